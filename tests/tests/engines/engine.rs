@@ -29,6 +29,8 @@ pub struct Engine {
     pub generated: &'static [&'static str],
     /// Its message if a library that it loads is not on this machine.
     pub library: Option<&'static str>,
+    /// An option that it has.
+    pub option: &'static str,
     /// Whether it tells how many bytes of input it has copied.
     pub counts_copies: bool,
     /// Whether it computes on the host's own buffers at batch 1.
@@ -50,6 +52,7 @@ pub const PLAIN: Engine = Engine {
         "llama-tiny",
     ],
     library: None,
+    option: "threads",
     counts_copies: true,
     lends_inputs: false,
 };

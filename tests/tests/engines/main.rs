@@ -1,8 +1,8 @@
 //! Promises of every plugin with an engine, by the program's own command line: one suite, in which a further plugin
 //! takes part by one line at the end of this file.
 //!
-//! An engine whose library is not there (ONNX Runtime comes with `cargo xtask setup`), or whose plugin is not built, is
-//! skipped with the reason.
+//! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`), or whose plugin is not
+//! built, is skipped with the reason.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -25,8 +25,7 @@ macro_rules! engine {
 
             engine!(@suite valid_in_single_stream, valid_in_multi_stream, valid_in_server, valid_in_offline, valid_in_a_process_of_its_own,
                 the_digits_are_those_of_the_reference, two_instances, batches_of_every_size, the_same_run_twice,
-                inputs_are_copied_as_declared, described_without_a_device, an_unknown_option, an_unknown_precision,
-                more_threads_than_processors);
+                inputs_are_copied_as_declared, described_without_a_device, an_unknown_option, an_unknown_precision);
             engine!(@precisions every_precision_keeps_the_accuracy);
             engine!(@bad_files files_that_are_no_models, models_that_are_not_the_benchmarks);
             $(engine!(@$part $further);)*
@@ -48,12 +47,14 @@ engine!(
         precisions: &["f32", "f16", "int8"],
         ..PLAIN
     },
+    also suite more_threads_than_processors,
     also precisions a_bad_quantisation_fails,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
 );
 engine!(
     tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
+    also suite more_threads_than_processors,
     also precisions a_bad_quantisation_fails,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
@@ -65,14 +66,29 @@ engine!(
         precisions: &["f32", "bf16", "f16"],
         ..PLAIN
     },
+    also suite more_threads_than_processors,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
 );
-engine!(cpu_rnn: Engine {
-    name: "cpu-rnn",
-    models: &["digits-lstm", "digits-mlp"],
-    format: "safetensors",
-    precisions: &["f32", "bf16", "int8"],
-    counts_copies: false,
-    ..PLAIN
-});
+engine!(
+    opencl: Engine {
+        name: "opencl",
+        library: Some("there is no OpenCL device"),
+        option: "device",
+        counts_copies: false,
+        ..PLAIN
+    },
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(
+    cpu_rnn: Engine {
+        name: "cpu-rnn",
+        models: &["digits-lstm", "digits-mlp"],
+        format: "safetensors",
+        precisions: &["f32", "bf16", "int8"],
+        counts_copies: false,
+        ..PLAIN
+    },
+    also suite more_threads_than_processors
+);

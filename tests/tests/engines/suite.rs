@@ -104,15 +104,19 @@ pub fn described_without_a_device(engine: &Engine) {
     let finished = proctor_tests::Bench::new().host(&format!("describe {}", engine.name));
     assert_eq!(finished.code(), 0, "{finished}");
     assert!(finished.stdout.starts_with(&format!("{} ", engine.name)), "{finished}");
-    for text in ["Models", "SingleStream, MultiStream, Server, Offline", "threads", "f32", engine.format] {
+    for text in ["Models", "SingleStream, MultiStream, Server, Offline", engine.option, "f32", engine.format]
+    {
         assert!(finished.stdout.contains(text), "no \"{text}\" in {finished}");
     }
 }
 
 pub fn an_unknown_option(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
-    let run = engine.run(&bench, engine.model(), &format!("--set {}.thread=1", engine.name));
-    run.finished.assert_error(SETTINGS, &["has no option \"thread\", did you mean \"threads\"?"]);
+    let option = engine.option;
+    let misspelt = &option[..option.len() - 1];
+    let run = engine.run(&bench, engine.model(), &format!("--set {}.{misspelt}=1", engine.name));
+    let message = format!("has no option \"{misspelt}\", did you mean \"{option}\"?");
+    run.finished.assert_error(SETTINGS, &[&message]);
     assert!(!run.folder().exists());
 }
 

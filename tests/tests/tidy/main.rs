@@ -34,6 +34,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/isolated/",
     "plugins/mock/",
     "plugins/onnx/",
+    "plugins/opencl/",
     "tests/fixtures/",
 ];
 

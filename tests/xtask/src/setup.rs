@@ -24,6 +24,11 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("cmake", &["cmake"], "builds a plugin against a package"),
     ("make", &["make"], "does the work of cmake"),
     ("pkg-config", &["pkg-config"], "finds the headers of a package"),
+    (
+        "clinfo",
+        &["pocl-opencl-icd", "ocl-icd-libopencl1", "clinfo"],
+        "lists OpenCL's devices, of which PoCL makes one of the processor",
+    ),
 ];
 
 /// Cargo commands from cargo install: the command, the version to install, and what it does.

@@ -29,13 +29,14 @@ pub(crate) struct Plugin {
 const PROGRAMS: [&str; 2] = ["host", "proctor-worker"];
 
 /// Plugins that a package has unless others are asked for.
-pub(crate) const PLUGINS: [Plugin; 7] = [
+pub(crate) const PLUGINS: [Plugin; 8] = [
     Plugin { name: "candle", cargo_package: "proctor-candle" },
     Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
     Plugin { name: "host-validator", cargo_package: "proctor-host-validator" },
     Plugin { name: "mock", cargo_package: "proctor-mock" },
     Plugin { name: "null", cargo_package: "proctor-null-export" },
     Plugin { name: "onnx", cargo_package: "proctor-onnx" },
+    Plugin { name: "opencl", cargo_package: "proctor-opencl" },
     Plugin { name: "tract", cargo_package: "proctor-tract" },
 ];
 

@@ -1,0 +1,86 @@
+//! Graphs of operators on tensors of known shapes.
+
+use proctor_vocabulary::ElementType;
+
+use crate::{op::Op, tensor::Tensor};
+
+/// Number of a value in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(crate) usize);
+
+/// A tensor that goes from one node to others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Extent of each dimension.
+    pub shape: Vec<usize>,
+    /// The elements, if they are known when a model is loaded.
+    pub constant: Option<Tensor>,
+}
+
+/// An operator with its operands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Operator and name in the file, for messages.
+    pub label: String,
+    /// The operator.
+    pub op: Op,
+    /// Operands; `None` where an optional one is left out.
+    pub inputs: Vec<Option<ValueId>>,
+    /// Results; `None` where one is not wanted.
+    pub outputs: Vec<Option<ValueId>>,
+}
+
+/// A graph whose shapes are all known: that of a model for one batch size.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Values by number.
+    pub(crate) values: Vec<Value>,
+    /// Nodes, each after those whose results it takes.
+    pub(crate) nodes: Vec<Node>,
+    /// Values that a batch brings, in the order of the file.
+    pub(crate) inputs: Vec<ValueId>,
+    /// Values that are wanted, in the order of the file. One may be a constant, or an input.
+    pub(crate) outputs: Vec<ValueId>,
+}
+
+impl Graph {
+    /// The value of this number.
+    #[must_use]
+    pub fn value(&self, id: ValueId) -> &Value {
+        &self.values[id.0]
+    }
+
+    /// The nodes, each after those whose results it takes.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The values that a batch brings, in the order of the file.
+    #[must_use]
+    pub fn inputs(&self) -> &[ValueId] {
+        &self.inputs
+    }
+
+    /// The values that are wanted, in the order of the file.
+    #[must_use]
+    pub fn outputs(&self) -> &[ValueId] {
+        &self.outputs
+    }
+
+    /// How often each value is read by nodes or wanted, by its number.
+    pub(crate) fn reader_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.values.len()];
+        let read = self.nodes.iter().flat_map(|node| node.inputs.iter().flatten());
+        read.chain(&self.outputs).for_each(|value| counts[value.0] += 1);
+        counts
+    }
+
+    /// Adds a value.
+    pub(crate) fn add_value(&mut self, value: Value) -> ValueId {
+        self.values.push(value);
+        ValueId(self.values.len() - 1)
+    }
+}

@@ -1,0 +1,45 @@
+//! The kernels: files that compile as OpenCL C and, behind another prelude, as CUDA C.
+//!
+//! A processor runs the same text in the tests as a GPU. Each file says what its kernels compute; constants
+//! that they are compiled with are in capitals there.
+
+/// The prelude for OpenCL C.
+pub const OPENCL: &str = include_str!("opencl.h");
+
+/// A file with kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// Windows of images as columns of matrices.
+    Columns,
+    /// Convolution of each channel with a filter of its own.
+    Depthwise,
+    /// One element from one of each operand.
+    Elementwise,
+    /// Slices by their indices.
+    Gather,
+    /// Products of matrices.
+    Gemm,
+    /// The greatest or the mean of each window.
+    Pool,
+    /// Steps of recurrent layers.
+    Recurrent,
+    /// Sums, softmax and normalisation of rows.
+    Rows,
+}
+
+impl Source {
+    /// The text, without a prelude.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Columns => include_str!("columns.c"),
+            Self::Depthwise => include_str!("depthwise.c"),
+            Self::Elementwise => include_str!("elementwise.c"),
+            Self::Gather => include_str!("gather.c"),
+            Self::Gemm => include_str!("gemm.c"),
+            Self::Pool => include_str!("pool.c"),
+            Self::Recurrent => include_str!("recurrent.c"),
+            Self::Rows => include_str!("rows.c"),
+        }
+    }
+}

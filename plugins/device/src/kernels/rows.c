@@ -1,0 +1,111 @@
+// What becomes of whole rows: sums, means and greatest values, softmax, normalisation.
+//
+// Row r has `length` elements, the first at (r / inner) length inner + r % inner, each `inner` behind the one before.
+// A group of ROW_LANES items takes a row.
+
+INLINE float joined(const float one, const float other, const int is_max) {
+    return is_max ? fmax(one, other) : one + other;
+}
+
+// The sum or the greatest of the values of all lanes, the same in each.
+INLINE float over_lanes(float value, const int is_max, SHARED_PARAMETER(float, values)) {
+    const int lane = LANE(0);
+    if (ROW_LANES == 1) {
+        return value;
+    }
+    BARRIER();
+    values[lane] = value;
+    for (int others = ROW_LANES / 2; others > 0; others /= 2) {
+        BARRIER();
+        if (lane < others) {
+            values[lane] = joined(values[lane], values[lane + others], is_max);
+        }
+    }
+    BARRIER();
+    return values[0];
+}
+
+INLINE whole row_begin(const int row, const int length, const int inner) {
+    return (whole)(row / inner) * length * inner + row % inner;
+}
+
+KERNEL void reduce(
+    GLOBAL const float* from, const whole from_begin, GLOBAL float* to,
+    const int length, const int inner, const float factor) {
+    SHARED float values[ROW_LANES];
+    const int row = GROUP(0);
+    GLOBAL const float* elements = from + from_begin + row_begin(row, length, inner);
+    float value = IS_MAX ? -INFINITY : 0.0f;
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        value = joined(value, elements[(whole)j * inner], IS_MAX);
+    }
+    value = over_lanes(value, IS_MAX, values);
+    if (LANE(0) == 0) {
+        to[row] = value * factor;
+    }
+}
+
+KERNEL void softmax(
+    GLOBAL const float* from, const whole from_begin, GLOBAL float* to, const int length, const int inner) {
+    SHARED float values[ROW_LANES];
+    const whole begin = row_begin(GROUP(0), length, inner);
+    float greatest = -INFINITY;
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        greatest = fmax(greatest, from[from_begin + begin + (whole)j * inner]);
+    }
+    greatest = over_lanes(greatest, 1, values);
+    float sum = 0.0f;
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        const float power = exp(from[from_begin + begin + (whole)j * inner] - greatest);
+        to[begin + (whole)j * inner] = power;
+        sum += power;
+    }
+    sum = over_lanes(sum, 0, values);
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        to[begin + (whole)j * inner] /= sum;
+    }
+}
+
+// Rows lie together here: inner is 1.
+KERNEL void layer_normalization(
+    GLOBAL const float* from, const whole from_begin, GLOBAL const float* scale, const whole scale_begin,
+    GLOBAL const float* bias, const whole bias_begin, GLOBAL float* to,
+    const int length, const float epsilon) {
+    SHARED float values[ROW_LANES];
+    GLOBAL const float* elements = from + from_begin + (whole)GROUP(0) * length;
+    GLOBAL float* results = to + (whole)GROUP(0) * length;
+    float sum = 0.0f;
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        sum += elements[j];
+    }
+    const float mean = over_lanes(sum, 0, values) / (float)length;
+    // In a second pass: the difference of two large sums would be off.
+    float squares = 0.0f;
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        squares += (elements[j] - mean) * (elements[j] - mean);
+    }
+    const float deviation = sqrt(over_lanes(squares, 0, values) / (float)length + epsilon);
+    for (int j = LANE(0); j < length; j += ROW_LANES) {
+        results[j] = (elements[j] - mean) / deviation * scale[scale_begin + j] + (HAS_BIAS ? bias[bias_begin + j] : 0.0f);
+    }
+}
+
+// One item for each row: the rows of answers are few and short.
+KERNEL void arg_max(
+    GLOBAL const float* from, const whole from_begin, GLOBAL whole* to,
+    const int rows, const int length, const int inner) {
+    const int row = ITEM(0);
+    if (row >= rows) {
+        return;
+    }
+    GLOBAL const float* elements = from + from_begin + row_begin(row, length, inner);
+    int greatest = 0;
+    for (int j = 1; j < length; j++) {
+        const float element = elements[(whole)j * inner];
+        const float before = elements[(whole)greatest * inner];
+        if (IS_LAST ? element >= before : element > before) {
+            greatest = j;
+        }
+    }
+    to[row] = greatest;
+}

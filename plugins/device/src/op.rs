@@ -1,0 +1,271 @@
+//! The operators of a graph, with their parameters.
+
+use proctor_vocabulary::ElementType;
+
+/// An operator. Names and meaning are those of ONNX; whatever ONNX takes as an attribute or as a constant input, such
+/// as axes, is a parameter here, checked against the shapes and counted from the front.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Element by element.
+    Unary(Unary),
+    /// Element by element of two tensors, with broadcasting.
+    Binary(Binary),
+    /// Elements of the second tensor where the first is true, else of the third, with broadcasting.
+    Where,
+    /// Another type of element: rounded towards zero where it becomes an integer, wrapped where it does not fit.
+    Cast(ElementType),
+    /// Cross-correlation of N x C x ... with weights of M x C / groups x ..., and a bias of M if there is a third
+    /// input.
+    Conv(Conv),
+    /// `alpha A' B' + beta C` of matrices; C is broadcast, and may be left out.
+    Gemm(Gemm),
+    /// Product of stacked matrices, with broadcasting of the stacks.
+    MatMul,
+    /// `scale (x - mean) / sqrt(variance + epsilon) + bias` by channel, inputs in the order x, scale, bias, mean,
+    /// variance.
+    BatchNormalization {
+        /// Epsilon.
+        epsilon: f64,
+    },
+    /// `scale (x - mean) / sqrt(variance + epsilon) + bias` over the dimensions from `axis` on; the bias may be left
+    /// out.
+    LayerNormalization {
+        /// First of the dimensions.
+        axis: usize,
+        /// Epsilon.
+        epsilon: f64,
+    },
+    /// One value of each window.
+    Pool(Pool),
+    /// One value instead of all along some dimensions.
+    Reduce(Reduce),
+    /// Index of the greatest value along a dimension.
+    ArgMax {
+        /// The dimension.
+        axis: usize,
+        /// Whether the dimension stays, with extent 1.
+        keep: bool,
+        /// Whether the last of several that are equal counts, not the first.
+        is_last: bool,
+    },
+    /// Exponentials that add up to 1 along a dimension.
+    Softmax {
+        /// The dimension.
+        axis: usize,
+    },
+    /// Elements of the first tensor by their indices along a dimension, which the second has; negative from the end.
+    Gather {
+        /// The dimension.
+        axis: usize,
+    },
+    /// One tensor after the other along a dimension.
+    Concat {
+        /// The dimension.
+        axis: usize,
+    },
+    /// Parts along a dimension, each an output, as long as their shapes say.
+    Split {
+        /// The dimension.
+        axis: usize,
+    },
+    /// The elements from `starts` on, each dimension in steps of `steps`, as many as the shape of the output has.
+    Slice {
+        /// First element of each dimension.
+        starts: Vec<usize>,
+        /// Step of each dimension, not 0.
+        steps: Vec<isize>,
+    },
+    /// Another order of the dimensions: output dimension i is input dimension `order[i]`.
+    Transpose {
+        /// The order.
+        order: Vec<usize>,
+    },
+    /// The same elements in another shape: Reshape, Flatten, Squeeze, Unsqueeze, Identity.
+    Reshape,
+    /// The tensor again and again, by broadcasting.
+    Expand,
+    /// Layer of LSTM or GRU: X, W, R, and perhaps B, sequence lengths, initial h, initial c, P, to Y, Y_h, Y_c.
+    Recurrent(Recurrent),
+    /// `round(x / scale) + zero point`, within the range of the output's type; inputs x, scale, zero point.
+    QuantizeLinear {
+        /// Dimension that a vector of scales belongs to.
+        axis: usize,
+    },
+    /// `(x - zero point) scale`; inputs x, scale, and perhaps zero point.
+    DequantizeLinear {
+        /// Dimension that a vector of scales belongs to.
+        axis: usize,
+    },
+}
+
+/// Function of [`Op::Unary`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unary {
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, least), greatest)`.
+    Clip {
+        /// The least value.
+        least: f64,
+        /// The greatest value.
+        greatest: f64,
+    },
+    /// `1 / (1 + e^-x)`.
+    Sigmoid,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Gauss's error function.
+    Erf,
+    /// `x / 2 (1 + erf(x / sqrt(2)))`.
+    Gelu,
+    /// The same by `tanh(sqrt(2 / pi) (x + 0.044715 x^3))` in the place of erf.
+    GeluTanh,
+    /// Square root.
+    Sqrt,
+    /// Power of e.
+    Exp,
+    /// `-x`.
+    Neg,
+    /// `1 / x`.
+    Reciprocal,
+}
+
+/// Function of [`Op::Binary`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binary {
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Product.
+    Mul,
+    /// Quotient; of integers towards zero.
+    Div,
+    /// Power.
+    Pow,
+    /// The greater one.
+    Max,
+    /// The lesser one.
+    Min,
+    /// Whether they are equal.
+    Equal,
+    /// Whether the first is less.
+    Less,
+    /// Whether the first is greater.
+    Greater,
+    /// Whether both are true.
+    And,
+}
+
+/// Parameters of [`Op::Conv`]. One of each list for each dimension of the image, 1 to 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conv {
+    /// Distance of neighbouring windows.
+    pub strides: Vec<usize>,
+    /// Distance of neighbouring elements of a window.
+    pub dilations: Vec<usize>,
+    /// Zeros before each dimension. Those behind it follow from the shape of the output.
+    pub pads: Vec<usize>,
+    /// Groups of channels that have nothing to do with each other.
+    pub groups: usize,
+}
+
+/// Parameters of [`Op::Gemm`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gemm {
+    /// Factor of the product.
+    pub alpha: f64,
+    /// Factor of what is added.
+    pub beta: f64,
+    /// Whether A is transposed.
+    pub transpose_a: bool,
+    /// Whether B is transposed.
+    pub transpose_b: bool,
+}
+
+/// Parameters of [`Op::Pool`]. One of each list for each dimension of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Value of a window.
+    pub kind: PoolKind,
+    /// Extents of the window.
+    pub window: Vec<usize>,
+    /// Distance of neighbouring windows.
+    pub strides: Vec<usize>,
+    /// Distance of neighbouring elements of a window.
+    pub dilations: Vec<usize>,
+    /// Elements before each dimension that do not exist.
+    pub pads: Vec<usize>,
+    /// As many of them behind each dimension.
+    pub pads_behind: Vec<usize>,
+}
+
+/// Value of a window of [`Op::Pool`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolKind {
+    /// The greatest.
+    Max,
+    /// The mean.
+    Average {
+        /// Whether elements that do not exist count, as zeros; none beyond `pads_behind` ever does.
+        counts_pads: bool,
+    },
+}
+
+/// Parameters of [`Op::Reduce`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reduce {
+    /// Way in which many values become one.
+    pub kind: ReduceKind,
+    /// The dimensions, in ascending order.
+    pub axes: Vec<usize>,
+    /// Whether the dimensions stay, with extent 1.
+    pub keep: bool,
+}
+
+/// Way in which [`Op::Reduce`] makes one value of many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReduceKind {
+    /// Their mean.
+    Mean,
+    /// Their sum.
+    Sum,
+    /// The greatest.
+    Max,
+}
+
+/// Parameters of [`Op::Recurrent`]; activations are those of the paper of each cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recurrent {
+    /// The cell.
+    pub cell: Cell,
+    /// Number of hidden units.
+    pub hidden: usize,
+    /// The order in which steps are taken.
+    pub direction: Direction,
+    /// Bound of what goes into an activation, if there is one.
+    pub clip: Option<f64>,
+}
+
+/// Cell of [`Op::Recurrent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    /// Gates i, o, f and c.
+    Lstm,
+    /// Gates z, r and h.
+    Gru {
+        /// Whether the reset gate applies after the product with the recurrent weights.
+        resets_after: bool,
+    },
+}
+
+/// Order in which [`Op::Recurrent`] takes steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first.
+    Reverse,
+    /// Both, as two layers side by side.
+    Bidirectional,
+}

@@ -1,0 +1,15 @@
+//! Changes of a graph that leave its results as they are, and make it cheaper on any device.
+
+mod batch_normalization;
+
+use crate::{graph::Graph, read::unused};
+
+/// Does all of them.
+///
+/// # Errors
+/// The fault in a node, in words, that the reader of the file should have found.
+pub fn simplify(graph: &mut Graph) -> Result<(), String> {
+    batch_normalization::fold(graph)?;
+    unused::remove(graph);
+    Ok(())
+}

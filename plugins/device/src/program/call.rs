@@ -1,0 +1,71 @@
+//! Calls of kernels.
+
+use std::fmt::Write as _;
+
+use crate::{kernels::Source, program::view::BufferId};
+
+/// A kernel, compiled with these constants.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// The file.
+    pub source: Source,
+    /// Its name there.
+    pub function: &'static str,
+    /// Constants with their values.
+    pub constants: Vec<(&'static str, i64)>,
+    /// Text that stands before the file: functions and macros that it asks for.
+    pub before: String,
+}
+
+impl Kernel {
+    /// The whole text behind this prelude.
+    #[must_use]
+    pub fn text(&self, prelude: &str) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.constants {
+            // Writing to a string never fails.
+            let _ = writeln!(text, "#define {name} {value}");
+        }
+        text + prelude + &self.before + self.source.text()
+    }
+}
+
+/// Argument of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Argument {
+    /// A buffer.
+    Buffer(BufferId),
+    /// A 32-bit integer.
+    Int(i32),
+    /// A 64-bit integer.
+    Long(i64),
+    /// A 32-bit floating-point number.
+    Float(f32),
+}
+
+/// Call of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Names of the nodes that it computes, for people.
+    pub label: String,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+    /// Items along each dimension: a multiple of those of a group.
+    pub items: [usize; 3],
+    /// Items of a group along each dimension.
+    pub group: [usize; 3],
+    /// Multiplications and additions that it does, counted one by one.
+    pub operations: u64,
+}
+
+impl Call {
+    /// The buffers that it reads or writes.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+        self.arguments.iter().filter_map(|argument| match argument {
+            Argument::Buffer(buffer) => Some(*buffer),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! Computations of one element, as text for a kernel.
+
+use std::fmt::Write as _;
+
+use proctor_vocabulary::ElementType;
+
+use crate::{
+    op::{Binary, Unary},
+    tensor::is_real,
+};
+
+/// Computation of one element of a result from one element of each operand.
+///
+/// Terms are in order: each uses those before it alone, and the last one is the result. Kernels compute in 32-bit
+/// floating point and 64-bit integers, whatever the elements are stored as.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Expression {
+    terms: Vec<(Term, ElementType)>,
+}
+
+/// Number of a term of an [`Expression`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TermId(usize);
+
+/// A term of an [`Expression`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Term {
+    /// Element of the operand of this number.
+    Operand(usize, ElementType),
+    /// A number, of a floating-point type.
+    Number(f64, ElementType),
+    /// Function of a term.
+    Unary(Unary, TermId),
+    /// Function of two terms.
+    Binary(Binary, TermId, TermId),
+    /// The second term where the first is true, else the third.
+    Choice([TermId; 3]),
+    /// A term as another type.
+    Cast(TermId, ElementType),
+    /// `round(x / scale) + zero point`, ties to even, within the range of the type.
+    Quantised {
+        /// x.
+        x: TermId,
+        /// Scale.
+        scale: TermId,
+        /// Zero point, of the type of the result.
+        zero_point: TermId,
+    },
+    /// `(x - zero point) scale`.
+    Dequantised {
+        /// x.
+        x: TermId,
+        /// Scale.
+        scale: TermId,
+        /// Zero point; 0 without one.
+        zero_point: Option<TermId>,
+    },
+}
+
+impl Expression {
+    /// Adds a term.
+    ///
+    /// # Errors
+    /// If there is no such function for elements of these types, or they cannot be computed with.
+    pub fn add(&mut self, term: Term) -> Result<TermId, String> {
+        let element = self.element_of(term)?;
+        is_real(element)?;
+        self.terms.push((term, element));
+        Ok(TermId(self.terms.len() - 1))
+    }
+
+    /// Adds the terms of another expression, whose operands have these numbers here, and returns its result.
+    ///
+    /// # Panics
+    /// If it has no terms, or an operand without a number.
+    pub fn append(&mut self, other: &Self, operands: &[usize]) -> TermId {
+        let before = self.terms.len();
+        let here = |term: TermId| TermId(term.0 + before);
+        let moved = other.terms.iter().map(|(term, element)| {
+            let term = match *term {
+                Term::Operand(number, element) => Term::Operand(operands[number], element),
+                Term::Number(..) => *term,
+                Term::Unary(function, x) => Term::Unary(function, here(x)),
+                Term::Binary(function, x, y) => Term::Binary(function, here(x), here(y)),
+                Term::Choice(terms) => Term::Choice(terms.map(here)),
+                Term::Cast(x, to) => Term::Cast(here(x), to),
+                Term::Quantised { x, scale, zero_point } => {
+                    Term::Quantised { x: here(x), scale: here(scale), zero_point: here(zero_point) }
+                }
+                Term::Dequantised { x, scale, zero_point } => {
+                    Term::Dequantised { x: here(x), scale: here(scale), zero_point: zero_point.map(here) }
+                }
+            };
+            (term, *element)
+        });
+        self.terms.extend(moved);
+        self.result()
+    }
+
+    /// The result: the last term.
+    ///
+    /// # Panics
+    /// If there is no term.
+    #[must_use]
+    pub fn result(&self) -> TermId {
+        TermId(self.terms.len().checked_sub(1).expect("an expression has terms"))
+    }
+
+    /// Type of the result.
+    ///
+    /// # Panics
+    /// If there is no term.
+    #[must_use]
+    pub fn element(&self) -> ElementType {
+        self.element_at(self.result())
+    }
+
+    /// The statements of a function that returns the result, in the C that OpenCL and CUDA share, with the operands as
+    /// `x0`, `x1` and so on.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (number, (term, element)) in self.terms.iter().enumerate() {
+            // Writing to a string never fails.
+            let _ =
+                writeln!(text, "    {} t{number} = {};", c_type(*element), self.right_side(*term, *element));
+        }
+        let _ = writeln!(text, "    return t{};", self.result().0);
+        text
+    }
+
+    fn element_at(&self, term: TermId) -> ElementType {
+        self.terms[term.0].1
+    }
+
+    fn element_of(&self, term: Term) -> Result<ElementType, String> {
+        Ok(match term {
+            Term::Operand(_, element) | Term::Number(_, element) | Term::Cast(_, element) => element,
+            Term::Unary(function, x) => {
+                let element = self.element_at(x);
+                let is_of_integers = matches!(function, Unary::Neg | Unary::Relu);
+                if !is_of_integers && !is_real(element)? {
+                    return Err(format!("{function:?} of {} is not supported", element.name()));
+                }
+                element
+            }
+            Term::Binary(Binary::Pow, x, _) if !is_real(self.element_at(x))? => {
+                return Err(format!("powers of {} are not supported", self.element_at(x).name()));
+            }
+            Term::Binary(Binary::Equal | Binary::Less | Binary::Greater | Binary::And, ..) => {
+                ElementType::Bool
+            }
+            Term::Binary(_, x, _) | Term::Choice([_, x, _]) => self.element_at(x),
+            Term::Quantised { zero_point, .. } => {
+                let element = self.element_at(zero_point);
+                range(element).map(|_| element)?
+            }
+            Term::Dequantised { scale, .. } => self.element_at(scale),
+        })
+    }
+
+    /// A term in C.
+    fn right_side(&self, term: Term, element: ElementType) -> String {
+        let is_real_term = |term: TermId| is_real(self.element_at(term)) == Ok(true);
+        let name = |TermId(number): TermId| format!("t{number}");
+        let text = match term {
+            Term::Operand(number, _) => format!("x{number}"),
+            Term::Number(number, _) => literal(number),
+            Term::Unary(function, x) => unary(function, &name(x), is_real_term(x)),
+            Term::Binary(function, x, y) => binary(function, &name(x), &name(y), is_real_term(x)),
+            Term::Choice(terms) => {
+                let [condition, x, y] = terms.map(name);
+                format!("{condition} ? {x} : {y}")
+            }
+            Term::Cast(x, to) => match (to, is_real(to)) {
+                (ElementType::Bool, _) => format!("{} != 0", name(x)),
+                (_, Ok(true)) => format!("(real){}", name(x)),
+                _ => format!("(whole){}", name(x)),
+            },
+            Term::Quantised { x, scale, zero_point } => {
+                let (least, greatest) = range(element).unwrap_or_default();
+                let [x, scale, zero_point] = [x, scale, zero_point].map(name);
+                // Bounds of the rounded quotient, so that the sum is within the range of the type.
+                let [least, greatest] =
+                    [least, greatest].map(|bound| format!("(real)({bound} - {zero_point})"));
+                format!("(whole)fmin(fmax(rint({x} / {scale}), {least}), {greatest}) + {zero_point}")
+            }
+            Term::Dequantised { x, scale, zero_point } => {
+                let zero_point = zero_point.map_or(String::new(), |term| format!(" - {}", name(term)));
+                format!("(real)({}{zero_point}) * {}", name(x), name(scale))
+            }
+        };
+        wrapped(element, &text)
+    }
+}
+
+fn unary(function: Unary, x: &str, is_real: bool) -> String {
+    match function {
+        Unary::Neg => format!("-{x}"),
+        Unary::Relu if is_real => format!("fmax({x}, 0.0f)"),
+        Unary::Relu => format!("{x} > 0 ? {x} : 0"),
+        Unary::Clip { least, greatest } => clipped(x, least, greatest),
+        Unary::Sigmoid => format!("1.0f / (1.0f + exp(-{x}))"),
+        Unary::Tanh => format!("tanh({x})"),
+        Unary::Erf => format!("erf({x})"),
+        Unary::Gelu => format!("0.5f * {x} * (1.0f + erf({x} * 0.70710678f))"),
+        Unary::GeluTanh => {
+            format!("0.5f * {x} * (1.0f + tanh(0.79788456f * ({x} + 0.044715f * {x} * {x} * {x})))")
+        }
+        Unary::Sqrt => format!("sqrt({x})"),
+        Unary::Exp => format!("exp({x})"),
+        Unary::Reciprocal => format!("1.0f / {x}"),
+    }
+}
+
+fn binary(function: Binary, x: &str, y: &str, is_real: bool) -> String {
+    match (function, is_real) {
+        (Binary::Add, _) => format!("{x} + {y}"),
+        (Binary::Sub, _) => format!("{x} - {y}"),
+        (Binary::Mul, _) => format!("{x} * {y}"),
+        (Binary::Div, true) => format!("{x} / {y}"),
+        // Either would end a process that computes on a processor.
+        (Binary::Div, false) => format!("{y} == 0 ? 0 : {y} == -1 ? -{x} : {x} / {y}"),
+        (Binary::Pow, _) => format!("pow({x}, {y})"),
+        (Binary::Max, true) => format!("fmax({x}, {y})"),
+        (Binary::Min, true) => format!("fmin({x}, {y})"),
+        (Binary::Max, false) => format!("{x} > {y} ? {x} : {y}"),
+        (Binary::Min, false) => format!("{x} < {y} ? {x} : {y}"),
+        (Binary::Equal, _) => format!("{x} == {y}"),
+        (Binary::Less, _) => format!("{x} < {y}"),
+        (Binary::Greater, _) => format!("{x} > {y}"),
+        (Binary::And, _) => format!("{x} && {y}"),
+    }
+}
+
+/// The type that kernels compute with.
+fn c_type(element: ElementType) -> &'static str {
+    if is_real(element) == Ok(true) { "real" } else { "whole" }
+}
+
+/// An integer wraps as its own type does.
+fn wrapped(element: ElementType, text: &str) -> String {
+    let narrow = match element {
+        ElementType::I8 => "char",
+        ElementType::U8 => "uchar",
+        ElementType::I16 => "short",
+        ElementType::U16 => "ushort",
+        ElementType::I32 => "int",
+        ElementType::U32 => "uint",
+        _ => return text.to_owned(),
+    };
+    format!("({narrow})({text})")
+}
+
+fn clipped(x: &str, least: f64, greatest: f64) -> String {
+    let above =
+        if least == f64::NEG_INFINITY { x.to_owned() } else { format!("fmax({x}, {})", literal(least)) };
+    if greatest == f64::INFINITY { above } else { format!("fmin({above}, {})", literal(greatest)) }
+}
+
+/// A number as a 32-bit floating-point literal.
+#[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
+fn literal(number: f64) -> String {
+    match number as f32 {
+        number if number.is_nan() => "NAN".to_owned(),
+        f32::INFINITY => "INFINITY".to_owned(),
+        f32::NEG_INFINITY => "-INFINITY".to_owned(),
+        number => format!("{number:e}f"),
+    }
+}
+
+/// The least and greatest integer of a type of at most 32 bits.
+fn range(element: ElementType) -> Result<(i64, i64), String> {
+    match element {
+        ElementType::I8 => Ok((-128, 127)),
+        ElementType::U8 => Ok((0, 255)),
+        ElementType::I16 => Ok((-32768, 32767)),
+        ElementType::U16 => Ok((0, 65535)),
+        other => Err(format!("quantising to {} is not supported", other.name())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_become_statements_and_the_last_is_returned() {
+        let mut sum = Expression::default();
+        let x = sum.add(Term::Operand(0, ElementType::F32)).unwrap();
+        let bias = sum.add(Term::Operand(1, ElementType::F32)).unwrap();
+        let moved = sum.add(Term::Binary(Binary::Add, x, bias)).unwrap();
+        sum.add(Term::Unary(Unary::Clip { least: 0.0, greatest: 6.0 }, moved)).unwrap();
+        let expected = "    real t0 = x0;\n    real t1 = x1;\n    real t2 = t0 + t1;\n    \
+                        real t3 = fmin(fmax(t2, 0e0f), 6e0f);\n    return t3;\n";
+        assert_eq!(sum.text(), expected);
+        assert_eq!(sum.element(), ElementType::F32);
+    }
+
+    #[test]
+    fn types_follow_from_the_functions() {
+        let mut text = Expression::default();
+        let [x, y] = [0, 1].map(|number| text.add(Term::Operand(number, ElementType::I32)).unwrap());
+        let equal = text.add(Term::Binary(Binary::Equal, x, y)).unwrap();
+        assert_eq!(text.element(), ElementType::Bool);
+        text.add(Term::Binary(Binary::Div, x, y)).unwrap();
+        let expected = "whole t3 = (int)(t1 == 0 ? 0 : t1 == -1 ? -t0 : t0 / t1);";
+        assert!(text.text().contains(expected), "{}", text.text());
+        let real = text.add(Term::Cast(equal, ElementType::F16)).unwrap();
+        assert_eq!(text.element(), ElementType::F16);
+        assert!(text.add(Term::Unary(Unary::Tanh, x)).unwrap_err().contains("Tanh of i32"));
+        let quantised = Term::Quantised { x: real, scale: real, zero_point: x };
+        assert!(text.add(quantised).unwrap_err().contains("quantising to i32"));
+        assert!(text.add(Term::Operand(2, ElementType::I4)).is_err());
+    }
+
+    #[test]
+    fn an_expression_goes_on_with_the_result_of_another() {
+        let mut relu = Expression::default();
+        let x = relu.add(Term::Operand(0, ElementType::F32)).unwrap();
+        relu.add(Term::Unary(Unary::Relu, x)).unwrap();
+        let mut sum = Expression::default();
+        let x = sum.add(Term::Operand(0, ElementType::F32)).unwrap();
+        let y = sum.append(&relu, &[3]);
+        sum.add(Term::Binary(Binary::Add, x, y)).unwrap();
+        let expected = "    real t0 = x0;\n    real t1 = x3;\n    real t2 = fmax(t1, 0.0f);\n    \
+                        real t3 = t0 + t2;\n    return t3;\n";
+        assert_eq!(sum.text(), expected);
+    }
+}

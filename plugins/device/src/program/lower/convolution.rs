@@ -1,0 +1,222 @@
+//! Convolutions, as products or channel by channel, and pools.
+
+use std::iter;
+
+use proctor_vocabulary::ElementType;
+
+use super::{
+    Known, Lowering,
+    elementwise::{Operand, Pending},
+    int,
+    matrices::{Division, Matrix, Product, ProductKind},
+    product::word,
+};
+use crate::{
+    graph::Node,
+    kernels::Source,
+    op::{Binary, Conv, Pool, PoolKind},
+    program::{
+        Contents,
+        call::{Argument, Kernel},
+        expression::Term,
+        view::View,
+    },
+    tensor::Tensor,
+};
+
+/// Extents of the last three dimensions, of which those that are not there are 1.
+fn of_image(shape: &[usize], missing: usize) -> [usize; 3] {
+    let mut image = [missing; 3];
+    let from = 3 - shape.len().min(3);
+    image[from..].copy_from_slice(&shape[shape.len() - (3 - from)..]);
+    image
+}
+
+impl Lowering<'_> {
+    pub(super) fn conv(&mut self, node: &Node, conv: &Conv) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let shape = self.shape(result).to_vec();
+        let images = self.contiguous(Self::input(node, 0)?)?;
+        let weights = self.contiguous(Self::input(node, 1)?)?;
+        if images.element != ElementType::F32 || weights.element != ElementType::F32 {
+            return Err(format!("convolutions of {} are not supported", images.element.name()));
+        }
+        if images.shape.len() > 5 {
+            return Err("images of more than three dimensions are not supported".to_owned());
+        }
+        let (count, channels, filters) = (images.shape[0], images.shape[1], weights.shape[0]);
+        let groups = conv.groups;
+        let (input, filter) = (of_image(&images.shape[2..], 1), of_image(&weights.shape[2..], 1));
+        let output = of_image(&shape[2..], 1);
+        let n: usize = output.iter().product();
+        let of_group = channels / groups;
+        let k = of_group * filter.iter().product::<usize>();
+        let is_flat = input[0] == 1 && filter[0] == 1 && output[0] == 1;
+        let product = if of_group == 1 && groups > 1 && is_flat {
+            let mut arguments = vec![int(channels)?, int(filters / channels)?];
+            for [_, height, width] in [
+                input,
+                filter,
+                output,
+                of_image(&conv.strides, 1),
+                of_image(&conv.dilations, 1),
+                of_image(&conv.pads, 0),
+            ] {
+                arguments.extend([int(height)?, int(width)?]);
+            }
+            Product {
+                kind: ProductKind::Depthwise { images, filters: weights, arguments },
+                division: Division::Channels { groups: 1 },
+                extents: [filters, n, k],
+                stack: [count, 1],
+            }
+        } else {
+            let is_pointwise = filter == [1; 3]
+                && conv.strides.iter().all(|stride| *stride == 1)
+                && conv.pads.iter().all(|pad| *pad == 0)
+                && input == output;
+            let b = if is_pointwise {
+                let matrix = (of_group * n).cast_signed();
+                Matrix {
+                    view: images,
+                    panel: self.columns(),
+                    row: 0,
+                    inner: n.cast_signed(),
+                    matrix,
+                    outer: matrix * groups.cast_signed(),
+                    is_packed: false,
+                }
+            } else {
+                self.windows(&images, conv, [input, filter, output], [k, n])?
+            };
+            let a = self.packed_filters(&weights, groups, k)?;
+            Product {
+                kind: ProductKind::Matrices { a, b },
+                division: Division::Channels { groups },
+                extents: [filters / groups, n, k],
+                stack: [count, groups],
+            }
+        };
+        let mut pending = Pending::of_product(&self.label, product, &shape)?;
+        if let Some(bias) = node.inputs.get(2).copied().flatten() {
+            let mut by_channel = vec![1; shape.len() - 1];
+            by_channel[0] = filters;
+            let bias = self.contiguous(bias)?;
+            let bias = bias.reshaped(&by_channel).ok_or("its bias is no vector")?.broadcast(&shape);
+            let x = pending.expression.result();
+            pending.operands.push(Operand::Stored(bias));
+            let bias = pending.expression.add(Term::Operand(1, ElementType::F32))?;
+            pending.expression.add(Term::Binary(Binary::Add, x, bias))?;
+        }
+        self.known[result.0] = Some(Known::Pending(Box::new(pending)));
+        Ok(())
+    }
+
+    /// The windows of images as panels of columns.
+    fn windows(
+        &mut self,
+        images: &View,
+        conv: &Conv,
+        [input, filter, output]: [[usize; 3]; 3],
+        [k, n]: [usize; 2],
+    ) -> Result<Matrix, String> {
+        let width = self.columns().unsigned_abs();
+        let panels = n.div_ceil(width);
+        let matrices = images.shape[0] * conv.groups;
+        let to = self.scratch(ElementType::F32, &[matrices, panels, k, width])?;
+        let matrix = panels * k * width;
+        let kernel = Kernel {
+            source: Source::Columns,
+            function: "columns",
+            constants: vec![("COLUMNS", width as i64)],
+            before: String::new(),
+        };
+        let mut arguments = vec![
+            Argument::Buffer(images.buffer),
+            Argument::Buffer(to.buffer),
+            super::long(images.offset),
+            super::long(matrix.cast_signed()),
+            int(images.shape[1] / conv.groups)?,
+        ];
+        let strides = of_image(&conv.strides, 1);
+        let (dilations, pads) = (of_image(&conv.dilations, 1), of_image(&conv.pads, 0));
+        for extents in [input, filter, output, strides, dilations, pads] {
+            arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
+        }
+        let group = self.tuning.product_group;
+        self.call(kernel, arguments, [k, panels, matrices], group, 0);
+        let [panel, matrix] = [k * width, matrix].map(usize::cast_signed);
+        let outer = matrix * conv.groups.cast_signed();
+        Ok(Matrix { view: to, panel, row: 0, inner: width.cast_signed(), matrix, outer, is_packed: true })
+    }
+
+    /// Filters as a matrix for each group: as panels of rows where they are constant.
+    fn packed_filters(&mut self, weights: &View, groups: usize, k: usize) -> Result<Matrix, String> {
+        let of_group = weights.shape[0] / groups;
+        let rows = self.rows_of(of_group);
+        let Contents::Constant(bytes) = self.buffers[weights.buffer.0].contents.clone() else {
+            let k = k.cast_signed();
+            let matrix = k * of_group.cast_signed();
+            let panel = k * rows.cast_signed();
+            let view = weights.clone();
+            return Ok(Matrix { view, panel, row: k, inner: 1, matrix, outer: 0, is_packed: false });
+        };
+        let tensor = Tensor { element: ElementType::F32, shape: Vec::new(), bytes };
+        let panels = of_group.div_ceil(rows);
+        let mut packed = Vec::with_capacity(groups * panels * rows * k * size_of::<f32>());
+        for (group, panel) in (0..groups).flat_map(|group| iter::repeat(group).zip(0..panels)) {
+            for element in 0..k {
+                for row in panel * rows..(panel + 1) * rows {
+                    let at = weights.offset + ((group * of_group + row) * k + element).cast_signed();
+                    packed.extend(if row < of_group { word(&tensor, at) } else { [0; 4] });
+                }
+            }
+        }
+        let shape = vec![groups, panels, k, rows];
+        let packed = Tensor { element: ElementType::F32, shape, bytes: packed.into() };
+        let view = self.constant(&packed)?;
+        let [panel, matrix, inner] = [k * rows, panels * k * rows, rows].map(usize::cast_signed);
+        Ok(Matrix { view, panel, row: 1, inner, matrix, outer: 0, is_packed: true })
+    }
+
+    pub(super) fn pool(&mut self, node: &Node, pool: &Pool) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let shape = self.shape(result).to_vec();
+        let images = self.contiguous(Self::input(node, 0)?)?;
+        if images.element != ElementType::F32 || images.shape.len() > 5 {
+            return Err("only images of f32 of up to three dimensions are supported".to_owned());
+        }
+        if node.outputs.iter().skip(1).flatten().next().is_some() {
+            return Err("the places of greatest values are not supported".to_owned());
+        }
+        let to = self.scratch(ElementType::F32, &shape)?;
+        let counts_pads = pool.kind == PoolKind::Average { counts_pads: true };
+        let kernel = Kernel {
+            source: Source::Pool,
+            function: "pool",
+            constants: vec![
+                ("IS_MAX", i64::from(pool.kind == PoolKind::Max)),
+                ("COUNTS_PADS", i64::from(counts_pads)),
+            ],
+            before: String::new(),
+        };
+        let mut arguments =
+            vec![Argument::Buffer(images.buffer), Argument::Buffer(to.buffer), super::long(images.offset)];
+        for extents in [
+            of_image(&images.shape[2..], 1),
+            of_image(&pool.window, 1),
+            of_image(&shape[2..], 1),
+            of_image(&pool.strides, 1),
+            of_image(&pool.dilations, 1),
+            of_image(&pool.pads, 0),
+            of_image(&pool.pads_behind, 0),
+        ] {
+            arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
+        }
+        let n: usize = shape[2..].iter().product();
+        let group = self.tuning.element_group.min(n.next_power_of_two());
+        self.call(kernel, arguments, [n, shape[0] * shape[1], 1], group, 0);
+        self.known[result.0] = Some(Known::Stored(to));
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Products of matrices that are still to be computed.
+
+use crate::program::{call::Argument, view::View};
+
+/// A product that is still to be computed.
+#[derive(Debug, Clone)]
+pub(super) struct Product {
+    pub kind: ProductKind,
+    pub division: Division,
+    /// Rows, columns, and elements of a row of the first factor.
+    pub extents: [usize; 3],
+    /// Matrices of the stack: of the outer and the inner level.
+    pub stack: [usize; 2],
+}
+
+/// Way in which a [`Product`] is computed.
+#[derive(Debug, Clone)]
+pub(super) enum ProductKind {
+    /// Of two matrices.
+    Matrices { a: Matrix, b: Matrix },
+    /// As a convolution of each channel, by these arguments after the buffers.
+    Depthwise { images: View, filters: View, arguments: Vec<Argument> },
+}
+
+/// A factor of a product: its place in a buffer, and steps in elements.
+#[derive(Debug, Clone)]
+pub(super) struct Matrix {
+    pub view: View,
+    /// From a panel of rows of A, or of columns of B, to the next.
+    pub panel: isize,
+    /// From a row to the next, in a panel of A.
+    pub row: isize,
+    /// From element k to the next.
+    pub inner: isize,
+    /// From a matrix to the next of the inner level.
+    pub matrix: isize,
+    /// The same of the outer level.
+    pub outer: isize,
+    /// Whether panels lie one after the other, whole.
+    pub is_packed: bool,
+}
+
+/// How the dimensions of a result are those of a stack of matrices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Division {
+    /// The last two are rows and columns, the one before them is the inner level of the stack, all others the outer.
+    Stack,
+    /// The first is the outer level; the second is channels, in so many groups, the inner level, of which each channel
+    /// is a row; the rest is columns.
+    Channels {
+        /// Number of groups.
+        groups: usize,
+    },
+}
+
+impl Division {
+    /// Steps of the outer level, the inner level, rows and columns of a view of the shape of the result; `None` if
+    /// there is no one step for one of them.
+    pub(super) fn steps(self, view: &View) -> Option<[isize; 4]> {
+        let divided = match self {
+            Self::Stack => {
+                let rank = view.shape.len();
+                let mut padded = view.clone();
+                for _ in rank..3 {
+                    padded.shape.insert(0, 1);
+                    padded.strides.insert(0, 0);
+                }
+                padded.merged(0, padded.shape.len() - 3)?
+            }
+            Self::Channels { groups } => {
+                view.merged(2, view.shape.len())?.divided(1, view.shape[1] / groups.max(1))
+            }
+        };
+        <[isize; 4]>::try_from(divided.strides).ok()
+    }
+}

@@ -1,0 +1,94 @@
+//! Elements that change their places.
+
+use super::{Known, Lowering, elementwise::Pending, int};
+use crate::{
+    graph::Node,
+    kernels::Source,
+    op::Op,
+    program::{
+        call::{Argument, Kernel},
+        stored_type,
+        view::View,
+    },
+};
+
+impl Lowering<'_> {
+    /// Another view of the same elements; where there is none, of a copy.
+    pub(super) fn moved(&mut self, node: &Node) -> Result<(), String> {
+        let from = self.stored(Self::input(node, 0)?)?;
+        let mut begin = 0;
+        for output in &node.outputs {
+            let Some(result) = output else {
+                return Err("a part that is not wanted has no shape".to_owned());
+            };
+            let shape = self.shape(*result).to_vec();
+            let view = match &node.op {
+                Op::Transpose { order } => from.transposed(order),
+                Op::Slice { starts, steps } => from.sliced(starts, steps, &shape),
+                Op::Expand => from.broadcast(&shape),
+                Op::Split { axis } => {
+                    let mut starts = vec![0; shape.len()];
+                    starts[*axis] = begin;
+                    begin += shape[*axis];
+                    from.sliced(&starts, &vec![1; shape.len()], &shape)
+                }
+                _ => {
+                    let whole = self.copied_unless(from.clone(), View::is_contiguous)?;
+                    whole.reshaped(&shape).ok_or("its elements do not lie together")?
+                }
+            };
+            self.known[result.0] = Some(Known::Stored(view));
+        }
+        Ok(())
+    }
+
+    pub(super) fn concat(&mut self, node: &Node, axis: usize) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let shape = self.shape(result).to_vec();
+        let to = self.scratch(self.graph.value(result).element, &shape)?;
+        let mut starts = vec![0; shape.len()];
+        for id in node.inputs.iter().flatten() {
+            let part = self.shape(*id).to_vec();
+            let place = to.sliced(&starts, &vec![1; shape.len()], &part);
+            starts[axis] += part[axis];
+            if part.contains(&0) {
+                continue;
+            }
+            // What is still to be computed goes where it is wanted.
+            let is_alone = self.reader_counts[id.0] == 1;
+            match self.known[id.0].take() {
+                Some(Known::Pending(pending)) if is_alone => self.emit(*pending, &place)?,
+                known => {
+                    self.known[id.0] = known;
+                    let view = self.stored(*id)?;
+                    self.emit(Pending::copy_of(view)?, &place)?;
+                }
+            }
+        }
+        self.known[result.0] = Some(Known::Stored(to));
+        Ok(())
+    }
+
+    pub(super) fn gather(&mut self, node: &Node, axis: usize) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let from = self.contiguous(Self::input(node, 0)?)?;
+        let indices = self.contiguous(Self::input(node, 1)?)?;
+        let to = self.scratch(from.element, self.shape(result))?;
+        let count: usize = indices.shape.iter().product();
+        let outer: usize = from.shape[..axis].iter().product();
+        let inner: usize = from.shape[axis + 1..].iter().product();
+        let before = format!(
+            "#define ELEMENT_TYPE {}\n#define INDEX_TYPE {}\n",
+            stored_type(from.element)?,
+            stored_type(indices.element)?
+        );
+        let kernel = Kernel { source: Source::Gather, function: "gather", constants: Vec::new(), before };
+        let mut arguments = [&from, &indices, &to].map(|view| Argument::Buffer(view.buffer)).to_vec();
+        arguments.extend([super::long(from.offset), super::long(indices.offset)]);
+        arguments.extend([int(count)?, int(from.shape[axis])?, int(inner)?]);
+        let group = self.tuning.element_group.min(inner.max(1).next_power_of_two());
+        self.call(kernel, arguments, [inner, count, outer], group, 0);
+        self.known[result.0] = Some(Known::Stored(to));
+        Ok(())
+    }
+}

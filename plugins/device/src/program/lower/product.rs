@@ -1,0 +1,298 @@
+//! Products of matrices, alone and in stacks.
+
+use proctor_vocabulary::ElementType;
+
+use super::{
+    Known, Lowering,
+    elementwise::{Operand, Pending, function},
+    int, long,
+    matrices::{Division, Matrix, Product, ProductKind},
+};
+use crate::{
+    graph::Node,
+    kernels::Source,
+    op::{Binary, Gemm},
+    program::{
+        Contents,
+        call::{Argument, Kernel},
+        expression::{Expression, Term},
+        stored_type,
+        view::View,
+    },
+    tensor::{Tensor, strides},
+};
+
+impl Lowering<'_> {
+    pub(super) fn gemm(&mut self, node: &Node, gemm: Gemm) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let shape = self.shape(result).to_vec();
+        let turned = |view: View, is_turned: bool| if is_turned { view.transposed(&[1, 0]) } else { view };
+        let a = turned(self.stored(Self::input(node, 0)?)?, gemm.transpose_a);
+        let b = turned(self.stored(Self::input(node, 1)?)?, gemm.transpose_b);
+        let product = self.product(a, b, &shape)?;
+        let mut pending = Pending::of_product(&self.label, product, &shape)?;
+        scale(&mut pending.expression, gemm.alpha)?;
+        if node.inputs.get(2).copied().flatten().is_some() && gemm.beta != 0.0 {
+            let x = pending.expression.result();
+            let c = self.stored(Self::input(node, 2)?)?.broadcast(&shape);
+            pending.operands.push(Operand::Stored(c.clone()));
+            pending.expression.add(Term::Operand(pending.operands.len() - 1, c.element))?;
+            let c = scale(&mut pending.expression, gemm.beta)?;
+            pending.expression.add(Term::Binary(Binary::Add, x, c))?;
+        }
+        self.known[result.0] = Some(Known::Pending(Box::new(pending)));
+        Ok(())
+    }
+
+    pub(super) fn matmul(&mut self, node: &Node) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let shape = self.shape(result).to_vec();
+        let (a, b) = (self.stored(Self::input(node, 0)?)?, self.stored(Self::input(node, 1)?)?);
+        if a.shape.len() < 2 || b.shape.len() < 2 {
+            return Err("products of vectors are not supported".to_owned());
+        }
+        let product = self.product(a, b, &shape)?;
+        self.known[result.0] =
+            Some(Known::Pending(Box::new(Pending::of_product(&self.label, product, &shape)?)));
+        Ok(())
+    }
+
+    /// The product of two stacks of matrices, with a result of this shape.
+    pub(super) fn product(&mut self, a: View, b: View, shape: &[usize]) -> Result<Product, String> {
+        for view in [&a, &b] {
+            if view.element != ElementType::F32 {
+                return Err(format!("products of {} are not supported", view.element.name()));
+            }
+        }
+        let rank = shape.len();
+        let (m, n) = (shape[rank - 2], shape[rank - 1]);
+        let k = *a.shape.last().ok_or("it has no dimension")?;
+        let division = Division::Stack;
+        let inner = if rank > 2 { shape[rank - 3] } else { 1 };
+        let outer = shape[..rank - 2].iter().product::<usize>() / inner.max(1);
+
+        let of_stack = |view: &View| {
+            let mut wide = shape.to_vec();
+            wide[rank - 2..].copy_from_slice(&view.shape[view.shape.len() - 2..]);
+            view.broadcast(&wide)
+        };
+        let can_be_a = |view: &View| division.steps(&of_stack(view)).is_some();
+        let a = self.readable(a, &of_stack, can_be_a)?;
+        let packed = match self.buffers[b.buffer.0].contents.clone() {
+            // One that is repeated would only become larger.
+            Contents::Constant(bytes) if b.shape.len() == 2 && bytes.len() / size_of::<f32>() >= k * n => {
+                let tensor = Tensor { element: b.element, shape: Vec::new(), bytes };
+                Some(self.packed_columns(&tensor, &b)?)
+            }
+            _ => None,
+        };
+        let b = match packed {
+            Some(b) => b,
+            None => {
+                let columns = self.columns();
+                let fits = |view: &View| {
+                    division
+                        .steps(&of_stack(view))
+                        .is_some_and(|[.., column]| column == 1 || view.shape.last() == Some(&1))
+                };
+                let view = self.readable(b, &of_stack, fits)?;
+                let [outer, matrix, row, _] =
+                    division.steps(&of_stack(&view)).ok_or("its operands cannot be read")?;
+                Matrix { panel: columns, row: 0, inner: row, matrix, outer, is_packed: false, view }
+            }
+        };
+        let [a_outer, a_matrix, a_row, a_inner] =
+            division.steps(&of_stack(&a)).ok_or("its operands cannot be read")?;
+        let panel = a_row * self.rows_of(m).cast_signed();
+        let a = Matrix {
+            view: a,
+            panel,
+            row: a_row,
+            inner: a_inner,
+            matrix: a_matrix,
+            outer: a_outer,
+            is_packed: false,
+        };
+        Ok(Product {
+            kind: ProductKind::Matrices { a, b },
+            division,
+            extents: [m, n, k],
+            stack: [outer, inner],
+        })
+    }
+
+    /// A factor that fits: as it lies, as a copy, or as a copy of all that it is broadcast to.
+    fn readable(
+        &mut self,
+        view: View,
+        of_stack: &impl Fn(&View) -> View,
+        fits: impl Fn(&View) -> bool,
+    ) -> Result<View, String> {
+        if fits(&view) {
+            return Ok(view);
+        }
+        if fits(&View::of(view.buffer, view.element, &view.shape)) {
+            return self.copied_unless(view, |_| false);
+        }
+        self.copied_unless(of_stack(&view), |_| false)
+    }
+
+    /// Columns that an item computes.
+    pub(super) fn columns(&self) -> isize {
+        (self.tuning.width * self.tuning.vectors).cast_signed()
+    }
+
+    /// Rows that an item of a product of so many rows computes.
+    pub(super) fn rows_of(&self, m: usize) -> usize {
+        // A single row is read once: more of it would be computed for nothing.
+        if m == 1 { 1 } else { self.tuning.rows }
+    }
+
+    /// A constant matrix of k rows as panels of columns, filled up with zeros.
+    fn packed_columns(&mut self, tensor: &Tensor, view: &View) -> Result<Matrix, String> {
+        let (k, n) = (view.shape[0], view.shape[1]);
+        let width = self.columns().unsigned_abs();
+        let at = |row: usize, column: usize| {
+            view.offset + row.cast_signed() * view.strides[0] + column.cast_signed() * view.strides[1]
+        };
+        let mut bytes = Vec::with_capacity(n.next_multiple_of(width) * k * size_of::<f32>());
+        for panel in 0..n.div_ceil(width) {
+            for row in 0..k {
+                for column in panel * width..(panel + 1) * width {
+                    bytes.extend(if column < n { word(tensor, at(row, column)) } else { [0; 4] });
+                }
+            }
+        }
+        let shape = [n.div_ceil(width), k, width];
+        let tensor = Tensor { element: ElementType::F32, shape: shape.to_vec(), bytes: bytes.into() };
+        let [panel, row] = [strides(&shape)[0], width].map(usize::cast_signed);
+        let view = self.constant(&tensor)?;
+        Ok(Matrix { view, panel, row: 0, inner: row, matrix: 0, outer: 0, is_packed: true })
+    }
+
+    /// Adds the call of a product, whose elements this expression ends.
+    pub(super) fn emit_product(
+        &mut self,
+        product: Product,
+        expression: &Expression,
+        operands: &[Operand],
+        to: &View,
+    ) -> Result<(), String> {
+        let Product { kind, division, extents: [m, n, k], stack: [outer, inner] } = product;
+        let target_steps = division.steps(to).filter(|[outer_step, inner_step, _, column]| {
+            // The kernel knows one step from matrix to matrix of the result.
+            (*column == 1 || n == 1) && (outer == 1 || *outer_step == *inner_step * inner.cast_signed())
+        });
+        let Some([_, c_matrix, c_row, _]) = target_steps.filter(|_| to.element == ElementType::F32) else {
+            // Into a place of its own first.
+            let own = self.scratch(ElementType::F32, &to.shape)?;
+            let plain = Product { kind, division, extents: [m, n, k], stack: [outer, inner] };
+            let mut alone = Expression::default();
+            alone.add(Term::Operand(0, ElementType::F32))?;
+            self.emit_product(plain, &alone, &[Operand::Product], &own)?;
+            let stored = |operand: &Operand| match operand {
+                Operand::Product => Operand::Stored(own.clone()),
+                stored @ Operand::Stored(_) => stored.clone(),
+            };
+            let operands = operands.iter().map(stored).collect();
+            let pending = Pending {
+                label: None,
+                product: None,
+                expression: expression.clone(),
+                operands,
+                shape: to.shape.clone(),
+            };
+            return self.emit(pending, to);
+        };
+
+        let (mut parameters, mut elements, mut values, mut extra) =
+            (String::new(), Vec::new(), Vec::new(), Vec::new());
+        for (number, operand) in operands.iter().enumerate() {
+            let Operand::Stored(view) = operand else {
+                elements.push(ElementType::F32);
+                values.push("(x)".to_owned());
+                continue;
+            };
+            let view = self.copied_unless(view.clone(), |view| division.steps(view).is_some())?;
+            let steps = division.steps(&view).ok_or("an operand cannot be read")?;
+            parameters += &format!(
+                ", GLOBAL const {}* p{number}, const whole p{number}_begin, const whole p{number}_outer, const whole \
+                 p{number}_inner, const int p{number}_m, const int p{number}_n",
+                stored_type(view.element)?
+            );
+            values.push(format!(
+                "p{number}[p{number}_begin + (z) / inner_count * p{number}_outer + (z) % inner_count * p{number}_inner \
+                 + (whole)(m) * p{number}_m + (whole)(n) * p{number}_n]"
+            ));
+            elements.push(view.element);
+            let [outer, inner, row, column] = steps;
+            extra.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
+            extra.extend([int(row)?, int(column)?]);
+        }
+        let before = format!(
+            "#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
+            values.join(", "),
+            function(expression, &elements)
+        );
+        let operations = 2 * (m * n * k * outer * inner) as u64;
+        match kind {
+            ProductKind::Matrices { a, b } => {
+                let rows = self.rows_of(m);
+                let kernel = Kernel {
+                    source: Source::Gemm,
+                    function: "gemm",
+                    constants: vec![
+                        ("WIDTH", self.tuning.width as i64),
+                        ("VECTORS", self.tuning.vectors as i64),
+                        ("ROWS", rows as i64),
+                        ("A_IS_PACKED", i64::from(a.is_packed)),
+                        ("B_IS_PACKED", i64::from(b.is_packed)),
+                    ],
+                    before,
+                };
+                let mut arguments = [&a.view, &b.view, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
+                arguments.extend([long(a.view.offset), long(b.view.offset), long(to.offset)]);
+                arguments.extend([int(m)?, int(n)?, int(k)?]);
+                arguments.extend([int(a.panel)?, int(a.row)?, int(a.inner)?, long(a.matrix)]);
+                arguments.extend([int(b.panel)?, int(b.inner)?, long(b.matrix)]);
+                arguments.extend([int(c_row)?, long(c_matrix), int(inner)?, long(a.outer), long(b.outer)]);
+                arguments.extend(extra);
+                let items = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs()), outer * inner];
+                let group = self.tuning.product_group.min(items[0].next_power_of_two());
+                self.call(kernel, arguments, items, group, operations);
+            }
+            ProductKind::Depthwise { images, filters, arguments: own } => {
+                let kernel = Kernel {
+                    source: Source::Depthwise,
+                    function: "depthwise",
+                    constants: Vec::new(),
+                    before,
+                };
+                let mut arguments =
+                    [&images, &filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
+                arguments.extend([&images, &filters, to].map(|view| long(view.offset)));
+                arguments.extend([int(c_row)?, long(c_matrix)]);
+                arguments.extend(own);
+                arguments.extend(extra);
+                self.call(kernel, arguments, [n, m, outer], self.tuning.element_group, operations);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a factor to the result of an expression, and returns the product.
+fn scale(expression: &mut Expression, factor: f64) -> Result<crate::program::expression::TermId, String> {
+    let x = expression.result();
+    if factor == 1.0 {
+        return Ok(x);
+    }
+    let factor = expression.add(Term::Number(factor, ElementType::F32))?;
+    expression.add(Term::Binary(Binary::Mul, x, factor))
+}
+
+/// A 32-bit element of a tensor, by its place.
+pub(super) fn word(tensor: &Tensor, at: isize) -> [u8; 4] {
+    let begin = at.unsigned_abs() * size_of::<f32>();
+    tensor.bytes[begin..begin + size_of::<f32>()].try_into().expect("four bytes")
+}

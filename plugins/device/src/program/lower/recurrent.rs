@@ -1,0 +1,331 @@
+//! Recurrent layers: the products of all inputs at once, then one step after the other.
+
+use std::ops::Range;
+
+use proctor_vocabulary::ElementType;
+
+use super::{Known, Lowering, elementwise::Pending, int, long, product::word};
+use crate::{
+    graph::Node,
+    kernels::Source,
+    op::{Cell, Direction, Recurrent},
+    program::{
+        SLACK_BYTES,
+        call::{Argument, Kernel},
+        view::{BufferId, View},
+    },
+    tensor::Tensor,
+};
+
+/// Bytes of memory that a group shares, on any device.
+const SHARED_BYTES: usize = 32 << 10;
+
+/// States that a group shares for each unit: h before and after a step, and c or what a reset leaves of h.
+const STATES: usize = 3;
+
+/// Biases of a unit: of each gate, and for a GRU that of the recurrent weights of gate h.
+const BIASES: usize = 4;
+
+/// How the hidden units of a layer are divided among the items of a group.
+struct Division {
+    /// Numbers of a vector.
+    width: usize,
+    /// Items of a group, each with a vector of every panel.
+    lanes: usize,
+    /// Panels, the last of which may be cut off.
+    panels: usize,
+    /// Sequences of a group.
+    samples: usize,
+    /// Whether a group takes one panel and one step, not all.
+    is_by_step: bool,
+}
+
+/// A layer that is to be called.
+struct Layer {
+    recurrent: Recurrent,
+    gates: usize,
+    directions: usize,
+    steps: usize,
+    batch: usize,
+    division: Division,
+    /// The products of all inputs and W.
+    from_x: BufferId,
+    /// Distance from step to step in them.
+    x_step: isize,
+    /// Distance from sequence to sequence in them.
+    x_sample: isize,
+    r: BufferId,
+    bias: BufferId,
+    peepholes: Option<View>,
+    lengths: Option<View>,
+    y: Option<View>,
+}
+
+impl Division {
+    /// Units of a panel.
+    fn panel(&self) -> usize {
+        self.width * self.lanes
+    }
+
+    /// Units of all panels.
+    fn units(&self) -> usize {
+        self.panel() * self.panels
+    }
+}
+
+impl Lowering<'_> {
+    /// A layer of LSTM or GRU, with the operands X, W, R, and where they are B, sequence lengths, initial h, initial c
+    /// and P.
+    pub(super) fn recurrent(&mut self, node: &Node, recurrent: Recurrent) -> Result<(), String> {
+        let Recurrent { cell, hidden, direction, .. } = recurrent;
+        let x = self.stored(Self::input(node, 0)?)?;
+        if x.element != ElementType::F32 {
+            return Err(format!("recurrent layers of {} are not supported", x.element.name()));
+        }
+        let [steps, batch, _] = x.shape[..] else { return Err("its input is no sequence".to_owned()) };
+        let gates = if cell == Cell::Lstm { 4 } else { 3 };
+        let directions = if direction == Direction::Bidirectional { 2 } else { 1 };
+        let division = self.divided(&recurrent, steps, batch)?;
+        let [r, bias, peepholes] =
+            [(2, "R"), (3, "B"), (7, "P")].map(|(at, name)| self.known_operand(node, at, name));
+        let r = r?.ok_or("input 2 is missing")?;
+        let r = self.packed_recurrence(&r, [directions, gates, hidden], &division)?;
+        let bias = self.added_biases(bias?.as_ref(), cell, directions, hidden)?;
+        let peepholes = peepholes?.map(|peepholes| self.constant(&peepholes)).transpose()?;
+        let states = [4, 5, 6].map(|at| match node.inputs.get(at).copied().flatten() {
+            Some(id) => self.contiguous(id).map(Some),
+            None => Ok(None),
+        });
+        let [lengths, first_h, first_c] = states;
+        let [lengths, first_h, first_c] = [lengths?, first_h?, first_c?];
+        let (from_x, [x_step, x_sample]) = self.products_of_inputs(node, x, directions * gates * hidden)?;
+
+        let mut results = Vec::new();
+        for at in 0..3 {
+            results.push(match node.outputs.get(at).copied().flatten() {
+                Some(id) => {
+                    let to = self.scratch(ElementType::F32, self.shape(id))?;
+                    self.known[id.0] = Some(Known::Stored(to.clone()));
+                    Some(to)
+                }
+                None => None,
+            });
+        }
+        let layer = Layer {
+            recurrent,
+            gates,
+            directions,
+            steps,
+            batch,
+            division,
+            from_x,
+            x_step,
+            x_sample,
+            r,
+            bias,
+            peepholes,
+            lengths,
+            y: results.remove(0),
+        };
+        let last: [Option<View>; 2] = results.try_into().map_err(|_| "it has other results")?;
+        self.steps(&layer, [first_h, first_c], last)
+    }
+
+    /// Adds the calls of all steps, from these states to those.
+    fn steps(
+        &mut self,
+        layer: &Layer,
+        first: [Option<View>; 2],
+        last: [Option<View>; 2],
+    ) -> Result<(), String> {
+        let Layer { recurrent, steps, batch, .. } = *layer;
+        if !layer.division.is_by_step {
+            return self.steps_call(layer, 0..steps, &first, &last);
+        }
+        let shape = [layer.directions, batch, recurrent.hidden];
+        // Of h two in turn, since all groups read the whole of it; of c each reads its own part alone.
+        let h = [self.scratch(ElementType::F32, &shape)?, self.scratch(ElementType::F32, &shape)?];
+        let c = match recurrent.cell {
+            Cell::Lstm => Some(self.scratch(ElementType::F32, &shape)?),
+            Cell::Gru { .. } => None,
+        };
+        let mut before = first;
+        for step in 0..steps {
+            let after = if step + 1 == steps { last.clone() } else { [Some(h[step % 2].clone()), c.clone()] };
+            self.steps_call(layer, step..step + 1, &before, &after)?;
+            before = after;
+        }
+        Ok(())
+    }
+
+    /// Adds the call of some steps.
+    fn steps_call(
+        &mut self,
+        layer: &Layer,
+        steps: Range<usize>,
+        [first_h, first_c]: &[Option<View>; 2],
+        [last_h, last_c]: &[Option<View>; 2],
+    ) -> Result<(), String> {
+        let Layer { recurrent: Recurrent { cell, hidden, direction, clip }, division, .. } = layer;
+        let Layer { peepholes, lengths, y, .. } = layer;
+        let panels = if division.is_by_step { 1 } else { division.panels };
+        let flag = |is_so: bool| i64::from(is_so);
+        let kernel = Kernel {
+            source: Source::Recurrent,
+            function: "recurrent",
+            constants: vec![
+                ("WIDTH", division.width as i64),
+                ("PANEL", division.panel() as i64),
+                ("PANELS", panels as i64),
+                ("UNITS", division.units() as i64),
+                ("HIDDEN", *hidden as i64),
+                ("SAMPLES", division.samples as i64),
+                ("IS_LSTM", flag(*cell == Cell::Lstm)),
+                ("RESETS_AFTER", flag(*cell == Cell::Gru { resets_after: true })),
+                ("IS_REVERSE", flag(*direction == Direction::Reverse)),
+                ("HAS_CLIP", flag(clip.is_some())),
+                ("HAS_PEEPHOLES", flag(peepholes.is_some())),
+                ("HAS_LENGTHS", flag(lengths.is_some())),
+                ("HAS_FIRST_H", flag(first_h.is_some())),
+                ("HAS_FIRST_C", flag(first_c.is_some())),
+                ("HAS_Y", flag(y.is_some())),
+                ("HAS_LAST_H", flag(last_h.is_some())),
+                ("HAS_LAST_C", flag(last_c.is_some())),
+            ],
+            before: String::new(),
+        };
+        // The products stand for what is not there, and is neither read nor written.
+        let place = |view: &Option<View>| view.as_ref().map_or(layer.from_x, |view| view.buffer);
+        let begin = |view: &Option<View>| long(view.as_ref().map_or(0, |view| view.offset));
+        let views = [peepholes, lengths, first_h, first_c, y, last_h, last_c].map(place);
+        let buffers = [layer.from_x, layer.r, layer.bias].into_iter().chain(views);
+        let mut arguments: Vec<Argument> = buffers.map(Argument::Buffer).collect();
+        arguments.extend([lengths, first_h, first_c].map(begin));
+        arguments.extend([int(steps.start)?, int(steps.end)?, int(layer.steps)?, int(layer.batch)?]);
+        arguments.extend([long(layer.x_step), long(layer.x_sample)]);
+        #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
+        arguments.push(Argument::Float(clip.map_or(0.0, |clip| clip as f32)));
+        let groups = layer.batch.div_ceil(division.samples);
+        let items = [groups * division.lanes, layer.directions, division.panels.div_ceil(panels)];
+        let rows = layer.directions * layer.gates * hidden;
+        let operations = 2 * (steps.len() * layer.batch * rows * hidden) as u64;
+        self.call(kernel, arguments, items, division.lanes, operations);
+        Ok(())
+    }
+
+    fn divided(&self, recurrent: &Recurrent, steps: usize, batch: usize) -> Result<Division, String> {
+        let Recurrent { cell, hidden, .. } = *recurrent;
+        let width = self.tuning.recurrent_width;
+        let gates = if cell == Cell::Lstm { 4 } else { 3 };
+        let bytes = gates * hidden * hidden * size_of::<f32>();
+        // Where the reset comes before the product, items need what others compute within a step.
+        let is_by_step = bytes >= self.tuning.recurrent_step_bytes
+            && cell != (Cell::Gru { resets_after: false })
+            && steps > 1;
+        let group = if is_by_step { self.tuning.recurrent_step_group } else { self.tuning.recurrent_group };
+        let panels = hidden.div_ceil(group * width).max(1);
+        let lanes = hidden.div_ceil(panels * width).max(1);
+        let fitting = SHARED_BYTES / (STATES * size_of::<f32>() * panels * lanes * width);
+        let most = fitting.min(self.tuning.recurrent_samples);
+        if most == 0 {
+            return Err(format!("recurrent layers of {hidden} hidden units are not supported"));
+        }
+        // Groups of as few sequences as there may be without one group more.
+        let samples = batch.div_ceil(batch.div_ceil(most).max(1)).max(1);
+        let division = Division { width, lanes, panels, samples, is_by_step };
+        // Units that are not there are read behind the end of buffers.
+        debug_assert!((division.units() - hidden) * size_of::<f32>() <= SLACK_BYTES, "{hidden} units");
+        Ok(division)
+    }
+
+    /// The elements of an operand of f32 that has to be constant, if it is there.
+    fn known_operand(&self, node: &Node, at: usize, name: &str) -> Result<Option<Tensor>, String> {
+        let Some(id) = node.inputs.get(at).copied().flatten() else { return Ok(None) };
+        let constant = &self.graph.value(id).constant;
+        let constant = constant.as_ref().ok_or_else(|| format!("{name} is not constant"))?;
+        if constant.element != ElementType::F32 {
+            return Err(format!("{name} of {} is not supported", constant.element.name()));
+        }
+        Ok(Some(constant.clone()))
+    }
+
+    /// The products of all inputs and W, and the distances in it from step to step and from sequence to sequence.
+    fn products_of_inputs(
+        &mut self,
+        node: &Node,
+        x: View,
+        columns: usize,
+    ) -> Result<(BufferId, [isize; 2]), String> {
+        self.known_operand(node, 1, "W")?;
+        let (steps, batch, width) = (x.shape[0], x.shape[1], x.shape[2]);
+        let w = self.stored(Self::input(node, 1)?)?;
+        let w = w.reshaped(&[columns, width]).ok_or("W has gaps")?.transposed(&[1, 0]);
+        let step = columns.cast_signed();
+        // In a file with the batch in front, the rows of a sequence lie together.
+        let by_sequence = x.transposed(&[1, 0, 2]).merged(0, 2);
+        let (rows, strides) = match (x.merged(0, 2), by_sequence) {
+            (None, Some(rows)) => (rows, [step, step * steps.cast_signed()]),
+            (Some(rows), _) => (rows, [step * batch.cast_signed(), step]),
+            (None, None) => {
+                let copy = self.copied_unless(x, View::is_contiguous)?;
+                (copy.merged(0, 2).ok_or("its input has gaps")?, [step * batch.cast_signed(), step])
+            }
+        };
+        let shape = [steps * batch, columns];
+        let product = self.product(rows, w, &shape)?;
+        let to = self.scratch(ElementType::F32, &shape)?;
+        self.emit(Pending::of_product(&self.label, product, &shape)?, &to)?;
+        Ok((to.buffer, strides))
+    }
+
+    /// The recurrent weights as the kernel reads them, filled up with zeros.
+    fn packed_recurrence(
+        &mut self,
+        r: &Tensor,
+        [directions, gates, hidden]: [usize; 3],
+        division: &Division,
+    ) -> Result<BufferId, String> {
+        let (units, panel) = (division.units(), division.panel());
+        let mut bytes = Vec::with_capacity(directions * gates * hidden * units * size_of::<f32>());
+        for direction in 0..directions {
+            for begin in (0..units).step_by(panel) {
+                for (k, gate) in (0..hidden).flat_map(|k| (0..gates).map(move |gate| (k, gate))) {
+                    for unit in begin..begin + panel {
+                        let at = ((direction * gates + gate) * hidden + unit) * hidden + k;
+                        bytes.extend(if unit < hidden { word(r, at.cast_signed()) } else { [0; 4] });
+                    }
+                }
+            }
+        }
+        let shape = vec![directions, division.panels, hidden, gates, panel];
+        Ok(self.constant(&Tensor { element: ElementType::F32, shape, bytes: bytes.into() })?.buffer)
+    }
+
+    /// Biases of W and R added up, but for that of gate h where a reset comes between them; zeros where there are none.
+    fn added_biases(
+        &mut self,
+        bias: Option<&Tensor>,
+        cell: Cell,
+        directions: usize,
+        hidden: usize,
+    ) -> Result<BufferId, String> {
+        let gates = if cell == Cell::Lstm { 4 } else { 3 };
+        let number = |direction: usize, half: usize, gate: usize, unit: usize| {
+            let at = ((direction * 2 + half) * gates + gate) * hidden + unit;
+            bias.map_or(0.0, |bias| f32::from_le_bytes(word(bias, at.cast_signed())))
+        };
+        let mut bytes = Vec::with_capacity(directions * BIASES * hidden * size_of::<f32>());
+        for (direction, gate) in (0..directions).flat_map(|at| (0..BIASES).map(move |gate| (at, gate))) {
+            for unit in 0..hidden {
+                let sum = match (cell, gate) {
+                    (Cell::Gru { resets_after: true }, 2) => number(direction, 0, 2, unit),
+                    (Cell::Gru { .. }, 3) => number(direction, 1, 2, unit),
+                    _ => number(direction, 0, gate, unit) + number(direction, 1, gate, unit),
+                };
+                bytes.extend(sum.to_le_bytes());
+            }
+        }
+        let shape = vec![directions, BIASES, hidden];
+        Ok(self.constant(&Tensor { element: ElementType::F32, shape, bytes: bytes.into() })?.buffer)
+    }
+}

@@ -1,0 +1,156 @@
+//! Nodes that take whole rows.
+
+use proctor_vocabulary::ElementType;
+
+use super::{Known, Lowering, int, long};
+use crate::{
+    graph::{Node, ValueId},
+    kernels::Source,
+    op::{Reduce, ReduceKind},
+    program::{
+        call::{Argument, Kernel},
+        view::View,
+    },
+};
+
+/// Rows along one or more neighbouring dimensions of a contiguous view: how many there are, their length, and the
+/// distance of their elements.
+struct Rows {
+    view: View,
+    count: usize,
+    length: usize,
+    inner: usize,
+}
+
+impl Rows {
+    fn of(view: View, from: usize, to: usize) -> Result<Self, String> {
+        if view.element != ElementType::F32 {
+            return Err(format!("rows of {} are not supported", view.element.name()));
+        }
+        let length: usize = view.shape[from..to].iter().product();
+        let inner: usize = view.shape[to..].iter().product();
+        let outer: usize = view.shape[..from].iter().product();
+        Ok(Self { view, count: outer * inner, length, inner })
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn reduce(&mut self, node: &Node, reduce: &Reduce) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let view = self.stored(Self::input(node, 0)?)?;
+        // Dimensions that go, behind those that stay, if they are no neighbours.
+        let are_neighbours = reduce.axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        let (view, from) = if are_neighbours || reduce.axes.is_empty() {
+            (view, reduce.axes.first().copied().unwrap_or(0))
+        } else {
+            let stays = (0..view.shape.len()).filter(|at| !reduce.axes.contains(at));
+            let order: Vec<usize> = stays.chain(reduce.axes.iter().copied()).collect();
+            (view.transposed(&order), view.shape.len() - reduce.axes.len())
+        };
+        let view = self.copied_unless(view, View::is_contiguous)?;
+        let rows = Rows::of(view, from, from + reduce.axes.len())?;
+        if rows.length == 0 {
+            return Err("rows of no elements are not supported".to_owned());
+        }
+        let is_max = reduce.kind == ReduceKind::Max;
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a factor in f32")]
+        let factor = if reduce.kind == ReduceKind::Mean { (1.0 / rows.length as f64) as f32 } else { 1.0 };
+        self.rows_call(result, "reduce", &rows, is_max, &[], vec![Argument::Float(factor)])
+    }
+
+    pub(super) fn softmax(&mut self, node: &Node, axis: usize) -> Result<(), String> {
+        let view = self.contiguous(Self::input(node, 0)?)?;
+        let rows = Rows::of(view, axis, axis + 1)?;
+        self.rows_call(Self::result(node)?, "softmax", &rows, false, &[], Vec::new())
+    }
+
+    pub(super) fn layer_normalization(
+        &mut self,
+        node: &Node,
+        axis: usize,
+        epsilon: f64,
+    ) -> Result<(), String> {
+        if node.outputs.iter().skip(1).flatten().next().is_some() {
+            return Err("mean and deviation as results are not supported".to_owned());
+        }
+        let view = self.contiguous(Self::input(node, 0)?)?;
+        let shape = view.shape[axis..].to_vec();
+        let rows = Rows::of(view, axis, axis + shape.len())?;
+        let mut parameters = Vec::new();
+        for id in node.inputs[1..].iter().flatten() {
+            let view = self.stored(*id)?.broadcast(&shape);
+            parameters.push(self.copied_unless(view, View::is_contiguous)?);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
+        let epsilon = Argument::Float(epsilon as f32);
+        self.rows_call(Self::result(node)?, "layer_normalization", &rows, false, &parameters, vec![epsilon])
+    }
+
+    /// Adds the call of a kernel of which each group takes a row.
+    fn rows_call(
+        &mut self,
+        result: ValueId,
+        function: &'static str,
+        rows: &Rows,
+        is_max: bool,
+        parameters: &[View],
+        numbers: Vec<Argument>,
+    ) -> Result<(), String> {
+        let to = self.scratch(ElementType::F32, self.shape(result))?;
+        let lanes = self.tuning.row_lanes;
+        let kernel = Kernel {
+            source: Source::Rows,
+            function,
+            constants: vec![
+                ("ROW_LANES", lanes as i64),
+                ("IS_MAX", i64::from(is_max)),
+                ("IS_LAST", 0),
+                ("HAS_BIAS", i64::from(parameters.len() > 1)),
+            ],
+            before: String::new(),
+        };
+        let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
+        if function == "layer_normalization" {
+            // Without a bias the scale stands for it, and is not read.
+            for at in [0, parameters.len() - 1] {
+                arguments.extend([Argument::Buffer(parameters[at].buffer), long(parameters[at].offset)]);
+            }
+        }
+        arguments.push(Argument::Buffer(to.buffer));
+        arguments.push(int(rows.length)?);
+        if function != "layer_normalization" {
+            arguments.push(int(rows.inner)?);
+        }
+        arguments.extend(numbers);
+        self.call(kernel, arguments, [rows.count * lanes, 1, 1], lanes, 0);
+        self.known[result.0] = Some(Known::Stored(to));
+        Ok(())
+    }
+
+    pub(super) fn arg_max(&mut self, node: &Node, axis: usize, is_last: bool) -> Result<(), String> {
+        let result = Self::result(node)?;
+        let view = self.contiguous(Self::input(node, 0)?)?;
+        let rows = Rows::of(view, axis, axis + 1)?;
+        let to = self.scratch(ElementType::I64, self.shape(result))?;
+        let constants = vec![
+            ("WIDTH", 1),
+            ("ROW_LANES", 1),
+            ("IS_MAX", 1),
+            ("IS_LAST", i64::from(is_last)),
+            ("HAS_BIAS", 0),
+        ];
+        let kernel = Kernel { source: Source::Rows, function: "arg_max", constants, before: String::new() };
+        let arguments = vec![
+            Argument::Buffer(rows.view.buffer),
+            long(rows.view.offset),
+            Argument::Buffer(to.buffer),
+            int(rows.count)?,
+            int(rows.length)?,
+            int(rows.inner)?,
+        ];
+        let group = self.tuning.element_group.min(rows.count.max(1).next_power_of_two());
+        self.call(kernel, arguments, [rows.count, 1, 1], group, 0);
+        self.known[result.0] = Some(Known::Stored(to));
+        Ok(())
+    }
+}

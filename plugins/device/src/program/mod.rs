@@ -1,0 +1,212 @@
+//! From a graph to the calls of kernels.
+//!
+//! [`Program::new`] goes through the nodes of a graph once. Where elements only change their places it changes a
+//! [`View`], and what works element by element it keeps as an [`Expression`](expression::Expression) until somebody
+//! needs the result: so chains of such nodes become one call, or the end of the product before them.
+
+pub mod call;
+pub mod expression;
+mod lower;
+pub mod memory;
+#[cfg(test)]
+mod tests;
+pub mod view;
+
+use std::{ops::Range, sync::Arc};
+
+use proctor_vocabulary::ElementType;
+
+use self::{
+    call::Call,
+    memory::{Layout, Lifetime, lay_out},
+    view::{BufferId, View},
+};
+use crate::graph::Graph;
+
+/// Extents of the tiles and groups that suit a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// 32-bit floating-point numbers of a vector: 1, 2, 4, 8 or 16.
+    pub width: usize,
+    /// Vectors of a row that an item of a product computes.
+    pub vectors: usize,
+    /// Rows that it computes.
+    pub rows: usize,
+    /// Items of a group of a product, that compute rows below each other.
+    pub product_group: usize,
+    /// Items of a group of a kernel whose items each write an element.
+    pub element_group: usize,
+    /// Items that take a row together: a power of two.
+    pub row_lanes: usize,
+    /// Most items of a group of a recurrent layer, that take its hidden units together.
+    pub recurrent_group: usize,
+    /// 32-bit floating-point numbers of a vector of an item of it.
+    pub recurrent_width: usize,
+    /// Most sequences that such a group takes: its weights are read once for all of them.
+    pub recurrent_samples: usize,
+    /// Bytes of recurrent weights of a direction from which on each step is a call, of groups that take a panel each.
+    pub recurrent_step_bytes: usize,
+    /// Most items of a group then.
+    pub recurrent_step_group: usize,
+}
+
+impl Tuning {
+    /// The same with groups of at most so many items.
+    #[must_use]
+    pub fn within(self, items_max: usize) -> Self {
+        let items_max = items_max.max(1);
+        Self {
+            product_group: self.product_group.min(items_max),
+            element_group: self.element_group.min(items_max),
+            row_lanes: self.row_lanes.min(1 << items_max.ilog2()),
+            recurrent_group: self.recurrent_group.min(items_max),
+            recurrent_step_group: self.recurrent_step_group.min(items_max),
+            ..self
+        }
+    }
+
+    /// For processors: vectors do the work of items.
+    pub const PROCESSOR: Self = Self {
+        width: 16,
+        vectors: 2,
+        rows: 8,
+        product_group: 8,
+        element_group: 256,
+        row_lanes: 1,
+        recurrent_group: 1,
+        recurrent_width: 16,
+        recurrent_samples: 4,
+        recurrent_step_bytes: 2 << 20,
+        recurrent_step_group: 1,
+    };
+
+    /// For graphics processors.
+    pub const GPU: Self = Self {
+        width: 4,
+        vectors: 1,
+        rows: 8,
+        product_group: 64,
+        element_group: 256,
+        row_lanes: 128,
+        recurrent_group: 256,
+        recurrent_width: 1,
+        recurrent_samples: 2,
+        recurrent_step_bytes: 512 << 10,
+        recurrent_step_group: 32,
+    };
+}
+
+/// Contents of a buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contents {
+    /// The input of this number, which each batch brings.
+    Input(usize),
+    /// Bytes that are known when the model is loaded.
+    Constant(Arc<Vec<u8>>),
+    /// Results of calls.
+    Scratch,
+}
+
+/// A buffer of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Buffer {
+    /// Contents.
+    pub contents: Contents,
+    /// Size in bytes. So that a product may read whole vectors, [`SLACK_BYTES`] more have to be there.
+    pub bytes: usize,
+}
+
+/// Bytes behind each buffer that are read, and have no meaning.
+pub const SLACK_BYTES: usize = 256;
+
+/// The calls that compute a graph.
+#[derive(Debug, Clone)]
+pub struct Program {
+    calls: Vec<Call>,
+    buffers: Vec<Buffer>,
+    inputs: Vec<BufferId>,
+    outputs: Vec<View>,
+}
+
+impl Program {
+    /// Plans a graph.
+    ///
+    /// # Errors
+    /// The node that no kernel computes, and why, in words.
+    pub fn new(graph: &Graph, tuning: Tuning) -> Result<Self, String> {
+        lower::lower(graph, tuning)
+    }
+
+    /// The calls, in order.
+    #[must_use]
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The buffers, by number.
+    #[must_use]
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
+    }
+
+    /// The bytes of the constants, to be shared with other programs.
+    pub(crate) fn constants_mut(&mut self) -> impl Iterator<Item = &mut Arc<Vec<u8>>> {
+        self.buffers.iter_mut().filter_map(|buffer| match &mut buffer.contents {
+            Contents::Constant(bytes) => Some(bytes),
+            Contents::Input(_) | Contents::Scratch => None,
+        })
+    }
+
+    /// The buffers that a batch fills, in the order of the graph's inputs.
+    #[must_use]
+    pub fn inputs(&self) -> &[BufferId] {
+        &self.inputs
+    }
+
+    /// The results, each row by row in a buffer of scratch of its own, in the order of the graph's outputs.
+    #[must_use]
+    pub fn outputs(&self) -> &[View] {
+        &self.outputs
+    }
+
+    /// Places of the buffers of inputs and scratch in one memory; constants have none.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        // Before the first call that uses it.
+        let no_call = Range { start: usize::MAX, end: 0 };
+        let mut lifetimes: Vec<Lifetime> = (self.buffers.iter())
+            .map(|buffer| match &buffer.contents {
+                Contents::Constant(_) => Lifetime { bytes: 0, calls: 0..0 },
+                // Filled before the first call.
+                Contents::Input(_) => Lifetime { bytes: buffer.bytes + SLACK_BYTES, calls: 0..1 },
+                Contents::Scratch => Lifetime { bytes: buffer.bytes + SLACK_BYTES, calls: no_call.clone() },
+            })
+            .collect();
+        for (number, call) in self.calls.iter().enumerate() {
+            for BufferId(buffer) in call.buffers() {
+                let calls = &mut lifetimes[buffer].calls;
+                *calls = calls.start.min(number)..calls.end.max(number + 1);
+            }
+        }
+        // Read after the last call.
+        for View { buffer: BufferId(buffer), .. } in &self.outputs {
+            lifetimes[*buffer].calls.end = self.calls.len() + 1;
+        }
+        lay_out(&lifetimes)
+    }
+}
+
+/// Name of a type in kernels, as elements are stored.
+fn stored_type(element: ElementType) -> Result<&'static str, String> {
+    Ok(match element {
+        ElementType::F32 => "float",
+        ElementType::I8 => "char",
+        ElementType::U8 | ElementType::Bool => "uchar",
+        ElementType::I16 => "short",
+        ElementType::U16 => "ushort",
+        ElementType::I32 => "int",
+        ElementType::U32 => "uint",
+        ElementType::I64 => "whole",
+        other => return Err(format!("no kernel computes with {}", other.name())),
+    })
+}

@@ -1,0 +1,141 @@
+//! Programs of real models, without a device.
+
+use std::path::Path;
+
+use super::*;
+use crate::{evaluate, passes::simplify, read::Source, tensor::Array};
+
+fn program(file: &str, batch_size: usize, tuning: Tuning) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file);
+    let source = Source::open(&path).unwrap();
+    let shapes: Vec<Vec<usize>> = (source.file().signature.inputs.iter())
+        .map(|input| {
+            let dims = input.dims.as_ref().unwrap();
+            let extent = |dim: &proctor_onnx_file::Dim| match dim {
+                proctor_onnx_file::Dim::Fixed(extent) => *extent,
+                _ => batch_size,
+            };
+            dims.iter().map(extent).collect()
+        })
+        .collect();
+    let mut graph = source.graph(&shapes).unwrap();
+    simplify(&mut graph).unwrap();
+    Program::new(&graph, tuning).unwrap()
+}
+
+#[test]
+fn bias_activation_and_other_sums_end_the_product_before_them() {
+    let calls = |file| -> Vec<&'static str> {
+        program(file, 1, Tuning::PROCESSOR).calls().iter().map(|call| call.kernel.function).collect()
+    };
+    assert_eq!(calls("digits-mlp.onnx"), ["gemm", "gemm", "gemm"]);
+    assert_eq!(calls("digits-cnn.onnx"), ["columns", "gemm", "columns", "gemm", "pool", "gemm"]);
+}
+
+/// Holds the places of buffers against the calls that use them, between the first and the last.
+fn assert_no_overlap(program: &Program, layout: &Layout) {
+    let end = program.calls().len() + 1;
+    let used = |number: usize| {
+        let uses =
+            program.calls().iter().enumerate().filter(|(_, call)| call.buffers().any(|id| id.0 == number));
+        let calls: Vec<usize> = uses.map(|(at, _)| at).collect();
+        let is_output = program.outputs().iter().any(|view| view.buffer.0 == number);
+        let is_input = program.inputs().iter().any(|id| id.0 == number);
+        let first = if is_input { Some(0) } else { calls.first().copied() };
+        let last = if is_output { Some(end) } else { calls.last().copied() };
+        first.zip(last.or(first))
+    };
+    let scratch = |number: &usize| !matches!(program.buffers()[*number].contents, Contents::Constant(_));
+    let numbers: Vec<usize> = (0..program.buffers().len()).filter(scratch).collect();
+    for (at, one) in numbers.iter().enumerate() {
+        for other in &numbers[..at] {
+            let (Some((from, to)), Some((begin, end))) = (used(*one), used(*other)) else { continue };
+            let range = |number: usize| {
+                layout.offsets[number]..layout.offsets[number] + program.buffers()[number].bytes + SLACK_BYTES
+            };
+            let (here, there) = (range(*one), range(*other));
+            let is_apart = here.end <= there.start || there.end <= here.start;
+            assert!(
+                is_apart || to < begin || end < from,
+                "buffers {one} and {other} at {here:?} and {there:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn constants_that_were_packed_are_there_once() {
+    let bytes: usize = program("digits-mlp.onnx", 4, Tuning::PROCESSOR)
+        .buffers()
+        .iter()
+        .filter(|buffer| matches!(buffer.contents, Contents::Constant(_)))
+        .map(|buffer| buffer.bytes)
+        .sum();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits/digits-mlp.onnx");
+    let file_bytes = usize::try_from(std::fs::metadata(file).unwrap().len()).unwrap();
+    // Panels are filled up with zeros.
+    assert!(bytes < file_bytes * 3 / 2, "{bytes} of constants, {file_bytes} in the file");
+}
+
+#[test]
+fn buffers_that_are_in_use_together_lie_apart() {
+    for tuning in [Tuning::PROCESSOR, Tuning::GPU] {
+        let program = program("digits-cnn.onnx", 5, tuning);
+        let layout = program.layout();
+        assert!(layout.offsets.iter().all(|offset| offset.is_multiple_of(memory::ALIGNMENT)));
+        assert!(layout.bytes >= 2 * memory::ALIGNMENT, "{} bytes", layout.bytes);
+        assert_no_overlap(&program, &layout);
+        for call in program.calls() {
+            assert!(call.items.iter().zip(call.group).all(|(items, group)| items.is_multiple_of(group)));
+            let buffers = call.buffers().count();
+            assert!(buffers >= 2, "{}", call.label);
+        }
+    }
+}
+
+#[test]
+fn a_graph_that_is_simplified_means_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["mobilenet-v1-tiny", "resnet50-tiny", "bert-tiny"] {
+        let made = proctor_recipes::make_model(name, folder.path(), &mut |_, _| ()).unwrap();
+        let source = Source::open(&made.file("onnx").unwrap().path).unwrap();
+        let shapes: Vec<Vec<usize>> = (source.file().signature.inputs.iter())
+            .map(|input| {
+                let extent = |dim: &proctor_onnx_file::Dim| match dim {
+                    proctor_onnx_file::Dim::Fixed(extent) => *extent,
+                    _ => 2,
+                };
+                input.dims.as_ref().unwrap().iter().map(extent).collect()
+            })
+            .collect();
+        let mut graph = source.graph(&shapes).unwrap();
+        let inputs: Vec<Array> = (graph.inputs().iter())
+            .map(|id| {
+                let value = graph.value(*id);
+                let count: usize = value.shape.iter().product();
+                match crate::tensor::is_real(value.element) {
+                    Ok(true) => {
+                        let values = (0..count).map(|at| (at % 17) as f64 / 17.0 - 0.4).collect();
+                        Array::real(value.element, &value.shape, values)
+                    }
+                    _ => Array::whole(
+                        value.element,
+                        &value.shape,
+                        (0..count).map(|at| (at % 2) as i64).collect(),
+                    ),
+                }
+            })
+            .collect();
+        let before = evaluate::run(&graph, &inputs).unwrap();
+        let nodes = graph.nodes().len();
+        simplify(&mut graph).unwrap();
+        assert!(name == "bert-tiny" || graph.nodes().len() < nodes, "{name}");
+        for (before, after) in before.iter().zip(evaluate::run(&graph, &inputs).unwrap()) {
+            for (before, after) in before.reals().unwrap().iter().zip(after.reals().unwrap()) {
+                // Weights are rounded to f32 once more.
+                assert!((before - after).abs() < 1e-5, "{name}: {before} and {after}");
+            }
+        }
+        Program::new(&graph, Tuning::GPU).unwrap();
+    }
+}

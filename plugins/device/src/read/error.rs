@@ -1,0 +1,87 @@
+//! Faults of a file that is to become a graph.
+
+use std::{fmt, ops::RangeInclusive, path::PathBuf};
+
+use proctor_onnx_file::{OnnxFileError, TensorError};
+
+/// Why a file cannot become a graph. Every message names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file, or what it refers to, is missing, damaged or not ONNX.
+    #[error(transparent)]
+    File(#[from] OnnxFileError),
+    /// The file is made of other versions of ONNX's operators.
+    #[error(
+        "{} uses version {version} of ONNX's operators, supported are {min} to {max}; convert the model",
+        path.display(), min = supported.start(), max = supported.end()
+    )]
+    Opset {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+        /// The versions that are read.
+        supported: RangeInclusive<i64>,
+    },
+    /// Nodes that are not supported or do not fit their inputs, all of them.
+    #[error("{} has {count} that cannot be run: {list}", path.display(), count = count(nodes), list = list(nodes))]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The nodes.
+        nodes: Vec<Refusal>,
+    },
+    /// A constant has no values that can be read.
+    #[error("{}: constant \"{tensor}\" {source}", path.display())]
+    Constant {
+        /// The file.
+        path: PathBuf,
+        /// Name of the constant.
+        tensor: String,
+        /// The fault.
+        source: TensorError,
+    },
+    /// An input, output or constant cannot be used.
+    #[error("{}: \"{value}\" {what}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Name of the value.
+        value: String,
+        /// The fault, in words.
+        what: String,
+    },
+    /// There are more or fewer shapes than the file has inputs.
+    #[error("{} has {has} inputs, but {got} shapes were given for them", path.display())]
+    InputCount {
+        /// The file.
+        path: PathBuf,
+        /// Number of its inputs.
+        has: usize,
+        /// Number of the shapes.
+        got: usize,
+    },
+}
+
+/// A node that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Operator and name of the node.
+    pub node: String,
+    /// The reason, in words.
+    pub why: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.node, self.why)
+    }
+}
+
+fn count(nodes: &[Refusal]) -> String {
+    if nodes.len() == 1 { "a node".to_owned() } else { format!("{} nodes", nodes.len()) }
+}
+
+fn list(nodes: &[Refusal]) -> String {
+    nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

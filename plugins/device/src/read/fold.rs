@@ -1,0 +1,110 @@
+//! Computes what follows from constants alone.
+//!
+//! Small results are known at once, since shapes may depend on them. Larger ones wait until it is known that something
+//! reads them and that nothing is refused. They are then computed once for all batch sizes that come to the same.
+
+use std::sync::{Mutex, PoisonError};
+
+use proctor_vocabulary::ElementType;
+
+use super::error::Refusal;
+use crate::{
+    evaluate::evaluate,
+    graph::{Graph, Node, ValueId},
+    op::Op,
+    tensor::{Array, Tensor, element_count},
+};
+
+/// Most elements, of operands and results together, that are computed with while shapes are found.
+const CHEAP_COUNT_MAX: usize = 1 << 16;
+
+/// Most elements of a result that is computed when a model is loaded; a larger one is left to the device.
+const COUNT_MAX: usize = 1 << 27;
+
+/// Type and shape of a result.
+type Kind = (ElementType, Vec<usize>);
+
+/// Large results that are computed already.
+#[derive(Debug, Default)]
+pub(super) struct Folds(Mutex<Vec<Fold>>);
+
+#[derive(Debug)]
+struct Fold {
+    op: Op,
+    operands: Vec<Option<Tensor>>,
+    results: Vec<Tensor>,
+}
+
+impl Folds {
+    /// Replaces each node of known operands by its results.
+    pub fn fold(&self, graph: &mut Graph) -> Result<(), Refusal> {
+        for node in std::mem::take(&mut graph.nodes) {
+            match self.results(graph, &node) {
+                Ok(None) => graph.nodes.push(node),
+                Ok(Some(results)) => {
+                    for (output, tensor) in node.outputs.iter().zip(results) {
+                        if let Some(output) = output {
+                            graph.values[output.0].constant = Some(tensor);
+                        }
+                    }
+                }
+                Err(why) => return Err(Refusal { node: node.label, why }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The results of a node, if its operands are known.
+    fn results(&self, graph: &Graph, node: &Node) -> Result<Option<Vec<Tensor>>, String> {
+        let kind = |id: &ValueId| (graph.value(*id).element, graph.value(*id).shape.clone());
+        let kinds: Vec<Kind> = node.outputs.iter().flatten().map(kind).collect();
+        let is_small = |(_, shape): &Kind| element_count(shape).is_some_and(|count| count <= COUNT_MAX);
+        // A result that is not wanted has no shape here.
+        if kinds.len() != node.outputs.len() || !kinds.iter().all(is_small) {
+            return Ok(None);
+        }
+        let Some(operands) = operands(graph, &node.inputs) else { return Ok(None) };
+        let mut folds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |fold: &&Fold| {
+            let has = fold.results.iter().map(|tensor| (tensor.element, &tensor.shape));
+            fold.op == node.op
+                && has.eq(kinds.iter().map(|(element, shape)| (*element, shape)))
+                && fold.operands == operands
+        };
+        if let Some(fold) = folds.iter().find(fits) {
+            return Ok(Some(fold.results.clone()));
+        }
+        let results = compute(&node.op, &operands, &kinds)?;
+        folds.push(Fold { op: node.op.clone(), operands, results: results.clone() });
+        Ok(Some(results))
+    }
+}
+
+/// The tensors of these operands, if all are known.
+pub(super) fn operands(graph: &Graph, inputs: &[Option<ValueId>]) -> Option<Vec<Option<Tensor>>> {
+    let tensor = |input: &Option<ValueId>| match input {
+        None => Some(None),
+        Some(id) => graph.value(*id).constant.clone().map(Some),
+    };
+    inputs.iter().map(tensor).collect()
+}
+
+/// Whether an operator of known operands is computed as soon as it is met.
+pub(super) fn is_cheap(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> bool {
+    let operand_shapes = operands.iter().flatten().map(|tensor| &tensor.shape);
+    let shapes = operand_shapes.chain(results.iter().map(|(_, shape)| shape));
+    let count = |shape: &Vec<usize>| element_count(shape).unwrap_or(usize::MAX);
+    *op == Op::Reshape || shapes.map(count).fold(0, usize::saturating_add) <= CHEAP_COUNT_MAX
+}
+
+/// The results of an operator.
+pub(super) fn compute(op: &Op, operands: &[Option<Tensor>], kinds: &[Kind]) -> Result<Vec<Tensor>, String> {
+    // The elements stay as they are, and shared.
+    if let (Op::Reshape, [Some(tensor)], [(_, shape)]) = (op, operands, kinds) {
+        return Ok(vec![Tensor { shape: shape.clone(), ..tensor.clone() }]);
+    }
+    let array = |tensor: &Option<Tensor>| tensor.as_ref().map(Tensor::array).transpose();
+    let arrays: Vec<Option<Array>> = operands.iter().map(array).collect::<Result<_, _>>()?;
+    let results = evaluate(op, &arrays, kinds)?;
+    Ok(results.iter().map(Array::tensor).collect())
+}

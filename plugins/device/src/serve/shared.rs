@@ -1,0 +1,23 @@
+//! Parts of a loaded model that all its instances share.
+
+use proctor_onnx_file::Fit;
+use proctor_plugin_api::Host;
+
+use crate::{driver::Driver, program::Program, session::Library};
+
+/// A model on a device, without the memory of a batch.
+pub(super) struct Shared<D: Driver> {
+    pub host: Host,
+    pub driver: D,
+    /// How samples and the model's tensors correspond.
+    pub fit: Fit,
+    /// For each batch size, the largest first.
+    pub plans: Vec<Plan>,
+    pub library: Library<D>,
+}
+
+/// A program for batches of one size.
+pub(super) struct Plan {
+    pub batch_size: usize,
+    pub program: Program,
+}

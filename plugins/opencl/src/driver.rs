@@ -1,0 +1,218 @@
+//! OpenCL behind the trait of `proctor-device`.
+
+use std::{ptr, sync::Arc};
+
+use opencl3::{
+    command_queue::CommandQueue,
+    context::Context,
+    error_codes::ClError,
+    kernel::Kernel as BoundKernel,
+    memory::{Buffer, CL_MEM_READ_WRITE, ClMem as _},
+    program::Program,
+    types::{CL_BLOCKING, cl_mem},
+};
+use proctor_device::{
+    driver::{Bound, DeviceError, DeviceErrorKind, Driver},
+    kernels,
+    program::call::Kernel,
+};
+
+use crate::platforms::Place;
+
+/// Options of the compiler: divisions and roots may be off by a few units in the last place, as of GPUs.
+const OPTIONS: &str = "-cl-std=CL1.2";
+
+/// A device with one queue.
+pub struct OpenCl {
+    context: Arc<Context>,
+    queue: CommandQueue,
+}
+
+/// A buffer, or a part of one.
+#[derive(Clone)]
+pub struct Memory {
+    buffer: Arc<Buffer<u8>>,
+    bytes: usize,
+    /// The buffer that it is a part of.
+    _whole: Option<Arc<Buffer<u8>>>,
+}
+
+/// A compiled kernel: its program, and its name there.
+#[derive(Clone)]
+pub struct Function {
+    program: Arc<Program>,
+    name: &'static str,
+}
+
+/// A kernel whose arguments are set.
+pub struct Launch {
+    kernel: BoundKernel,
+    items: [usize; 3],
+    group: [usize; 3],
+    /// Keeps alive what its arguments point to.
+    _memories: Vec<Memory>,
+}
+
+impl OpenCl {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// OpenCL's.
+    pub fn open(place: &Place) -> Result<Self, DeviceError> {
+        let context = Context::from_device(&place.device).map_err(failed("clCreateContext"))?;
+        let queue = CommandQueue::create_default(&context, 0);
+        Ok(Self { queue: queue.map_err(failed("clCreateCommandQueue"))?, context: Arc::new(context) })
+    }
+}
+
+impl Driver for OpenCl {
+    type Memory = Memory;
+    type Function = Function;
+    type Launch = Launch;
+
+    fn sibling(&self) -> Result<Self, DeviceError> {
+        let queue = CommandQueue::create_default(&self.context, 0);
+        let queue = queue.map_err(failed("clCreateCommandQueue"))?;
+        Ok(Self { queue, context: Arc::clone(&self.context) })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        // SAFETY: no memory of the host is given, so there is none that would have to live as long.
+        let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, ptr::null_mut()) };
+        let buffer =
+            buffer.map_err(|error| device_error(&format!("clCreateBuffer of {bytes} bytes"), error))?;
+        Ok(Memory { buffer: Arc::new(buffer), bytes, _whole: None })
+    }
+
+    fn part(&self, memory: &Memory, offset: usize, bytes: usize) -> Result<Memory, DeviceError> {
+        check("a part", memory, offset, bytes)?;
+        // SAFETY: the part is within the buffer, as was checked, which the part keeps.
+        let part = unsafe { memory.buffer.create_sub_buffer(CL_MEM_READ_WRITE, offset, bytes) };
+        let buffer = Arc::new(part.map_err(failed("clCreateSubBuffer"))?);
+        Ok(Memory { buffer, bytes, _whole: Some(Arc::clone(&memory.buffer)) })
+    }
+
+    fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
+        let text = kernel.text(kernels::OPENCL);
+        let program = Program::create_and_build_from_source(&self.context, &text, OPTIONS);
+        let program = program.map_err(|log| DeviceError {
+            what: format!("the compiler refuses kernel {}: {log}", kernel.function),
+            code: 0,
+            kind: DeviceErrorKind::Failed,
+        })?;
+        Ok(Function { program: Arc::new(program), name: kernel.function })
+    }
+
+    fn bind(
+        &self,
+        function: &Function,
+        arguments: &[Bound<'_, Memory>],
+        items: [usize; 3],
+        group: [usize; 3],
+    ) -> Result<Launch, DeviceError> {
+        let kernel =
+            BoundKernel::create(&function.program, function.name).map_err(failed("clCreateKernel"))?;
+        let mut memories = Vec::new();
+        for (number, argument) in (0..).zip(arguments) {
+            let set = match argument {
+                Bound::Memory(memory) => {
+                    memories.push((*memory).clone());
+                    let handle: cl_mem = memory.buffer.get();
+                    // SAFETY: the type is that of a buffer, which lives as long as the launch. OpenCL refuses an
+                    // argument of another size than the kernel's.
+                    unsafe { kernel.set_arg(number, &handle) }
+                }
+                // SAFETY: as above; a number is copied.
+                Bound::Int(value) => unsafe { kernel.set_arg(number, value) },
+                // SAFETY: as above; a number is copied.
+                Bound::Long(value) => unsafe { kernel.set_arg(number, value) },
+                // SAFETY: as above; a number is copied.
+                Bound::Float(value) => unsafe { kernel.set_arg(number, value) },
+            };
+            set.map_err(|error| {
+                device_error(&format!("clSetKernelArg of argument {number} of {}", function.name), error)
+            })?;
+        }
+        Ok(Launch { kernel, items, group, _memories: memories })
+    }
+
+    fn launch(&self, launch: &Launch) -> Result<(), DeviceError> {
+        // SAFETY: both lists have three elements, as is said, and live for the call; all arguments were set, with
+        // buffers that the launch keeps. Kernels stay within them: that is what they are tested for.
+        let event = unsafe {
+            self.queue.enqueue_nd_range_kernel(
+                launch.kernel.get(),
+                3,
+                ptr::null(),
+                launch.items.as_ptr(),
+                launch.group.as_ptr(),
+                &[],
+            )
+        };
+        event.map(drop).map_err(failed("clEnqueueNDRangeKernel"))
+    }
+
+    fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        check("what is written", to, offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = Borrowed::of(to);
+        // SAFETY: the bytes are within the buffer, as was checked, and are copied before the call returns.
+        let event =
+            unsafe { self.queue.enqueue_write_buffer(&mut buffer.0, CL_BLOCKING, offset, bytes, &[]) };
+        event.map(drop).map_err(failed("clEnqueueWriteBuffer"))
+    }
+
+    fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        check("what is read", from, offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the bytes are within the buffer, as was checked, and are written before the call returns.
+        let event = unsafe { self.queue.enqueue_read_buffer(&from.buffer, CL_BLOCKING, offset, bytes, &[]) };
+        event.map(drop).map_err(failed("clEnqueueReadBuffer"))
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        self.queue.finish().map_err(failed("clFinish"))
+    }
+}
+
+/// The same buffer, for a call that wants it alone. It is not released.
+struct Borrowed(std::mem::ManuallyDrop<Buffer<u8>>);
+
+impl Borrowed {
+    fn of(memory: &Memory) -> Self {
+        Self(std::mem::ManuallyDrop::new(Buffer::new(memory.buffer.get())))
+    }
+}
+
+/// Whether bytes are within memory.
+fn check(what: &str, memory: &Memory, offset: usize, bytes: usize) -> Result<(), DeviceError> {
+    if offset.checked_add(bytes).is_some_and(|end| end <= memory.bytes) {
+        return Ok(());
+    }
+    Err(DeviceError {
+        what: format!("{what}, {bytes} bytes from {offset} on, is beyond a buffer of {}", memory.bytes),
+        code: 0,
+        kind: DeviceErrorKind::Failed,
+    })
+}
+
+fn failed(call: &str) -> impl Fn(ClError) -> DeviceError + use<> {
+    let call = call.to_owned();
+    move |error| device_error(&call, error)
+}
+
+fn device_error(call: &str, error: ClError) -> DeviceError {
+    // Numbers of the OpenCL specification.
+    let kind = match error.0 {
+        -4 | -6 | -61 => DeviceErrorKind::OutOfMemory,
+        // Of other calls it is said of a kernel that takes too many registers, or has gone astray.
+        -5 if call.starts_with("clCreateBuffer") => DeviceErrorKind::OutOfMemory,
+        -2 | -36 => DeviceErrorKind::Lost,
+        _ => DeviceErrorKind::Failed,
+    };
+    DeviceError { what: format!("{call}: {error}"), code: i64::from(error.0), kind }
+}

@@ -1,0 +1,96 @@
+//! The devices that there are.
+
+use opencl3::{
+    device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device},
+    error_codes::ClError,
+    platform::get_platforms,
+};
+
+/// No platform is installed behind the loader, by its own number.
+const PLATFORM_NOT_FOUND: i32 = -1001;
+
+/// The loader itself is not there, by opencl3's number.
+const LOADER_NOT_FOUND: i32 = -6;
+
+/// A device of a platform.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Name of the platform.
+    pub platform: String,
+    /// Name of the device.
+    pub name: String,
+    /// Whether the device is the processor that the host runs on, too.
+    pub is_processor: bool,
+    /// Most items of a group.
+    pub group_items_max: usize,
+    /// Its handle, for as long as the program runs.
+    pub(crate) device: Device,
+}
+
+/// Why there is no device.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The library that finds platforms cannot be loaded.
+    #[error(
+        "there is no OpenCL device: libOpenCL.so.1 cannot be loaded; install ocl-icd-libopencl1, and a driver such as \
+         pocl-opencl-icd ({0})"
+    )]
+    NoLoader(ClError),
+    /// It finds no platform.
+    #[error(
+        "there is no OpenCL device: no driver is installed, such as pocl-opencl-icd for processors ({0})"
+    )]
+    NoPlatform(ClError),
+    /// The platforms have no device.
+    #[error(
+        "there is no OpenCL device on the platforms that there are ({platforms}); PoCL has none if it cannot write its \
+         cache, whose folder POCL_CACHE_DIR names"
+    )]
+    NoDevice {
+        /// Names of the platforms.
+        platforms: String,
+    },
+    /// The device that was asked for is not there.
+    #[error("there is no device \"{wanted}\"; there are {there}")]
+    NoSuchDevice {
+        /// The number or name.
+        wanted: String,
+        /// All devices, with their numbers.
+        there: String,
+    },
+    /// A call of OpenCL has failed.
+    #[error("OpenCL: {0}")]
+    Failed(ClError),
+}
+
+/// All devices of all platforms.
+///
+/// # Errors
+/// Why there is none.
+pub fn devices() -> Result<Vec<Place>, OpenError> {
+    let platforms = get_platforms().map_err(|error| match error.0 {
+        PLATFORM_NOT_FOUND => OpenError::NoPlatform(error),
+        LOADER_NOT_FOUND => OpenError::NoLoader(error),
+        _ if error.to_string().contains("DLOPEN") => OpenError::NoLoader(error),
+        _ => OpenError::Failed(error),
+    })?;
+    let mut places = Vec::new();
+    let mut names = Vec::new();
+    for platform in platforms {
+        let name = platform.name().map_err(OpenError::Failed)?;
+        // A platform without devices answers with an error.
+        for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
+            let device = Device::new(id);
+            let kind = device.dev_type().map_err(OpenError::Failed)?;
+            places.push(Place {
+                platform: name.clone(),
+                name: device.name().map_err(OpenError::Failed)?.trim().to_owned(),
+                group_items_max: device.max_work_group_size().map_err(OpenError::Failed)?,
+                is_processor: kind & CL_DEVICE_TYPE_CPU != 0,
+                device,
+            });
+        }
+        names.push(name);
+    }
+    if places.is_empty() { Err(OpenError::NoDevice { platforms: names.join(", ") }) } else { Ok(places) }
+}

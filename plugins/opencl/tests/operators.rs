@@ -1,0 +1,141 @@
+//! Operators on a device beside what they mean, where views have to be followed.
+
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Random, check, device};
+use proctor_device::{program::Tuning, read::Source, tensor::Array};
+use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_vocabulary::ElementType::{F32, I64};
+
+/// A graph with inputs of these shapes, which `build` fills and names the outputs of.
+fn assert_computed(shapes: &[&[usize]], build: impl Fn(&mut GraphBuilder, &mut Random) -> Vec<String>) {
+    let Some((device, _alone)) = device() else { return };
+    let mut random = Random(5);
+    let mut builder = GraphBuilder::new("graph");
+    let mut inputs = Vec::new();
+    for (number, shape) in shapes.iter().enumerate() {
+        builder.input(&format!("x{number}"), F32, &Dim::fixed(shape));
+        let numbers = random.numbers(shape.iter().product()).into_iter().map(f64::from).collect();
+        inputs.push(Array::real(F32, shape, numbers));
+    }
+    for output in build(&mut builder, &mut random) {
+        builder.output(&output, if output == "places" { I64 } else { F32 }, &[]);
+    }
+    let source = Source::from_bytes(Path::new("graph.onnx"), &builder.into_bytes()).unwrap();
+    let shapes: Vec<_> = shapes.iter().map(|shape| shape.to_vec()).collect();
+    let graph = source.graph(&shapes).unwrap();
+    for tuning in [Tuning::PROCESSOR, Tuning::GPU] {
+        check(&device, graph.clone(), &inputs, tuning, &format!("{tuning:?}"));
+    }
+}
+
+fn weights(builder: &mut GraphBuilder, random: &mut Random, name: &str, shape: &[usize]) -> String {
+    builder.constant(name, shape, &random.numbers(shape.iter().product()))
+}
+
+fn ints(values: &[i64]) -> Attribute {
+    Attribute::Ints(values.to_vec())
+}
+
+#[test]
+fn convolutions_of_a_part_of_the_channels_go_into_a_part_of_the_result() {
+    for (batch, groups) in [(1, 4), (3, 4), (1, 1), (2, 2)] {
+        assert_computed(&[&[batch, 8, 7, 6]], |builder, random| {
+            let parts = builder.node_of_many("Split", "split", &["x0"], 2, &[("axis", 1.into())]);
+            let filters = weights(builder, random, "w", &[4, 4 / groups, 3, 3]);
+            let attributes =
+                [("group", i64::try_from(groups).unwrap().into()), ("pads", ints(&[1, 1, 1, 1]))];
+            let one = builder.node("Conv", "one", &[&parts[1], &filters], &attributes);
+            let other = builder.node("Conv", "other", &[&parts[0], &filters], &attributes);
+            let positive = builder.node("Relu", "positive", &[&other], &[]);
+            vec![builder.node("Concat", "joined", &[&one, &positive, "x0"], &[("axis", 1.into())])]
+        });
+    }
+}
+
+#[test]
+fn windows_are_wherever_strides_dilations_and_pads_put_them() {
+    for (strides, dilations, pads) in
+        [([1, 1], [1, 1], [0, 0, 0, 0]), ([2, 3], [1, 2], [2, 1, 0, 3]), ([3, 1], [2, 1], [1, 4, 2, 0])]
+    {
+        for filters in [5, 33] {
+            assert_computed(&[&[2, 3, 11, 37]], |builder, random| {
+                let filter = weights(builder, random, "w", &[filters, 3, 3, 2]);
+                let bias = weights(builder, random, "b", &[filters]);
+                let attributes =
+                    [("strides", ints(&strides)), ("dilations", ints(&dilations)), ("pads", ints(&pads))];
+                let result = builder.node("Conv", "conv", &["x0", &filter, &bias], &attributes);
+                let window = [("kernel_shape", ints(&[2, 3])), ("strides", ints(&strides))];
+                let pooled = builder.node("MaxPool", "pooled", &[&result], &window);
+                vec![result, pooled, builder.node("AveragePool", "mean", &["x0"], &window)]
+            });
+        }
+    }
+}
+
+#[test]
+fn products_follow_stacks_broadcasting_and_transposed_operands() {
+    for (a, b) in [
+        (&[2, 3, 5, 7][..], &[2, 3, 7, 4][..]),
+        (&[2, 3, 5, 7], &[7, 40]),
+        (&[5, 7], &[3, 7, 33]),
+        (&[2, 1, 5, 7], &[3, 7, 4]),
+        (&[2, 2, 3, 5, 7], &[2, 1, 3, 7, 4]),
+        (&[1, 7], &[7, 65]),
+    ] {
+        assert_computed(&[a, b], |builder, random| {
+            let product = builder.node("MatMul", "product", &["x0", "x1"], &[]);
+            let scaled = weights(builder, random, "s", &[b[b.len() - 1]]);
+            let moved = builder.node("Add", "moved", &[&product, &scaled], &[]);
+            let both = builder.node("Mul", "both", &[&moved, &product], &[]);
+            vec![both, moved]
+        });
+        let rank = i64::try_from(a.len()).unwrap();
+        let order: Vec<i64> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        assert_computed(&[a, a], |builder, _| {
+            let turned = builder.node("Transpose", "turned", &["x1"], &[("perm", ints(&order))]);
+            let product = builder.node("MatMul", "product", &["x0", &turned], &[]);
+            vec![builder.node("Softmax", "shares", &[&product], &[("axis", (-1).into())])]
+        });
+    }
+}
+
+#[test]
+fn elements_are_found_in_slices_backwards_and_broadcast() {
+    assert_computed(&[&[3, 4, 5], &[4, 1]], |builder, _| {
+        let (starts, ends) = (builder.ints(&[-1, 1]), builder.ints(&[-9, 4]));
+        let (axes, steps) = (builder.ints(&[2, 1]), builder.ints(&[-2, 1]));
+        let part = builder.node("Slice", "part", &["x0", &starts, &ends, &axes, &steps], &[]);
+        let turned = builder.node("Transpose", "turned", &[&part], &[("perm", ints(&[2, 0, 1]))]);
+        let shape = builder.ints(&[3, -1]);
+        let flat = builder.node("Reshape", "flat", &[&turned, &shape], &[]);
+        let all = builder.node("Add", "all", &["x0", "x1"], &[]);
+        let grown = builder.node("Erf", "grown", &[&all], &[]);
+        vec![turned, flat, builder.node("Div", "divided", &[&grown, "x0"], &[]), all]
+    });
+}
+
+#[test]
+fn rows_are_wherever_their_dimensions_are() {
+    assert_computed(&[&[2, 3, 4, 5]], |builder, random| {
+        let scale = weights(builder, random, "scale", &[4, 5]);
+        let bias = weights(builder, random, "bias", &[4, 5]);
+        let axes = builder.ints(&[1, 3]);
+        let mean = builder.node("ReduceMean", "mean", &["x0", &axes], &[("keepdims", 0.into())]);
+        let first = builder.ints(&[0, 1]);
+        let most = builder.node("ReduceMax", "most", &["x0", &first], &[("keepdims", 1.into())]);
+        let shares = builder.node("Softmax", "shares", &["x0"], &[("axis", 1.into())]);
+        let normal = builder.node(
+            "LayerNormalization",
+            "normal",
+            &["x0", &scale, &bias],
+            &[("axis", 2.into()), ("epsilon", 0.01.into())],
+        );
+        let places = builder.node("ArgMax", "places", &["x0"], &[("axis", 1.into()), ("keepdims", 0.into())]);
+        vec![mean, most, shares, normal, places]
+    });
+}
