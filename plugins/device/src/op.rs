@@ -164,8 +164,8 @@ pub struct Conv {
     pub strides: Vec<usize>,
     /// Distance of neighbouring elements of a window.
     pub dilations: Vec<usize>,
-    /// Zeros before each dimension. Those behind it follow from the shape of the output.
-    pub pads: Vec<usize>,
+    /// Zeros before each dimension. Those after it follow from the shape of the output.
+    pub pads_begin: Vec<usize>,
     /// Groups of channels that have nothing to do with each other.
     pub groups: usize,
 }
@@ -195,9 +195,9 @@ pub struct Pool {
     /// Distance of neighbouring elements of a window.
     pub dilations: Vec<usize>,
     /// Elements before each dimension that do not exist.
-    pub pads: Vec<usize>,
-    /// As many of them behind each dimension.
-    pub pads_behind: Vec<usize>,
+    pub pads_begin: Vec<usize>,
+    /// The same after each dimension.
+    pub pads_end: Vec<usize>,
 }
 
 /// Value of a window of [`Op::Pool`].
@@ -207,7 +207,7 @@ pub enum PoolKind {
     Max,
     /// The mean.
     Average {
-        /// Whether elements that do not exist count, as zeros; none beyond `pads_behind` ever does.
+        /// Whether elements that do not exist count, as zeros; none beyond `pads_end` ever does.
         counts_pads: bool,
     },
 }

@@ -33,7 +33,7 @@ pub enum Values {
     /// Of floating-point types.
     Real(Vec<f64>),
     /// Of integers and truth values.
-    Whole(Vec<i64>),
+    Integer(Vec<i64>),
 }
 
 /// Whether elements of this type are floating-point numbers, of those that an [`Array`] can hold.
@@ -67,10 +67,10 @@ pub fn is_countable(shape: &[usize]) -> bool {
 
 /// Distance in elements of two neighbours along each dimension.
 #[must_use]
-pub fn strides(shape: &[usize]) -> Vec<usize> {
+pub fn strides(shape: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; shape.len()];
     for at in (1..shape.len()).rev() {
-        strides[at - 1] = strides[at] * shape[at];
+        strides[at - 1] = strides[at] * shape[at].cast_signed();
     }
     strides
 }
@@ -100,7 +100,7 @@ impl Tensor {
         let values = if is_real(self.element)? {
             Values::Real(reals(self.element, &self.bytes))
         } else {
-            Values::Whole(wholes(self.element, &self.bytes))
+            Values::Integer(integers(self.element, &self.bytes))
         };
         Ok(Array { element: self.element, shape: self.shape.clone(), values })
     }
@@ -109,7 +109,7 @@ impl Tensor {
     #[must_use]
     pub fn integers(&self) -> Option<Vec<i64>> {
         (self.shape.len() <= 1 && is_real(self.element) == Ok(false))
-            .then(|| wholes(self.element, &self.bytes))
+            .then(|| integers(self.element, &self.bytes))
     }
 }
 
@@ -129,9 +129,9 @@ impl Array {
     /// # Panics
     /// If the shape has another number of elements.
     #[must_use]
-    pub fn whole(element: ElementType, shape: &[usize], values: Vec<i64>) -> Self {
+    pub fn integer(element: ElementType, shape: &[usize], values: Vec<i64>) -> Self {
         assert_eq!(element_count(shape), Some(values.len()), "values of a tensor of shape {shape:?}");
-        Self { element, shape: shape.to_vec(), values: Values::Whole(values) }
+        Self { element, shape: shape.to_vec(), values: Values::Integer(values) }
     }
 
     /// The array as it lies on a device, rounded to its type, ties to even; integers wrap.
@@ -141,7 +141,7 @@ impl Array {
             Values::Real(values) => {
                 values.iter().flat_map(|value| real_bytes(self.element, *value)).collect()
             }
-            Values::Whole(values) => {
+            Values::Integer(values) => {
                 let size = self.element.bits() / 8;
                 values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(size)).collect()
             }
@@ -156,7 +156,7 @@ impl Array {
     pub fn reals(&self) -> Result<&[f64], String> {
         match &self.values {
             Values::Real(values) => Ok(values),
-            Values::Whole(_) => {
+            Values::Integer(_) => {
                 Err(format!("elements of {} are no floating-point numbers", self.element.name()))
             }
         }
@@ -166,9 +166,9 @@ impl Array {
     ///
     /// # Errors
     /// The type, in words, if it is another.
-    pub fn wholes(&self) -> Result<&[i64], String> {
+    pub fn integers(&self) -> Result<&[i64], String> {
         match &self.values {
-            Values::Whole(values) => Ok(values),
+            Values::Integer(values) => Ok(values),
             Values::Real(_) => Err(format!("elements of {} are no integers", self.element.name())),
         }
     }
@@ -187,7 +187,7 @@ fn reals(element: ElementType, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-fn wholes(element: ElementType, bytes: &[u8]) -> Vec<i64> {
+fn integers(element: ElementType, bytes: &[u8]) -> Vec<i64> {
     match element {
         ElementType::I8 => bytes.iter().map(|byte| i64::from(byte.cast_signed())).collect(),
         ElementType::I16 => {
@@ -245,7 +245,7 @@ mod tests {
             (I64, i64::MIN, i64::MAX),
             (Bool, 0, 1),
         ] {
-            let array = Array::whole(element, &[2], vec![least, greatest]);
+            let array = Array::integer(element, &[2], vec![least, greatest]);
             assert_eq!(array.tensor().array(), Ok(array), "{element:?}");
         }
         let odd = Tensor { element: ElementType::I4, shape: vec![2], bytes: Arc::new(vec![0]) };

@@ -17,7 +17,7 @@ use proctor_device::{
     program::call::Kernel,
 };
 
-use crate::platforms::Place;
+use crate::devices::DeviceInfo;
 
 /// Options of the compiler: divisions and roots may be off by a few units in the last place, as of GPUs.
 const OPTIONS: &str = "-cl-std=CL1.2";
@@ -58,7 +58,7 @@ impl OpenCl {
     ///
     /// # Errors
     /// OpenCL's.
-    pub fn open(place: &Place) -> Result<Self, DeviceError> {
+    pub fn open(place: &DeviceInfo) -> Result<Self, DeviceError> {
         let context = Context::from_device(&place.device).map_err(failed("clCreateContext"))?;
         let queue = CommandQueue::create_default(&context, 0);
         Ok(Self { queue: queue.map_err(failed("clCreateCommandQueue"))?, context: Arc::new(context) })

@@ -2,10 +2,10 @@
 //!
 //! Graphs, plans and kernels are those of `proctor-device`; here are the calls of OpenCL.
 
+mod devices;
 mod driver;
-mod platforms;
 mod plugin;
 
+pub use devices::{DeviceInfo, OpenError, devices};
 pub use driver::OpenCl;
-pub use platforms::{OpenError, Place, devices};
 pub use plugin::OpenClPlugin;

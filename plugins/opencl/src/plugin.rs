@@ -9,8 +9,8 @@ use proctor_plugin_api::{
 };
 
 use crate::{
+    devices::{DeviceInfo, OpenError, devices},
     driver::OpenCl,
-    platforms::{OpenError, Place, devices},
 };
 
 export_plugin!(OpenClPlugin);
@@ -18,7 +18,7 @@ export_plugin!(OpenClPlugin);
 /// The opened plugin, with the device that was chosen.
 pub struct OpenClPlugin {
     host: Host,
-    place: Place,
+    device: DeviceInfo,
 }
 
 impl Plugin for OpenClPlugin {
@@ -41,28 +41,28 @@ impl Plugin for OpenClPlugin {
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let all = devices().map_err(|error| PluginError::failed(error.to_string()))?;
         let wanted = options.text("device").unwrap_or_default();
-        let place = chosen(all, wanted).map_err(|error| PluginError::invalid_argument(error.to_string()))?;
-        tracing::info!(platform = place.platform, device = place.name, "device opened");
-        Ok(Self { host, place })
+        let device = chosen(all, wanted).map_err(|error| PluginError::invalid_argument(error.to_string()))?;
+        tracing::info!(platform = device.platform, device = device.name, "device opened");
+        Ok(Self { host, device })
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<DeviceModel<OpenCl>, PluginError> {
-        let driver = OpenCl::open(&self.place)?;
-        let tuning = if self.place.is_processor { Tuning::PROCESSOR } else { Tuning::GPU };
-        Ok(load(self.host, driver, tuning.within(self.place.group_items_max), request)?)
+        let driver = OpenCl::open(&self.device)?;
+        let tuning = if self.device.is_processor { Tuning::PROCESSOR } else { Tuning::GPU };
+        Ok(load(self.host, driver, tuning.within(self.device.group_items_max), request)?)
     }
 }
 
 /// The device of this number, or the first with this in its name or its platform's.
-fn chosen(all: Vec<Place>, wanted: &str) -> Result<Place, OpenError> {
+fn chosen(all: Vec<DeviceInfo>, wanted: &str) -> Result<DeviceInfo, OpenError> {
     let names: Vec<String> = (all.iter().enumerate())
-        .map(|(number, place)| format!("{number}: {} ({})", place.name, place.platform))
+        .map(|(number, device)| format!("{number}: {} ({})", device.name, device.platform))
         .collect();
     let (count, lower) = (all.len(), wanted.to_lowercase());
-    let is_it = |(number, place): &(usize, Place)| match wanted.parse::<usize>() {
+    let is_it = |(number, device): &(usize, DeviceInfo)| match wanted.parse::<usize>() {
         Ok(wanted) if wanted < count => wanted == *number,
-        _ => format!("{} {}", place.name, place.platform).to_lowercase().contains(&lower),
+        _ => format!("{} {}", device.name, device.platform).to_lowercase().contains(&lower),
     };
-    let found = all.into_iter().enumerate().find(is_it).map(|(_, place)| place);
+    let found = all.into_iter().enumerate().find(is_it).map(|(_, device)| device);
     found.ok_or_else(|| OpenError::NoSuchDevice { wanted: wanted.to_owned(), there: names.join(", ") })
 }

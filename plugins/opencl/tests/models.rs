@@ -48,8 +48,8 @@ fn inputs(graph: &Graph) -> Vec<Array> {
             if value.element == ElementType::F32 {
                 Array::real(value.element, &value.shape, numbers.collect())
             } else {
-                let whole = numbers.map(|number| i64::from(number > 0.0)).collect();
-                Array::whole(value.element, &value.shape, whole)
+                let integers = numbers.map(|number| i64::from(number > 0.0)).collect();
+                Array::integer(value.element, &value.shape, integers)
             }
         })
         .collect()
@@ -100,11 +100,11 @@ fn computed(driver: &OpenCl, tuning: Tuning, graph: &Graph, inputs: &[Array]) ->
 
 /// Asserts that the device computes what the operators of a file mean, with either tuning.
 fn assert_computed(path: &Path, batch_sizes: &[usize]) {
-    let places = match devices() {
-        Ok(places) => places,
+    let devices = match devices() {
+        Ok(devices) => devices,
         Err(error) => return skip(error),
     };
-    let driver = OpenCl::open(&places[0]).unwrap();
+    let driver = OpenCl::open(&devices[0]).unwrap();
     let source = Source::open(path).unwrap();
     for batch_size in batch_sizes {
         let mut graph = source.graph(&shapes(&source, *batch_size)).unwrap();

@@ -8,7 +8,7 @@ use proctor_vocabulary::ElementType;
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_same_type},
-        walk::{broadcast_steps, walk},
+        walk::{broadcast_strides, walk},
     },
     op::{Binary, Unary},
     tensor::{Array, Values, broadcast, is_real},
@@ -19,13 +19,13 @@ pub(super) fn unary(function: Unary, operands: &Operands<'_>, form: Form<'_>) ->
     form.check(x.element, &x.shape)?;
     let values = match &x.values {
         Values::Real(values) => Values::Real(values.iter().map(|value| of_real(function, *value)).collect()),
-        Values::Whole(_) if x.element == ElementType::Bool => {
+        Values::Integer(_) if x.element == ElementType::Bool => {
             return Err(format!("{function:?} of truth values"));
         }
-        Values::Whole(values) => {
-            let of_whole = |value: &i64| of_whole(function, *value).map(|value| wrap(x.element, value));
-            let values: Option<Vec<i64>> = values.iter().map(of_whole).collect();
-            Values::Whole(values.ok_or_else(|| format!("{function:?} of {}", x.element.name()))?)
+        Values::Integer(values) => {
+            let of_integer = |value: &i64| of_integer(function, *value).map(|value| wrap(x.element, value));
+            let values: Option<Vec<i64>> = values.iter().map(of_integer).collect();
+            Values::Integer(values.ok_or_else(|| format!("{function:?} of {}", x.element.name()))?)
         }
     };
     Ok(form.array(values))
@@ -51,7 +51,7 @@ fn of_real(function: Unary, x: f64) -> f64 {
 }
 
 /// The value of a function that integers have, before it is wrapped.
-fn of_whole(function: Unary, x: i64) -> Option<i64> {
+fn of_integer(function: Unary, x: i64) -> Option<i64> {
     match function {
         Unary::Relu => Some(x.max(0)),
         Unary::Neg => Some(x.wrapping_neg()),
@@ -91,34 +91,34 @@ pub(super) fn binary(function: Binary, operands: &Operands<'_>, form: Form<'_>) 
     let compares = matches!(function, Binary::Equal | Binary::Less | Binary::Greater);
     form.check(if compares { ElementType::Bool } else { a.element }, &broadcast(&a.shape, &b.shape)?)?;
 
-    let left = walk(form.shape, 0, broadcast_steps(&a.shape, form.shape)?);
-    let right = walk(form.shape, 0, broadcast_steps(&b.shape, form.shape)?);
+    let left = walk(form.shape, 0, broadcast_strides(&a.shape, form.shape)?);
+    let right = walk(form.shape, 0, broadcast_strides(&b.shape, form.shape)?);
     let offsets = left.zip(right);
     let values = match (&a.values, &b.values) {
         (Values::Real(a), Values::Real(b)) => {
             let pairs = offsets.map(|(left, right)| (a[left], b[right]));
             if compares {
-                Values::Whole(pairs.map(|(x, y)| holds(function, x.partial_cmp(&y))).collect())
+                Values::Integer(pairs.map(|(x, y)| holds(function, x.partial_cmp(&y))).collect())
             } else {
                 Values::Real(pairs.map(|(x, y)| of_reals(function, x, y)).collect())
             }
         }
-        (Values::Whole(a), Values::Whole(b)) => {
+        (Values::Integer(a), Values::Integer(b)) => {
             let pairs = offsets.map(|(left, right)| (a[left], b[right]));
             if compares {
-                Values::Whole(pairs.map(|(x, y)| holds(function, Some(x.cmp(&y)))).collect())
+                Values::Integer(pairs.map(|(x, y)| holds(function, Some(x.cmp(&y)))).collect())
             } else {
-                let of_pair = |(x, y)| of_wholes(function, x, y).map(|value| wrap(form.element, value));
-                Values::Whole(pairs.map(of_pair).collect::<Result<_, _>>()?)
+                let of_pair = |(x, y)| of_integers(function, x, y).map(|value| wrap(form.element, value));
+                Values::Integer(pairs.map(of_pair).collect::<Result<_, _>>()?)
             }
         }
         // Powers alone come here.
-        (Values::Real(a), Values::Whole(b)) => {
+        (Values::Real(a), Values::Integer(b)) => {
             Values::Real(offsets.map(|(left, right)| a[left].powf(b[right] as f64)).collect())
         }
-        (Values::Whole(a), Values::Real(b)) => {
+        (Values::Integer(a), Values::Real(b)) => {
             let powers = offsets.map(|(left, right)| (a[left] as f64).powf(b[right]));
-            Values::Whole(powers.map(|power| wrap(form.element, wrapped(power))).collect())
+            Values::Integer(powers.map(|power| wrap(form.element, wrapped(power))).collect())
         }
     };
     Ok(form.array(values))
@@ -149,7 +149,7 @@ fn of_reals(function: Binary, x: f64, y: f64) -> f64 {
 }
 
 /// The value of a function of integers, before it is wrapped.
-fn of_wholes(function: Binary, x: i64, y: i64) -> Result<i64, String> {
+fn of_integers(function: Binary, x: i64, y: i64) -> Result<i64, String> {
     Ok(match function {
         Binary::Add => x.wrapping_add(y),
         Binary::Sub => x.wrapping_sub(y),
@@ -191,15 +191,16 @@ pub(super) fn choose(operands: &Operands<'_>, form: Form<'_>) -> Result<Array, S
         return Err(format!("a condition of {}", condition.element.name()));
     }
     form.check(a.element, &broadcast(&condition.shape, &broadcast(&a.shape, &b.shape)?)?)?;
-    let offsets =
-        |operand: &Array| broadcast_steps(&operand.shape, form.shape).map(|steps| walk(form.shape, 0, steps));
-    let conditions = condition.wholes()?;
+    let offsets = |operand: &Array| {
+        broadcast_strides(&operand.shape, form.shape).map(|strides| walk(form.shape, 0, strides))
+    };
+    let conditions = condition.integers()?;
     let offsets = offsets(condition)?.zip(offsets(a)?.zip(offsets(b)?));
     let values = match (&a.values, &b.values) {
         (Values::Real(a), Values::Real(b)) => Values::Real(
             offsets.map(|(at, (left, right))| if conditions[at] != 0 { a[left] } else { b[right] }).collect(),
         ),
-        (Values::Whole(a), Values::Whole(b)) => Values::Whole(
+        (Values::Integer(a), Values::Integer(b)) => Values::Integer(
             offsets.map(|(at, (left, right))| if conditions[at] != 0 { a[left] } else { b[right] }).collect(),
         ),
         _ => return Err("operands of two types".to_owned()),
@@ -214,17 +215,17 @@ pub(super) fn cast(to: ElementType, operands: &Operands<'_>, form: Form<'_>) -> 
         (Values::Real(values), true) => {
             Values::Real(values.iter().map(|value| rounded(to, *value)).collect())
         }
-        (Values::Whole(values), true) => {
+        (Values::Integer(values), true) => {
             Values::Real(values.iter().map(|value| rounded(to, *value as f64)).collect())
         }
         (Values::Real(values), false) if to == ElementType::Bool => {
-            Values::Whole(values.iter().map(|value| i64::from(*value != 0.0)).collect())
+            Values::Integer(values.iter().map(|value| i64::from(*value != 0.0)).collect())
         }
         (Values::Real(values), false) => {
-            Values::Whole(values.iter().map(|value| wrap(to, wrapped(*value))).collect())
+            Values::Integer(values.iter().map(|value| wrap(to, wrapped(*value))).collect())
         }
-        (Values::Whole(values), false) => {
-            Values::Whole(values.iter().map(|value| wrap(to, *value)).collect())
+        (Values::Integer(values), false) => {
+            Values::Integer(values.iter().map(|value| wrap(to, *value)).collect())
         }
     };
     Ok(form.array(values))
@@ -289,12 +290,12 @@ mod tests {
 
     #[test]
     fn integers_have_some_functions_and_wrap() {
-        let x = Array::whole(ElementType::I8, &[3], vec![-128, 5, 100]);
+        let x = Array::integer(ElementType::I8, &[3], vec![-128, 5, 100]);
         let of = |function| result(Op::Unary(function), &[&x], ElementType::I8, &[3]);
-        assert_eq!(of(Unary::Neg).unwrap().wholes().unwrap(), [-128, -5, -100]);
-        assert_eq!(of(Unary::Relu).unwrap().wholes().unwrap(), [0, 5, 100]);
+        assert_eq!(of(Unary::Neg).unwrap().integers().unwrap(), [-128, -5, -100]);
+        assert_eq!(of(Unary::Relu).unwrap().integers().unwrap(), [0, 5, 100]);
         let clip = Unary::Clip { least: f64::NEG_INFINITY, greatest: 6.0 };
-        assert_eq!(of(clip).unwrap().wholes().unwrap(), [-128, 5, 6]);
+        assert_eq!(of(clip).unwrap().integers().unwrap(), [-128, 5, 6]);
         assert_eq!(of(Unary::Sqrt).unwrap_err(), "Sqrt of i8");
         assert!(result(Op::Unary(Unary::Exp), &[&x], ElementType::F32, &[3]).unwrap_err().contains("f32"));
     }
@@ -312,7 +313,7 @@ mod tests {
         let compared = |function| {
             let compared =
                 result(Op::Binary(function), &[&column, &row], ElementType::Bool, &[2, 3]).unwrap();
-            compared.wholes().unwrap().to_vec()
+            compared.integers().unwrap().to_vec()
         };
         assert_eq!(compared(Binary::Equal), [0, 0, 0, 0, 0, 1]);
         assert_eq!(compared(Binary::Less), [0, 0, 0, 1, 1, 0]);
@@ -329,7 +330,7 @@ mod tests {
         let of = |function, a: i64, b: i64| {
             let of =
                 result(Op::Binary(function), &[&i64s(&[], &[a]), &i64s(&[], &[b])], ElementType::I64, &[]);
-            of.map(|of| of.wholes().unwrap()[0])
+            of.map(|of| of.integers().unwrap()[0])
         };
         assert_eq!(of(Binary::Div, -7, 2), Ok(-3));
         assert_eq!(of(Binary::Div, i64::MIN, -1), Ok(i64::MIN));
@@ -340,9 +341,9 @@ mod tests {
         assert!(of(Binary::Pow, 0, -1).is_err());
         assert_eq!(of(Binary::Max, -7, 2), Ok(2));
 
-        let bytes = |value| Array::whole(ElementType::U8, &[], vec![value]);
+        let bytes = |value| Array::integer(ElementType::U8, &[], vec![value]);
         let sum = result(Op::Binary(Binary::Add), &[&bytes(200), &bytes(100)], ElementType::U8, &[]).unwrap();
-        assert_eq!(sum.wholes().unwrap(), [44]);
+        assert_eq!(sum.integers().unwrap(), [44]);
         let error = result(Op::Binary(Binary::Add), &[&bytes(1), &i64s(&[], &[1])], ElementType::U8, &[]);
         assert_eq!(error.unwrap_err(), "operands of u8 and i64");
         let power =
@@ -350,15 +351,16 @@ mod tests {
         assert_eq!(power.unwrap().reals().unwrap(), [3.375]);
         let root =
             result(Op::Binary(Binary::Pow), &[&i64s(&[], &[17]), &f32s(&[], &[0.5])], ElementType::I64, &[]);
-        assert_eq!(root.unwrap().wholes().unwrap(), [4]);
+        assert_eq!(root.unwrap().integers().unwrap(), [4]);
     }
 
     #[test]
     fn truth_values_are_joined_and_choose() {
-        let truth = |shape: &[usize], values: &[i64]| Array::whole(ElementType::Bool, shape, values.to_vec());
+        let truth =
+            |shape: &[usize], values: &[i64]| Array::integer(ElementType::Bool, shape, values.to_vec());
         let (a, b) = (truth(&[4], &[0, 0, 1, 1]), truth(&[4], &[0, 1, 0, 1]));
         let both = result(Op::Binary(Binary::And), &[&a, &b], ElementType::Bool, &[4]).unwrap();
-        assert_eq!(both.wholes().unwrap(), [0, 0, 0, 1]);
+        assert_eq!(both.integers().unwrap(), [0, 0, 0, 1]);
         assert_eq!(
             result(Op::Binary(Binary::Add), &[&a, &b], ElementType::Bool, &[4]).unwrap_err(),
             "Add of bool and bool"
@@ -379,15 +381,18 @@ mod tests {
     fn a_cast_goes_towards_zero_and_wraps_and_rounds() {
         let cast = |x: &Array, to| result(Op::Cast(to), &[x], to, &x.shape).unwrap();
         let x = f32s(&[6], &[-1.9, 1.9, 300.5, -129.0, f64::NAN, 18_446_744_073_709_551_618.0 * 4096.0]);
-        assert_eq!(cast(&x, ElementType::I8).wholes().unwrap(), [-1, 1, 44, 127, 0, 0]);
-        assert_eq!(cast(&x, ElementType::U8).wholes().unwrap(), [255, 1, 44, 127, 0, 0]);
-        assert_eq!(cast(&x, ElementType::I64).wholes().unwrap(), [-1, 1, 300, -129, 0, 0]);
+        assert_eq!(cast(&x, ElementType::I8).integers().unwrap(), [-1, 1, 44, 127, 0, 0]);
+        assert_eq!(cast(&x, ElementType::U8).integers().unwrap(), [255, 1, 44, 127, 0, 0]);
+        assert_eq!(cast(&x, ElementType::I64).integers().unwrap(), [-1, 1, 300, -129, 0, 0]);
         let large = f32s(&[2], &[4_294_967_297.0, -4_294_967_298.5]);
-        assert_eq!(cast(&large, ElementType::I32).wholes().unwrap(), [1, -2]);
-        assert_eq!(cast(&large, ElementType::U32).wholes().unwrap(), [1, 4_294_967_294]);
-        assert_eq!(cast(&f32s(&[3], &[0.25, 0.0, f64::NAN]), ElementType::Bool).wholes().unwrap(), [1, 0, 1]);
-        assert_eq!(cast(&i64s(&[3], &[256, 0, -1]), ElementType::Bool).wholes().unwrap(), [1, 0, 1]);
-        assert_eq!(cast(&i64s(&[2], &[40_000, -1]), ElementType::I16).wholes().unwrap(), [-25_536, -1]);
+        assert_eq!(cast(&large, ElementType::I32).integers().unwrap(), [1, -2]);
+        assert_eq!(cast(&large, ElementType::U32).integers().unwrap(), [1, 4_294_967_294]);
+        assert_eq!(
+            cast(&f32s(&[3], &[0.25, 0.0, f64::NAN]), ElementType::Bool).integers().unwrap(),
+            [1, 0, 1]
+        );
+        assert_eq!(cast(&i64s(&[3], &[256, 0, -1]), ElementType::Bool).integers().unwrap(), [1, 0, 1]);
+        assert_eq!(cast(&i64s(&[2], &[40_000, -1]), ElementType::I16).integers().unwrap(), [-25_536, -1]);
         // Ties go to the even one: f16 has 11 bits, bf16 8.
         let tie = i64s(&[3], &[2049, 2051, 257]);
         assert_eq!(cast(&tie, ElementType::F16).reals().unwrap(), [2048.0, 2052.0, 257.0]);

@@ -3,9 +3,9 @@
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_same_type},
-        walk::{Around, broadcast_steps, pick, steps, walk},
+        walk::{Around, broadcast_strides, pick, walk},
     },
-    tensor::{Array, Values, element_count},
+    tensor::{Array, Values, element_count, strides},
 };
 
 pub(super) fn gather(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
@@ -18,7 +18,7 @@ pub(super) fn gather(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Re
         let place = usize::try_from(from_front).ok().filter(|place| *place < around.extent);
         place.ok_or_else(|| format!("index {index} of a dimension of {}", around.extent))
     };
-    let places: Vec<usize> = indices.wholes()?.iter().map(place).collect::<Result<_, _>>()?;
+    let places: Vec<usize> = indices.integers()?.iter().map(place).collect::<Result<_, _>>()?;
     let offsets = (0..around.outer).flat_map(|outer| {
         places.iter().flat_map(move |place| {
             let first = (outer * around.extent + place) * around.inner;
@@ -50,9 +50,9 @@ pub(super) fn concat(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Re
             let parts: Result<Vec<_>, _> = parts.iter().map(|part| part.reals()).collect();
             Values::Real(joined(&parts?, outer))
         }
-        Values::Whole(_) => {
-            let parts: Result<Vec<_>, _> = parts.iter().map(|part| part.wholes()).collect();
-            Values::Whole(joined(&parts?, outer))
+        Values::Integer(_) => {
+            let parts: Result<Vec<_>, _> = parts.iter().map(|part| part.integers()).collect();
+            Values::Integer(joined(&parts?, outer))
         }
     };
     Ok(form.array(values))
@@ -90,7 +90,7 @@ pub(super) fn split(
             return Err(format!("parts of more than {} along dimension {axis}", around.extent));
         }
         let start = first * around.inner;
-        let offsets = walk(form.shape, start.cast_signed(), steps(&x.shape));
+        let offsets = walk(form.shape, start.cast_signed(), strides(&x.shape));
         parts.push(form.array(pick(&x.values, offsets)));
         first += extent;
     }
@@ -113,7 +113,7 @@ pub(super) fn slice(
     }
     form.check(x.element, form.shape)?;
     let mut start = 0;
-    let mut walk_steps = steps(&x.shape);
+    let mut walk_strides = strides(&x.shape);
     // Of no element there is none that could lie outside.
     for at in (0..rank).filter(|_| form.count() > 0) {
         let (extent, count, step) = (x.shape[at] as i128, form.shape[at] as i128, slice_steps[at]);
@@ -122,11 +122,11 @@ pub(super) fn slice(
         if step == 0 || first >= extent || last < 0 || last >= extent {
             return Err(format!("{count} elements from {first} on in steps of {step} of {extent}"));
         }
-        start += starts[at].cast_signed() * walk_steps[at];
+        start += starts[at].cast_signed() * walk_strides[at];
         // A single element has no next one, however far away.
-        walk_steps[at] = if count == 1 { 0 } else { walk_steps[at] * step };
+        walk_strides[at] = if count == 1 { 0 } else { walk_strides[at] * step };
     }
-    Ok(form.array(pick(&x.values, walk(form.shape, start, walk_steps))))
+    Ok(form.array(pick(&x.values, walk(form.shape, start, walk_strides))))
 }
 
 pub(super) fn transpose(order: &[usize], operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
@@ -138,7 +138,7 @@ pub(super) fn transpose(order: &[usize], operands: &Operands<'_>, form: Form<'_>
     }
     let shape: Vec<usize> = order.iter().map(|at| x.shape[*at]).collect();
     form.check(x.element, &shape)?;
-    let from = steps(&x.shape);
+    let from = strides(&x.shape);
     let offsets = walk(form.shape, 0, order.iter().map(|at| from[*at]).collect());
     Ok(form.array(pick(&x.values, offsets)))
 }
@@ -155,7 +155,7 @@ pub(super) fn reshape(operands: &Operands<'_>, form: Form<'_>) -> Result<Array, 
 pub(super) fn expand(operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
     let ([x], []) = operands.take()?;
     form.check(x.element, form.shape)?;
-    let offsets = walk(form.shape, 0, broadcast_steps(&x.shape, form.shape)?);
+    let offsets = walk(form.shape, 0, broadcast_strides(&x.shape, form.shape)?);
     Ok(form.array(pick(&x.values, offsets)))
 }
 
@@ -201,13 +201,13 @@ mod tests {
                 shape[axis] = extent;
                 shape
             };
-            let whole = with_extent(extents.iter().sum());
-            let x = numbers(&whole);
+            let joint = with_extent(extents.iter().sum());
+            let x = numbers(&joint);
             let forms: Vec<_> =
                 extents.iter().map(|extent| (ElementType::F32, with_extent(*extent))).collect();
             let parts = evaluate(&Op::Split { axis }, &[Some(x.clone())], &forms).unwrap();
             let parts: Vec<_> = parts.iter().collect();
-            prop_assert_eq!(result(Op::Concat { axis }, &parts, ElementType::F32, &whole), Ok(x));
+            prop_assert_eq!(result(Op::Concat { axis }, &parts, ElementType::F32, &joint), Ok(x));
         }
 
         #[test]
@@ -228,8 +228,8 @@ mod tests {
         let rows = values(gather(0), &[&data, &i64s(&[1, 2], &[-1, 0])], &[1, 2, 3]);
         assert_eq!(rows, [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]);
         assert_eq!(values(gather(1), &[&data, &i64s(&[], &[-3])], &[2]), [1.0, 4.0]);
-        let whole = result(gather(0), &[&i64s(&[2], &[7, 8]), &i64s(&[1], &[1])], ElementType::I64, &[1]);
-        assert_eq!(whole.unwrap().wholes().unwrap(), [8]);
+        let gathered = result(gather(0), &[&i64s(&[2], &[7, 8]), &i64s(&[1], &[1])], ElementType::I64, &[1]);
+        assert_eq!(gathered.unwrap().integers().unwrap(), [8]);
         for index in [3, -4, i64::MIN] {
             let error =
                 result(gather(1), &[&data, &i64s(&[], &[index])], ElementType::F32, &[2]).unwrap_err();
@@ -275,7 +275,7 @@ mod tests {
     fn elements_stay_in_order_or_are_repeated() {
         let x = i64s(&[2, 3], &[1, 2, 3, 4, 5, 6]);
         let reshaped = result(Op::Reshape, &[&x], ElementType::I64, &[3, 1, 2]).unwrap();
-        assert_eq!(reshaped.wholes().unwrap(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(reshaped.integers().unwrap(), [1, 2, 3, 4, 5, 6]);
         assert!(result(Op::Reshape, &[&x], ElementType::I64, &[4]).unwrap_err().contains("[2, 3] and [4]"));
         assert!(result(Op::Reshape, &[&x], ElementType::I32, &[6]).unwrap_err().contains("i64"));
         let column = f32s(&[2, 1], &[1.0, 2.0]);
@@ -283,6 +283,6 @@ mod tests {
         assert!(result(Op::Expand, &[&column], ElementType::F32, &[3, 2]).is_err());
         assert!(result(Op::Transpose { order: vec![0, 0] }, &[&x], ElementType::I64, &[2, 2]).is_err());
         let turned = result(Op::Transpose { order: vec![1, 0] }, &[&x], ElementType::I64, &[3, 2]).unwrap();
-        assert_eq!(turned.wholes().unwrap(), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(turned.integers().unwrap(), [1, 4, 2, 5, 3, 6]);
     }
 }

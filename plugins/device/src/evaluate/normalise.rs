@@ -3,7 +3,7 @@
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_operand},
-        walk::{Around, broadcast_steps, walk},
+        walk::{Around, broadcast_strides, walk},
     },
     tensor::{Array, Values},
 };
@@ -47,13 +47,13 @@ pub(super) fn layer(
             *value = (*value - mean) / (variance + epsilon).sqrt();
         }
     }
-    let scales = walk(&x.shape, 0, broadcast_steps(&scale.shape, &x.shape)?);
+    let scales = walk(&x.shape, 0, broadcast_strides(&scale.shape, &x.shape)?);
     let scale = scale.reals()?;
     for (value, offset) in values.iter_mut().zip(scales) {
         *value *= scale[offset];
     }
     if let Some(bias) = bias {
-        let biases = walk(&x.shape, 0, broadcast_steps(&bias.shape, &x.shape)?);
+        let biases = walk(&x.shape, 0, broadcast_strides(&bias.shape, &x.shape)?);
         let bias = bias.reals()?;
         for (value, offset) in values.iter_mut().zip(biases) {
             *value += bias[offset];

@@ -13,7 +13,7 @@ impl<'a> Operands<'a> {
         for input in inputs.iter().flatten() {
             let count = match &input.values {
                 Values::Real(values) => values.len(),
-                Values::Whole(values) => values.len(),
+                Values::Integer(values) => values.len(),
             };
             check_shape(&input.shape)?;
             if element_count(&input.shape) != Some(count) {
@@ -102,7 +102,7 @@ impl Form<'_> {
     pub(super) fn array(&self, values: Values) -> Array {
         match values {
             Values::Real(values) => Array::real(self.element, self.shape, values),
-            Values::Whole(values) => Array::whole(self.element, self.shape, values),
+            Values::Integer(values) => Array::integer(self.element, self.shape, values),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_operand, check_same_type},
-        walk::{broadcast_steps, walk},
+        walk::{broadcast_strides, walk},
     },
     op::Gemm,
     tensor::{Array, Values, broadcast},
@@ -27,7 +27,7 @@ pub(super) fn gemm(gemm: Gemm, operands: &Operands<'_>, form: Form<'_>) -> Resul
     }
     if let Some(c) = c {
         let values = c.reals()?;
-        let offsets = walk(form.shape, 0, broadcast_steps(&c.shape, form.shape)?);
+        let offsets = walk(form.shape, 0, broadcast_strides(&c.shape, form.shape)?);
         for (sum, offset) in sums.iter_mut().zip(offsets) {
             *sum += gemm.beta * values[offset];
         }
@@ -87,8 +87,8 @@ pub(super) fn matmul(operands: &Operands<'_>, form: Form<'_>) -> Result<Array, S
     shape.extend((b.shape.len() > 1).then_some(columns));
     form.check(a.element, &shape)?;
     let mut sums = vec![0.0; form.count()];
-    let lefts = walk(&stack, 0, broadcast_steps(left_stack, &stack)?);
-    let rights = walk(&stack, 0, broadcast_steps(right_stack, &stack)?);
+    let lefts = walk(&stack, 0, broadcast_strides(left_stack, &stack)?);
+    let rights = walk(&stack, 0, broadcast_strides(right_stack, &stack)?);
     for (at, (left_at, right_at)) in lefts.zip(rights).enumerate() {
         let left = &left[left_at * rows * inner..][..rows * inner];
         let right = &right[right_at * inner * columns..][..inner * columns];

@@ -20,36 +20,36 @@ pub(super) fn quantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> 
         other => return Err(format!("numbers are not quantised to {}", other.name())),
     };
     form.check(form.element, &x.shape)?;
-    let steps = Steps::new(x, scale, zero_point, axis, form.element)?;
+    let scales = Scales::new(x, scale, zero_point, axis, form.element)?;
     let of_element = |(at, value): (usize, &f64)| {
-        let (scale, zero_point) = steps.at(at);
+        let (scale, zero_point) = scales.at(at);
         // Beyond the range of i64 the conversion saturates too.
         let nearest = (value / scale).round_ties_even() as i64;
         nearest.saturating_add(zero_point).clamp(least, greatest)
     };
-    Ok(form.array(Values::Whole(x.reals()?.iter().enumerate().map(of_element).collect())))
+    Ok(form.array(Values::Integer(x.reals()?.iter().enumerate().map(of_element).collect())))
 }
 
 pub(super) fn dequantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
     let ([x, scale], [zero_point]) = operands.take()?;
     form.check(scale.element, &x.shape)?;
-    let steps = Steps::new(x, scale, zero_point, axis, x.element)?;
+    let scales = Scales::new(x, scale, zero_point, axis, x.element)?;
     let of_element = |(at, value): (usize, &i64)| {
-        let (scale, zero_point) = steps.at(at);
+        let (scale, zero_point) = scales.at(at);
         value.wrapping_sub(zero_point) as f64 * scale
     };
-    Ok(form.array(Values::Real(x.wholes()?.iter().enumerate().map(of_element).collect())))
+    Ok(form.array(Values::Real(x.integers()?.iter().enumerate().map(of_element).collect())))
 }
 
 /// Scale and zero point of each element.
-struct Steps<'a> {
+struct Scales<'a> {
     scales: &'a [f64],
     zero_points: Option<&'a [i64]>,
     /// Distance of elements with neighbouring scales.
     inner: usize,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> Scales<'a> {
     fn new(
         x: &Array,
         scale: &'a Array,
@@ -71,7 +71,7 @@ impl<'a> Steps<'a> {
                 return Err(format!("a zero point of {}, not {}", zero_point.element.name(), integer.name()));
             }
         }
-        let zero_points = zero_point.map(Array::wholes).transpose()?;
+        let zero_points = zero_point.map(Array::integers).transpose()?;
         Ok(Self { scales, zero_points, inner })
     }
 
@@ -91,9 +91,9 @@ mod tests {
 
     fn quantised(x: &[f64], scale: f64, element: ElementType, zero_point: i64) -> Vec<i64> {
         let (x, scale) = (f32s(&[x.len()], x), f32s(&[], &[scale]));
-        let zero_point = Array::whole(element, &[], vec![zero_point]);
+        let zero_point = Array::integer(element, &[], vec![zero_point]);
         let result = result(Op::QuantizeLinear { axis: 0 }, &[&x, &scale, &zero_point], element, &x.shape);
-        result.unwrap().wholes().unwrap().to_vec()
+        result.unwrap().integers().unwrap().to_vec()
     }
 
     #[test]
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_vector_of_scales_belongs_to_a_dimension() {
-        let x = Array::whole(ElementType::I8, &[2, 2, 2], vec![1, 2, 3, 4, 5, 6, 7, 8]);
+        let x = Array::integer(ElementType::I8, &[2, 2, 2], vec![1, 2, 3, 4, 5, 6, 7, 8]);
         let scale = f32s(&[2], &[0.5, 10.0]);
-        let zero_point = Array::whole(ElementType::I8, &[2], vec![1, -1]);
+        let zero_point = Array::integer(ElementType::I8, &[2], vec![1, -1]);
         let of = |axis, inputs: &[&Array]| {
             let result = result(Op::DequantizeLinear { axis }, inputs, ElementType::F32, &[2, 2, 2]);
             result.map(|result| result.reals().unwrap().to_vec())
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(of(2, all).unwrap(), [0.0, 30.0, 1.0, 50.0, 2.0, 70.0, 3.0, 90.0]);
         assert_eq!(of(0, &[&x, &scale]).unwrap(), [0.5, 1.0, 1.5, 2.0, 50.0, 60.0, 70.0, 80.0]);
         assert!(of(3, all).unwrap_err().contains("no dimension 3"));
-        let other = Array::whole(ElementType::U8, &[2], vec![1, 1]);
+        let other = Array::integer(ElementType::U8, &[2], vec![1, 1]);
         assert_eq!(of(0, &[&x, &scale, &other]).unwrap_err(), "a zero point of u8, not i8");
         let scale = f32s(&[3], &[1.0, 2.0, 3.0]);
         assert_eq!(of(0, &[&x, &scale]).unwrap_err(), "a scale of shape [3], not [2]");

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Results Y, Y_h and Y_c, of those that have a form. A sequence has as many steps as its length says, in reverse the
-/// last of them comes first; behind them Y is 0. Y_h and Y_c are the state after the last that is taken, or the initial
+/// last of them comes first; after them Y is 0. Y_h and Y_c are the state after the last that is taken, or the initial
 /// state if there is none.
 pub(super) fn recurrent(
     parameters: Recurrent,
@@ -100,7 +100,7 @@ fn sequence_lengths(lengths: Option<&Array>, steps: usize, batch: usize) -> Resu
         let known = usize::try_from(*length).ok().filter(|length| *length <= steps);
         known.ok_or_else(|| format!("a sequence of {length} steps where there are {steps}"))
     };
-    lengths.wholes()?.iter().map(length).collect()
+    lengths.integers()?.iter().map(length).collect()
 }
 
 /// One direction of a layer.

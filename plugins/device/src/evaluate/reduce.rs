@@ -6,10 +6,10 @@ use crate::{
     evaluate::{
         elementwise::{greater, wrap},
         operands::{Form, Operands},
-        walk::{Around, steps, walk},
+        walk::{Around, walk},
     },
     op::{Reduce, ReduceKind},
-    tensor::{Array, Values},
+    tensor::{Array, Values, strides},
 };
 
 pub(super) fn reduce(parameters: &Reduce, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
@@ -32,11 +32,11 @@ pub(super) fn reduce(parameters: &Reduce, operands: &Operands<'_>, form: Form<'_
     if count == 0 && form.count() > 0 && parameters.kind != ReduceKind::Sum {
         return Err(format!("{:?} of no element", parameters.kind));
     }
-    let mut result_steps = steps(&kept);
+    let mut result_strides = strides(&kept);
     for axis in axes {
-        result_steps[*axis] = 0;
+        result_strides[*axis] = 0;
     }
-    let offsets = walk(&x.shape, 0, result_steps);
+    let offsets = walk(&x.shape, 0, result_strides);
     let (is_max, is_mean) = (parameters.kind == ReduceKind::Max, parameters.kind == ReduceKind::Mean);
     let values = match &x.values {
         Values::Real(values) => {
@@ -48,14 +48,14 @@ pub(super) fn reduce(parameters: &Reduce, operands: &Operands<'_>, form: Form<'_
             let divisor = if is_mean { count as f64 } else { 1.0 };
             Values::Real(results.into_iter().map(|result| result / divisor).collect())
         }
-        Values::Whole(values) => {
+        Values::Integer(values) => {
             let mut results = vec![if is_max { i64::MIN } else { 0 }; form.count()];
             for (offset, value) in offsets.zip(values) {
                 let result = &mut results[offset];
                 *result = if is_max { *value.max(result) } else { result.wrapping_add(*value) };
             }
             let divisor = if is_mean { count.cast_signed() as i64 } else { 1 };
-            Values::Whole(results.into_iter().map(|result| wrap(x.element, result / divisor)).collect())
+            Values::Integer(results.into_iter().map(|result| wrap(x.element, result / divisor)).collect())
         }
     };
     Ok(form.array(values))
@@ -82,9 +82,9 @@ pub(super) fn arg_max(
     }
     let indices = match &x.values {
         Values::Real(values) => greatest_indices(values, around, is_last),
-        Values::Whole(values) => greatest_indices(values, around, is_last),
+        Values::Integer(values) => greatest_indices(values, around, is_last),
     };
-    Ok(form.array(Values::Whole(indices)))
+    Ok(form.array(Values::Integer(indices)))
 }
 
 /// Index of the greatest value of each line; a NaN is greater than nothing.
@@ -131,13 +131,13 @@ mod tests {
     #[test]
     fn integers_and_nothing_are_reduced_too() {
         let x = i64s(&[2, 2], &[1, -4, 3, -3]);
-        let wholes = |kind| {
+        let integers = |kind| {
             let result = result(of(kind, &[0], false), &[&x], ElementType::I64, &[2]).unwrap();
-            result.wholes().unwrap().to_vec()
+            result.integers().unwrap().to_vec()
         };
-        assert_eq!(wholes(ReduceKind::Sum), [4, -7]);
-        assert_eq!(wholes(ReduceKind::Max), [3, -3]);
-        assert_eq!(wholes(ReduceKind::Mean), [2, -3]);
+        assert_eq!(integers(ReduceKind::Sum), [4, -7]);
+        assert_eq!(integers(ReduceKind::Max), [3, -3]);
+        assert_eq!(integers(ReduceKind::Mean), [2, -3]);
         let none = f32s(&[0, 2], &[]);
         assert_eq!(values(of(ReduceKind::Sum, &[0], false), &[&none], &[2]), [0.0, 0.0]);
         let error = result(of(ReduceKind::Max, &[0], false), &[&none], ElementType::F32, &[2]);
@@ -149,14 +149,14 @@ mod tests {
         let x = f32s(&[2, 3], &[1.0, 5.0, 5.0, -2.0, -2.0, -3.0]);
         let index = |axis, keep, is_last, shape: &[usize]| {
             let op = Op::ArgMax { axis, keep, is_last };
-            result(op, &[&x], ElementType::I64, shape).unwrap().wholes().unwrap().to_vec()
+            result(op, &[&x], ElementType::I64, shape).unwrap().integers().unwrap().to_vec()
         };
         assert_eq!(index(1, false, false, &[2]), [1, 0]);
         assert_eq!(index(1, true, true, &[2, 1]), [2, 1]);
         assert_eq!(index(0, true, false, &[1, 3]), [0, 0, 0]);
-        let whole = i64s(&[3], &[1, 3, 2]);
+        let integers = i64s(&[3], &[1, 3, 2]);
         let op = Op::ArgMax { axis: 0, keep: false, is_last: false };
-        assert_eq!(result(op.clone(), &[&whole], ElementType::I64, &[]).unwrap().wholes().unwrap(), [1]);
+        assert_eq!(result(op.clone(), &[&integers], ElementType::I64, &[]).unwrap().integers().unwrap(), [1]);
         assert!(result(op, &[&f32s(&[0], &[])], ElementType::I64, &[]).unwrap_err().contains("no element"));
     }
 }

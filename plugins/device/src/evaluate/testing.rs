@@ -18,7 +18,7 @@ pub(super) fn numbers(shape: &[usize]) -> Array {
 
 /// An array of i64.
 pub(super) fn i64s(shape: &[usize], values: &[i64]) -> Array {
-    Array::whole(ElementType::I64, shape, values.to_vec())
+    Array::integer(ElementType::I64, shape, values.to_vec())
 }
 
 /// The only result of an operator.

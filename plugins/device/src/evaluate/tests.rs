@@ -121,7 +121,7 @@ impl Choices {
         let count = shape.iter().product();
         let numbers: Vec<i64> = (0..count).map(|_| self.below(5) as i64 - 2).collect();
         match is_real(element) {
-            Ok(false) => Array::whole(element, &shape, numbers),
+            Ok(false) => Array::integer(element, &shape, numbers),
             _ => Array::real(element, &shape, numbers.into_iter().map(|number| number as f64).collect()),
         }
     }
@@ -157,7 +157,7 @@ impl Choices {
             5 => Op::Conv(Conv {
                 strides: self.list(2),
                 dilations: self.list(2),
-                pads: self.list(2),
+                pads_begin: self.list(2),
                 groups: self.number(),
             }),
             6 => Op::Gemm(Gemm { alpha: 1.0, beta: 1.0, transpose_a: one, transpose_b: two }),
@@ -169,8 +169,8 @@ impl Choices {
                 window: self.list(2),
                 strides: self.list(2),
                 dilations: self.list(2),
-                pads: self.list(2),
-                pads_behind: self.list(2),
+                pads_begin: self.list(2),
+                pads_end: self.list(2),
             }),
             11 => {
                 let kind = [ReduceKind::Mean, ReduceKind::Sum, ReduceKind::Max][self.below(3)];

@@ -2,18 +2,18 @@
 
 use crate::tensor::{Values, broadcast, strides};
 
-/// Offsets of elements, in the order of a shape: from `start` on, `steps` apart along each dimension.
+/// Offsets of elements, in the order of a shape: from `start` on, `strides` apart along each dimension.
 pub(super) struct Walk<'a> {
     shape: &'a [usize],
-    steps: Vec<isize>,
+    strides: Vec<isize>,
     indices: Vec<usize>,
     at: isize,
     left: usize,
 }
 
-/// A walk through `shape`. The caller says by start and steps that each offset is one of an element.
-pub(super) fn walk(shape: &[usize], start: isize, steps: Vec<isize>) -> Walk<'_> {
-    Walk { shape, steps, indices: vec![0; shape.len()], at: start, left: shape.iter().product() }
+/// A walk through `shape`. The caller says by start and strides that each offset is one of an element.
+pub(super) fn walk(shape: &[usize], start: isize, strides: Vec<isize>) -> Walk<'_> {
+    Walk { shape, strides, indices: vec![0; shape.len()], at: start, left: shape.iter().product() }
 }
 
 impl Iterator for Walk<'_> {
@@ -23,29 +23,25 @@ impl Iterator for Walk<'_> {
         self.left = self.left.checked_sub(1)?;
         let offset = self.at.cast_unsigned();
         for dimension in (0..self.shape.len()).rev() {
-            self.at += self.steps[dimension];
+            self.at += self.strides[dimension];
             self.indices[dimension] += 1;
             if self.indices[dimension] < self.shape[dimension] {
                 break;
             }
-            self.at -= self.steps[dimension] * self.indices[dimension].cast_signed();
+            self.at -= self.strides[dimension] * self.indices[dimension].cast_signed();
             self.indices[dimension] = 0;
         }
         Some(offset)
     }
 }
 
-/// Steps through a tensor of `shape`, row by row.
-pub(super) fn steps(shape: &[usize]) -> Vec<isize> {
-    strides(shape).into_iter().map(usize::cast_signed).collect()
-}
-
-/// Steps through a tensor of `shape` for a walk through the shape `to`, to which it is broadcast.
-pub(super) fn broadcast_steps(shape: &[usize], to: &[usize]) -> Result<Vec<isize>, String> {
+/// Strides of a tensor of `shape` for a walk through the shape `to`, to which it is broadcast.
+pub(super) fn broadcast_strides(shape: &[usize], to: &[usize]) -> Result<Vec<isize>, String> {
     if broadcast(shape, to)? != to {
         return Err(format!("shape {shape:?} cannot be broadcast to {to:?}"));
     }
-    let own = steps(shape).into_iter().zip(shape).map(|(step, extent)| if *extent == 1 { 0 } else { step });
+    let own =
+        strides(shape).into_iter().zip(shape).map(|(stride, extent)| if *extent == 1 { 0 } else { stride });
     Ok(std::iter::repeat_n(0, to.len() - shape.len()).chain(own).collect())
 }
 
@@ -53,7 +49,7 @@ pub(super) fn broadcast_steps(shape: &[usize], to: &[usize]) -> Result<Vec<isize
 pub(super) fn pick(values: &Values, offsets: impl Iterator<Item = usize>) -> Values {
     match values {
         Values::Real(values) => Values::Real(offsets.map(|offset| values[offset]).collect()),
-        Values::Whole(values) => Values::Whole(offsets.map(|offset| values[offset]).collect()),
+        Values::Integer(values) => Values::Integer(offsets.map(|offset| values[offset]).collect()),
     }
 }
 
@@ -64,7 +60,7 @@ pub(super) struct Around {
     pub(super) outer: usize,
     /// Extent of the dimension.
     pub(super) extent: usize,
-    /// Elements of the dimensions behind it, hence the distance of neighbours.
+    /// Elements of the dimensions after it, hence the distance of neighbours.
     pub(super) inner: usize,
 }
 
@@ -98,9 +94,9 @@ mod tests {
         assert_eq!(walk(&[2, 2], 5, vec![-3, -2]).collect::<Vec<_>>(), [5, 3, 2, 0]);
         assert_eq!(walk(&[], 7, vec![]).collect::<Vec<_>>(), [7]);
         assert_eq!(walk(&[2, 0], 0, vec![0, 1]).count(), 0);
-        let steps = broadcast_steps(&[2, 1], &[3, 2, 2]).unwrap();
-        assert_eq!(walk(&[3, 2, 2], 0, steps).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1]);
-        assert!(broadcast_steps(&[2, 3], &[1, 3]).unwrap_err().contains("cannot be broadcast"));
+        let strides = broadcast_strides(&[2, 1], &[3, 2, 2]).unwrap();
+        assert_eq!(walk(&[3, 2, 2], 0, strides).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1]);
+        assert!(broadcast_strides(&[2, 3], &[1, 3]).unwrap_err().contains("cannot be broadcast"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Windows over an image, which has one to three dimensions behind those of the batch and of the channels.
+//! Windows over an image, which has one to three dimensions after those of the batch and of the channels.
 
 pub(super) mod conv;
 pub(super) mod pool;
@@ -19,7 +19,7 @@ struct Axis {
     /// Distance of neighbouring elements of a window.
     dilation: usize,
     /// Elements before the image.
-    pad: usize,
+    pad_begin: usize,
 }
 
 /// Elements of an image along one dimension, a fixed distance apart.
@@ -34,13 +34,13 @@ struct Span {
 impl Axis {
     /// Elements of the image under each window, by elements of the window.
     fn of_windows(self) -> Vec<Span> {
-        let first = |window| window as i128 * self.stride as i128 - self.pad as i128;
+        let first = |window| window as i128 * self.stride as i128 - self.pad_begin as i128;
         (0..self.count).map(|at| span(first(at), self.dilation, self.window, self.extent)).collect()
     }
 
     /// Elements of the image under each element of a window, by windows.
     fn of_elements(self) -> Vec<Span> {
-        let first = |element| element as i128 * self.dilation as i128 - self.pad as i128;
+        let first = |element| element as i128 * self.dilation as i128 - self.pad_begin as i128;
         (0..self.window).map(|at| span(first(at), self.stride, self.count, self.extent)).collect()
     }
 }
@@ -62,22 +62,22 @@ fn span(first: i128, step: usize, count: usize, extent: usize) -> Span {
 /// Dimensions of an image, with leading ones of extent 1 up to three.
 fn axes(
     [image, results, window]: [&[usize]; 3],
-    [strides, dilations, pads]: [&[usize]; 3],
+    [strides, dilations, pads_begin]: [&[usize]; 3],
 ) -> Result<[Axis; 3], String> {
     let rank = image.len();
     if !(1..=3).contains(&rank) {
         return Err(format!("an image of {rank} dimensions"));
     }
-    if [results, window, strides, dilations, pads].iter().any(|list| list.len() != rank) {
+    if [results, window, strides, dilations, pads_begin].iter().any(|list| list.len() != rank) {
         return Err(format!(
-            "windows {window:?} of strides {strides:?}, dilations {dilations:?} and pads {pads:?} from {image:?} \
+            "windows {window:?} of strides {strides:?}, dilations {dilations:?} and pads {pads_begin:?} from {image:?} \
              to {results:?}"
         ));
     }
     if strides.contains(&0) || dilations.contains(&0) {
         return Err("a stride or a dilation of 0".to_owned());
     }
-    let mut axes = [Axis { extent: 1, count: 1, window: 1, stride: 1, dilation: 1, pad: 0 }; 3];
+    let mut axes = [Axis { extent: 1, count: 1, window: 1, stride: 1, dilation: 1, pad_begin: 0 }; 3];
     for (at, axis) in axes[3 - rank..].iter_mut().enumerate() {
         *axis = Axis {
             extent: image[at],
@@ -85,7 +85,7 @@ fn axes(
             window: window[at],
             stride: strides[at],
             dilation: dilations[at],
-            pad: pads[at],
+            pad_begin: pads_begin[at],
         };
     }
     Ok(axes)

@@ -5,12 +5,12 @@
 // (n / COLUMNS) k_end COLUMNS + k COLUMNS + n % COLUMNS. An item writes COLUMNS elements of a row.
 
 KERNEL void columns(
-    GLOBAL const float* images, GLOBAL float* to, const whole begin, const whole matrix,
+    GLOBAL const float* images, GLOBAL float* to, const integer begin, const integer matrix,
     const int channels, const int depth, const int height, const int width,
     const int filter_depth, const int filter_height, const int filter_width,
     const int out_depth, const int out_height, const int out_width,
     const int stride_depth, const int stride_height, const int stride_width,
-    const int step_depth, const int step_height, const int step_width,
+    const int dilation_depth, const int dilation_height, const int dilation_width,
     const int pad_depth, const int pad_height, const int pad_width) {
     const int k = ITEM(0);
     const int panel = ITEM(1);
@@ -24,25 +24,25 @@ KERNEL void columns(
     const int y = k / filter_width % filter_height;
     const int d = k / (filter_width * filter_height) % filter_depth;
     const int channel = k / (filter_width * filter_height * filter_depth);
-    GLOBAL const float* image = images + begin + ((whole)z * channels + channel) * depth * height * width;
-    GLOBAL float* row = to + z * matrix + ((whole)panel * k_end + k) * COLUMNS;
+    GLOBAL const float* image = images + begin + ((integer)z * channels + channel) * depth * height * width;
+    GLOBAL float* row = to + z * matrix + ((integer)panel * k_end + k) * COLUMNS;
     int out_x = panel * COLUMNS % out_width;
     int out_y = panel * COLUMNS / out_width % out_height;
     int out_d = panel * COLUMNS / (out_width * out_height);
-    // Run by run of neighbours in a line of the result. Beyond the last window there is another image, or none: whatever
-    // is there, no result has it.
+    // Run by run of neighbours in a line of the result. Beyond the last window there is another image, or none: no
+    // result takes elements from there.
     for (int j = 0; j < COLUMNS;) {
         const int run = COLUMNS - j < out_width - out_x ? COLUMNS - j : out_width - out_x;
-        const int in_x = out_x * stride_width + x * step_width - pad_width;
-        const int in_y = out_y * stride_height + y * step_height - pad_height;
-        const int in_d = out_d * stride_depth + d * step_depth - pad_depth;
+        const int in_x = out_x * stride_width + x * dilation_width - pad_width;
+        const int in_y = out_y * stride_height + y * dilation_height - pad_height;
+        const int in_d = out_d * stride_depth + d * dilation_depth - pad_depth;
         const int has_line = in_y >= 0 && in_y < height && in_d >= 0 && in_d < depth;
         // Elements of the run that are within the line.
         const int before = in_x < 0 ? (-in_x + stride_width - 1) / stride_width : 0;
-        const int behind = in_x < width ? (width - in_x + stride_width - 1) / stride_width : 0;
+        const int after = in_x < width ? (width - in_x + stride_width - 1) / stride_width : 0;
         const int begin = before < run ? before : run;
-        const int end = !has_line ? begin : behind < begin ? begin : behind < run ? behind : run;
-        GLOBAL const float* line = image + ((whole)in_d * height + in_y) * width + in_x;
+        const int end = !has_line ? begin : after < begin ? begin : after < run ? after : run;
+        GLOBAL const float* line = image + ((integer)in_d * height + in_y) * width + in_x;
         for (int i = 0; i < begin; i++) {
             row[j + i] = 0.0f;
         }

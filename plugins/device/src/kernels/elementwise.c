@@ -1,7 +1,7 @@
 // One element of a result from one element of each operand, wherever they lie: also a transposition, a slice, a part of
 // a concatenation.
 //
-// `layout` has the extents of RANK dimensions, and then for the result and each operand where it begins and its step
+// `layout` has the extents of RANK dimensions, and then for the result and each operand where it begins and its stride
 // along each dimension. element() is the computation; its operands come as OPERAND_PARAMETERS and OPERAND_ARGUMENTS, by
 // their places.
 

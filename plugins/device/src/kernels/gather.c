@@ -4,7 +4,7 @@
 
 KERNEL void gather(
     GLOBAL const ELEMENT_TYPE* from, GLOBAL const INDEX_TYPE* indices, GLOBAL ELEMENT_TYPE* to,
-    const whole from_begin, const whole indices_begin,
+    const integer from_begin, const integer indices_begin,
     const int index_count, const int extent, const int inner) {
     const int r = ITEM(0);
     const int i = ITEM(1);
@@ -12,8 +12,8 @@ KERNEL void gather(
     if (r >= inner || i >= index_count) {
         return;
     }
-    whole index = (whole)indices[indices_begin + i];
+    integer index = (integer)indices[indices_begin + i];
     index += index < 0 ? extent : 0;
     index = index < 0 ? 0 : index >= extent ? extent - 1 : index;
-    to[((whole)o * index_count + i) * inner + r] = from[from_begin + ((whole)o * extent + index) * inner + r];
+    to[((integer)o * index_count + i) * inner + r] = from[from_begin + ((integer)o * extent + index) * inner + r];
 }

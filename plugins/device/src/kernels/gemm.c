@@ -2,22 +2,22 @@
 //
 // An item computes ROWS rows of COLUMNS = VECTORS * WIDTH columns. A and B are read by panels, so that both may lie
 // plain or packed: element (m, k) of A at (m / ROWS) a_panel + (m % ROWS) a_row + k a_column, element (k, n) of B at
-// (n / COLUMNS) b_panel + k b_row + n % COLUMNS. Packed panels are whole, filled up with anything. Plain ones may be cut
-// off by M and N: B is read by up to COLUMNS - 1 elements beyond its end, which have to be there.
+// (n / COLUMNS) b_panel + k b_row + n % COLUMNS. Packed panels are complete, filled up with anything. Plain ones may be
+// cut off by M and N: B is read by up to COLUMNS - 1 elements beyond its end, which have to be there.
 //
-// RESULT(x, m, n, z) is what becomes of the product x; its operands come as RESULT_PARAMETERS.
+// RESULT(x, m, n, z) makes the stored element of the product x; its operands come as RESULT_PARAMETERS.
 
 #define COLUMNS (VECTORS * WIDTH)
 
 // 64-bit places: a stack of matrices may be larger than 2^31 elements.
 KERNEL void gemm(
     GLOBAL const float* a, GLOBAL const float* b, GLOBAL float* c,
-    const whole a_begin, const whole b_begin, const whole c_begin,
+    const integer a_begin, const integer b_begin, const integer c_begin,
     const int m_end, const int n_end, const int k_end,
-    const int a_panel, const int a_row, const int a_column, const whole a_matrix,
-    const int b_panel, const int b_row, const whole b_matrix,
-    const int c_row, const whole c_matrix,
-    const int inner_count, const whole a_outer, const whole b_outer
+    const int a_panel, const int a_row, const int a_column, const integer a_matrix,
+    const int b_panel, const int b_row, const integer b_matrix,
+    const int c_row, const integer c_matrix,
+    const int inner_count, const integer a_outer, const integer b_outer
     RESULT_PARAMETERS) {
     const int m_panel = ITEM(0);
     const int n_panel = ITEM(1);
@@ -30,8 +30,8 @@ KERNEL void gemm(
     // A stack in two levels, as broadcasting makes of any.
     const int outer = z / inner_count;
     const int inner = z % inner_count;
-    GLOBAL const float* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (whole)m_panel * a_panel;
-    GLOBAL const float* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (whole)n_panel * b_panel;
+    GLOBAL const float* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
+    GLOBAL const float* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
 
     // Rows that are not there are the last one again.
     int a_places[ROWS];
@@ -74,17 +74,17 @@ KERNEL void gemm(
         }
     }
 
-    GLOBAL float* to = c + c_begin + z * c_matrix + (whole)m_begin * c_row + n_begin;
+    GLOBAL float* to = c + c_begin + z * c_matrix + (integer)m_begin * c_row + n_begin;
     const int rows = m_end - m_begin < ROWS ? m_end - m_begin : ROWS;
     const int columns = n_end - n_begin < COLUMNS ? n_end - n_begin : COLUMNS;
     for (int i = 0; i < rows; i++) {
         if (columns == COLUMNS) {
             for (int j = 0; j < COLUMNS; j++) {
-                to[(whole)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
+                to[(integer)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
             }
         } else {
             for (int j = 0; j < columns; j++) {
-                to[(whole)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
+                to[(integer)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
             }
         }
     }

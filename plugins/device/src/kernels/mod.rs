@@ -1,4 +1,4 @@
-//! The kernels: files that compile as OpenCL C and, behind another prelude, as CUDA C.
+//! The kernels: files that compile as OpenCL C and, after another prelude, as CUDA C.
 //!
 //! A processor runs the same text in the tests as a GPU. Each file says what its kernels compute; constants
 //! that they are compiled with are in capitals there.
@@ -8,7 +8,7 @@ pub const OPENCL: &str = include_str!("opencl.h");
 
 /// A file with kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Source {
+pub enum KernelFile {
     /// Windows of images as columns of matrices.
     Columns,
     /// Convolution of each channel with a filter of its own.
@@ -27,7 +27,7 @@ pub enum Source {
     Rows,
 }
 
-impl Source {
+impl KernelFile {
     /// The text, without a prelude.
     #[must_use]
     pub fn text(self) -> &'static str {

@@ -16,7 +16,7 @@
 
 // Kernels compute in these.
 typedef float real;
-typedef long whole;
+typedef long integer;
 
 #define JOIN_NAMES(one, other) one##other
 #define JOIN(one, other) JOIN_NAMES(one, other)

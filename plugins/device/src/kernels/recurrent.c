@@ -5,11 +5,11 @@
 // copies: items read that of the step before while they write the other. A group takes PANELS panels: all of them, or
 // some and then a single step, since it does not have what other groups write.
 //
-// from_x has the products of X and W, element (step, sample, direction, gate, unit) at step x_step + sample x_sample +
-// (direction GATES + gate) HIDDEN + unit. Weights are those of the recurrence, element k of a unit's row at
-// [direction][panel][k][gate][unit of the panel], so that neighbours read neighbours. Biases are [direction][4][unit],
-// those of W and R added up for each gate; with RESETS_AFTER the last is that of R for gate h alone. Sequences of
-// lengths below `steps` end there, and a layer in reverse begins there.
+// from_x has the products of X and W, element (step, sample, direction, gate, unit) at step step_stride +
+// sample sample_stride + (direction GATES + gate) HIDDEN + unit. Weights are those of the recurrence, element k of a
+// unit's row at [direction][panel][k][gate][unit of the panel], so that neighbours read neighbours. Biases are
+// [direction][4][unit], those of W and R added up for each gate; with RESETS_AFTER the last is that of R for gate h
+// alone. Sequences of lengths below `steps` end there, and a layer in reverse begins there.
 
 #define GATES (IS_LSTM ? 4 : 3)
 #define STATES (SAMPLES * UNITS)
@@ -58,16 +58,16 @@ KERNEL void recurrent(
     GLOBAL const float* from_x, GLOBAL const float* all_weights, GLOBAL const float* biases,
     GLOBAL const float* peepholes, GLOBAL const int* lengths, GLOBAL const float* first_h, GLOBAL const float* first_c,
     GLOBAL float* y, GLOBAL float* last_h, GLOBAL float* last_c,
-    const whole lengths_begin, const whole first_h_begin, const whole first_c_begin,
-    const int begin, const int end, const int steps, const int batch, const whole x_step, const whole x_sample,
-    const float bound) {
+    const integer lengths_begin, const integer first_h_begin, const integer first_c_begin,
+    const int begin, const int end, const int steps, const int batch,
+    const integer step_stride, const integer sample_stride, const float bound) {
     SHARED float h[2 * STATES];
     // The cells of an LSTM, what the reset gate leaves of h in a GRU.
     SHARED float c[STATES];
     const int direction = GROUP(1);
     const int directions = GROUPS(1);
     const int is_reverse = IS_REVERSE || direction == 1;
-    GLOBAL const float* x = from_x + (whole)direction * GATES * HIDDEN;
+    GLOBAL const float* x = from_x + (integer)direction * GATES * HIDDEN;
     GLOBAL const float* bias = biases + direction * 4 * HIDDEN;
     GLOBAL const float* peephole = peepholes + direction * 3 * HIDDEN;
     const int first_panel = GROUP(2) * PANELS;
@@ -84,7 +84,7 @@ KERNEL void recurrent(
             const int length = lengths[lengths_begin + samples[s]];
             ends[s] = length < 0 ? 0 : length < steps ? length : steps;
         }
-        const whole state = ((whole)direction * batch + samples[s]) * HIDDEN;
+        const integer state = ((integer)direction * batch + samples[s]) * HIDDEN;
         for (int unit = LANE(0); unit < UNITS; unit += LANES(0)) {
             h[s * UNITS + unit] = HAS_FIRST_H && unit < HIDDEN ? first_h[first_h_begin + state + unit] : 0.0f;
         }
@@ -109,11 +109,11 @@ KERNEL void recurrent(
                 UNROLL
                 for (int i = 0; i < 2 * SAMPLES; i++) {
                     const int gate = i / SAMPLES;
-                    const whole at = times[i % SAMPLES] * x_step + samples[i % SAMPLES] * x_sample;
+                    const integer at = times[i % SAMPLES] * step_stride + samples[i % SAMPLES] * sample_stride;
                     sums[i] = LOAD(x + at + gate * HIDDEN + unit) + LOAD(bias + gate * HIDDEN + unit);
                 }
                 GLOBAL const float* weights = all_weights + LANE(0) * WIDTH
-                    + ((whole)direction * UNITS + panel * PANEL) * HIDDEN * GATES;
+                    + ((integer)direction * UNITS + panel * PANEL) * HIDDEN * GATES;
                 add_products(sums, 0, 2, weights, h + now);
                 UNROLL
                 for (int s = 0; s < SAMPLES; s++) {
@@ -131,13 +131,13 @@ KERNEL void recurrent(
             UNROLL
             for (int i = 0; i < GATES * SAMPLES; i++) {
                 const int gate = i / SAMPLES;
-                const whole at = times[i % SAMPLES] * x_step + samples[i % SAMPLES] * x_sample;
+                const integer at = times[i % SAMPLES] * step_stride + samples[i % SAMPLES] * sample_stride;
                 sums[i] = RESETS_AFTER && gate == 2
                     ? LOAD(bias + 3 * HIDDEN + unit)
                     : LOAD(x + at + gate * HIDDEN + unit) + LOAD(bias + gate * HIDDEN + unit);
             }
             GLOBAL const float* weights = all_weights + LANE(0) * WIDTH
-                + ((whole)direction * UNITS + panel * PANEL) * HIDDEN * GATES;
+                + ((integer)direction * UNITS + panel * PANEL) * HIDDEN * GATES;
             if (RESETS_BEFORE) {
                 add_products(sums + 2 * SAMPLES, 2, 1, weights, c);
             } else {
@@ -160,7 +160,7 @@ KERNEL void recurrent(
                         to_input += LOAD(peephole + unit) * cell;
                         to_forget += LOAD(peephole + 2 * HIDDEN + unit) * cell;
                     }
-                    // The last gate of an LSTM; a GRU has none behind it.
+                    // The last gate of an LSTM; a GRU has none after it.
                     const vector value = tanh(clipped(sums[(GATES - 1) * SAMPLES + s], bound));
                     const vector new_cell = sigmoid(clipped(to_forget, bound)) * cell
                         + sigmoid(clipped(to_input, bound)) * value;
@@ -173,7 +173,7 @@ KERNEL void recurrent(
                     vector update = LOAD(h + next + place);
                     vector candidate = sums[2 * SAMPLES + s];
                     if (RESETS_AFTER) {
-                        const whole at = times[s] * x_step + samples[s] * x_sample + 2 * HIDDEN + unit;
+                        const integer at = times[s] * step_stride + samples[s] * sample_stride + 2 * HIDDEN + unit;
                         const vector reset = sigmoid(clipped(sums[SAMPLES + s], bound));
                         update = sigmoid(clipped(sums[s], bound));
                         candidate = LOAD(x + at) + LOAD(bias + 2 * HIDDEN + unit) + reset * candidate;
@@ -182,7 +182,7 @@ KERNEL void recurrent(
                 }
                 STORE(is_over ? before : result, h + next + place);
                 if (HAS_Y) {
-                    const whole row = ((whole)times[s] * directions + direction) * batch + samples[s];
+                    const integer row = ((integer)times[s] * directions + direction) * batch + samples[s];
                     write_units(y + row * HIDDEN, unit, result);
                 }
             }
@@ -193,7 +193,7 @@ KERNEL void recurrent(
     for (int panel = first_panel; panel < end_panel; panel++) {
         const int unit = panel * PANEL + LANE(0) * WIDTH;
         for (int s = 0; s < SAMPLES; s++) {
-            const whole state = ((whole)direction * batch + samples[s]) * HIDDEN;
+            const integer state = ((integer)direction * batch + samples[s]) * HIDDEN;
             if (HAS_LAST_H) {
                 write_units(last_h + state, unit, LOAD(h + ((end - begin) & 1) * STATES + s * UNITS + unit));
             }

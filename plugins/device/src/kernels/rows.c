@@ -1,6 +1,6 @@
-// What becomes of whole rows: sums, means and greatest values, softmax, normalisation.
+// Sums, means, greatest values, softmax and normalisation of rows.
 //
-// Row r has `length` elements, the first at (r / inner) length inner + r % inner, each `inner` behind the one before.
+// Row r has `length` elements, the first at (r / inner) length inner + r % inner, each `inner` after the one before.
 // A group of ROW_LANES items takes a row.
 
 INLINE float joined(const float one, const float other, const int is_max) {
@@ -25,19 +25,19 @@ INLINE float over_lanes(float value, const int is_max, SHARED_PARAMETER(float, v
     return values[0];
 }
 
-INLINE whole row_begin(const int row, const int length, const int inner) {
-    return (whole)(row / inner) * length * inner + row % inner;
+INLINE integer row_begin(const int row, const int length, const int inner) {
+    return (integer)(row / inner) * length * inner + row % inner;
 }
 
 KERNEL void reduce(
-    GLOBAL const float* from, const whole from_begin, GLOBAL float* to,
+    GLOBAL const float* from, const integer from_begin, GLOBAL float* to,
     const int length, const int inner, const float factor) {
     SHARED float values[ROW_LANES];
     const int row = GROUP(0);
     GLOBAL const float* elements = from + from_begin + row_begin(row, length, inner);
     float value = IS_MAX ? -INFINITY : 0.0f;
     for (int j = LANE(0); j < length; j += ROW_LANES) {
-        value = joined(value, elements[(whole)j * inner], IS_MAX);
+        value = joined(value, elements[(integer)j * inner], IS_MAX);
     }
     value = over_lanes(value, IS_MAX, values);
     if (LANE(0) == 0) {
@@ -46,34 +46,34 @@ KERNEL void reduce(
 }
 
 KERNEL void softmax(
-    GLOBAL const float* from, const whole from_begin, GLOBAL float* to, const int length, const int inner) {
+    GLOBAL const float* from, const integer from_begin, GLOBAL float* to, const int length, const int inner) {
     SHARED float values[ROW_LANES];
-    const whole begin = row_begin(GROUP(0), length, inner);
+    const integer begin = row_begin(GROUP(0), length, inner);
     float greatest = -INFINITY;
     for (int j = LANE(0); j < length; j += ROW_LANES) {
-        greatest = fmax(greatest, from[from_begin + begin + (whole)j * inner]);
+        greatest = fmax(greatest, from[from_begin + begin + (integer)j * inner]);
     }
     greatest = over_lanes(greatest, 1, values);
     float sum = 0.0f;
     for (int j = LANE(0); j < length; j += ROW_LANES) {
-        const float power = exp(from[from_begin + begin + (whole)j * inner] - greatest);
-        to[begin + (whole)j * inner] = power;
+        const float power = exp(from[from_begin + begin + (integer)j * inner] - greatest);
+        to[begin + (integer)j * inner] = power;
         sum += power;
     }
     sum = over_lanes(sum, 0, values);
     for (int j = LANE(0); j < length; j += ROW_LANES) {
-        to[begin + (whole)j * inner] /= sum;
+        to[begin + (integer)j * inner] /= sum;
     }
 }
 
 // Rows lie together here: inner is 1.
 KERNEL void layer_normalization(
-    GLOBAL const float* from, const whole from_begin, GLOBAL const float* scale, const whole scale_begin,
-    GLOBAL const float* bias, const whole bias_begin, GLOBAL float* to,
+    GLOBAL const float* from, const integer from_begin, GLOBAL const float* scale, const integer scale_begin,
+    GLOBAL const float* bias, const integer bias_begin, GLOBAL float* to,
     const int length, const float epsilon) {
     SHARED float values[ROW_LANES];
-    GLOBAL const float* elements = from + from_begin + (whole)GROUP(0) * length;
-    GLOBAL float* results = to + (whole)GROUP(0) * length;
+    GLOBAL const float* elements = from + from_begin + (integer)GROUP(0) * length;
+    GLOBAL float* results = to + (integer)GROUP(0) * length;
     float sum = 0.0f;
     for (int j = LANE(0); j < length; j += ROW_LANES) {
         sum += elements[j];
@@ -86,13 +86,14 @@ KERNEL void layer_normalization(
     }
     const float deviation = sqrt(over_lanes(squares, 0, values) / (float)length + epsilon);
     for (int j = LANE(0); j < length; j += ROW_LANES) {
-        results[j] = (elements[j] - mean) / deviation * scale[scale_begin + j] + (HAS_BIAS ? bias[bias_begin + j] : 0.0f);
+        const float normal = (elements[j] - mean) / deviation;
+        results[j] = normal * scale[scale_begin + j] + (HAS_BIAS ? bias[bias_begin + j] : 0.0f);
     }
 }
 
 // One item for each row: the rows of answers are few and short.
 KERNEL void arg_max(
-    GLOBAL const float* from, const whole from_begin, GLOBAL whole* to,
+    GLOBAL const float* from, const integer from_begin, GLOBAL integer* to,
     const int rows, const int length, const int inner) {
     const int row = ITEM(0);
     if (row >= rows) {
@@ -101,8 +102,8 @@ KERNEL void arg_max(
     GLOBAL const float* elements = from + from_begin + row_begin(row, length, inner);
     int greatest = 0;
     for (int j = 1; j < length; j++) {
-        const float element = elements[(whole)j * inner];
-        const float before = elements[(whole)greatest * inner];
+        const float element = elements[(integer)j * inner];
+        const float before = elements[(integer)greatest * inner];
         if (IS_LAST ? element >= before : element > before) {
             greatest = j;
         }

@@ -1,6 +1,6 @@
 //! Batch normalisation without a step of its own.
 //!
-//! At inference it is `x factor + summand` by channel. Behind a convolution with constant weights the factors go into
+//! At inference it is `x factor + summand` by channel. After a convolution with constant weights the factors go into
 //! the weights and the summands into the bias; elsewhere it becomes a product and a sum.
 
 use proctor_vocabulary::ElementType;

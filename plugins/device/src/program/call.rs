@@ -2,31 +2,31 @@
 
 use std::fmt::Write as _;
 
-use crate::{kernels::Source, program::view::BufferId};
+use crate::{kernels::KernelFile, program::view::BufferId};
 
-/// A kernel, compiled with these constants.
+/// A kernel, compiled with these macros defined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// The file.
-    pub source: Source,
+    pub file: KernelFile,
     /// Its name there.
     pub function: &'static str,
-    /// Constants with their values.
-    pub constants: Vec<(&'static str, i64)>,
-    /// Text that stands before the file: functions and macros that it asks for.
-    pub before: String,
+    /// Macros with their values.
+    pub defines: Vec<(&'static str, i64)>,
+    /// Text before the file: functions and types that it asks for.
+    pub preamble: String,
 }
 
 impl Kernel {
-    /// The whole text behind this prelude.
+    /// The text to compile, with this prelude before the file.
     #[must_use]
     pub fn text(&self, prelude: &str) -> String {
         let mut text = String::new();
-        for (name, value) in &self.constants {
+        for (name, value) in &self.defines {
             // Writing to a string never fails.
             let _ = writeln!(text, "#define {name} {value}");
         }
-        text + prelude + &self.before + self.source.text()
+        text + prelude + &self.preamble + self.file.text()
     }
 }
 

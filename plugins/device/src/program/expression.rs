@@ -175,7 +175,7 @@ impl Expression {
             Term::Cast(x, to) => match (to, is_real(to)) {
                 (ElementType::Bool, _) => format!("{} != 0", name(x)),
                 (_, Ok(true)) => format!("(real){}", name(x)),
-                _ => format!("(whole){}", name(x)),
+                _ => format!("(integer){}", name(x)),
             },
             Term::Quantised { x, scale, zero_point } => {
                 let (least, greatest) = range(element).unwrap_or_default();
@@ -183,7 +183,7 @@ impl Expression {
                 // Bounds of the rounded quotient, so that the sum is within the range of the type.
                 let [least, greatest] =
                     [least, greatest].map(|bound| format!("(real)({bound} - {zero_point})"));
-                format!("(whole)fmin(fmax(rint({x} / {scale}), {least}), {greatest}) + {zero_point}")
+                format!("(integer)fmin(fmax(rint({x} / {scale}), {least}), {greatest}) + {zero_point}")
             }
             Term::Dequantised { x, scale, zero_point } => {
                 let zero_point = zero_point.map_or(String::new(), |term| format!(" - {}", name(term)));
@@ -235,7 +235,7 @@ fn binary(function: Binary, x: &str, y: &str, is_real: bool) -> String {
 
 /// The type that kernels compute with.
 fn c_type(element: ElementType) -> &'static str {
-    if is_real(element) == Ok(true) { "real" } else { "whole" }
+    if is_real(element) == Ok(true) { "real" } else { "integer" }
 }
 
 /// An integer wraps as its own type does.
@@ -304,7 +304,7 @@ mod tests {
         let equal = text.add(Term::Binary(Binary::Equal, x, y)).unwrap();
         assert_eq!(text.element(), ElementType::Bool);
         text.add(Term::Binary(Binary::Div, x, y)).unwrap();
-        let expected = "whole t3 = (int)(t1 == 0 ? 0 : t1 == -1 ? -t0 : t0 / t1);";
+        let expected = "integer t3 = (int)(t1 == 0 ? 0 : t1 == -1 ? -t0 : t0 / t1);";
         assert!(text.text().contains(expected), "{}", text.text());
         let real = text.add(Term::Cast(equal, ElementType::F16)).unwrap();
         assert_eq!(text.element(), ElementType::F16);

@@ -116,7 +116,7 @@ pub struct Buffer {
     pub bytes: usize,
 }
 
-/// Bytes behind each buffer that are read, and have no meaning.
+/// Bytes after each buffer that are read, and have no meaning.
 pub const SLACK_BYTES: usize = 256;
 
 /// The calls that compute a graph.
@@ -206,7 +206,7 @@ fn stored_type(element: ElementType) -> Result<&'static str, String> {
         ElementType::U16 => "ushort",
         ElementType::I32 => "int",
         ElementType::U32 => "uint",
-        ElementType::I64 => "whole",
+        ElementType::I64 => "integer",
         other => return Err(format!("no kernel computes with {}", other.name())),
     })
 }

@@ -118,7 +118,7 @@ fn a_graph_that_is_simplified_means_the_same() {
                         let values = (0..count).map(|at| (at % 17) as f64 / 17.0 - 0.4).collect();
                         Array::real(value.element, &value.shape, values)
                     }
-                    _ => Array::whole(
+                    _ => Array::integer(
                         value.element,
                         &value.shape,
                         (0..count).map(|at| (at % 2) as i64).collect(),

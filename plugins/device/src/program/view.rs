@@ -19,7 +19,7 @@ pub struct View {
     pub shape: Vec<usize>,
     /// Place of the first element in the buffer, in elements.
     pub offset: isize,
-    /// Step along each dimension, in elements.
+    /// Distance of neighbours along each dimension, in elements.
     pub strides: Vec<isize>,
 }
 
@@ -27,16 +27,14 @@ impl View {
     /// All elements of a buffer, row by row.
     #[must_use]
     pub fn of(buffer: BufferId, element: ElementType, shape: &[usize]) -> Self {
-        let strides = strides(shape).into_iter().map(usize::cast_signed).collect();
-        Self { buffer, element, shape: shape.to_vec(), offset: 0, strides }
+        Self { buffer, element, shape: shape.to_vec(), offset: 0, strides: strides(shape) }
     }
 
     /// Whether the elements lie row by row, without gaps.
     #[must_use]
     pub fn is_contiguous(&self) -> bool {
         let expected = strides(&self.shape);
-        let fits =
-            |(at, stride): (usize, &isize)| self.shape[at] <= 1 || *stride == expected[at].cast_signed();
+        let fits = |(at, stride): (usize, &isize)| self.shape[at] <= 1 || *stride == expected[at];
         self.strides.iter().enumerate().all(fits)
     }
 
@@ -121,22 +119,23 @@ impl View {
 #[must_use]
 pub fn collapsed(views: &[&View]) -> (Vec<usize>, Vec<Vec<isize>>) {
     let shape = views.first().map_or(&[][..], |view| &view.shape);
-    let (mut extents, mut steps): (Vec<usize>, Vec<Vec<isize>>) = (Vec::new(), vec![Vec::new(); views.len()]);
+    let mut extents: Vec<usize> = Vec::new();
+    let mut strides: Vec<Vec<isize>> = vec![Vec::new(); views.len()];
     for (at, extent) in shape.iter().enumerate().filter(|(_, extent)| **extent != 1) {
-        let joins = |(view, steps): (&&View, &Vec<isize>)| {
-            steps.last().is_some_and(|outer| *outer == view.strides[at] * extent.cast_signed())
+        let joins = |(view, strides): (&&View, &Vec<isize>)| {
+            strides.last().is_some_and(|outer| *outer == view.strides[at] * extent.cast_signed())
         };
-        if !extents.is_empty() && views.iter().zip(&steps).all(joins) {
+        if !extents.is_empty() && views.iter().zip(&strides).all(joins) {
             *extents.last_mut().expect("it is not empty") *= extent;
-            steps.iter_mut().zip(views).for_each(|(steps, view)| {
-                *steps.last_mut().expect("as many as extents") = view.strides[at];
+            strides.iter_mut().zip(views).for_each(|(strides, view)| {
+                *strides.last_mut().expect("as many as extents") = view.strides[at];
             });
             continue;
         }
         extents.push(*extent);
-        steps.iter_mut().zip(views).for_each(|(steps, view)| steps.push(view.strides[at]));
+        strides.iter_mut().zip(views).for_each(|(strides, view)| strides.push(view.strides[at]));
     }
-    (extents, steps)
+    (extents, strides)
 }
 
 #[cfg(test)]

@@ -43,9 +43,9 @@ struct SourceNode {
     rule: Rule,
 }
 
-/// Knowledge of a name while a graph is made.
+/// Meaning of a name while a graph is made.
 #[derive(Debug, Clone, Copy)]
-enum Known {
+enum Resolved {
     /// A value of the graph.
     Value(ValueId),
     /// A result that its operator does not give here, such as the places of the greatest of a window.
@@ -106,12 +106,12 @@ impl Source {
             return Err(ReadError::InputCount { path, has: specs.len(), got: shapes.len() });
         }
         let mut graph = Graph::default();
-        let mut known: BTreeMap<&str, Known> = BTreeMap::new();
+        let mut known: BTreeMap<&str, Resolved> = BTreeMap::new();
         for (spec, shape) in specs.iter().zip(shapes) {
             let value = input(spec, shape).map_err(|what| self.value_error(&spec.name, &what))?;
             let id = graph.add_value(value);
             graph.inputs.push(id);
-            if known.insert(&spec.name, Known::Value(id)).is_some() {
+            if known.insert(&spec.name, Resolved::Value(id)).is_some() {
                 return Err(self.value_error(&spec.name, "is given twice"));
             }
         }
@@ -126,7 +126,7 @@ impl Source {
         }
         for spec in &self.file.signature.outputs {
             let what = match self.find(&mut graph, &mut known, &spec.name) {
-                Some(Known::Value(id)) => {
+                Some(Resolved::Value(id)) => {
                     graph.outputs.push(id);
                     continue;
                 }
@@ -145,7 +145,7 @@ impl Source {
     fn add_node<'a>(
         &'a self,
         graph: &mut Graph,
-        known: &mut BTreeMap<&'a str, Known>,
+        known: &mut BTreeMap<&'a str, Resolved>,
         node: &'a SourceNode,
     ) -> Result<(), String> {
         let mut inputs = Vec::with_capacity(node.inputs.len());
@@ -155,12 +155,12 @@ impl Source {
             let found = if name.is_empty() { None } else { Some(self.find(graph, known, name)) };
             inputs.push(match found {
                 None => None,
-                Some(Some(Known::Value(id))) => Some(id),
-                Some(Some(Known::Refused)) => {
+                Some(Some(Resolved::Value(id))) => Some(id),
+                Some(Some(Resolved::Refused)) => {
                     reads_refused = true;
                     None
                 }
-                Some(Some(Known::NotGiven)) => {
+                Some(Some(Resolved::NotGiven)) => {
                     result = Err(format!("it reads \"{name}\", a result that is not supported"));
                     None
                 }
@@ -175,12 +175,12 @@ impl Source {
             result = (node.rule)(&mut Scope::new(graph, &node.label, inputs));
         }
         let values: &[ValueId] = result.as_deref().unwrap_or(&[]);
-        let missing = if result.is_ok() && !reads_refused { Known::NotGiven } else { Known::Refused };
+        let missing = if result.is_ok() && !reads_refused { Resolved::NotGiven } else { Resolved::Refused };
         let mut twice = None;
         for (index, name) in node.outputs.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
             match known.entry(name) {
                 Entry::Vacant(entry) if !self.constants.contains_key(name) => {
-                    entry.insert(values.get(index).map_or(missing, |id| Known::Value(*id)));
+                    entry.insert(values.get(index).map_or(missing, |id| Resolved::Value(*id)));
                 }
                 _ => twice = Some(name),
             }
@@ -195,17 +195,17 @@ impl Source {
     fn find<'a>(
         &'a self,
         graph: &mut Graph,
-        known: &mut BTreeMap<&'a str, Known>,
+        known: &mut BTreeMap<&'a str, Resolved>,
         name: &str,
-    ) -> Option<Known> {
+    ) -> Option<Resolved> {
         if let Some(known) = known.get(name) {
             return Some(*known);
         }
         let (name, tensor) = self.constants.get_key_value(name)?;
         let Tensor { element, shape, .. } = tensor.clone();
         let id = graph.add_value(Value { element, shape, constant: Some(tensor.clone()) });
-        known.insert(name, Known::Value(id));
-        Some(Known::Value(id))
+        known.insert(name, Resolved::Value(id));
+        Some(Resolved::Value(id))
     }
 
     fn refused(&self, nodes: Vec<Refusal>) -> ReadError {

@@ -25,7 +25,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match devices() {
-        Ok(places) => Some((OpenCl::open(&places[0]).expect("the first device can be opened"), alone)),
+        Ok(devices) => Some((OpenCl::open(&devices[0]).expect("the first device can be opened"), alone)),
         Err(OpenError::Failed(error)) => panic!("{error}"),
         Err(error) => {
             proctor_test_needs::skip(error);

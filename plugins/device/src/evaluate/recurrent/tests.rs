@@ -169,7 +169,7 @@ fn a_sequence_has_its_own_end() {
         let layer = Recurrent { cell: Cell::Lstm, hidden: 2, direction, clip: None };
         let mut inputs = operands(1, 4);
         let full = results(layer, &inputs).unwrap();
-        inputs[4] = Some(Array::whole(ElementType::I32, &[2], vec![2, 3]));
+        inputs[4] = Some(Array::integer(ElementType::I32, &[2], vec![2, 3]));
         let ends = results(layer, &inputs).unwrap();
         // The short one is as if there were two steps.
         let x = inputs[0].take().unwrap();

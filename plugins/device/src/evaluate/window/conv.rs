@@ -30,7 +30,7 @@ pub(in crate::evaluate) fn conv(
         ));
     }
     let results = form.shape.get(2..).unwrap_or_default();
-    let lists = [&parameters.strides[..], &parameters.dilations, &parameters.pads];
+    let lists = [&parameters.strides[..], &parameters.dilations, &parameters.pads_begin];
     let axes = axes([image, results, window], lists)?;
     form.check(x.element, &[&[*batch, *maps], results].concat())?;
     if let Some(bias) = bias {
@@ -94,11 +94,11 @@ mod tests {
         op::Op,
     };
 
-    fn conv_of(strides: &[usize], dilations: &[usize], pads: &[usize], groups: usize) -> Op {
+    fn conv_of(strides: &[usize], dilations: &[usize], pads_begin: &[usize], groups: usize) -> Op {
         Op::Conv(Conv {
             strides: strides.to_vec(),
             dilations: dilations.to_vec(),
-            pads: pads.to_vec(),
+            pads_begin: pads_begin.to_vec(),
             groups,
         })
     }
@@ -110,7 +110,7 @@ mod tests {
         let bias = f32s(&[1], &[0.5]);
         let apart = values(conv_of(&[2], &[2], &[2], 1), &[&x, &weights, &bias], &[1, 1, 3]);
         assert_eq!(apart, [0.5, 1.5, 3.5]);
-        // Behind the image are as many zeros as the result asks for.
+        // After the image there are as many zeros as the result asks for.
         let last = f32s(&[1, 1, 2], &[0.0, 1.0]);
         assert_eq!(values(conv_of(&[3], &[1], &[0], 1), &[&x, &last], &[1, 1, 3]), [2.0, 0.0, 0.0]);
         let cube = numbers(&[1, 1, 2, 2, 2]);

@@ -20,17 +20,17 @@ pub(in crate::evaluate) fn pool(
         return Err(format!("an image of shape {:?}", x.shape));
     };
     let results = form.shape.get(2..).unwrap_or_default();
-    let lists = [&parameters.strides[..], &parameters.dilations, &parameters.pads];
+    let lists = [&parameters.strides[..], &parameters.dilations, &parameters.pads_begin];
     let axes = axes([image, results, &parameters.window], lists)?;
     form.check(x.element, &[&[*batch, *channels], results].concat())?;
-    let behind = &parameters.pads_behind;
-    if behind.len() != image.len() {
-        return Err(format!("pads {behind:?} behind an image of {image:?}"));
+    let pads_end = &parameters.pads_end;
+    if pads_end.len() != image.len() {
+        return Err(format!("pads {pads_end:?} after an image of {image:?}"));
     }
     if form.count() == 0 {
         return Ok(form.array(match x.values {
             Values::Real(_) => Values::Real(Vec::new()),
-            Values::Whole(_) => Values::Whole(Vec::new()),
+            Values::Integer(_) => Values::Integer(Vec::new()),
         }));
     }
     let windows = windows(axes);
@@ -44,14 +44,14 @@ pub(in crate::evaluate) fn pool(
                 planes.flat_map(in_image).map(|window| window.map(|at| values[at]).reduce(greater));
             Values::Real(greatest.collect::<Option<_>>().ok_or_else(is_outside)?)
         }
-        (PoolKind::Max, Values::Whole(values)) => {
+        (PoolKind::Max, Values::Integer(values)) => {
             let greatest = planes.flat_map(in_image).map(|window| window.map(|at| values[at]).max());
-            Values::Whole(greatest.collect::<Option<_>>().ok_or_else(is_outside)?)
+            Values::Integer(greatest.collect::<Option<_>>().ok_or_else(is_outside)?)
         }
         (PoolKind::Average { counts_pads }, _) => {
             let values = x.reals()?;
             let counts = if counts_pads {
-                padded_counts(axes, behind)
+                padded_counts(axes, pads_end)
             } else {
                 windows.iter().map(|window| window.len() as f64).collect()
             };
@@ -90,12 +90,12 @@ fn windows(axes: [Axis; 3]) -> Vec<Vec<usize>> {
 }
 
 /// Number of elements of each window, pads included, but not what lies beyond them.
-fn padded_counts(axes: [Axis; 3], behind: &[usize]) -> Vec<f64> {
+fn padded_counts(axes: [Axis; 3], pads_end: &[usize]) -> Vec<f64> {
     let counts = |at: usize| -> Vec<f64> {
         let axis = axes[at];
-        let behind = (at + behind.len()).checked_sub(3).map_or(0, |at| behind[at]);
-        let extent = axis.extent.saturating_add(axis.pad).saturating_add(behind);
-        let padded = Axis { extent, pad: 0, ..axis };
+        let pad_end = (at + pads_end.len()).checked_sub(3).map_or(0, |at| pads_end[at]);
+        let extent = axis.extent.saturating_add(axis.pad_begin).saturating_add(pad_end);
+        let padded = Axis { extent, pad_begin: 0, ..axis };
         padded.of_windows().iter().map(|span| span.by.len() as f64).collect()
     };
     let [deep, high, wide] = [counts(0), counts(1), counts(2)];
@@ -113,14 +113,14 @@ mod tests {
         op::Op,
     };
 
-    fn pool_of(kind: PoolKind, [window, stride, dilation, pad, behind]: [usize; 5]) -> Op {
+    fn pool_of(kind: PoolKind, [window, stride, dilation, pad_begin, pad_end]: [usize; 5]) -> Op {
         Op::Pool(Pool {
             kind,
             window: vec![window],
             strides: vec![stride],
             dilations: vec![dilation],
-            pads: vec![pad],
-            pads_behind: vec![behind],
+            pads_begin: vec![pad_begin],
+            pads_end: vec![pad_end],
         })
     }
 
@@ -145,21 +145,21 @@ mod tests {
 
     #[test]
     fn pools_have_planes_and_integers() {
-        let x = Array::whole(ElementType::I8, &[1, 2, 2, 2], vec![1, 2, 3, 4, -1, -2, -3, -4]);
+        let x = Array::integer(ElementType::I8, &[1, 2, 2, 2], vec![1, 2, 3, 4, -1, -2, -3, -4]);
         let lists = || vec![2, 1];
         let op = |kind| {
-            let (pads, pads_behind) = (vec![0, 0], vec![0, 0]);
+            let (pads_begin, pads_end) = (vec![0, 0], vec![0, 0]);
             Op::Pool(Pool {
                 kind,
                 window: lists(),
                 strides: lists(),
                 dilations: vec![1, 1],
-                pads,
-                pads_behind,
+                pads_begin,
+                pads_end,
             })
         };
         let greatest = result(op(PoolKind::Max), &[&x], ElementType::I8, &[1, 2, 1, 2]).unwrap();
-        assert_eq!(greatest.wholes().unwrap(), [3, 4, -1, -2]);
+        assert_eq!(greatest.integers().unwrap(), [3, 4, -1, -2]);
         let average = op(PoolKind::Average { counts_pads: true });
         assert!(result(average.clone(), &[&x], ElementType::I8, &[1, 2, 1, 2]).is_err());
         let x = f32s(&[1, 2, 2, 2], &[1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, -4.0]);

@@ -5,15 +5,15 @@ use std::iter;
 use proctor_vocabulary::ElementType;
 
 use super::{
-    Known, Lowering,
-    elementwise::{Operand, Pending},
+    Lowering, ValueState,
+    elementwise::{OperandSource, Pending},
     int,
-    matrices::{Division, Matrix, Product, ProductKind},
+    matrices::{Matrix, Product, ProductKind, StackLayout},
     product::word,
 };
 use crate::{
     graph::Node,
-    kernels::Source,
+    kernels::KernelFile,
     op::{Binary, Conv, Pool, PoolKind},
     program::{
         Contents,
@@ -60,20 +60,20 @@ impl Lowering<'_> {
                 output,
                 of_image(&conv.strides, 1),
                 of_image(&conv.dilations, 1),
-                of_image(&conv.pads, 0),
+                of_image(&conv.pads_begin, 0),
             ] {
                 arguments.extend([int(height)?, int(width)?]);
             }
             Product {
                 kind: ProductKind::Depthwise { images, filters: weights, arguments },
-                division: Division::Channels { groups: 1 },
+                layout: StackLayout::Channels { groups: 1 },
                 extents: [filters, n, k],
                 stack: [count, 1],
             }
         } else {
             let is_pointwise = filter == [1; 3]
                 && conv.strides.iter().all(|stride| *stride == 1)
-                && conv.pads.iter().all(|pad| *pad == 0)
+                && conv.pads_begin.iter().all(|pad| *pad == 0)
                 && input == output;
             let b = if is_pointwise {
                 let matrix = (of_group * n).cast_signed();
@@ -92,7 +92,7 @@ impl Lowering<'_> {
             let a = self.packed_filters(&weights, groups, k)?;
             Product {
                 kind: ProductKind::Matrices { a, b },
-                division: Division::Channels { groups },
+                layout: StackLayout::Channels { groups },
                 extents: [filters / groups, n, k],
                 stack: [count, groups],
             }
@@ -104,11 +104,11 @@ impl Lowering<'_> {
             let bias = self.contiguous(bias)?;
             let bias = bias.reshaped(&by_channel).ok_or("its bias is no vector")?.broadcast(&shape);
             let x = pending.expression.result();
-            pending.operands.push(Operand::Stored(bias));
+            pending.operands.push(OperandSource::Stored(bias));
             let bias = pending.expression.add(Term::Operand(1, ElementType::F32))?;
             pending.expression.add(Term::Binary(Binary::Add, x, bias))?;
         }
-        self.known[result.0] = Some(Known::Pending(Box::new(pending)));
+        self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
         Ok(())
     }
 
@@ -126,10 +126,10 @@ impl Lowering<'_> {
         let to = self.scratch(ElementType::F32, &[matrices, panels, k, width])?;
         let matrix = panels * k * width;
         let kernel = Kernel {
-            source: Source::Columns,
+            file: KernelFile::Columns,
             function: "columns",
-            constants: vec![("COLUMNS", width as i64)],
-            before: String::new(),
+            defines: vec![("COLUMNS", width as i64)],
+            preamble: String::new(),
         };
         let mut arguments = vec![
             Argument::Buffer(images.buffer),
@@ -139,8 +139,8 @@ impl Lowering<'_> {
             int(images.shape[1] / conv.groups)?,
         ];
         let strides = of_image(&conv.strides, 1);
-        let (dilations, pads) = (of_image(&conv.dilations, 1), of_image(&conv.pads, 0));
-        for extents in [input, filter, output, strides, dilations, pads] {
+        let (dilations, pads_begin) = (of_image(&conv.dilations, 1), of_image(&conv.pads_begin, 0));
+        for extents in [input, filter, output, strides, dilations, pads_begin] {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
         let group = self.tuning.product_group;
@@ -192,13 +192,13 @@ impl Lowering<'_> {
         let to = self.scratch(ElementType::F32, &shape)?;
         let counts_pads = pool.kind == PoolKind::Average { counts_pads: true };
         let kernel = Kernel {
-            source: Source::Pool,
+            file: KernelFile::Pool,
             function: "pool",
-            constants: vec![
+            defines: vec![
                 ("IS_MAX", i64::from(pool.kind == PoolKind::Max)),
                 ("COUNTS_PADS", i64::from(counts_pads)),
             ],
-            before: String::new(),
+            preamble: String::new(),
         };
         let mut arguments =
             vec![Argument::Buffer(images.buffer), Argument::Buffer(to.buffer), super::long(images.offset)];
@@ -208,15 +208,15 @@ impl Lowering<'_> {
             of_image(&shape[2..], 1),
             of_image(&pool.strides, 1),
             of_image(&pool.dilations, 1),
-            of_image(&pool.pads, 0),
-            of_image(&pool.pads_behind, 0),
+            of_image(&pool.pads_begin, 0),
+            of_image(&pool.pads_end, 0),
         ] {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
         let n: usize = shape[2..].iter().product();
         let group = self.tuning.element_group.min(n.next_power_of_two());
         self.call(kernel, arguments, [n, shape[0] * shape[1], 1], group, 0);
-        self.known[result.0] = Some(Known::Stored(to));
+        self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 }

@@ -2,10 +2,10 @@
 
 use std::{fmt::Write as _, mem};
 
-use super::{Known, Lowering, int, matrices::Product};
+use super::{Lowering, ValueState, int, matrices::Product};
 use crate::{
     graph::{Node, ValueId},
-    kernels::Source,
+    kernels::KernelFile,
     op::Op,
     program::{
         call::{Argument, Kernel},
@@ -23,17 +23,17 @@ const OPERANDS_MAX: usize = 8;
 pub(super) struct Pending {
     /// Name of the node that computes the most of it, if there is one.
     pub label: Option<String>,
-    /// A product whose elements the expression takes as operand [`Operand::Product`], if there is one.
+    /// A product whose elements the expression takes as operand [`OperandSource::Product`], if there is one.
     pub product: Option<Product>,
     pub expression: Expression,
     /// The operands of the expression, by number.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<OperandSource>,
     pub shape: Vec<usize>,
 }
 
 /// Operand of a pending expression.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Operand {
+pub(super) enum OperandSource {
     /// The product.
     Product,
     /// Stored elements, in the shape of the result.
@@ -46,7 +46,13 @@ impl Pending {
         let mut expression = Expression::default();
         expression.add(Term::Operand(0, view.element))?;
         let shape = view.shape.clone();
-        Ok(Self { label: None, product: None, expression, operands: vec![Operand::Stored(view)], shape })
+        Ok(Self {
+            label: None,
+            product: None,
+            expression,
+            operands: vec![OperandSource::Stored(view)],
+            shape,
+        })
     }
 
     /// The elements of a product as they are.
@@ -54,12 +60,12 @@ impl Pending {
         let mut expression = Expression::default();
         expression.add(Term::Operand(0, proctor_vocabulary::ElementType::F32))?;
         let shape = shape.to_vec();
-        let (label, operands) = (Some(label.to_owned()), vec![Operand::Product]);
+        let (label, operands) = (Some(label.to_owned()), vec![OperandSource::Product]);
         Ok(Self { label, product: Some(product), expression, operands, shape })
     }
 
     /// Takes over another operand, or finds it where it is, and returns its number.
-    fn operand(&mut self, operand: Operand) -> usize {
+    fn operand(&mut self, operand: OperandSource) -> usize {
         self.operands.iter().position(|known| *known == operand).unwrap_or_else(|| {
             self.operands.push(operand);
             self.operands.len() - 1
@@ -75,11 +81,11 @@ impl Pending {
         let numbers: Vec<usize> = operands
             .into_iter()
             .map(|operand| match operand {
-                Operand::Stored(view) => {
+                OperandSource::Stored(view) => {
                     let view = view.broadcast(&self.shape);
-                    self.operand(Operand::Stored(view))
+                    self.operand(OperandSource::Stored(view))
                 }
-                Operand::Product => self.operand(Operand::Product),
+                OperandSource::Product => self.operand(OperandSource::Product),
             })
             .collect();
         self.expression.append(&expression, &numbers)
@@ -121,20 +127,20 @@ impl Lowering<'_> {
             _ => return Err("it does not work element by element".to_owned()),
         };
         pending.expression.add(function)?;
-        self.known[result.0] = Some(Known::Pending(Box::new(pending)));
+        self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
         Ok(())
     }
 
     /// Adds an operand to an expression: what it is still to be computed by, if nobody else wants it, or its elements.
     fn term(&mut self, to: &mut Pending, node: &Node, at: usize, id: ValueId) -> Result<TermId, String> {
         let is_alone = self.reader_counts[id.0] == 1;
-        if let Some(Known::Pending(pending)) = &self.known[id.0] {
+        if let Some(ValueState::Pending(pending)) = &self.states[id.0] {
             let fits = pending.operands.len() + to.operands.len() <= OPERANDS_MAX
                 && (pending.shape == to.shape)
                 && !(pending.product.is_some() && to.product.is_some());
             if is_alone
                 && fits
-                && let Some(Known::Pending(pending)) = self.known[id.0].take()
+                && let Some(ValueState::Pending(pending)) = self.states[id.0].take()
             {
                 return Ok(to.join(*pending));
             }
@@ -142,7 +148,7 @@ impl Lowering<'_> {
         let view = self.stored(id)?;
         let view = of_axis(node, at, view, &to.shape).broadcast(&to.shape);
         let element = view.element;
-        let number = to.operand(Operand::Stored(view));
+        let number = to.operand(OperandSource::Stored(view));
         to.expression.add(Term::Operand(number, element))
     }
 
@@ -164,8 +170,8 @@ impl Lowering<'_> {
         let views: Vec<View> = operands
             .into_iter()
             .filter_map(|operand| match operand {
-                Operand::Stored(view) => Some(view),
-                Operand::Product => None,
+                OperandSource::Stored(view) => Some(view),
+                OperandSource::Product => None,
             })
             .collect();
         let all: Vec<&View> = [to].into_iter().chain(&views).collect();
@@ -183,7 +189,7 @@ impl Lowering<'_> {
             let _ = write!(parameters, ", GLOBAL const {}* p{number}", stored_type(view.element)?);
             places.push(format!("p{number}[places[{}]]", number + 1));
         }
-        let before = format!(
+        let preamble = format!(
             "#define RESULT_TYPE {}\n#define OPERAND_PARAMETERS {parameters}\n#define OPERAND_ARGUMENTS {}\n{}",
             stored_type(to.element)?,
             places.join(", "),
@@ -191,10 +197,10 @@ impl Lowering<'_> {
         );
         let count: usize = to.shape.iter().product();
         let kernel = Kernel {
-            source: Source::Elementwise,
+            file: KernelFile::Elementwise,
             function: "elementwise",
-            constants: vec![("RANK", extents.len() as i64), ("OPERANDS", views.len() as i64)],
-            before,
+            defines: vec![("RANK", extents.len() as i64), ("OPERANDS", views.len() as i64)],
+            preamble,
         };
         let mut arguments = vec![Argument::Buffer(to.buffer), int(count)?, Argument::Buffer(layout)];
         arguments.extend(views.iter().map(|view| Argument::Buffer(view.buffer)));
@@ -208,11 +214,11 @@ pub(super) fn function(expression: &Expression, operands: &[proctor_vocabulary::
     let parameters: Vec<String> = (operands.iter().enumerate())
         .map(|(number, element)| {
             let is_real = crate::tensor::is_real(*element) == Ok(true);
-            format!("{} x{number}", if is_real { "real" } else { "whole" })
+            format!("{} x{number}", if is_real { "real" } else { "integer" })
         })
         .collect();
     let is_real = crate::tensor::is_real(expression.element()) == Ok(true);
-    let result = if is_real { "real" } else { "whole" };
+    let result = if is_real { "real" } else { "integer" };
     format!("INLINE {result} element({}) {{\n{}}}\n", parameters.join(", "), expression.text())
 }
 

@@ -6,7 +6,7 @@ use crate::program::{call::Argument, view::View};
 #[derive(Debug, Clone)]
 pub(super) struct Product {
     pub kind: ProductKind,
-    pub division: Division,
+    pub layout: StackLayout,
     /// Rows, columns, and elements of a row of the first factor.
     pub extents: [usize; 3],
     /// Matrices of the stack: of the outer and the inner level.
@@ -22,7 +22,7 @@ pub(super) enum ProductKind {
     Depthwise { images: View, filters: View, arguments: Vec<Argument> },
 }
 
-/// A factor of a product: its place in a buffer, and steps in elements.
+/// A factor of a product: its place in a buffer, and strides in elements.
 #[derive(Debug, Clone)]
 pub(super) struct Matrix {
     pub view: View,
@@ -42,7 +42,7 @@ pub(super) struct Matrix {
 
 /// How the dimensions of a result are those of a stack of matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Division {
+pub(super) enum StackLayout {
     /// The last two are rows and columns, the one before them is the inner level of the stack, all others the outer.
     Stack,
     /// The first is the outer level; the second is channels, in so many groups, the inner level, of which each channel
@@ -53,10 +53,10 @@ pub(super) enum Division {
     },
 }
 
-impl Division {
-    /// Steps of the outer level, the inner level, rows and columns of a view of the shape of the result; `None` if
-    /// there is no one step for one of them.
-    pub(super) fn steps(self, view: &View) -> Option<[isize; 4]> {
+impl StackLayout {
+    /// Strides of the outer level, the inner level, rows and columns of a view of the shape of the result; `None` if
+    /// there is no one stride for one of them.
+    pub(super) fn strides(self, view: &View) -> Option<[isize; 4]> {
         let divided = match self {
             Self::Stack => {
                 let rank = view.shape.len();

@@ -30,7 +30,7 @@ pub(super) fn lower(graph: &Graph, tuning: Tuning) -> Result<Program, String> {
         graph,
         tuning,
         reader_counts: graph.reader_counts(),
-        known: vec![None; graph.values.len()],
+        states: vec![None; graph.values.len()],
         buffers: Vec::new(),
         calls: Vec::new(),
         label: String::new(),
@@ -40,7 +40,7 @@ pub(super) fn lower(graph: &Graph, tuning: Tuning) -> Result<Program, String> {
         let view = lowering.buffer(*id, Contents::Input(number));
         let view = view.map_err(|what| format!("input {number}: {what}"))?;
         inputs.push(view.buffer);
-        lowering.known[id.0] = Some(Known::Stored(view));
+        lowering.states[id.0] = Some(ValueState::Stored(view));
     }
     for node in &graph.nodes {
         lowering.label.clone_from(&node.label);
@@ -71,7 +71,7 @@ struct Lowering<'a> {
     tuning: Tuning,
     /// How often each value is read or wanted.
     reader_counts: Vec<usize>,
-    known: Vec<Option<Known>>,
+    states: Vec<Option<ValueState>>,
     buffers: Vec<Buffer>,
     calls: Vec<Call>,
     /// Name of the node at hand.
@@ -80,7 +80,7 @@ struct Lowering<'a> {
 
 /// State of a value.
 #[derive(Debug, Clone)]
-enum Known {
+enum ValueState {
     /// Its elements are in a buffer.
     Stored(View),
     /// They are still to be computed, one by one.
@@ -130,22 +130,22 @@ impl<'a> Lowering<'a> {
 
     /// A view of a value whose elements are in a buffer, for which they are computed now if they were not.
     fn stored(&mut self, id: ValueId) -> Result<View, String> {
-        match self.known[id.0].take() {
-            Some(Known::Stored(view)) => {
-                self.known[id.0] = Some(Known::Stored(view.clone()));
+        match self.states[id.0].take() {
+            Some(ValueState::Stored(view)) => {
+                self.states[id.0] = Some(ValueState::Stored(view.clone()));
                 Ok(view)
             }
-            Some(Known::Pending(pending)) => {
+            Some(ValueState::Pending(pending)) => {
                 let to = self.buffer(id, Contents::Scratch)?;
                 self.emit(*pending, &to)?;
-                self.known[id.0] = Some(Known::Stored(to.clone()));
+                self.states[id.0] = Some(ValueState::Stored(to.clone()));
                 Ok(to)
             }
             None => {
                 let constant = self.graph.value(id).constant.clone();
                 let constant = constant.ok_or("an operand is computed by no node before")?;
                 let view = self.constant(&constant)?;
-                self.known[id.0] = Some(Known::Stored(view.clone()));
+                self.states[id.0] = Some(ValueState::Stored(view.clone()));
                 Ok(view)
             }
         }
@@ -239,7 +239,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A count or step as a kernel takes it.
+/// A count or stride as a kernel takes it.
 fn int(number: impl TryInto<i32>) -> Result<Argument, String> {
     number.try_into().map(Argument::Int).map_err(|_| "a tensor has more than 2^31 elements".to_owned())
 }

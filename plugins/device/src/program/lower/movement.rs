@@ -1,9 +1,9 @@
 //! Elements that change their places.
 
-use super::{Known, Lowering, elementwise::Pending, int};
+use super::{Lowering, ValueState, elementwise::Pending, int};
 use crate::{
     graph::Node,
-    kernels::Source,
+    kernels::KernelFile,
     op::Op,
     program::{
         call::{Argument, Kernel},
@@ -33,11 +33,11 @@ impl Lowering<'_> {
                     from.sliced(&starts, &vec![1; shape.len()], &shape)
                 }
                 _ => {
-                    let whole = self.copied_unless(from.clone(), View::is_contiguous)?;
-                    whole.reshaped(&shape).ok_or("its elements do not lie together")?
+                    let contiguous = self.copied_unless(from.clone(), View::is_contiguous)?;
+                    contiguous.reshaped(&shape).ok_or("its elements do not lie together")?
                 }
             };
-            self.known[result.0] = Some(Known::Stored(view));
+            self.states[result.0] = Some(ValueState::Stored(view));
         }
         Ok(())
     }
@@ -56,16 +56,16 @@ impl Lowering<'_> {
             }
             // What is still to be computed goes where it is wanted.
             let is_alone = self.reader_counts[id.0] == 1;
-            match self.known[id.0].take() {
-                Some(Known::Pending(pending)) if is_alone => self.emit(*pending, &place)?,
-                known => {
-                    self.known[id.0] = known;
+            match self.states[id.0].take() {
+                Some(ValueState::Pending(pending)) if is_alone => self.emit(*pending, &place)?,
+                state => {
+                    self.states[id.0] = state;
                     let view = self.stored(*id)?;
                     self.emit(Pending::copy_of(view)?, &place)?;
                 }
             }
         }
-        self.known[result.0] = Some(Known::Stored(to));
+        self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 
@@ -77,18 +77,18 @@ impl Lowering<'_> {
         let count: usize = indices.shape.iter().product();
         let outer: usize = from.shape[..axis].iter().product();
         let inner: usize = from.shape[axis + 1..].iter().product();
-        let before = format!(
+        let preamble = format!(
             "#define ELEMENT_TYPE {}\n#define INDEX_TYPE {}\n",
             stored_type(from.element)?,
             stored_type(indices.element)?
         );
-        let kernel = Kernel { source: Source::Gather, function: "gather", constants: Vec::new(), before };
+        let kernel = Kernel { file: KernelFile::Gather, function: "gather", defines: Vec::new(), preamble };
         let mut arguments = [&from, &indices, &to].map(|view| Argument::Buffer(view.buffer)).to_vec();
         arguments.extend([super::long(from.offset), super::long(indices.offset)]);
         arguments.extend([int(count)?, int(from.shape[axis])?, int(inner)?]);
         let group = self.tuning.element_group.min(inner.max(1).next_power_of_two());
         self.call(kernel, arguments, [inner, count, outer], group, 0);
-        self.known[result.0] = Some(Known::Stored(to));
+        self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 }

@@ -3,14 +3,14 @@
 use proctor_vocabulary::ElementType;
 
 use super::{
-    Known, Lowering,
-    elementwise::{Operand, Pending, function},
+    Lowering, ValueState,
+    elementwise::{OperandSource, Pending, function},
     int, long,
-    matrices::{Division, Matrix, Product, ProductKind},
+    matrices::{Matrix, Product, ProductKind, StackLayout},
 };
 use crate::{
     graph::Node,
-    kernels::Source,
+    kernels::KernelFile,
     op::{Binary, Gemm},
     program::{
         Contents,
@@ -35,12 +35,12 @@ impl Lowering<'_> {
         if node.inputs.get(2).copied().flatten().is_some() && gemm.beta != 0.0 {
             let x = pending.expression.result();
             let c = self.stored(Self::input(node, 2)?)?.broadcast(&shape);
-            pending.operands.push(Operand::Stored(c.clone()));
+            pending.operands.push(OperandSource::Stored(c.clone()));
             pending.expression.add(Term::Operand(pending.operands.len() - 1, c.element))?;
             let c = scale(&mut pending.expression, gemm.beta)?;
             pending.expression.add(Term::Binary(Binary::Add, x, c))?;
         }
-        self.known[result.0] = Some(Known::Pending(Box::new(pending)));
+        self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
         Ok(())
     }
 
@@ -52,8 +52,8 @@ impl Lowering<'_> {
             return Err("products of vectors are not supported".to_owned());
         }
         let product = self.product(a, b, &shape)?;
-        self.known[result.0] =
-            Some(Known::Pending(Box::new(Pending::of_product(&self.label, product, &shape)?)));
+        self.states[result.0] =
+            Some(ValueState::Pending(Box::new(Pending::of_product(&self.label, product, &shape)?)));
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Lowering<'_> {
         let rank = shape.len();
         let (m, n) = (shape[rank - 2], shape[rank - 1]);
         let k = *a.shape.last().ok_or("it has no dimension")?;
-        let division = Division::Stack;
+        let layout = StackLayout::Stack;
         let inner = if rank > 2 { shape[rank - 3] } else { 1 };
         let outer = shape[..rank - 2].iter().product::<usize>() / inner.max(1);
 
@@ -76,7 +76,7 @@ impl Lowering<'_> {
             wide[rank - 2..].copy_from_slice(&view.shape[view.shape.len() - 2..]);
             view.broadcast(&wide)
         };
-        let can_be_a = |view: &View| division.steps(&of_stack(view)).is_some();
+        let can_be_a = |view: &View| layout.strides(&of_stack(view)).is_some();
         let a = self.readable(a, &of_stack, can_be_a)?;
         let packed = match self.buffers[b.buffer.0].contents.clone() {
             // One that is repeated would only become larger.
@@ -91,18 +91,18 @@ impl Lowering<'_> {
             None => {
                 let columns = self.columns();
                 let fits = |view: &View| {
-                    division
-                        .steps(&of_stack(view))
+                    layout
+                        .strides(&of_stack(view))
                         .is_some_and(|[.., column]| column == 1 || view.shape.last() == Some(&1))
                 };
                 let view = self.readable(b, &of_stack, fits)?;
                 let [outer, matrix, row, _] =
-                    division.steps(&of_stack(&view)).ok_or("its operands cannot be read")?;
+                    layout.strides(&of_stack(&view)).ok_or("its operands cannot be read")?;
                 Matrix { panel: columns, row: 0, inner: row, matrix, outer, is_packed: false, view }
             }
         };
         let [a_outer, a_matrix, a_row, a_inner] =
-            division.steps(&of_stack(&a)).ok_or("its operands cannot be read")?;
+            layout.strides(&of_stack(&a)).ok_or("its operands cannot be read")?;
         let panel = a_row * self.rows_of(m).cast_signed();
         let a = Matrix {
             view: a,
@@ -115,7 +115,7 @@ impl Lowering<'_> {
         };
         Ok(Product {
             kind: ProductKind::Matrices { a, b },
-            division,
+            layout,
             extents: [m, n, k],
             stack: [outer, inner],
         })
@@ -165,7 +165,7 @@ impl Lowering<'_> {
         }
         let shape = [n.div_ceil(width), k, width];
         let tensor = Tensor { element: ElementType::F32, shape: shape.to_vec(), bytes: bytes.into() };
-        let [panel, row] = [strides(&shape)[0], width].map(usize::cast_signed);
+        let (panel, row) = (strides(&shape)[0], width.cast_signed());
         let view = self.constant(&tensor)?;
         Ok(Matrix { view, panel, row: 0, inner: row, matrix: 0, outer: 0, is_packed: true })
     }
@@ -175,24 +175,24 @@ impl Lowering<'_> {
         &mut self,
         product: Product,
         expression: &Expression,
-        operands: &[Operand],
+        operands: &[OperandSource],
         to: &View,
     ) -> Result<(), String> {
-        let Product { kind, division, extents: [m, n, k], stack: [outer, inner] } = product;
-        let target_steps = division.steps(to).filter(|[outer_step, inner_step, _, column]| {
-            // The kernel knows one step from matrix to matrix of the result.
-            (*column == 1 || n == 1) && (outer == 1 || *outer_step == *inner_step * inner.cast_signed())
+        let Product { kind, layout, extents: [m, n, k], stack: [outer, inner] } = product;
+        let target_strides = layout.strides(to).filter(|[outer_stride, inner_stride, _, column]| {
+            // The kernel knows one stride from matrix to matrix of the result.
+            (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
         });
-        let Some([_, c_matrix, c_row, _]) = target_steps.filter(|_| to.element == ElementType::F32) else {
+        let Some([_, c_matrix, c_row, _]) = target_strides.filter(|_| to.element == ElementType::F32) else {
             // Into a place of its own first.
             let own = self.scratch(ElementType::F32, &to.shape)?;
-            let plain = Product { kind, division, extents: [m, n, k], stack: [outer, inner] };
+            let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner] };
             let mut alone = Expression::default();
             alone.add(Term::Operand(0, ElementType::F32))?;
-            self.emit_product(plain, &alone, &[Operand::Product], &own)?;
-            let stored = |operand: &Operand| match operand {
-                Operand::Product => Operand::Stored(own.clone()),
-                stored @ Operand::Stored(_) => stored.clone(),
+            self.emit_product(plain, &alone, &[OperandSource::Product], &own)?;
+            let stored = |operand: &OperandSource| match operand {
+                OperandSource::Product => OperandSource::Stored(own.clone()),
+                stored @ OperandSource::Stored(_) => stored.clone(),
             };
             let operands = operands.iter().map(stored).collect();
             let pending = Pending {
@@ -208,28 +208,28 @@ impl Lowering<'_> {
         let (mut parameters, mut elements, mut values, mut extra) =
             (String::new(), Vec::new(), Vec::new(), Vec::new());
         for (number, operand) in operands.iter().enumerate() {
-            let Operand::Stored(view) = operand else {
+            let OperandSource::Stored(view) = operand else {
                 elements.push(ElementType::F32);
                 values.push("(x)".to_owned());
                 continue;
             };
-            let view = self.copied_unless(view.clone(), |view| division.steps(view).is_some())?;
-            let steps = division.steps(&view).ok_or("an operand cannot be read")?;
+            let view = self.copied_unless(view.clone(), |view| layout.strides(view).is_some())?;
+            let strides = layout.strides(&view).ok_or("an operand cannot be read")?;
             parameters += &format!(
-                ", GLOBAL const {}* p{number}, const whole p{number}_begin, const whole p{number}_outer, const whole \
-                 p{number}_inner, const int p{number}_m, const int p{number}_n",
+                ", GLOBAL const {}* p{number}, const integer p{number}_begin, const integer p{number}_outer, \
+                 const integer p{number}_inner, const int p{number}_m, const int p{number}_n",
                 stored_type(view.element)?
             );
             values.push(format!(
                 "p{number}[p{number}_begin + (z) / inner_count * p{number}_outer + (z) % inner_count * p{number}_inner \
-                 + (whole)(m) * p{number}_m + (whole)(n) * p{number}_n]"
+                 + (integer)(m) * p{number}_m + (integer)(n) * p{number}_n]"
             ));
             elements.push(view.element);
-            let [outer, inner, row, column] = steps;
+            let [outer, inner, row, column] = strides;
             extra.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
             extra.extend([int(row)?, int(column)?]);
         }
-        let before = format!(
+        let preamble = format!(
             "#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
             values.join(", "),
             function(expression, &elements)
@@ -239,16 +239,16 @@ impl Lowering<'_> {
             ProductKind::Matrices { a, b } => {
                 let rows = self.rows_of(m);
                 let kernel = Kernel {
-                    source: Source::Gemm,
+                    file: KernelFile::Gemm,
                     function: "gemm",
-                    constants: vec![
+                    defines: vec![
                         ("WIDTH", self.tuning.width as i64),
                         ("VECTORS", self.tuning.vectors as i64),
                         ("ROWS", rows as i64),
                         ("A_IS_PACKED", i64::from(a.is_packed)),
                         ("B_IS_PACKED", i64::from(b.is_packed)),
                     ],
-                    before,
+                    preamble,
                 };
                 let mut arguments = [&a.view, &b.view, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
                 arguments.extend([long(a.view.offset), long(b.view.offset), long(to.offset)]);
@@ -263,10 +263,10 @@ impl Lowering<'_> {
             }
             ProductKind::Depthwise { images, filters, arguments: own } => {
                 let kernel = Kernel {
-                    source: Source::Depthwise,
+                    file: KernelFile::Depthwise,
                     function: "depthwise",
-                    constants: Vec::new(),
-                    before,
+                    defines: Vec::new(),
+                    preamble,
                 };
                 let mut arguments =
                     [&images, &filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use proctor_vocabulary::ElementType;
 
-use super::{Known, Lowering, elementwise::Pending, int, long, product::word};
+use super::{Lowering, ValueState, elementwise::Pending, int, long, product::word};
 use crate::{
     graph::Node,
-    kernels::Source,
+    kernels::KernelFile,
     op::{Cell, Direction, Recurrent},
     program::{
         SLACK_BYTES,
@@ -27,7 +27,7 @@ const STATES: usize = 3;
 const BIASES: usize = 4;
 
 /// How the hidden units of a layer are divided among the items of a group.
-struct Division {
+struct Tiling {
     /// Numbers of a vector.
     width: usize,
     /// Items of a group, each with a vector of every panel.
@@ -47,13 +47,13 @@ struct Layer {
     directions: usize,
     steps: usize,
     batch: usize,
-    division: Division,
+    tiling: Tiling,
     /// The products of all inputs and W.
     from_x: BufferId,
     /// Distance from step to step in them.
-    x_step: isize,
+    step_stride: isize,
     /// Distance from sequence to sequence in them.
-    x_sample: isize,
+    sample_stride: isize,
     r: BufferId,
     bias: BufferId,
     peepholes: Option<View>,
@@ -61,7 +61,7 @@ struct Layer {
     y: Option<View>,
 }
 
-impl Division {
+impl Tiling {
     /// Units of a panel.
     fn panel(&self) -> usize {
         self.width * self.lanes
@@ -85,11 +85,11 @@ impl Lowering<'_> {
         let [steps, batch, _] = x.shape[..] else { return Err("its input is no sequence".to_owned()) };
         let gates = if cell == Cell::Lstm { 4 } else { 3 };
         let directions = if direction == Direction::Bidirectional { 2 } else { 1 };
-        let division = self.divided(&recurrent, steps, batch)?;
+        let tiling = self.tiling(&recurrent, steps, batch)?;
         let [r, bias, peepholes] =
             [(2, "R"), (3, "B"), (7, "P")].map(|(at, name)| self.known_operand(node, at, name));
         let r = r?.ok_or("input 2 is missing")?;
-        let r = self.packed_recurrence(&r, [directions, gates, hidden], &division)?;
+        let r = self.packed_recurrence(&r, [directions, gates, hidden], &tiling)?;
         let bias = self.added_biases(bias?.as_ref(), cell, directions, hidden)?;
         let peepholes = peepholes?.map(|peepholes| self.constant(&peepholes)).transpose()?;
         let states = [4, 5, 6].map(|at| match node.inputs.get(at).copied().flatten() {
@@ -98,14 +98,15 @@ impl Lowering<'_> {
         });
         let [lengths, first_h, first_c] = states;
         let [lengths, first_h, first_c] = [lengths?, first_h?, first_c?];
-        let (from_x, [x_step, x_sample]) = self.products_of_inputs(node, x, directions * gates * hidden)?;
+        let (from_x, [step_stride, sample_stride]) =
+            self.products_of_inputs(node, x, directions * gates * hidden)?;
 
         let mut results = Vec::new();
         for at in 0..3 {
             results.push(match node.outputs.get(at).copied().flatten() {
                 Some(id) => {
                     let to = self.scratch(ElementType::F32, self.shape(id))?;
-                    self.known[id.0] = Some(Known::Stored(to.clone()));
+                    self.states[id.0] = Some(ValueState::Stored(to.clone()));
                     Some(to)
                 }
                 None => None,
@@ -117,10 +118,10 @@ impl Lowering<'_> {
             directions,
             steps,
             batch,
-            division,
+            tiling,
             from_x,
-            x_step,
-            x_sample,
+            step_stride,
+            sample_stride,
             r,
             bias,
             peepholes,
@@ -139,7 +140,7 @@ impl Lowering<'_> {
         last: [Option<View>; 2],
     ) -> Result<(), String> {
         let Layer { recurrent, steps, batch, .. } = *layer;
-        if !layer.division.is_by_step {
+        if !layer.tiling.is_by_step {
             return self.steps_call(layer, 0..steps, &first, &last);
         }
         let shape = [layer.directions, batch, recurrent.hidden];
@@ -166,20 +167,20 @@ impl Lowering<'_> {
         [first_h, first_c]: &[Option<View>; 2],
         [last_h, last_c]: &[Option<View>; 2],
     ) -> Result<(), String> {
-        let Layer { recurrent: Recurrent { cell, hidden, direction, clip }, division, .. } = layer;
+        let Layer { recurrent: Recurrent { cell, hidden, direction, clip }, tiling, .. } = layer;
         let Layer { peepholes, lengths, y, .. } = layer;
-        let panels = if division.is_by_step { 1 } else { division.panels };
+        let panels = if tiling.is_by_step { 1 } else { tiling.panels };
         let flag = |is_so: bool| i64::from(is_so);
         let kernel = Kernel {
-            source: Source::Recurrent,
+            file: KernelFile::Recurrent,
             function: "recurrent",
-            constants: vec![
-                ("WIDTH", division.width as i64),
-                ("PANEL", division.panel() as i64),
+            defines: vec![
+                ("WIDTH", tiling.width as i64),
+                ("PANEL", tiling.panel() as i64),
                 ("PANELS", panels as i64),
-                ("UNITS", division.units() as i64),
+                ("UNITS", tiling.units() as i64),
                 ("HIDDEN", *hidden as i64),
-                ("SAMPLES", division.samples as i64),
+                ("SAMPLES", tiling.samples as i64),
                 ("IS_LSTM", flag(*cell == Cell::Lstm)),
                 ("RESETS_AFTER", flag(*cell == Cell::Gru { resets_after: true })),
                 ("IS_REVERSE", flag(*direction == Direction::Reverse)),
@@ -192,7 +193,7 @@ impl Lowering<'_> {
                 ("HAS_LAST_H", flag(last_h.is_some())),
                 ("HAS_LAST_C", flag(last_c.is_some())),
             ],
-            before: String::new(),
+            preamble: String::new(),
         };
         // The products stand for what is not there, and is neither read nor written.
         let place = |view: &Option<View>| view.as_ref().map_or(layer.from_x, |view| view.buffer);
@@ -202,18 +203,19 @@ impl Lowering<'_> {
         let mut arguments: Vec<Argument> = buffers.map(Argument::Buffer).collect();
         arguments.extend([lengths, first_h, first_c].map(begin));
         arguments.extend([int(steps.start)?, int(steps.end)?, int(layer.steps)?, int(layer.batch)?]);
-        arguments.extend([long(layer.x_step), long(layer.x_sample)]);
+        arguments.extend([long(layer.step_stride), long(layer.sample_stride)]);
         #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
         arguments.push(Argument::Float(clip.map_or(0.0, |clip| clip as f32)));
-        let groups = layer.batch.div_ceil(division.samples);
-        let items = [groups * division.lanes, layer.directions, division.panels.div_ceil(panels)];
+        let groups = layer.batch.div_ceil(tiling.samples);
+        let items = [groups * tiling.lanes, layer.directions, tiling.panels.div_ceil(panels)];
         let rows = layer.directions * layer.gates * hidden;
         let operations = 2 * (steps.len() * layer.batch * rows * hidden) as u64;
-        self.call(kernel, arguments, items, division.lanes, operations);
+        self.call(kernel, arguments, items, tiling.lanes, operations);
         Ok(())
     }
 
-    fn divided(&self, recurrent: &Recurrent, steps: usize, batch: usize) -> Result<Division, String> {
+    /// The tiling that suits the device, and leaves its shared memory room for the states.
+    fn tiling(&self, recurrent: &Recurrent, steps: usize, batch: usize) -> Result<Tiling, String> {
         let Recurrent { cell, hidden, .. } = *recurrent;
         let width = self.tuning.recurrent_width;
         let gates = if cell == Cell::Lstm { 4 } else { 3 };
@@ -232,10 +234,10 @@ impl Lowering<'_> {
         }
         // Groups of as few sequences as there may be without one group more.
         let samples = batch.div_ceil(batch.div_ceil(most).max(1)).max(1);
-        let division = Division { width, lanes, panels, samples, is_by_step };
-        // Units that are not there are read behind the end of buffers.
-        debug_assert!((division.units() - hidden) * size_of::<f32>() <= SLACK_BYTES, "{hidden} units");
-        Ok(division)
+        let tiling = Tiling { width, lanes, panels, samples, is_by_step };
+        // Units that are not there are read beyond the end of buffers.
+        debug_assert!((tiling.units() - hidden) * size_of::<f32>() <= SLACK_BYTES, "{hidden} units");
+        Ok(tiling)
     }
 
     /// The elements of an operand of f32 that has to be constant, if it is there.
@@ -283,9 +285,9 @@ impl Lowering<'_> {
         &mut self,
         r: &Tensor,
         [directions, gates, hidden]: [usize; 3],
-        division: &Division,
+        tiling: &Tiling,
     ) -> Result<BufferId, String> {
-        let (units, panel) = (division.units(), division.panel());
+        let (units, panel) = (tiling.units(), tiling.panel());
         let mut bytes = Vec::with_capacity(directions * gates * hidden * units * size_of::<f32>());
         for direction in 0..directions {
             for begin in (0..units).step_by(panel) {
@@ -297,7 +299,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        let shape = vec![directions, division.panels, hidden, gates, panel];
+        let shape = vec![directions, tiling.panels, hidden, gates, panel];
         Ok(self.constant(&Tensor { element: ElementType::F32, shape, bytes: bytes.into() })?.buffer)
     }
 

@@ -2,10 +2,10 @@
 
 use proctor_vocabulary::ElementType;
 
-use super::{Known, Lowering, int, long};
+use super::{Lowering, ValueState, int, long};
 use crate::{
     graph::{Node, ValueId},
-    kernels::Source,
+    kernels::KernelFile,
     op::{Reduce, ReduceKind},
     program::{
         call::{Argument, Kernel},
@@ -38,7 +38,7 @@ impl Lowering<'_> {
     pub(super) fn reduce(&mut self, node: &Node, reduce: &Reduce) -> Result<(), String> {
         let result = Self::result(node)?;
         let view = self.stored(Self::input(node, 0)?)?;
-        // Dimensions that go, behind those that stay, if they are no neighbours.
+        // Dimensions that go come after those that stay, if they are no neighbours.
         let are_neighbours = reduce.axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         let (view, from) = if are_neighbours || reduce.axes.is_empty() {
             (view, reduce.axes.first().copied().unwrap_or(0))
@@ -99,15 +99,15 @@ impl Lowering<'_> {
         let to = self.scratch(ElementType::F32, self.shape(result))?;
         let lanes = self.tuning.row_lanes;
         let kernel = Kernel {
-            source: Source::Rows,
+            file: KernelFile::Rows,
             function,
-            constants: vec![
+            defines: vec![
                 ("ROW_LANES", lanes as i64),
                 ("IS_MAX", i64::from(is_max)),
                 ("IS_LAST", 0),
                 ("HAS_BIAS", i64::from(parameters.len() > 1)),
             ],
-            before: String::new(),
+            preamble: String::new(),
         };
         let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
         if function == "layer_normalization" {
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         }
         arguments.extend(numbers);
         self.call(kernel, arguments, [rows.count * lanes, 1, 1], lanes, 0);
-        self.known[result.0] = Some(Known::Stored(to));
+        self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 
@@ -132,14 +132,14 @@ impl Lowering<'_> {
         let view = self.contiguous(Self::input(node, 0)?)?;
         let rows = Rows::of(view, axis, axis + 1)?;
         let to = self.scratch(ElementType::I64, self.shape(result))?;
-        let constants = vec![
+        let defines = vec![
             ("WIDTH", 1),
             ("ROW_LANES", 1),
             ("IS_MAX", 1),
             ("IS_LAST", i64::from(is_last)),
             ("HAS_BIAS", 0),
         ];
-        let kernel = Kernel { source: Source::Rows, function: "arg_max", constants, before: String::new() };
+        let kernel = Kernel { file: KernelFile::Rows, function: "arg_max", defines, preamble: String::new() };
         let arguments = vec![
             Argument::Buffer(rows.view.buffer),
             long(rows.view.offset),
@@ -150,7 +150,7 @@ impl Lowering<'_> {
         ];
         let group = self.tuning.element_group.min(rows.count.max(1).next_power_of_two());
         self.call(kernel, arguments, [rows.count, 1, 1], group, 0);
-        self.known[result.0] = Some(Known::Stored(to));
+        self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn shape(text: &NodeText<'_>) -> Words<Rule> {
         let part = shape.get(place(start)..place(end)).unwrap_or(&[]);
         let extents: Option<Vec<i64>> = part.iter().map(|extent| i64::try_from(*extent).ok()).collect();
         let extents = extents.ok_or("an extent is no i64")?;
-        let array = Array::whole(ElementType::I64, &[extents.len()], extents);
+        let array = Array::integer(ElementType::I64, &[extents.len()], extents);
         Ok(vec![scope.add_constant(array.tensor())])
     }))
 }
@@ -41,9 +41,9 @@ pub(super) fn constant(text: &NodeText<'_>) -> Words<Rule> {
     } else if let Some(values) = attributes.floats("value_floats")? {
         Array::real(ElementType::F32, &[values.len()], values.iter().map(float).collect()).tensor()
     } else if attributes.has("value_int") {
-        Array::whole(ElementType::I64, &[], vec![attributes.int("value_int", 0)?]).tensor()
+        Array::integer(ElementType::I64, &[], vec![attributes.int("value_int", 0)?]).tensor()
     } else if let Some(values) = attributes.ints("value_ints")? {
-        Array::whole(ElementType::I64, &[values.len()], values.to_vec()).tensor()
+        Array::integer(ElementType::I64, &[values.len()], values.to_vec()).tensor()
     } else {
         return Err("it has no value".to_owned());
     };
@@ -85,8 +85,8 @@ pub(super) fn range(text: &NodeText<'_>) -> Words<Rule> {
             (Values::Real(start), Values::Real(limit), Values::Real(delta)) => {
                 reals(element, start[0], limit[0], delta[0])
             }
-            (Values::Whole(start), Values::Whole(limit), Values::Whole(delta)) => {
-                wholes(element, start[0], limit[0], delta[0])
+            (Values::Integer(start), Values::Integer(limit), Values::Integer(delta)) => {
+                integers(element, start[0], limit[0], delta[0])
             }
             _ => return Err("its inputs are of different types".to_owned()),
         };
@@ -120,7 +120,7 @@ fn reals(element: ElementType, start: f64, limit: f64, delta: f64) -> Option<Arr
     Some(Array::real(element, &[values.len()], values))
 }
 
-fn wholes(element: ElementType, start: i64, limit: i64, delta: i64) -> Option<Array> {
+fn integers(element: ElementType, start: i64, limit: i64, delta: i64) -> Option<Array> {
     let (start, limit, delta) = (i128::from(start), i128::from(limit), i128::from(delta));
     let distance = if delta < 0 { start - limit } else { limit - start }.max(0);
     let step = if delta == 0 { None } else { Some(delta.abs()) }?;
@@ -130,5 +130,5 @@ fn wholes(element: ElementType, start: i64, limit: i64, delta: i64) -> Option<Ar
     }
     let value = |index: usize| i64::try_from(start + index as i128 * delta).ok();
     let values: Vec<i64> = (0..count).map(value).collect::<Option<_>>()?;
-    Some(Array::whole(element, &[count], values))
+    Some(Array::integer(element, &[count], values))
 }

@@ -54,7 +54,7 @@ fn bound(scope: &Scope<'_>, x: &Operand, index: usize) -> Words<Option<f64>> {
     let Array { shape, values, .. } = tensor.array()?;
     match values {
         Values::Real(values) if values.len() == 1 => Ok(Some(values[0])),
-        Values::Whole(values) if values.len() == 1 => Ok(Some(values[0] as f64)),
+        Values::Integer(values) if values.len() == 1 => Ok(Some(values[0] as f64)),
         _ => Err(format!("input {index} has the shape {shape:?}, not a single number")),
     }
 }

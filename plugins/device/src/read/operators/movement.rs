@@ -55,7 +55,7 @@ pub(super) fn concat(text: &NodeText<'_>) -> Words<Rule> {
             let differs = |(at, extents): (usize, (&usize, &usize))| at != axis && extents.0 != extents.1;
             if part.shape.len() != shape.len() || part.shape.iter().zip(&shape).enumerate().any(differs) {
                 return Err(format!(
-                    "{:?} does not fit behind {:?} along axis {axis}",
+                    "{:?} does not fit after {:?} along axis {axis}",
                     part.shape, first.shape
                 ));
             }

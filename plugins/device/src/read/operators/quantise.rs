@@ -86,7 +86,7 @@ pub(super) fn quantize_linear(text: &NodeText<'_>) -> Words<Rule> {
             None => {
                 let element = scales.result.unwrap_or(ElementType::U8);
                 let count = element_count(&scale.shape).ok_or("too many scales")?;
-                let zeros = Array::whole(element, &scale.shape, vec![0; count]);
+                let zeros = Array::integer(element, &scale.shape, vec![0; count]);
                 let zeros = scope.add_constant(zeros.tensor());
                 scope.operand(zeros)
             }

@@ -18,7 +18,7 @@ fn reshaping(shape: impl Fn(&Scope<'_>, &Operand) -> Words<Vec<usize>> + Send + 
 pub(super) fn flatten(text: &NodeText<'_>) -> Words<Rule> {
     let listed = text.attributes(&["axis"])?.int("axis", 1)?;
     Ok(reshaping(move |_, x| {
-        // The place behind the last dimension is allowed, too.
+        // The place after the last dimension is allowed, too.
         let rank = x.shape.len();
         let place = if listed == rank as i64 { rank } else { axis(listed, rank)? };
         let (rows, columns) = x.shape.split_at(place);
@@ -114,7 +114,7 @@ pub(super) fn dropout(text: &NodeText<'_>) -> Words<Rule> {
         let trains = match scope.constant(2)? {
             None => false,
             Some(tensor) => match tensor.array()?.values {
-                Values::Whole(values) => values != [0],
+                Values::Integer(values) => values != [0],
                 Values::Real(_) => true,
             },
         };

@@ -22,9 +22,9 @@ struct Window {
 
 #[derive(Debug, Clone)]
 enum Padding {
-    /// As many elements before all dimensions, then behind them; none if nothing is said.
+    /// The pads before all dimensions, then those after them; none if nothing is said.
     Explicit(Option<Vec<usize>>),
-    /// As many as make the result as long as the image divided by the stride, the odd one behind it, or before it.
+    /// Pads that make the result as long as the image divided by the stride, the odd one after it, or before it.
     Same { odd_is_before: bool },
 }
 
@@ -33,8 +33,8 @@ enum Padding {
 struct Placed {
     strides: Vec<usize>,
     dilations: Vec<usize>,
-    pads: Vec<usize>,
-    pads_behind: Vec<usize>,
+    pads_begin: Vec<usize>,
+    pads_end: Vec<usize>,
     /// Extents of the result.
     extents: Vec<usize>,
 }
@@ -67,7 +67,7 @@ impl Window {
             Some(listed) => Err(format!("{name} {listed:?} of an image of {rank} dimensions")),
         };
         let (strides, dilations) = (list("strides", &self.strides)?, list("dilations", &self.dilations)?);
-        let (mut pads, mut pads_behind) = match &self.padding {
+        let (mut pads_begin, mut pads_end) = match &self.padding {
             Padding::Explicit(Some(pads)) if pads.len() == 2 * rank => {
                 (pads[..rank].to_vec(), pads[rank..].to_vec())
             }
@@ -80,33 +80,32 @@ impl Window {
         for at in 0..rank {
             let (stride, dilation) = (strides[at], dilations[at]);
             let misfit = || format!("windows {window:?} do not fit into an image {image:?}");
-            let reach =
-                window[at].checked_sub(1).and_then(|steps| steps.checked_mul(dilation)?.checked_add(1));
+            let reach = window[at].checked_sub(1).and_then(|gaps| gaps.checked_mul(dilation)?.checked_add(1));
             let reach = reach.ok_or_else(misfit)?;
             if let Padding::Same { odd_is_before } = self.padding {
-                let steps = image[at].div_ceil(stride).saturating_sub(1);
+                let gaps = image[at].div_ceil(stride).saturating_sub(1);
                 // Windows and images are far below the largest number wherever they fit into memory.
-                let needed = steps.saturating_mul(stride).saturating_add(reach).saturating_sub(image[at]);
+                let needed = gaps.saturating_mul(stride).saturating_add(reach).saturating_sub(image[at]);
                 let less = needed / 2;
-                (pads[at], pads_behind[at]) =
+                (pads_begin[at], pads_end[at]) =
                     if odd_is_before { (needed - less, less) } else { (less, needed - less) };
             }
-            let padded = image[at].checked_add(pads[at]).and_then(|sum| sum.checked_add(pads_behind[at]));
+            let padded = image[at].checked_add(pads_begin[at]).and_then(|sum| sum.checked_add(pads_end[at]));
             let room = padded.and_then(|padded| padded.checked_sub(reach)).ok_or_else(misfit)?;
             // Kernels compute places around an image in 32 bits.
             let around = padded.and_then(|padded| padded.checked_add(reach)?.checked_add(stride));
             around.and_then(|around| i32::try_from(around).ok()).ok_or_else(misfit)?;
             let mut count = room / stride + 1;
-            // A window that is not whole counts if it does not begin behind the image.
+            // A window that is not whole counts if it does not begin after the image.
             if self.is_rounded_up
                 && !room.is_multiple_of(stride)
-                && count.saturating_mul(stride) < image[at] + pads[at]
+                && count.saturating_mul(stride) < image[at] + pads_begin[at]
             {
                 count += 1;
             }
             extents.push(count);
         }
-        Ok(Placed { strides, dilations, pads, pads_behind, extents })
+        Ok(Placed { strides, dilations, pads_begin, pads_end, extents })
     }
 }
 
@@ -140,8 +139,8 @@ pub(super) fn conv(text: &NodeText<'_>) -> Words<Rule> {
             return Err(format!("a bias {:?} of {maps} channels", bias.shape));
         }
         let placed = window.place(image, extents)?;
-        let Placed { strides, dilations, pads, .. } = placed;
-        let op = Op::Conv(Conv { strides, dilations, pads, groups });
+        let Placed { strides, dilations, pads_begin, .. } = placed;
+        let op = Op::Conv(Conv { strides, dilations, pads_begin, groups });
         let inputs: Vec<_> = [&x, &weights].into_iter().chain(&bias).collect();
         Ok(vec![scope.add(op, &inputs, x.element, [&[*batch, *maps], &placed.extents[..]].concat())?])
     }))
@@ -174,12 +173,12 @@ pub(super) fn pool(text: &NodeText<'_>, kind: PoolKind) -> Words<Rule> {
             return Err(format!("windows {extents:?} do not fit into an image {:?}", x.shape));
         }
         let placed = window.place(image, &extents)?;
-        let Placed { strides, dilations, pads, pads_behind, .. } = placed;
+        let Placed { strides, dilations, pads_begin, pads_end, .. } = placed;
         let reach = |at: usize| (extents[at] - 1) * dilations[at] + 1;
-        if (0..extents.len()).any(|at| pads[at].max(pads_behind[at]) >= reach(at)) {
-            return Err(format!("pads {pads:?} and {pads_behind:?} hold whole windows {extents:?}"));
+        if (0..extents.len()).any(|at| pads_begin[at].max(pads_end[at]) >= reach(at)) {
+            return Err(format!("pads {pads_begin:?} and {pads_end:?} hold whole windows {extents:?}"));
         }
-        let op = Op::Pool(Pool { kind, window: extents.clone(), strides, dilations, pads, pads_behind });
+        let op = Op::Pool(Pool { kind, window: extents.clone(), strides, dilations, pads_begin, pads_end });
         Ok(vec![scope.add(op, &[&x], x.element, [around, &placed.extents].concat())?])
     }))
 }

@@ -41,7 +41,7 @@ fn parts_are_joined_along_an_axis() {
     assert_eq!((op(&graph), shape(&graph)), (&Op::Concat { axis: 1 }, vec![2, 7]));
     assert!(ops(&concat(&[real(&[2, 3])], 0).unwrap()).is_empty());
     let misfit = concat(&[real(&[2, 3]), real(&[1, 4])], 1).unwrap_err();
-    assert_eq!(misfit, "[1, 4] does not fit behind [2, 3] along axis 1");
+    assert_eq!(misfit, "[1, 4] does not fit after [2, 3] along axis 1");
     let mixed = concat(&[real(&[2]), Input(F16, &[2])], 0).unwrap_err();
     assert_eq!(mixed, "its inputs hold f32 and f16");
     let missing = read_node(13, "Concat", &[real(&[2])], 1, &[]).unwrap_err();
@@ -75,8 +75,8 @@ fn slices_are_attributes_and_later_inputs() {
     assert_eq!(with_steps(&[1]).unwrap_err(), "starts, ends, axes and steps are not of one length");
     let twice = [x, Ints(&[0, 1]), Ints(&[2, 3]), Ints(&[0, -3])];
     assert_eq!(read_node(13, "Slice", &twice, 1, &[]).unwrap_err(), "axis 0 is listed twice");
-    let whole = [x, Ints(&[0]), Ints(&[100])];
-    assert!(ops(&read_node(13, "Slice", &whole, 1, &[]).unwrap()).is_empty());
+    let everything = [x, Ints(&[0]), Ints(&[100])];
+    assert!(ops(&read_node(13, "Slice", &everything, 1, &[]).unwrap()).is_empty());
 }
 
 #[test]

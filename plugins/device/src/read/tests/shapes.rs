@@ -144,7 +144,7 @@ fn constants_have_their_values_in_attributes() {
     assert_eq!(read_node(13, "Constant", &[], 1, &[]).unwrap_err(), "it has no value");
 
     let filled = with_value("ConstantOfShape", &[Ints(&[2, 3])], tensor(&[9], &[1])).unwrap();
-    assert_eq!(known(&filled).array().unwrap().wholes().unwrap(), [9; 6]);
+    assert_eq!(known(&filled).array().unwrap().integers().unwrap(), [9; 6]);
     let zeros = read_node(13, "ConstantOfShape", &[Ints(&[])], 1, &[]).unwrap();
     assert_eq!(known(&zeros).array().unwrap().reals().unwrap(), [0.0]);
     let two = with_value("ConstantOfShape", &[Ints(&[2, 3])], tensor(&[9, 9], &[2])).unwrap_err();

@@ -29,7 +29,7 @@ fn a_convolution_is_placed_as_its_attributes_say() {
     );
     let graph = graph.unwrap();
     assert_eq!(shape(&graph), [2, 6, 4, 3]);
-    let expected = Conv { strides: vec![2, 3], dilations: vec![2, 1], pads: vec![1, 0], groups: 2 };
+    let expected = Conv { strides: vec![2, 3], dilations: vec![2, 1], pads_begin: vec![1, 0], groups: 2 };
     assert_eq!(op(&graph), &Op::Conv(expected));
     for rank in [1, 3] {
         let (x, w) = ([&[1, 2], &[7, 7, 7][..rank]].concat(), [&[3, 2], &[3, 3, 3][..rank]].concat());
@@ -40,12 +40,12 @@ fn a_convolution_is_placed_as_its_attributes_say() {
 }
 
 #[test]
-fn automatic_pads_keep_the_image_as_long_as_its_steps() {
+fn automatic_pads_keep_the_image_as_long_as_its_strides() {
     let pads = |mode: &str, stride: i64, extent: usize| {
         let attributes = [("auto_pad", mode.into()), ("strides", [stride].into())];
         let graph = conv(&[1, 1, extent], &[1, 1, 4], &attributes).unwrap();
         let Op::Conv(conv) = op(&graph) else { panic!("{graph:?}") };
-        (conv.pads[0], shape(&graph)[2])
+        (conv.pads_begin[0], shape(&graph)[2])
     };
     assert_eq!(pads("SAME_UPPER", 1, 9), (1, 9));
     assert_eq!(pads("SAME_LOWER", 1, 9), (2, 9));
@@ -99,8 +99,8 @@ fn convolutions_that_do_not_fit_are_refused() {
     assert_eq!(read_node(11, "Conv", &mixed, 1, &[]).unwrap_err(), "its inputs hold f32 and f16");
     let bias = [real(&[1, 1, 5]), Zeros(F32, &[2, 1, 3]), Zeros(F32, &[3])];
     assert_eq!(read_node(11, "Conv", &bias, 1, &[]).unwrap_err(), "a bias [3] of 2 channels");
-    let whole = [Input(I8, &[1, 1, 5]), Zeros(I8, &[1, 1, 3])];
-    assert!(read_node(11, "Conv", &whole, 1, &[]).unwrap_err().contains("input 0 holds i8, only"));
+    let integers = [Input(I8, &[1, 1, 5]), Zeros(I8, &[1, 1, 3])];
+    assert!(read_node(11, "Conv", &integers, 1, &[]).unwrap_err().contains("input 0 holds i8, only"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_pool_may_end_with_a_window_that_is_not_whole() {
     assert_eq!((extent(0, [0, 0], 6), extent(1, [0, 0], 6)), (2, 3));
     assert_eq!((extent(0, [0, 0], 7), extent(1, [0, 0], 7)), (3, 3));
     assert_eq!((extent(0, [1, 1], 6), extent(1, [1, 1], 6)), (3, 4));
-    // The last window would begin behind the image.
+    // The last window would begin after the image.
     let attributes = [("kernel_shape", [1].into()), ("strides", [2].into()), ("ceil_mode", 1.into())];
     assert_eq!(shape(&pool("MaxPool", 12, &[1, 1, 2], &attributes).unwrap())[2], 1);
 }
@@ -143,8 +143,8 @@ fn pools_have_the_parameters_of_their_version() {
         window: vec![2, 2],
         strides: vec![1, 1],
         dilations: vec![2, 1],
-        pads: vec![1, 0],
-        pads_behind: vec![0, 1],
+        pads_begin: vec![1, 0],
+        pads_end: vec![0, 1],
     };
     assert_eq!(op(&graph), &Op::Pool(expected));
     for (operator, opset, attribute) in [

@@ -6,15 +6,15 @@ use opencl3::{
     platform::get_platforms,
 };
 
-/// No platform is installed behind the loader, by its own number.
+/// No platform is installed for the loader to find, by its own number.
 const PLATFORM_NOT_FOUND: i32 = -1001;
 
 /// The loader itself is not there, by opencl3's number.
 const LOADER_NOT_FOUND: i32 = -6;
 
-/// A device of a platform.
+/// A device of a platform, before it is opened.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct DeviceInfo {
     /// Name of the platform.
     pub platform: String,
     /// Name of the device.
@@ -67,14 +67,14 @@ pub enum OpenError {
 ///
 /// # Errors
 /// Why there is none.
-pub fn devices() -> Result<Vec<Place>, OpenError> {
+pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     let platforms = get_platforms().map_err(|error| match error.0 {
         PLATFORM_NOT_FOUND => OpenError::NoPlatform(error),
         LOADER_NOT_FOUND => OpenError::NoLoader(error),
         _ if error.to_string().contains("DLOPEN") => OpenError::NoLoader(error),
         _ => OpenError::Failed(error),
     })?;
-    let mut places = Vec::new();
+    let mut devices = Vec::new();
     let mut names = Vec::new();
     for platform in platforms {
         let name = platform.name().map_err(OpenError::Failed)?;
@@ -82,7 +82,7 @@ pub fn devices() -> Result<Vec<Place>, OpenError> {
         for id in platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default() {
             let device = Device::new(id);
             let kind = device.dev_type().map_err(OpenError::Failed)?;
-            places.push(Place {
+            devices.push(DeviceInfo {
                 platform: name.clone(),
                 name: device.name().map_err(OpenError::Failed)?.trim().to_owned(),
                 group_items_max: device.max_work_group_size().map_err(OpenError::Failed)?,
@@ -92,5 +92,5 @@ pub fn devices() -> Result<Vec<Place>, OpenError> {
         }
         names.push(name);
     }
-    if places.is_empty() { Err(OpenError::NoDevice { platforms: names.join(", ") }) } else { Ok(places) }
+    if devices.is_empty() { Err(OpenError::NoDevice { platforms: names.join(", ") }) } else { Ok(devices) }
 }
