@@ -6,6 +6,9 @@
 /// The prelude for OpenCL C.
 pub const OPENCL: &str = include_str!("opencl.h");
 
+/// The prelude for CUDA C.
+pub const CUDA: &str = include_str!("cuda.h");
+
 /// A file with kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KernelFile {
