@@ -1,4 +1,4 @@
-//! The operators of a graph, with their parameters.
+//! The operators of a graph, with their parameters, and the rules that reading, evaluation and kernels share.
 
 use proctor_vocabulary::ElementType;
 
@@ -130,6 +130,14 @@ pub enum Unary {
     Reciprocal,
 }
 
+impl Unary {
+    /// Whether integers have this function, too.
+    #[must_use]
+    pub fn takes_integers(self) -> bool {
+        matches!(self, Self::Relu | Self::Clip { .. } | Self::Neg)
+    }
+}
+
 /// Function of [`Op::Binary`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binary {
@@ -155,6 +163,27 @@ pub enum Binary {
     Greater,
     /// Whether both are true.
     And,
+}
+
+impl Binary {
+    /// Whether operands may be of this type.
+    #[must_use]
+    pub fn takes(self, element: ElementType) -> bool {
+        match self {
+            Self::Equal => true,
+            Self::And => element == ElementType::Bool,
+            _ => element != ElementType::Bool,
+        }
+    }
+
+    /// Type of the result, if the first operand is of type `element`.
+    #[must_use]
+    pub fn result(self, element: ElementType) -> ElementType {
+        match self {
+            Self::Equal | Self::Less | Self::Greater | Self::And => ElementType::Bool,
+            _ => element,
+        }
+    }
 }
 
 /// Parameters of [`Op::Conv`]. One of each list for each dimension of the image, 1 to 3.
@@ -223,6 +252,15 @@ pub struct Reduce {
     pub keep: bool,
 }
 
+/// A shape without the dimensions that are reduced, or with extent 1 there.
+pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize> {
+    let extents = shape.iter().enumerate().filter_map(|(at, extent)| match axes.contains(&at) {
+        false => Some(*extent),
+        true => keep.then_some(1),
+    });
+    extents.collect()
+}
+
 /// Way in which [`Op::Reduce`] makes one value of many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceKind {
@@ -259,6 +297,26 @@ pub enum Cell {
     },
 }
 
+impl Cell {
+    /// Number of gates.
+    #[must_use]
+    pub fn gate_count(self) -> usize {
+        match self {
+            Self::Lstm => 4,
+            Self::Gru { .. } => 3,
+        }
+    }
+
+    /// Most results of a layer: Y and Y_h, and for an LSTM Y_c.
+    #[must_use]
+    pub fn result_count_max(self) -> usize {
+        match self {
+            Self::Lstm => 3,
+            Self::Gru { .. } => 2,
+        }
+    }
+}
+
 /// Order in which [`Op::Recurrent`] takes steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -268,4 +326,29 @@ pub enum Direction {
     Reverse,
     /// Both, as two layers side by side.
     Bidirectional,
+}
+
+impl Direction {
+    /// Number of layers.
+    #[must_use]
+    pub fn count(self) -> usize {
+        match self {
+            Self::Forward | Self::Reverse => 1,
+            Self::Bidirectional => 2,
+        }
+    }
+}
+
+/// The least and the greatest integer that [`Op::QuantizeLinear`] gives in a type.
+///
+/// # Errors
+/// The type, in words, if it gives none of it.
+pub(crate) fn quantized_range(element: ElementType) -> Result<(i64, i64), String> {
+    match element {
+        ElementType::I8 => Ok((-128, 127)),
+        ElementType::U8 => Ok((0, 255)),
+        ElementType::I16 => Ok((-32_768, 32_767)),
+        ElementType::U16 => Ok((0, 65_535)),
+        other => Err(format!("quantisation to {} is not supported", other.name())),
+    }
 }

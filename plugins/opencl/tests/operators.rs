@@ -9,7 +9,7 @@ use std::path::Path;
 use common::{Random, check, device};
 use proctor_device::{program::Tuning, read::Source, tensor::Array};
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
-use proctor_vocabulary::ElementType::{F32, I64};
+use proctor_vocabulary::ElementType::{F32, I8, I64};
 
 /// A graph with inputs of these shapes, which `build` fills and names the outputs of.
 fn assert_computed(shapes: &[&[usize]], build: impl Fn(&mut GraphBuilder, &mut Random) -> Vec<String>) {
@@ -137,5 +137,29 @@ fn rows_are_wherever_their_dimensions_are() {
         );
         let places = builder.node("ArgMax", "places", &["x0"], &[("axis", 1.into()), ("keepdims", 0.into())]);
         vec![mean, most, shares, normal, places]
+    });
+}
+
+#[test]
+fn integers_are_clipped_as_they_are_read() {
+    assert_computed(&[&[4, 25]], |builder, _| {
+        let hundred = builder.constant("hundred", &[], &[100.0]);
+        let scaled = builder.node("Mul", "scaled", &["x0", &hundred], &[]);
+        let bound = |builder: &mut GraphBuilder, name: &str, bytes: &[u8]| {
+            builder.constant_of(name, if bytes.len() == 1 { I8 } else { I64 }, &[], bytes.to_vec())
+        };
+        let (least, most) = (bound(builder, "least", &[0xec]), bound(builder, "most", &[30]));
+        let small = builder.node("Cast", "small", &[&scaled], &[("to", 3.into())]);
+        let small = builder.node("Clip", "of_i8", &[&small, &least, &most], &[]);
+        // Also where a bound is none, and another is beyond 32 bits.
+        let none = bound(builder, "none", &i64::MIN.to_le_bytes());
+        let far = bound(builder, "far", &(1_i64 << 40).to_le_bytes());
+        let large = builder.node("Cast", "large", &[&scaled], &[("to", 7.into())]);
+        let large = builder.node("Mul", "larger", &[&large, &far], &[]);
+        let large = builder.node("Clip", "of_i64", &[&large, &none, &far], &[]);
+        let real = |clipped: &String| {
+            builder.node("Cast", &format!("{clipped} as f32"), &[clipped], &[("to", 1.into())])
+        };
+        [small, large].iter().map(real).collect()
     });
 }

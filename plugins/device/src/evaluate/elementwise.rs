@@ -19,13 +19,12 @@ pub(super) fn unary(function: Unary, operands: &Operands<'_>, form: Form<'_>) ->
     form.check(x.element, &x.shape)?;
     let values = match &x.values {
         Values::Real(values) => Values::Real(values.iter().map(|value| of_real(function, *value)).collect()),
-        Values::Integer(_) if x.element == ElementType::Bool => {
-            return Err(format!("{function:?} of truth values"));
+        Values::Integer(_) if x.element == ElementType::Bool || !function.takes_integers() => {
+            return Err(format!("{function:?} of {}", x.element.name()));
         }
         Values::Integer(values) => {
-            let of_integer = |value: &i64| of_integer(function, *value).map(|value| wrap(x.element, value));
-            let values: Option<Vec<i64>> = values.iter().map(of_integer).collect();
-            Values::Integer(values.ok_or_else(|| format!("{function:?} of {}", x.element.name()))?)
+            let of_integer = |value: &i64| wrap(x.element, of_integer(function, *value));
+            Values::Integer(values.iter().map(of_integer).collect())
         }
     };
     Ok(form.array(values))
@@ -51,16 +50,13 @@ fn of_real(function: Unary, x: f64) -> f64 {
 }
 
 /// The value of a function that integers have, before it is wrapped.
-fn of_integer(function: Unary, x: i64) -> Option<i64> {
+fn of_integer(function: Unary, x: i64) -> i64 {
     match function {
-        Unary::Relu => Some(x.max(0)),
-        Unary::Neg => Some(x.wrapping_neg()),
-        // Compared as numbers, so that an infinite bound is none.
-        Unary::Clip { least, greatest } => {
-            let x = if (x as f64) < least { least as i64 } else { x };
-            Some(if x as f64 > greatest { greatest as i64 } else { x })
-        }
-        _ => None,
+        Unary::Relu => x.max(0),
+        Unary::Neg => x.wrapping_neg(),
+        // The conversion saturates, so that an infinite bound is none.
+        Unary::Clip { least, greatest } => x.max(least as i64).min(greatest as i64),
+        other => unreachable!("{other:?} does not take integers"),
     }
 }
 
@@ -84,12 +80,11 @@ pub(super) fn binary(function: Binary, operands: &Operands<'_>, form: Form<'_>) 
     if function != Binary::Pow {
         check_same_type(a, [b])?;
     }
-    let is_logic = a.element == ElementType::Bool || b.element == ElementType::Bool;
-    if is_logic != (function == Binary::And) && !(is_logic && function == Binary::Equal) {
+    if !function.takes(a.element) || !function.takes(b.element) {
         return Err(format!("{function:?} of {} and {}", a.element.name(), b.element.name()));
     }
     let compares = matches!(function, Binary::Equal | Binary::Less | Binary::Greater);
-    form.check(if compares { ElementType::Bool } else { a.element }, &broadcast(&a.shape, &b.shape)?)?;
+    form.check(function.result(a.element), &broadcast(&a.shape, &b.shape)?)?;
 
     let left = walk(form.shape, 0, broadcast_strides(&a.shape, form.shape)?);
     let right = walk(form.shape, 0, broadcast_strides(&b.shape, form.shape)?);

@@ -7,18 +7,13 @@ use crate::{
         operands::{Form, Operands, check_operand},
         walk::Around,
     },
+    op::quantized_range,
     tensor::{Array, Values},
 };
 
 pub(super) fn quantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
     let ([x, scale], [zero_point]) = operands.take()?;
-    let (least, greatest) = match form.element {
-        ElementType::I8 => (-128, 127),
-        ElementType::U8 => (0, 255),
-        ElementType::I16 => (-32_768, 32_767),
-        ElementType::U16 => (0, 65_535),
-        other => return Err(format!("numbers are not quantised to {}", other.name())),
-    };
+    let (least, greatest) = quantized_range(form.element)?;
     form.check(form.element, &x.shape)?;
     let scales = Scales::new(x, scale, zero_point, axis, form.element)?;
     let of_element = |(at, value): (usize, &f64)| {

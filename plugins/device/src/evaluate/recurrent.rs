@@ -22,7 +22,6 @@ pub(super) fn recurrent(
     let &[steps, batch, width] = x.shape.as_slice() else {
         return Err(format!("X of shape {:?}, not steps x batch x elements", x.shape));
     };
-    let gates = if cell == Cell::Lstm { 4 } else { 3 };
     if cell != Cell::Lstm && (initial_c.is_some() || peepholes.is_some()) {
         return Err("a GRU with an initial c or peepholes".to_owned());
     }
@@ -32,7 +31,7 @@ pub(super) fn recurrent(
         Direction::Bidirectional => &[false, true],
     };
     let count = directions.len();
-    let rows = hidden.checked_mul(gates).ok_or_else(|| format!("{hidden} hidden units"))?;
+    let rows = hidden.checked_mul(cell.gate_count()).ok_or_else(|| format!("{hidden} hidden units"))?;
     check_same_type(x, [bias, initial_h, initial_c, peepholes].into_iter().flatten().chain([w, r]))?;
     check_operand("W", w, &[count, rows, width])?;
     check_operand("R", r, &[count, rows, hidden])?;
@@ -80,7 +79,7 @@ fn check_forms(
     [steps, states]: [&[usize]; 2],
     outputs: &[Option<Form<'_>>],
 ) -> Result<(), String> {
-    let most = if cell == Cell::Lstm { 3 } else { 2 };
+    let most = cell.result_count_max();
     if outputs.len() > most {
         return Err(format!("{} results where there are {most} at most", outputs.len()));
     }

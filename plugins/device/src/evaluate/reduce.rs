@@ -8,7 +8,7 @@ use crate::{
         operands::{Form, Operands},
         walk::{Around, walk},
     },
-    op::{Reduce, ReduceKind},
+    op::{Reduce, ReduceKind, reduced},
     tensor::{Array, Values, strides},
 };
 
@@ -21,18 +21,12 @@ pub(super) fn reduce(parameters: &Reduce, operands: &Operands<'_>, form: Form<'_
     if x.element == ElementType::Bool {
         return Err(format!("{:?} of truth values", parameters.kind));
     }
-    let kept: Vec<usize> = (0..rank).map(|at| if axes.contains(&at) { 1 } else { x.shape[at] }).collect();
     let count: usize = axes.iter().map(|axis| x.shape[*axis]).product();
-    let shape = if parameters.keep {
-        kept.clone()
-    } else {
-        (0..rank).filter(|at| !axes.contains(at)).map(|at| x.shape[at]).collect()
-    };
-    form.check(x.element, &shape)?;
+    form.check(x.element, &reduced(&x.shape, axes, parameters.keep))?;
     if count == 0 && form.count() > 0 && parameters.kind != ReduceKind::Sum {
         return Err(format!("{:?} of no element", parameters.kind));
     }
-    let mut result_strides = strides(&kept);
+    let mut result_strides = strides(&reduced(&x.shape, axes, true));
     for axis in axes {
         result_strides[*axis] = 0;
     }
@@ -70,13 +64,7 @@ pub(super) fn arg_max(
 ) -> Result<Array, String> {
     let ([x], []) = operands.take()?;
     let around = Around::new(&x.shape, axis)?;
-    let mut shape = x.shape.clone();
-    if keep {
-        shape[axis] = 1;
-    } else {
-        shape.remove(axis);
-    }
-    form.check(ElementType::I64, &shape)?;
+    form.check(ElementType::I64, &reduced(&x.shape, &[axis], keep))?;
     if around.extent == 0 && form.count() > 0 {
         return Err("the greatest of no element".to_owned());
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use proctor_vocabulary::ElementType;
 
 use crate::{
-    op::{Binary, Unary},
+    op::{Binary, Unary, quantized_range},
     tensor::is_real,
 };
 
@@ -138,8 +138,7 @@ impl Expression {
             Term::Operand(_, element) | Term::Number(_, element) | Term::Cast(_, element) => element,
             Term::Unary(function, x) => {
                 let element = self.element_at(x);
-                let is_of_integers = matches!(function, Unary::Neg | Unary::Relu);
-                if !is_of_integers && !is_real(element)? {
+                if !function.takes_integers() && !is_real(element)? {
                     return Err(format!("{function:?} of {} is not supported", element.name()));
                 }
                 element
@@ -147,13 +146,11 @@ impl Expression {
             Term::Binary(Binary::Pow, x, _) if !is_real(self.element_at(x))? => {
                 return Err(format!("powers of {} are not supported", self.element_at(x).name()));
             }
-            Term::Binary(Binary::Equal | Binary::Less | Binary::Greater | Binary::And, ..) => {
-                ElementType::Bool
-            }
-            Term::Binary(_, x, _) | Term::Choice([_, x, _]) => self.element_at(x),
+            Term::Binary(function, x, _) => function.result(self.element_at(x)),
+            Term::Choice([_, x, _]) => self.element_at(x),
             Term::Quantised { zero_point, .. } => {
                 let element = self.element_at(zero_point);
-                range(element).map(|_| element)?
+                quantized_range(element).map(|_| element)?
             }
             Term::Dequantised { scale, .. } => self.element_at(scale),
         })
@@ -178,7 +175,7 @@ impl Expression {
                 _ => format!("(integer){}", name(x)),
             },
             Term::Quantised { x, scale, zero_point } => {
-                let (least, greatest) = range(element).unwrap_or_default();
+                let (least, greatest) = quantized_range(element).expect("the term was added");
                 let [x, scale, zero_point] = [x, scale, zero_point].map(name);
                 // Bounds of the rounded quotient, so that the sum is within the range of the type.
                 let [least, greatest] =
@@ -199,7 +196,8 @@ fn unary(function: Unary, x: &str, is_real: bool) -> String {
         Unary::Neg => format!("-{x}"),
         Unary::Relu if is_real => format!("fmax({x}, 0.0f)"),
         Unary::Relu => format!("{x} > 0 ? {x} : 0"),
-        Unary::Clip { least, greatest } => clipped(x, least, greatest),
+        Unary::Clip { least, greatest } if is_real => clipped(x, least, greatest),
+        Unary::Clip { least, greatest } => clipped_integer(x, least, greatest),
         Unary::Sigmoid => format!("1.0f / (1.0f + exp(-{x}))"),
         Unary::Tanh => format!("tanh({x})"),
         Unary::Erf => format!("erf({x})"),
@@ -258,6 +256,28 @@ fn clipped(x: &str, least: f64, greatest: f64) -> String {
     if greatest == f64::INFINITY { above } else { format!("fmin({above}, {})", literal(greatest)) }
 }
 
+/// The same of integers. A bound saturates as a number of 64 bits, so that an infinite one is none.
+#[expect(clippy::cast_possible_truncation, reason = "bounds of integers are integers, or infinite")]
+fn clipped_integer(x: &str, least: f64, greatest: f64) -> String {
+    let (least, greatest) = (least as i64, greatest as i64);
+    let below = if greatest == i64::MAX {
+        x.to_owned()
+    } else {
+        format!("{x} > {0} ? {0} : {x}", integer_literal(greatest))
+    };
+    if least == i64::MIN {
+        below
+    } else {
+        // The lower bound counts first.
+        format!("{x} < {} ? {} : {below}", integer_literal(least), integer_literal(least.min(greatest)))
+    }
+}
+
+/// A number as an integer literal. The least one would be the negation of a number that is no integer.
+fn integer_literal(number: i64) -> String {
+    if number == i64::MIN { format!("({} - 1)", number + 1) } else { number.to_string() }
+}
+
 /// A number as a 32-bit floating-point literal.
 #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
 fn literal(number: f64) -> String {
@@ -266,17 +286,6 @@ fn literal(number: f64) -> String {
         f32::INFINITY => "INFINITY".to_owned(),
         f32::NEG_INFINITY => "-INFINITY".to_owned(),
         number => format!("{number:e}f"),
-    }
-}
-
-/// The least and greatest integer of a type of at most 32 bits.
-fn range(element: ElementType) -> Result<(i64, i64), String> {
-    match element {
-        ElementType::I8 => Ok((-128, 127)),
-        ElementType::U8 => Ok((0, 255)),
-        ElementType::I16 => Ok((-32768, 32767)),
-        ElementType::U16 => Ok((0, 65535)),
-        other => Err(format!("quantising to {} is not supported", other.name())),
     }
 }
 
@@ -310,8 +319,25 @@ mod tests {
         assert_eq!(text.element(), ElementType::F16);
         assert!(text.add(Term::Unary(Unary::Tanh, x)).unwrap_err().contains("Tanh of i32"));
         let quantised = Term::Quantised { x: real, scale: real, zero_point: x };
-        assert!(text.add(quantised).unwrap_err().contains("quantising to i32"));
+        assert!(text.add(quantised).unwrap_err().contains("quantisation to i32"));
         assert!(text.add(Term::Operand(2, ElementType::I4)).is_err());
+    }
+
+    #[test]
+    fn integers_are_clipped_by_integers() {
+        let clipped = |least, greatest| {
+            let mut text = Expression::default();
+            let x = text.add(Term::Operand(0, ElementType::I8)).unwrap();
+            text.add(Term::Unary(Unary::Clip { least, greatest }, x)).unwrap();
+            text.text()
+        };
+        let holds = |text: &str, part: &str| assert!(text.contains(part), "{part} in {text}");
+        holds(&clipped(-3.0, 5.0), "(char)(t0 < -3 ? -3 : t0 > 5 ? 5 : t0);");
+        holds(&clipped(f64::NEG_INFINITY, 5.0), "(char)(t0 > 5 ? 5 : t0);");
+        holds(&clipped(-3.0, f64::INFINITY), "(char)(t0 < -3 ? -3 : t0);");
+        // The greatest value wins.
+        holds(&clipped(7.0, 5.0), "(char)(t0 < 7 ? 5 : t0 > 5 ? 5 : t0);");
+        holds(&clipped(0.0, f64::NEG_INFINITY), "(-9223372036854775807 - 1)");
     }
 
     #[test]

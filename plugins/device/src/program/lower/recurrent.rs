@@ -83,8 +83,7 @@ impl Lowering<'_> {
             return Err(format!("recurrent layers of {} are not supported", x.element.name()));
         }
         let [steps, batch, _] = x.shape[..] else { return Err("its input is no sequence".to_owned()) };
-        let gates = if cell == Cell::Lstm { 4 } else { 3 };
-        let directions = if direction == Direction::Bidirectional { 2 } else { 1 };
+        let (gates, directions) = (cell.gate_count(), direction.count());
         let tiling = self.tiling(&recurrent, steps, batch)?;
         let [r, bias, peepholes] =
             [(2, "R"), (3, "B"), (7, "P")].map(|(at, name)| self.known_operand(node, at, name));
@@ -218,8 +217,7 @@ impl Lowering<'_> {
     fn tiling(&self, recurrent: &Recurrent, steps: usize, batch: usize) -> Result<Tiling, String> {
         let Recurrent { cell, hidden, .. } = *recurrent;
         let width = self.tuning.recurrent_width;
-        let gates = if cell == Cell::Lstm { 4 } else { 3 };
-        let bytes = gates * hidden * hidden * size_of::<f32>();
+        let bytes = cell.gate_count() * hidden * hidden * size_of::<f32>();
         // Where the reset comes before the product, items need what others compute within a step.
         let is_by_step = bytes >= self.tuning.recurrent_step_bytes
             && cell != (Cell::Gru { resets_after: false })
@@ -311,7 +309,7 @@ impl Lowering<'_> {
         directions: usize,
         hidden: usize,
     ) -> Result<BufferId, String> {
-        let gates = if cell == Cell::Lstm { 4 } else { 3 };
+        let gates = cell.gate_count();
         let number = |direction: usize, half: usize, gate: usize, unit: usize| {
             let at = ((direction * 2 + half) * gates + gate) * hidden + unit;
             bias.map_or(0.0, |bias| f32::from_le_bytes(word(bias, at.cast_signed())))

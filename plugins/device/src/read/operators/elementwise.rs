@@ -18,10 +18,7 @@ pub(super) fn unary(text: &NodeText<'_>, unary: Unary) -> Words<Rule> {
 
 fn function(unary: Unary) -> Rule {
     Box::new(move |scope| {
-        let x = match unary {
-            Unary::Relu | Unary::Neg => scope.number(0)?,
-            _ => scope.real(0)?,
-        };
+        let x = if unary.takes_integers() { scope.number(0)? } else { scope.real(0)? };
         Ok(vec![scope.add(Op::Unary(unary), &[&x], x.element, x.shape.clone())?])
     })
 }
@@ -82,19 +79,12 @@ fn exponent(scope: &mut Scope<'_>, base: &Operand) -> Words<Operand> {
 }
 
 fn pair(scope: &mut Scope<'_>, binary: Binary, a: &Operand, b: &Operand) -> Words<ValueId> {
-    let is_bool = a.element == ElementType::Bool;
-    match binary {
-        Binary::Equal => {}
-        Binary::And if !is_bool => return Err(format!("its inputs hold {}, not bool", a.element)),
-        Binary::And => {}
-        _ if is_bool => return Err("its inputs hold bool, not numbers".to_owned()),
-        _ => {}
+    if !binary.takes(a.element) {
+        let wanted = if a.element == ElementType::Bool { "numbers" } else { "bool" };
+        return Err(format!("its inputs hold {}, not {wanted}", a.element));
     }
-    let element = match binary {
-        Binary::Equal | Binary::Less | Binary::Greater | Binary::And => ElementType::Bool,
-        _ => a.element,
-    };
-    scope.add(Op::Binary(binary), &[a, b], element, broadcast(&a.shape, &b.shape)?)
+    let shape = broadcast(&a.shape, &b.shape)?;
+    scope.add(Op::Binary(binary), &[a, b], binary.result(a.element), shape)
 }
 
 /// An operator of any number of operands, one or more.

@@ -5,7 +5,7 @@ use proctor_vocabulary::ElementType;
 
 use super::parameters::NodeText;
 use crate::{
-    op::Op,
+    op::{Op, quantized_range},
     read::scope::{Operand, Rule, Scope, Words, axis},
     tensor::{Array, element_count, is_real},
 };
@@ -65,18 +65,10 @@ fn zero_point(scope: &mut Scope<'_>, scale: &Operand) -> Words<Option<Operand>> 
     Ok(Some(scope.operand(zero)))
 }
 
-fn check_small(element: ElementType) -> Words<()> {
-    use ElementType::{I8, I16, U8, U16};
-    if [I8, U8, I16, U16].contains(&element) {
-        return Ok(());
-    }
-    Err(format!("quantisation to {element} is not supported"))
-}
-
 pub(super) fn quantize_linear(text: &NodeText<'_>) -> Words<Rule> {
     let further = [(19, "saturate"), (21, "output_dtype"), (23, "precision")];
     let scales = Scales::read(text, &further)?;
-    scales.result.map_or(Ok(()), check_small)?;
+    scales.result.map(quantized_range).transpose()?;
     Ok(Box::new(move |scope| {
         let x = scope.real(0)?;
         scope.required_like(1, &x)?;
@@ -91,7 +83,7 @@ pub(super) fn quantize_linear(text: &NodeText<'_>) -> Words<Rule> {
                 scope.operand(zeros)
             }
         };
-        check_small(zero.element)?;
+        quantized_range(zero.element)?;
         if scales.result.is_some_and(|result| result != zero.element) {
             return Err(format!("its zero point holds {}, not the type of the result", zero.element));
         }

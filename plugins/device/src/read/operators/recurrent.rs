@@ -39,7 +39,7 @@ pub(super) fn recurrent(text: &NodeText<'_>, is_lstm: bool) -> Words<Rule> {
         other => return Err(format!("direction \"{other}\" is not known")),
     };
     let functions: &[&str] = if is_lstm { &["Sigmoid", "Tanh", "Tanh"] } else { &["Sigmoid", "Tanh"] };
-    check_activations(attributes, functions, directions(direction))?;
+    check_activations(attributes, functions, direction.count())?;
     let cell = if is_lstm {
         Cell::Lstm
     } else {
@@ -55,10 +55,6 @@ pub(super) fn recurrent(text: &NodeText<'_>, is_lstm: bool) -> Words<Rule> {
         let layer = Layer { cell, direction, clip, hidden, is_batch_first };
         layer.add(scope)
     }))
-}
-
-fn directions(direction: Direction) -> usize {
-    if direction == Direction::Bidirectional { 2 } else { 1 }
 }
 
 fn check_activations(attributes: Attributes<'_>, functions: &[&str], directions: usize) -> Words<()> {
@@ -95,20 +91,20 @@ impl Layer {
             x = swapped(scope, &x)?;
         }
         let [steps, batch, width] = x.shape[..] else { return Err("X is no sequence".to_owned()) };
-        let directions = directions(self.direction);
-        let gates = if self.cell == Cell::Lstm { 4 } else { 3 };
+        let directions = self.direction.count();
         let hidden = self.hidden(&scope.required_like(2, &x)?)?;
-        let rows = hidden.checked_mul(2 * gates).ok_or_else(|| format!("hidden_size = {hidden}"))?;
+        let rows = hidden.checked_mul(self.cell.gate_count()).filter(|rows| rows.checked_mul(2).is_some());
+        let rows = rows.ok_or_else(|| format!("hidden_size = {hidden}"))?;
         let state = vec![directions, batch, hidden];
         let mut inputs = vec![Some(x.id), None, None, None, None, None, None, None];
         for (index, name, shape) in [
-            (1, "W", vec![directions, rows / 2, width]),
-            (2, "R", vec![directions, rows / 2, hidden]),
-            (3, "B", vec![directions, rows]),
+            (1, "W", vec![directions, rows, width]),
+            (2, "R", vec![directions, rows, hidden]),
+            (3, "B", vec![directions, 2 * rows]),
             (4, "the sequence lengths", vec![batch]),
             (5, "the initial state", state.clone()),
             (6, "the initial cell", state.clone()),
-            (7, "P", vec![directions, rows / 8 * 3]),
+            (7, "P", vec![directions, 3 * hidden]),
         ] {
             let operand = if index == 4 { scope.optional(4) } else { scope.optional_like(index, &x)? };
             let Some(mut operand) = operand else { continue };
@@ -141,10 +137,8 @@ impl Layer {
         debug_assert_eq!(inputs.len(), INPUT_COUNT);
         let op =
             Op::Recurrent(Recurrent { cell: self.cell, hidden, direction: self.direction, clip: self.clip });
-        let mut kinds = vec![(x.element, sequence), (x.element, state.clone())];
-        if self.cell == Cell::Lstm {
-            kinds.push((x.element, state));
-        }
+        let mut kinds = vec![(x.element, state); self.cell.result_count_max()];
+        kinds[0].1 = sequence;
         let results = scope.add_of_many(op, inputs, kinds)?;
         if !self.is_batch_first {
             return Ok(results);

@@ -5,7 +5,7 @@ use proctor_vocabulary::ElementType;
 use super::parameters::NodeText;
 use crate::{
     graph::ValueId,
-    op::{Op, Reduce, ReduceKind},
+    op::{Op, Reduce, ReduceKind, reduced},
     read::scope::{Operand, Rule, Scope, Words, axes, axis},
 };
 
@@ -29,35 +29,21 @@ pub(super) fn reduce(text: &NodeText<'_>, kind: ReduceKind, axes_are_input_since
             true => (0..x.shape.len()).collect(),
             false => axes(&listed, x.shape.len())?,
         };
-        Ok(vec![reduced(scope, &x, kind, axes, keep)?])
+        Ok(vec![add(scope, &x, kind, axes, keep)?])
     }))
 }
 
-fn reduced(
-    scope: &mut Scope<'_>,
-    x: &Operand,
-    kind: ReduceKind,
-    axes: Vec<usize>,
-    keep: bool,
-) -> Words<ValueId> {
+/// Adds the operator, unless there is nothing to reduce.
+fn add(scope: &mut Scope<'_>, x: &Operand, kind: ReduceKind, axes: Vec<usize>, keep: bool) -> Words<ValueId> {
     if axes.is_empty() {
         return Ok(x.id);
     }
-    let shape = without(&x.shape, &axes, keep);
+    let shape = reduced(&x.shape, &axes, keep);
     let is_of_none = axes.iter().any(|axis| x.shape[*axis] == 0) && !shape.contains(&0);
     if is_of_none && kind != ReduceKind::Sum {
         return Err(format!("there is no greatest or mean value of {:?} along {axes:?}", x.shape));
     }
     scope.add(Op::Reduce(Reduce { kind, axes, keep }), &[x], x.element, shape)
-}
-
-/// A shape without some dimensions, or with extent 1 there.
-fn without(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize> {
-    let left = shape.iter().enumerate().filter_map(|(at, extent)| match axes.contains(&at) {
-        false => Some(*extent),
-        true => keep.then_some(1),
-    });
-    left.collect()
 }
 
 pub(super) fn global_average_pool(text: &NodeText<'_>) -> Words<Rule> {
@@ -68,7 +54,7 @@ pub(super) fn global_average_pool(text: &NodeText<'_>) -> Words<Rule> {
             return Err(format!("a tensor {:?} is no image with channels", x.shape));
         }
         let axes = (2..x.shape.len()).collect();
-        Ok(vec![reduced(scope, &x, ReduceKind::Mean, axes, true)?])
+        Ok(vec![add(scope, &x, ReduceKind::Mean, axes, true)?])
     }))
 }
 
@@ -83,7 +69,7 @@ pub(super) fn arg_max(text: &NodeText<'_>) -> Words<Rule> {
         if x.shape[axis] == 0 {
             return Err(format!("there is no greatest value of {:?} along axis {axis}", x.shape));
         }
-        let shape = without(&x.shape, &[axis], keep);
+        let shape = reduced(&x.shape, &[axis], keep);
         Ok(vec![scope.add(Op::ArgMax { axis, keep, is_last }, &[&x], ElementType::I64, shape)?])
     }))
 }
