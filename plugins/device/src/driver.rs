@@ -1,25 +1,37 @@
 //! The seam to a device, which each plugin fills.
 
+use std::ops::DerefMut;
+
 use crate::program::call::Kernel;
 
-/// A device, and one way of work to it: buffers, kernels, and their calls in order.
+/// A device, and one queue of work to it.
 ///
-/// Everything that is written, launched and read happens in the order in which it was asked for.
-pub trait Driver {
+/// A queue does its work in the order in which it was given, while the host goes on; queues of siblings do theirs at
+/// the same time. Copies and launches are put in the queue and may fail later: then whatever waits for them says so.
+pub trait Driver: Sized + Send + Sync + 'static {
     /// Memory of the device. Clones are the same one.
-    type Memory: Clone;
+    type Memory: Clone + Send + Sync;
+    /// Memory of the host from which and to which the device copies fastest, all zero at first. It stays where it is
+    /// when the value moves.
+    type HostMemory: DerefMut<Target = [u8]> + Send;
     /// A compiled kernel. Clones are the same one.
-    type Function: Clone;
+    type Function: Clone + Send + Sync;
     /// A kernel with its arguments.
-    type Launch;
+    type Launch: Send;
+    /// Launches that are put in a queue at once.
+    type Sequence: Send;
+    /// A place in a queue, and the instant at which the device passed it.
+    type Event: Send;
 
-    /// Another way of work to the same device, beside this one: memory and kernels of the one are those of the other.
+    /// Whether copies from [`HostMemory`](Self::HostMemory) save one that copies from other memory need: then the
+    /// samples of a run lie there.
+    const PINS_MEMORY: bool;
+
+    /// Another queue to the same device: memory and kernels of the one are those of the other.
     ///
     /// # Errors
     /// The device's.
-    fn sibling(&self) -> Result<Self, DeviceError>
-    where
-        Self: Sized;
+    fn sibling(&self) -> Result<Self, DeviceError>;
 
     /// Makes room for `bytes` bytes, at least 1.
     ///
@@ -33,6 +45,12 @@ pub trait Driver {
     /// The device's.
     fn part(&self, memory: &Self::Memory, offset: usize, bytes: usize) -> Result<Self::Memory, DeviceError>;
 
+    /// Makes room for `bytes` bytes, at least 1, on the host.
+    ///
+    /// # Errors
+    /// The device's, with how much was asked for.
+    fn allocate_host(&self, bytes: usize) -> Result<Self::HostMemory, DeviceError>;
+
     /// Compiles a kernel.
     ///
     /// # Errors
@@ -41,9 +59,13 @@ pub trait Driver {
 
     /// Binds a kernel to its arguments, so that it can be launched again and again.
     ///
+    /// # Safety
+    /// The kernel, launched with these arguments in these groups, reads and writes within the memory that it is given
+    /// alone. There are as many arguments as it takes, each of the type that it takes.
+    ///
     /// # Errors
-    /// The device's.
-    fn bind(
+    /// The device's, also that it has no groups as large for this kernel.
+    unsafe fn bind(
         &self,
         function: &Self::Function,
         arguments: &[Bound<'_, Self::Memory>],
@@ -51,28 +73,65 @@ pub trait Driver {
         group: [usize; 3],
     ) -> Result<Self::Launch, DeviceError>;
 
-    /// Launches a kernel.
+    /// Makes these launches one.
     ///
     /// # Errors
     /// The device's.
-    fn launch(&self, launch: &Self::Launch) -> Result<(), DeviceError>;
+    fn sequence(&self, launches: Vec<Self::Launch>) -> Result<Self::Sequence, DeviceError>;
 
-    /// Copies bytes to the beginning of memory, from `offset` on. They may be given up when it returns.
+    /// Puts launches in the queue.
     ///
     /// # Errors
     /// The device's.
-    fn write(&self, to: &Self::Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
+    fn launch(&self, sequence: &Self::Sequence) -> Result<(), DeviceError>;
 
-    /// Copies bytes of memory, from `offset` on, after all that was asked for before, and waits for them.
+    /// Puts a copy to memory, from `offset` on, in the queue.
+    ///
+    /// # Safety
+    /// The bytes stay as they are until an event after it was waited for, or [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// The device's, also of what was asked for before.
-    fn read(&self, from: &Self::Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// The device's.
+    unsafe fn write(&self, to: &Self::Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 
-    /// Waits for all that was asked for.
+    /// Puts a copy from memory, from `offset` on, in the queue.
+    ///
+    /// # Safety
+    /// The bytes stay where they are, and nobody reads or writes them, until an event after it was waited for, or
+    /// [`finish`](Self::finish) has returned.
     ///
     /// # Errors
-    /// The device's, of what was asked for.
+    /// The device's.
+    unsafe fn read(&self, from: &Self::Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// An event that no queue has passed yet.
+    ///
+    /// # Errors
+    /// The device's.
+    fn event(&self) -> Result<Self::Event, DeviceError>;
+
+    /// Puts an event in the queue, in place of where it was before.
+    ///
+    /// # Errors
+    /// The device's.
+    fn record(&self, event: &mut Self::Event) -> Result<(), DeviceError>;
+
+    /// Waits until the device has passed an event.
+    ///
+    /// # Errors
+    /// The device's, also of the work before it.
+    fn wait(&self, event: &Self::Event) -> Result<(), DeviceError>;
+
+    /// Time from one event to a later one in ns, both of which the device has passed.
+    ///
+    /// # Errors
+    /// The device's.
+    fn elapsed_ns(&self, from: &Self::Event, to: &Self::Event) -> Result<u64, DeviceError>;
+
+    /// Waits until the queue is empty.
+    ///
+    /// # Errors
+    /// The device's, also of the work in the queue.
     fn finish(&self) -> Result<(), DeviceError>;
 }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Compiled kernels and constants on a device, for all programs of a model.
-pub struct Library<D: Driver> {
+pub struct Resources<D: Driver> {
     functions: HashMap<Kernel, D::Function>,
     /// By a hash of their bytes: programs for several batch sizes have the same weights.
     constants: HashMap<u64, Vec<Constant<D>>>,
@@ -28,13 +28,13 @@ struct Constant<D: Driver> {
     memory: D::Memory,
 }
 
-impl<D: Driver> Default for Library<D> {
+impl<D: Driver> Default for Resources<D> {
     fn default() -> Self {
         Self { functions: HashMap::new(), constants: HashMap::new() }
     }
 }
 
-impl<D: Driver> Library<D> {
+impl<D: Driver> Resources<D> {
     /// Brings what a program needs onto the device, if it is not there. Constants that are there already are shared, on
     /// the host, too.
     ///
@@ -53,12 +53,12 @@ impl<D: Driver> Library<D> {
                 Some(constant) => *bytes = Arc::clone(&constant.bytes),
                 None => {
                     let memory = driver.allocate(bytes.len() + SLACK_BYTES)?;
-                    driver.write(&memory, 0, bytes)?;
+                    put(driver, &memory, bytes)?;
                     known.push(Constant { bytes: Arc::clone(bytes), memory });
                 }
             }
         }
-        driver.finish()
+        Ok(())
     }
 
     fn constant(&self, bytes: &Arc<Vec<u8>>) -> Option<&D::Memory> {
@@ -68,9 +68,9 @@ impl<D: Driver> Library<D> {
 }
 
 /// A program that can run: its launches, bound to memory of its own.
-#[derive(Debug)]
 pub struct Session<D: Driver> {
-    launches: Vec<D::Launch>,
+    /// First, so that it is given back before the memory that it uses.
+    sequence: D::Sequence,
     inputs: Vec<D::Memory>,
     outputs: Vec<D::Memory>,
     /// All parts are of it.
@@ -78,11 +78,11 @@ pub struct Session<D: Driver> {
 }
 
 impl<D: Driver> Session<D> {
-    /// Binds a program for which the library is prepared.
+    /// Binds a program for which the resources are prepared.
     ///
     /// # Errors
     /// The device's.
-    pub fn new(driver: &D, library: &Library<D>, program: &Program) -> Result<Self, DeviceError> {
+    pub fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
         let missing = |what: &str| DeviceError {
             what: format!("the program was not prepared: it lacks a {what}"),
             code: 0,
@@ -94,14 +94,14 @@ impl<D: Driver> Session<D> {
         for (buffer, offset) in program.buffers().iter().zip(&layout.offsets) {
             places.push(match &buffer.contents {
                 Contents::Constant(bytes) => {
-                    library.constant(bytes).ok_or_else(|| missing("constant"))?.clone()
+                    resources.constant(bytes).ok_or_else(|| missing("constant"))?.clone()
                 }
                 _ => driver.part(&memory, *offset, buffer.bytes + SLACK_BYTES)?,
             });
         }
         let mut launches = Vec::with_capacity(program.calls().len());
         for call in program.calls() {
-            let function = library.functions.get(&call.kernel).ok_or_else(|| missing("kernel"))?;
+            let function = resources.functions.get(&call.kernel).ok_or_else(|| missing("kernel"))?;
             let bound = |argument: &Argument| match *argument {
                 Argument::Buffer(BufferId(buffer)) => Bound::Memory(&places[buffer]),
                 Argument::Int(number) => Bound::Int(number),
@@ -109,11 +109,14 @@ impl<D: Driver> Session<D> {
                 Argument::Float(number) => Bound::Float(number),
             };
             let arguments: Vec<_> = call.arguments.iter().map(bound).collect();
-            launches.push(driver.bind(function, &arguments, call.items, call.group)?);
+            // SAFETY: lowering gives a kernel what its file asks for, and views that are within the buffers; every
+            // buffer has the bytes that it says and SLACK_BYTES more, here and in a constant's memory, for as long as
+            // the session.
+            launches.push(unsafe { driver.bind(function, &arguments, call.items, call.group) }?);
         }
         let place = |BufferId(buffer): BufferId| places[buffer].clone();
         Ok(Self {
-            launches,
+            sequence: driver.sequence(launches)?,
             inputs: program.inputs().iter().map(|id| place(*id)).collect(),
             outputs: program.outputs().iter().map(|view| place(view.buffer)).collect(),
             _memory: memory,
@@ -132,13 +135,33 @@ impl<D: Driver> Session<D> {
         &self.outputs[number]
     }
 
-    /// Launches everything, in order.
+    /// Puts the whole program in the driver's queue.
     ///
     /// # Errors
     /// The device's.
-    pub fn run(&self, driver: &D) -> Result<(), DeviceError> {
-        self.launches.iter().try_for_each(|launch| driver.launch(launch))
+    pub fn launch(&self, driver: &D) -> Result<(), DeviceError> {
+        driver.launch(&self.sequence)
     }
+}
+
+/// Copies bytes to the beginning of memory, and waits for that.
+///
+/// # Errors
+/// The device's.
+pub fn put<D: Driver>(driver: &D, to: &D::Memory, bytes: &[u8]) -> Result<(), DeviceError> {
+    // SAFETY: the bytes are borrowed until the queue is empty.
+    let written = unsafe { driver.write(to, 0, bytes) };
+    written.and(driver.finish())
+}
+
+/// Copies bytes from the beginning of memory, after all that is in the queue, and waits for that.
+///
+/// # Errors
+/// The device's.
+pub fn get<D: Driver>(driver: &D, from: &D::Memory, bytes: &mut [u8]) -> Result<(), DeviceError> {
+    // SAFETY: the bytes are borrowed until the queue is empty.
+    let read = unsafe { driver.read(from, 0, bytes) };
+    read.and(driver.finish())
 }
 
 fn hash_of(bytes: &[u8]) -> u64 {

@@ -23,8 +23,18 @@ pub struct DeviceInfo {
     pub is_processor: bool,
     /// Most items of a group.
     pub group_items_max: usize,
+    /// Its memory, in bytes.
+    pub memory_bytes: u64,
     /// Its handle, for as long as the program runs.
     pub(crate) device: Device,
+}
+
+impl DeviceInfo {
+    /// The device as a host lists it.
+    pub(crate) fn listed(&self) -> proctor_plugin_api::Device {
+        let name = format!("{} ({})", self.name, self.platform);
+        proctor_plugin_api::Device { name, memory_bytes: Some(self.memory_bytes), numa_node: None }
+    }
 }
 
 /// Why there is no device.
@@ -86,6 +96,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
                 platform: name.clone(),
                 name: device.name().map_err(OpenError::Failed)?.trim().to_owned(),
                 group_items_max: device.max_work_group_size().map_err(OpenError::Failed)?,
+                memory_bytes: device.global_mem_size().map_err(OpenError::Failed)?,
                 is_processor: kind & CL_DEVICE_TYPE_CPU != 0,
                 device,
             });

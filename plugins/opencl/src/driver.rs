@@ -3,13 +3,14 @@
 use std::{ptr, sync::Arc};
 
 use opencl3::{
-    command_queue::CommandQueue,
+    command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
     context::Context,
     error_codes::ClError,
+    event::Event,
     kernel::Kernel as BoundKernel,
     memory::{Buffer, CL_MEM_READ_WRITE, ClMem as _},
     program::Program,
-    types::{CL_BLOCKING, cl_mem},
+    types::{CL_NON_BLOCKING, cl_device_id, cl_mem},
 };
 use proctor_device::{
     driver::{Bound, DeviceError, DeviceErrorKind, Driver},
@@ -60,20 +61,27 @@ impl OpenCl {
     /// OpenCL's.
     pub fn open(place: &DeviceInfo) -> Result<Self, DeviceError> {
         let context = Context::from_device(&place.device).map_err(failed("clCreateContext"))?;
-        let queue = CommandQueue::create_default(&context, 0);
-        Ok(Self { queue: queue.map_err(failed("clCreateCommandQueue"))?, context: Arc::new(context) })
+        Self::with_queue(Arc::new(context))
+    }
+
+    fn with_queue(context: Arc<Context>) -> Result<Self, DeviceError> {
+        let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE);
+        Ok(Self { queue: queue.map_err(failed("clCreateCommandQueue"))?, context })
     }
 }
 
 impl Driver for OpenCl {
     type Memory = Memory;
     type Function = Function;
+    type HostMemory = Box<[u8]>;
     type Launch = Launch;
+    type Sequence = Vec<Launch>;
+    type Event = Option<Event>;
+
+    const PINS_MEMORY: bool = false;
 
     fn sibling(&self) -> Result<Self, DeviceError> {
-        let queue = CommandQueue::create_default(&self.context, 0);
-        let queue = queue.map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { queue, context: Arc::clone(&self.context) })
+        Self::with_queue(Arc::clone(&self.context))
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
@@ -92,6 +100,17 @@ impl Driver for OpenCl {
         Ok(Memory { buffer, bytes, _whole: Some(Arc::clone(&memory.buffer)) })
     }
 
+    fn allocate_host(&self, bytes: usize) -> Result<Box<[u8]>, DeviceError> {
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(bytes).map_err(|_| DeviceError {
+            what: format!("there are no {bytes} bytes of memory"),
+            code: 0,
+            kind: DeviceErrorKind::OutOfMemory,
+        })?;
+        memory.resize(bytes, 0);
+        Ok(memory.into_boxed_slice())
+    }
+
     fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
         let text = kernel.text(kernels::OPENCL);
         let program = Program::create_and_build_from_source(&self.context, &text, OPTIONS);
@@ -103,7 +122,7 @@ impl Driver for OpenCl {
         Ok(Function { program: Arc::new(program), name: kernel.function })
     }
 
-    fn bind(
+    unsafe fn bind(
         &self,
         function: &Function,
         arguments: &[Bound<'_, Memory>],
@@ -112,6 +131,15 @@ impl Driver for OpenCl {
     ) -> Result<Launch, DeviceError> {
         let kernel =
             BoundKernel::create(&function.program, function.name).map_err(failed("clCreateKernel"))?;
+        let device: cl_device_id = self.context.default_device();
+        let most = kernel.get_work_group_size(device).map_err(failed("clGetKernelWorkGroupInfo"))?;
+        if group.iter().product::<usize>() > most {
+            return Err(DeviceError {
+                what: format!("kernel {} has groups of at most {most} items, not {group:?}", function.name),
+                code: 0,
+                kind: DeviceErrorKind::Failed,
+            });
+        }
         let mut memories = Vec::new();
         for (number, argument) in (0..).zip(arguments) {
             let set = match argument {
@@ -136,42 +164,72 @@ impl Driver for OpenCl {
         Ok(Launch { kernel, items, group, _memories: memories })
     }
 
-    fn launch(&self, launch: &Launch) -> Result<(), DeviceError> {
-        // SAFETY: both lists have three elements, as is said, and live for the call; all arguments were set, with
-        // buffers that the launch keeps. Kernels stay within them: that is what they are tested for.
-        let event = unsafe {
-            self.queue.enqueue_nd_range_kernel(
-                launch.kernel.get(),
-                3,
-                ptr::null(),
-                launch.items.as_ptr(),
-                launch.group.as_ptr(),
-                &[],
-            )
-        };
-        event.map(drop).map_err(failed("clEnqueueNDRangeKernel"))
+    fn sequence(&self, launches: Vec<Launch>) -> Result<Vec<Launch>, DeviceError> {
+        Ok(launches)
     }
 
-    fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn launch(&self, sequence: &Vec<Launch>) -> Result<(), DeviceError> {
+        for Launch { kernel, items, group, .. } in sequence {
+            // SAFETY: both lists have three elements, as is said, and live for the call; all arguments were set, with
+            // buffers that the launch keeps, and whoever bound them has promised that the kernel stays within.
+            let event = unsafe {
+                self.queue.enqueue_nd_range_kernel(
+                    kernel.get(),
+                    3,
+                    ptr::null(),
+                    items.as_ptr(),
+                    group.as_ptr(),
+                    &[],
+                )
+            };
+            event.map_err(failed("clEnqueueNDRangeKernel"))?;
+        }
+        Ok(())
+    }
+
+    unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         check("what is written", to, offset, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
         let mut buffer = Borrowed::of(to);
-        // SAFETY: the bytes are within the buffer, as was checked, and are copied before the call returns.
+        // SAFETY: the bytes are within the buffer, as was checked, and stay as they are, as the caller promises.
         let event =
-            unsafe { self.queue.enqueue_write_buffer(&mut buffer.0, CL_BLOCKING, offset, bytes, &[]) };
+            unsafe { self.queue.enqueue_write_buffer(&mut buffer.0, CL_NON_BLOCKING, offset, bytes, &[]) };
         event.map(drop).map_err(failed("clEnqueueWriteBuffer"))
     }
 
-    fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+    unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
         check("what is read", from, offset, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the bytes are within the buffer, as was checked, and are written before the call returns.
-        let event = unsafe { self.queue.enqueue_read_buffer(&from.buffer, CL_BLOCKING, offset, bytes, &[]) };
+        // SAFETY: the bytes are within the buffer, as was checked, and stay where they are, as the caller promises.
+        let event =
+            unsafe { self.queue.enqueue_read_buffer(&from.buffer, CL_NON_BLOCKING, offset, bytes, &[]) };
         event.map(drop).map_err(failed("clEnqueueReadBuffer"))
+    }
+
+    fn event(&self) -> Result<Option<Event>, DeviceError> {
+        Ok(None)
+    }
+
+    fn record(&self, event: &mut Option<Event>) -> Result<(), DeviceError> {
+        // SAFETY: there are no other events to wait for, whose handles would have to be valid.
+        let marker = unsafe { self.queue.enqueue_marker_with_wait_list(&[]) };
+        *event = Some(marker.map_err(failed("clEnqueueMarkerWithWaitList"))?);
+        Ok(())
+    }
+
+    fn wait(&self, event: &Option<Event>) -> Result<(), DeviceError> {
+        self.queue.flush().map_err(failed("clFlush"))?;
+        recorded(event)?.wait().map_err(failed("clWaitForEvents"))
+    }
+
+    fn elapsed_ns(&self, from: &Option<Event>, to: &Option<Event>) -> Result<u64, DeviceError> {
+        let [from, to] = [recorded(from)?, recorded(to)?].map(Event::profiling_command_end);
+        let failed = failed("clGetEventProfilingInfo");
+        Ok(to.map_err(&failed)?.saturating_sub(from.map_err(&failed)?))
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
@@ -186,6 +244,14 @@ impl Borrowed {
     fn of(memory: &Memory) -> Self {
         Self(std::mem::ManuallyDrop::new(Buffer::new(memory.buffer.get())))
     }
+}
+
+fn recorded(event: &Option<Event>) -> Result<&Event, DeviceError> {
+    event.as_ref().ok_or_else(|| DeviceError {
+        what: "an event is used before it was recorded".to_owned(),
+        code: 0,
+        kind: DeviceErrorKind::Failed,
+    })
 }
 
 /// Whether bytes are within memory.

@@ -2,10 +2,11 @@
 
 use proctor_device::{
     program::Tuning,
-    serve::{DeviceModel, load},
+    serve::{DeviceModel, Target, load},
 };
 use proctor_plugin_api::{
-    Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError, export_plugin,
+    Device, Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
+    export_plugin,
 };
 
 use crate::{
@@ -15,10 +16,11 @@ use crate::{
 
 export_plugin!(OpenClPlugin);
 
-/// The opened plugin, with the device that was chosen.
+/// The opened plugin, with the devices that were chosen.
 pub struct OpenClPlugin {
     host: Host,
-    device: DeviceInfo,
+    devices: Vec<DeviceInfo>,
+    in_flight_max: usize,
 }
 
 impl Plugin for OpenClPlugin {
@@ -33,36 +35,64 @@ impl Plugin for OpenClPlugin {
             .model(ModelSupport { precision: "f32".to_owned(), ..ModelSupport::new("*", "onnx") })
             .option(OptionSpec::text(
                 "device",
-                "The device: its number in the list that an error shows, or a part of its name or its platform's. The \
-                 first one if none is named.",
+                "The device: its number in the list that an error shows, or a part of its name or its platform's, which \
+                 may be that of several, over which instances are spread then. The first one if none is named.",
+            ))
+            .option(OptionSpec::integer(
+                "in_flight",
+                1,
+                1..=16,
+                "Batches that an instance has in flight: with 2 the next one is copied to the device while it computes.",
             ))
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let all = devices().map_err(|error| PluginError::failed(error.to_string()))?;
         let wanted = options.text("device").unwrap_or_default();
-        let device = chosen(all, wanted).map_err(|error| PluginError::invalid_argument(error.to_string()))?;
-        tracing::info!(platform = device.platform, device = device.name, "device opened");
-        Ok(Self { host, device })
+        let devices =
+            chosen(all, wanted).map_err(|error| PluginError::invalid_argument(error.to_string()))?;
+        for info in &devices {
+            tracing::info!(platform = info.platform, device = info.name, "device opened");
+        }
+        let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());
+        Ok(Self { host, devices, in_flight_max: in_flight_max.unwrap_or(1) })
+    }
+
+    fn devices(&self) -> Result<Vec<Device>, PluginError> {
+        Ok(self.devices.iter().map(DeviceInfo::listed).collect())
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<DeviceModel<OpenCl>, PluginError> {
-        let driver = OpenCl::open(&self.device)?;
-        let tuning = if self.device.is_processor { Tuning::PROCESSOR } else { Tuning::GPU };
-        Ok(load(self.host, driver, tuning.within(self.device.group_items_max), request)?)
+        load(self.host, request, |index| {
+            let info = usize::try_from(index).ok().and_then(|index| self.devices.get(index));
+            let there_is_none = || PluginError::invalid_argument(format!("there is no device {index}"));
+            let info = info.ok_or_else(there_is_none)?;
+            let tuning = if info.is_processor { Tuning::PROCESSOR } else { Tuning::GPU };
+            Ok(Target {
+                driver: OpenCl::open(info)?,
+                tuning: tuning.within(info.group_items_max),
+                in_flight_max: self.in_flight_max,
+            })
+        })
     }
 }
 
-/// The device of this number, or the first with this in its name or its platform's.
-fn chosen(all: Vec<DeviceInfo>, wanted: &str) -> Result<DeviceInfo, OpenError> {
+/// The device of this number, or those with this in their name or their platform's; the first of all if nothing is
+/// asked for.
+fn chosen(mut all: Vec<DeviceInfo>, wanted: &str) -> Result<Vec<DeviceInfo>, OpenError> {
+    let is_number = |number: &usize| *number < all.len();
+    if let Some(number) = if wanted.is_empty() { Some(0) } else { wanted.parse().ok() }.filter(is_number) {
+        return Ok(vec![all.swap_remove(number)]);
+    }
+    let lower = wanted.to_lowercase();
+    let is_it =
+        |info: &DeviceInfo| format!("{} {}", info.name, info.platform).to_lowercase().contains(&lower);
+    let found: Vec<DeviceInfo> = all.iter().filter(|info| is_it(info)).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
     let names: Vec<String> = (all.iter().enumerate())
-        .map(|(number, device)| format!("{number}: {} ({})", device.name, device.platform))
+        .map(|(number, info)| format!("{number}: {} ({})", info.name, info.platform))
         .collect();
-    let (count, lower) = (all.len(), wanted.to_lowercase());
-    let is_it = |(number, device): &(usize, DeviceInfo)| match wanted.parse::<usize>() {
-        Ok(wanted) if wanted < count => wanted == *number,
-        _ => format!("{} {}", device.name, device.platform).to_lowercase().contains(&lower),
-    };
-    let found = all.into_iter().enumerate().find(is_it).map(|(_, device)| device);
-    found.ok_or_else(|| OpenError::NoSuchDevice { wanted: wanted.to_owned(), there: names.join(", ") })
+    Err(OpenError::NoSuchDevice { wanted: wanted.to_owned(), there: names.join(", ") })
 }

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use opencl_sut::{OpenCl, devices};
 use proctor_device::{
-    driver::Driver as _,
     evaluate,
     graph::Graph,
     passes::simplify,
     program::{Program, Tuning},
     read::Source,
-    session::{Library, Session},
+    session::{Resources, Session, get, put},
     tensor::{Array, Tensor},
 };
 use proctor_onnx_file::Dim;
@@ -79,20 +78,20 @@ fn difference(got: &Array, expected: &Array) -> f64 {
 /// The outputs that a device computes, the second time: so that nothing of a batch is left for the next.
 fn computed(driver: &OpenCl, tuning: Tuning, graph: &Graph, inputs: &[Array]) -> Vec<Array> {
     let mut program = Program::new(graph, tuning).unwrap();
-    let mut library = Library::default();
-    library.prepare(driver, &mut program).unwrap();
-    let session = Session::new(driver, &library, &program).unwrap();
+    let mut resources = Resources::default();
+    resources.prepare(driver, &mut program).unwrap();
+    let session = Session::new(driver, &resources, &program).unwrap();
     for _ in 0..2 {
         for (number, input) in inputs.iter().enumerate() {
-            driver.write(session.input(number), 0, &input.tensor().bytes).unwrap();
+            put(driver, session.input(number), &input.tensor().bytes).unwrap();
         }
-        session.run(driver).unwrap();
+        session.launch(driver).unwrap();
     }
     let outputs = program.outputs().iter().enumerate();
     outputs
         .map(|(number, view)| {
             let mut bytes = vec![0; view.element.bytes_of(view.shape.iter().product())];
-            driver.read(session.output(number), 0, &mut bytes).unwrap();
+            get(driver, session.output(number), &mut bytes).unwrap();
             Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() }.array().unwrap()
         })
         .collect()

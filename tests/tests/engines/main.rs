@@ -78,6 +78,8 @@ engine!(
         counts_copies: false,
         ..PLAIN
     },
+    also suite several_batches_in_flight,
+    also suite stages_of_a_device,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
 );

@@ -54,6 +54,26 @@ pub fn two_instances(engine: &Engine) {
     assert_eq!(busy.as_array().map(Vec::len), Some(2), "{busy}");
 }
 
+/// Two instances of three batches in flight each, which end in any order.
+pub fn several_batches_in_flight(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let in_flight = format!("--instances 2 --set {}.in_flight=3", engine.name);
+    for scenario in ["Server", "Offline"] {
+        let run = engine.run(&bench, engine.model(), &format!("{} {in_flight}", short(scenario)));
+        assert_as_the_reference(&run, engine.model());
+    }
+}
+
+/// The stages of a batch are told by the device's own clock.
+pub fn stages_of_a_device(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let run = engine.run(&bench, engine.model(), &short("SingleStream"));
+    let stages = &run.assert_valid().result()["plugin"]["stages"];
+    for stage in ["device_queue", "copy_in", "compute", "copy_out"] {
+        assert!(stages[stage].is_object(), "no stage {stage} in {stages}");
+    }
+}
+
 /// With batches of up to each size, of which the last one is smaller where 600 is no multiple.
 pub fn batches_of_every_size(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };

@@ -54,15 +54,22 @@ pub enum LoadError {
         what: String,
     },
     /// The device has failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
+    #[error("{} cannot be loaded for batches of {batch_size}: {source}", path.display())]
+    Device {
+        /// The file.
+        path: PathBuf,
+        /// Samples of a batch.
+        batch_size: usize,
+        /// The failure.
+        source: DeviceError,
+    },
 }
 
 impl From<LoadError> for PluginError {
     fn from(error: LoadError) -> Self {
         let message = error.to_string();
         match error {
-            LoadError::Device(error) => error.into(),
+            LoadError::Device { source, .. } => DeviceError { what: message, ..source }.into(),
             LoadError::Read(ReadError::File(_)) => Self::failed(message),
             _ => Self::unsupported(message),
         }

@@ -1,147 +1,97 @@
-//! Where a batch is executed.
+//! Where batches are executed: one after the other, or several at the same time.
 
-use std::{ops::Range, sync::Arc};
-
-use proctor_onnx_file::Port;
-use proctor_plugin_api::{Batch, Instance, PluginError, Stage};
-
-use super::shared::Shared;
-use crate::{
-    driver::{DeviceError, Driver},
-    session::Session,
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
 };
 
-/// One co-located copy of a model: a queue of its own, and memory for each plan.
-pub struct DeviceInstance<D: Driver> {
-    shared: Arc<Shared<D>>,
-    driver: D,
-    /// The largest batch first.
-    slots: Vec<Slot<D>>,
-    /// A sample's tensor on its way, where it is not of the model's type.
-    row: Vec<u8>,
-}
+use crossbeam_channel::{Receiver, Sender};
+use proctor_plugin_api::{Batch, Host, Instance, PluginError, SubmittedBatch};
 
-/// Room for runs of one batch size.
-struct Slot<D: Driver> {
-    batch_size: usize,
-    /// Samples of the batch that come here; empty if none.
-    samples: Range<usize>,
-    session: Session<D>,
+use super::{lane::Lane, loaded::Loaded};
+use crate::driver::{DeviceError, DeviceErrorKind, Driver};
+
+/// One co-located copy of a model: a lane for each batch in flight.
+pub struct DeviceInstance<D: Driver> {
+    lanes: Vec<Arc<Mutex<Lane<D>>>>,
+    /// Takes batches to the threads of the lanes, if there is more than one.
+    flights: Option<Flights>,
 }
 
 impl<D: Driver> DeviceInstance<D> {
-    pub(super) fn new(shared: Arc<Shared<D>>) -> Result<Self, DeviceError> {
-        let driver = shared.driver.sibling()?;
-        let mut slots = Vec::new();
-        for plan in &shared.plans {
-            let session = Session::new(&driver, &shared.library, &plan.program)?;
-            slots.push(Slot { batch_size: plan.batch_size, samples: 0..0, session });
+    pub(super) fn new(loaded: &Arc<Loaded<D>>, in_flight_max: usize) -> Result<Self, DeviceError> {
+        let mut lanes = Vec::new();
+        for _ in 0..in_flight_max.max(1) {
+            let lane = Lane::new(Arc::clone(loaded))?;
+            lane.warm_up()?;
+            lanes.push(Arc::new(Mutex::new(lane)));
         }
-        let ports = shared.fit.inputs.iter().chain(&shared.fit.outputs);
-        let row = vec![0; ports.map(|port| port.spec.size_bytes()).max().unwrap_or(0)];
-        Ok(Self { shared, driver, slots, row })
-    }
-
-    /// Divides a batch among the slots.
-    fn divide(&mut self, sample_count: usize) -> Result<(), PluginError> {
-        let last = self.slots.len() - 1;
-        let mut first = 0;
-        for (position, slot) in self.slots.iter_mut().enumerate() {
-            let left = sample_count - first;
-            let takes =
-                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
-            slot.samples = first..first + takes;
-            first += takes;
-        }
-        if first == sample_count {
-            return Ok(());
-        }
-        let message = format!("a batch of {sample_count} samples is larger than the model was loaded for");
-        Err(PluginError::invalid_argument(message))
-    }
-
-    fn gather(&mut self, batch: &Batch<'_>) -> Result<(), PluginError> {
-        let Self { shared, driver, slots, row } = self;
-        for slot in slots {
-            for (number, port) in shared.fit.inputs.iter().enumerate() {
-                let bytes = port.spec.size_bytes();
-                for (position, sample) in slot.samples.clone().enumerate() {
-                    let given = batch.input(sample, port.tensor);
-                    let place = (slot.session.input(number), position * bytes);
-                    if port.is_plain() && given.len() == bytes {
-                        driver.write(place.0, place.1, given)?;
-                    } else {
-                        copy(port, given, &mut row[..bytes])?;
-                        driver.write(place.0, place.1, &row[..bytes])?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn run(&mut self) -> Result<(), PluginError> {
-        for slot in self.slots.iter().filter(|slot| !slot.samples.is_empty()) {
-            slot.session.run(&self.driver)?;
-        }
-        Ok(self.driver.finish()?)
-    }
-
-    fn scatter(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        let Self { shared, driver, slots, row } = self;
-        for slot in slots {
-            for (number, port) in shared.fit.outputs.iter().enumerate() {
-                let bytes = port.spec.size_bytes();
-                for (position, sample) in slot.samples.clone().enumerate() {
-                    let mut sample = batch.sample(sample);
-                    let to = sample.output_mut(port.tensor);
-                    let from = slot.session.output(number);
-                    if port.is_plain() && to.len() == bytes {
-                        driver.read(from, position * bytes, to)?;
-                    } else {
-                        driver.read(from, position * bytes, &mut row[..bytes])?;
-                        copy(port, &row[..bytes], to)?;
-                    }
-                }
-            }
-        }
-        Ok(())
+        let flights = (lanes.len() > 1).then(|| Flights::begin(&lanes, loaded.host)).transpose()?;
+        Ok(Self { lanes, flights })
     }
 }
 
-impl<D: Driver + Send + Sync + 'static> Instance for DeviceInstance<D>
-where
-    D::Memory: Send + Sync,
-    D::Function: Send + Sync,
-    D::Launch: Send,
-{
+impl<D: Driver> Instance for DeviceInstance<D> {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        let host = self.shared.host;
-        self.divide(batch.sample_count())?;
-        let copy_in_ns = host.now_ns();
-        self.gather(batch)?;
-        let compute_ns = host.now_ns();
-        self.run()?;
-        let copy_out_ns = host.now_ns();
-        self.scatter(batch)?;
-        batch.set_stages(&[
-            Stage::new(Stage::COPY_IN, copy_in_ns, compute_ns),
-            Stage::new(Stage::COMPUTE, compute_ns, copy_out_ns),
-            Stage::new(Stage::COPY_OUT, copy_out_ns, host.now_ns()),
-        ]);
-        Ok(())
+        execute(&self.lanes[0], batch)
     }
 
-    /// Runs the batch, and then each plan that it did not need: a batch of the timed part may.
-    fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.execute(batch)?;
-        for slot in self.slots.iter().filter(|slot| slot.samples.is_empty()) {
-            slot.session.run(&self.driver)?;
+    fn in_flight_max(&self) -> u32 {
+        match &self.flights {
+            Some(flights) => u32::try_from(flights.threads.len()).unwrap_or(u32::MAX),
+            None => 0,
         }
-        Ok(self.driver.finish()?)
+    }
+
+    fn submit(&mut self, batch: SubmittedBatch) -> Result<(), PluginError> {
+        let flights = self.flights.as_ref();
+        let sender = flights.and_then(|flights| flights.sender.as_ref());
+        let refused = || PluginError::failed("the threads of this instance have ended");
+        sender.ok_or_else(refused)?.send(batch).map_err(|_| refused())
     }
 }
 
-fn copy(port: &Port, from: &[u8], to: &mut [u8]) -> Result<(), PluginError> {
-    port.copy(from, to).map_err(|what| PluginError::invalid_argument(what.to_string()))
+/// A thread for each lane, which takes the next batch when it has done one.
+struct Flights {
+    /// Until the end.
+    sender: Option<Sender<SubmittedBatch>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flights {
+    fn begin<D: Driver>(lanes: &[Arc<Mutex<Lane<D>>>], host: Host) -> Result<Self, DeviceError> {
+        let (sender, receiver) = crossbeam_channel::bounded(lanes.len());
+        let mut flights = Self { sender: Some(sender), threads: Vec::new() };
+        for (number, lane) in lanes.iter().enumerate() {
+            let (lane, batches) = (Arc::clone(lane), receiver.clone());
+            let thread = std::thread::Builder::new().name(format!("lane {number}"));
+            let thread = thread.spawn(move || execute_all(&lane, &batches, host));
+            flights.threads.push(thread.map_err(|error| DeviceError {
+                what: format!("no thread for batch {number} in flight: {error}"),
+                code: error.raw_os_error().map_or(0, i64::from),
+                kind: DeviceErrorKind::Failed,
+            })?);
+        }
+        Ok(flights)
+    }
+}
+
+impl Drop for Flights {
+    fn drop(&mut self) {
+        self.sender = None;
+        for thread in self.threads.drain(..) {
+            // A panic in a thread was shown by then.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn execute_all<D: Driver>(lane: &Mutex<Lane<D>>, batches: &Receiver<SubmittedBatch>, host: Host) {
+    for batch in batches {
+        batch.finish(&host, |batch| execute(lane, batch));
+    }
+}
+
+fn execute<D: Driver>(lane: &Mutex<Lane<D>>, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+    lane.lock().unwrap_or_else(PoisonError::into_inner).execute(batch)
 }

@@ -1,13 +1,15 @@
 //! A model of a device behind the traits of a plugin.
 //!
-//! A model is planned for a few batch sizes, out of which every batch is put together. All instances share its kernels
-//! and weights; each has memory and a queue of its own.
+//! A model is planned for a few batch sizes, out of which every batch is put together. All instances at a device share
+//! its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
 
 mod error;
 mod instance;
+mod lane;
+mod loaded;
+mod memory;
 mod model;
-mod shared;
 
 pub use error::LoadError;
 pub use instance::DeviceInstance;
-pub use model::{DeviceModel, load};
+pub use model::{DeviceModel, Target, load};

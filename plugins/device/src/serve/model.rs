@@ -1,60 +1,92 @@
 //! A loaded model.
 
-use std::{fmt::Write as _, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path, sync::Arc};
 
 use proctor_onnx_file::{Batching, Fit, fit};
-use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError};
+use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, PluginMemory};
 
 use super::{
     error::LoadError,
     instance::DeviceInstance,
-    shared::{Plan, Shared},
+    loaded::{Loaded, Plan},
+    memory::SampleMemory,
 };
 use crate::{
     driver::Driver,
     passes::simplify,
     program::{Program, Tuning},
     read::source::Source,
-    session::Library,
+    session::Resources,
 };
 
-/// A model on a device.
+/// A model on the devices that its instances are placed on.
 pub struct DeviceModel<D: Driver> {
-    pub(super) shared: Arc<Shared<D>>,
+    /// By their positions in the plugin's list.
+    devices: BTreeMap<u32, Arc<Loaded<D>>>,
+    in_flight_max: usize,
+    memory: Option<SampleMemory<D>>,
 }
 
-/// Reads the model that is asked for, plans it and brings it onto a device.
+/// A device, and what suits it.
+pub struct Target<D> {
+    /// The device.
+    pub driver: D,
+    /// Tiles and groups of its kernels.
+    pub tuning: Tuning,
+    /// Batches that an instance has in flight.
+    pub in_flight_max: usize,
+}
+
+/// Reads the model that is asked for, plans it and brings it onto the devices that its instances are placed on, each of
+/// which `open` opens by its position in the plugin's list.
 ///
 /// # Errors
-/// [`LoadError`].
+/// [`LoadError`], or what `open` says.
 pub fn load<D: Driver>(
     host: Host,
-    driver: D,
-    tuning: Tuning,
     request: &ModelRequest,
-) -> Result<DeviceModel<D>, LoadError> {
+    open: impl Fn(u32) -> Result<Target<D>, PluginError>,
+) -> Result<DeviceModel<D>, PluginError> {
     let no_file = || LoadError::NoFile { model: request.model.clone() };
     let path = request.file("onnx").ok_or_else(no_file)?;
-    let source = Source::open(path)?;
+    let source = Source::open(path).map_err(LoadError::Read)?;
     let is = source.file().precision;
     if is.name() != request.precision {
-        return Err(LoadError::Precision { path: path.to_owned(), is, asked: request.precision.clone() });
+        let asked = request.precision.clone();
+        return Err(LoadError::Precision { path: path.to_owned(), is, asked }.into());
     }
     let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
     let fit = fit(&source.file().signature, &request.inputs, &request.outputs, batch_size_max);
     let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
-    let mut library = Library::default();
-    let mut plans = Vec::new();
-    for batch_size in fit.plan_sizes(batch_size_max) {
-        let mut program = program(&source, &fit, tuning, batch_size, path)?;
-        library.prepare(&driver, &mut program)?;
-        plans.push(Plan { batch_size, program });
-    }
-    let calls = plans.first().map_or(0, |plan| plan.program.calls().len());
-    tracing::info!(model = request.model, plans = plans.len(), calls, "model loaded");
-    Ok(DeviceModel { shared: Arc::new(Shared { host, driver, fit, plans, library }) })
-}
 
+    let mut model = DeviceModel { devices: BTreeMap::new(), in_flight_max: 1, memory: None };
+    let placed = request.placements.iter().map(|placement| placement.device_index);
+    // Nothing is placed anywhere in a plan that is only explained.
+    let first = if request.placements.is_empty() { Some(0) } else { None };
+    for index in placed.chain(first) {
+        if model.devices.contains_key(&index) {
+            continue;
+        }
+        let Target { driver, tuning, in_flight_max } = open(index)?;
+        model.in_flight_max = in_flight_max;
+        if D::PINS_MEMORY && model.memory.is_none() {
+            model.memory = Some(SampleMemory::new(driver.sibling()?));
+        }
+        let mut resources = Resources::default();
+        let mut plans = Vec::new();
+        for batch_size in fit.plan_sizes(batch_size_max) {
+            let mut program = program(&source, &fit, tuning, batch_size, path)?;
+            let prepared = resources.prepare(&driver, &mut program);
+            prepared.map_err(|source| LoadError::Device { path: path.to_owned(), batch_size, source })?;
+            plans.push(Plan { batch_size, program });
+        }
+        let calls = plans.first().map_or(0, |plan| plan.program.calls().len());
+        tracing::info!(model = request.model, device = index, plans = plans.len(), calls, "model loaded");
+        let loaded = Loaded { host, fit: fit.clone(), plans, resources, driver };
+        model.devices.insert(index, Arc::new(loaded));
+    }
+    Ok(model)
+}
 /// The program of a file for batches of one size, with the outputs that the benchmark wants.
 fn program(
     source: &Source,
@@ -84,21 +116,25 @@ fn program(
     planned(&mut graph).map_err(|what| LoadError::Plan { path: path.to_owned(), batch_size, what })
 }
 
-impl<D: Driver + Send + Sync + 'static> Model for DeviceModel<D>
-where
-    D::Memory: Send + Sync,
-    D::Function: Send + Sync,
-    D::Launch: Send,
-{
+impl<D: Driver> Model for DeviceModel<D> {
     type Instance = DeviceInstance<D>;
 
-    fn create_instance(&self, _: &Placement) -> Result<DeviceInstance<D>, PluginError> {
-        Ok(DeviceInstance::new(Arc::clone(&self.shared))?)
+    fn create_instance(&self, placement: &Placement) -> Result<DeviceInstance<D>, PluginError> {
+        let loaded = self.devices.get(&placement.device_index).ok_or_else(|| {
+            let message = format!("the model was not loaded for device {}", placement.device_index);
+            PluginError::invalid_argument(message)
+        })?;
+        Ok(DeviceInstance::new(loaded, self.in_flight_max)?)
+    }
+
+    fn memory(&self) -> Option<&dyn PluginMemory> {
+        self.memory.as_ref().map(|memory| memory as &dyn PluginMemory)
     }
 
     fn explain(&self) -> Option<String> {
+        let plans = &self.devices.values().next()?.plans;
         let mut text = String::new();
-        for Plan { batch_size, program } in &self.shared.plans {
+        for Plan { batch_size, program } in plans {
             let operations: u64 = program.calls().iter().map(|call| call.operations).sum();
             // Writing to a string never fails.
             let _ = writeln!(
@@ -109,7 +145,7 @@ where
                 operations as f64 / 1e9
             );
         }
-        for call in self.shared.plans.first().into_iter().flat_map(|plan| plan.program.calls()) {
+        for call in plans.first().into_iter().flat_map(|plan| plan.program.calls()) {
             let _ = writeln!(text, "  {} by {}", call.label, call.kernel.function);
         }
         Some(text)

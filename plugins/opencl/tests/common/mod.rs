@@ -6,12 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use opencl_sut::{OpenCl, OpenError, devices};
 use proctor_device::{
-    driver::Driver as _,
     evaluate,
     graph::Graph,
     passes::simplify,
     program::{Program, Tuning},
-    session::{Library, Session},
+    session::{Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
 };
 
@@ -59,9 +58,9 @@ pub fn check(device: &OpenCl, mut graph: Graph, inputs: &[Array], tuning: Tuning
     let expected = evaluate::run(&graph, inputs).unwrap();
     simplify(&mut graph).unwrap();
     let mut program = Program::new(&graph, tuning).unwrap();
-    let mut library = Library::default();
-    library.prepare(device, &mut program).unwrap();
-    let session = Session::new(device, &library, &program).unwrap();
+    let mut resources = Resources::default();
+    resources.prepare(device, &mut program).unwrap();
+    let session = Session::new(device, &resources, &program).unwrap();
     // Other numbers before: nothing of a batch is left over for the next.
     for is_first in [true, false] {
         for (number, input) in inputs.iter().enumerate() {
@@ -72,15 +71,15 @@ pub fn check(device: &OpenCl, mut graph: Graph, inputs: &[Array], tuning: Tuning
                 values => values.clone(),
             };
             let input = Array { values: other, ..input.clone() };
-            device.write(session.input(number), 0, &input.tensor().bytes).unwrap();
+            put(device, session.input(number), &input.tensor().bytes).unwrap();
         }
-        session.run(device).unwrap();
+        session.launch(device).unwrap();
     }
     for (number, expected) in expected.iter().enumerate() {
         let view = &program.outputs()[number];
         assert_eq!(view.shape, expected.shape);
         let mut bytes = vec![0; view.element.bytes_of(view.shape.iter().product())];
-        device.read(session.output(number), 0, &mut bytes).unwrap();
+        get(device, session.output(number), &mut bytes).unwrap();
         let got = Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() };
         let got = got.array().unwrap();
         let (Values::Real(got), Values::Real(expected)) = (&got.values, &expected.values) else {

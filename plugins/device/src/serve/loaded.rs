@@ -1,19 +1,19 @@
-//! Parts of a loaded model that all its instances share.
+//! Parts of a loaded model that all its instances at one device share.
 
 use proctor_onnx_file::Fit;
 use proctor_plugin_api::Host;
 
-use crate::{driver::Driver, program::Program, session::Library};
+use crate::{driver::Driver, program::Program, session::Resources};
 
 /// A model on a device, without the memory of a batch.
-pub(super) struct Shared<D: Driver> {
+pub(super) struct Loaded<D: Driver> {
     pub host: Host,
-    pub driver: D,
     /// How samples and the model's tensors correspond.
     pub fit: Fit,
     /// For each batch size, the largest first.
     pub plans: Vec<Plan>,
-    pub library: Library<D>,
+    pub resources: Resources<D>,
+    pub driver: D,
 }
 
 /// A program for batches of one size.

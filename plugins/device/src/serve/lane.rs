@@ -1,0 +1,198 @@
+//! One batch at a time, from the host's memory through a queue of the device into the host's memory.
+
+use std::{ops::Range, sync::Arc};
+
+use proctor_onnx_file::Port;
+use proctor_plugin_api::{Batch, PluginError, Stage};
+
+use super::loaded::Loaded;
+use crate::{
+    driver::{DeviceError, Driver},
+    session::Session,
+};
+
+/// A queue of the device, with memory for one batch of each plan.
+pub(super) struct Lane<D: Driver> {
+    loaded: Arc<Loaded<D>>,
+    /// The largest batch first.
+    slots: Vec<Slot<D>>,
+    /// Before the inputs are copied, before the computation, before the outputs are copied, and after that.
+    events: [D::Event; 4],
+    driver: D,
+}
+
+/// Room for runs of one batch size.
+struct Slot<D: Driver> {
+    batch_size: usize,
+    /// Samples of the batch that come here; empty if none.
+    samples: Range<usize>,
+    session: Session<D>,
+    /// For each input that is not copied as it is, its samples in the model's type.
+    converted: Vec<Option<D::HostMemory>>,
+    outputs: Vec<D::HostMemory>,
+}
+
+impl<D: Driver> Lane<D> {
+    pub fn new(loaded: Arc<Loaded<D>>) -> Result<Self, DeviceError> {
+        let driver = loaded.driver.sibling()?;
+        let mut slots = Vec::new();
+        for plan in &loaded.plans {
+            let room = |port: &Port| driver.allocate_host((plan.batch_size * port.spec.size_bytes()).max(1));
+            let converted = |port: &Port| (!port.is_plain()).then(|| room(port)).transpose();
+            slots.push(Slot {
+                batch_size: plan.batch_size,
+                samples: 0..0,
+                session: Session::new(&driver, &loaded.resources, &plan.program)?,
+                converted: loaded.fit.inputs.iter().map(converted).collect::<Result<_, _>>()?,
+                outputs: loaded.fit.outputs.iter().map(room).collect::<Result<_, _>>()?,
+            });
+        }
+        let events = [driver.event()?, driver.event()?, driver.event()?, driver.event()?];
+        Ok(Self { loaded, slots, events, driver })
+    }
+
+    /// Runs a batch to its end, and says what took how long.
+    pub fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        let host = self.loaded.host;
+        let begin_ns = host.now_ns();
+        self.divide(batch.sample_count())?;
+        if let Err(error) = self.enqueue(batch) {
+            // What is in the queue still reads the samples. The first error is the one to tell.
+            let _ = self.driver.finish();
+            return Err(error);
+        }
+        if let Err(error) = self.driver.wait(&self.events[3]) {
+            let _ = self.driver.finish();
+            return Err(error.into());
+        }
+        let end_ns = host.now_ns();
+        self.scatter(batch)?;
+        // The device's clock, put on the host's by the last event.
+        let [before, inputs, computed, outputs] = &self.events;
+        let ns_before_end = |event| {
+            Ok::<_, DeviceError>(end_ns.saturating_sub(self.driver.elapsed_ns(event, outputs)?).max(begin_ns))
+        };
+        let (copy_in_ns, compute_ns, copy_out_ns) =
+            (ns_before_end(before)?, ns_before_end(inputs)?, ns_before_end(computed)?);
+        batch.set_stages(&[
+            Stage::new(DEVICE_QUEUE, begin_ns, copy_in_ns),
+            Stage::new(Stage::COPY_IN, copy_in_ns, compute_ns),
+            Stage::new(Stage::COMPUTE, compute_ns, copy_out_ns),
+            Stage::new(Stage::COPY_OUT, copy_out_ns, host.now_ns()),
+        ]);
+        Ok(())
+    }
+
+    /// Runs every plan once, with whatever is in its memory.
+    pub fn warm_up(&self) -> Result<(), DeviceError> {
+        self.slots.iter().try_for_each(|slot| slot.session.launch(&self.driver))?;
+        self.driver.finish()
+    }
+
+    /// Divides a batch among the slots.
+    fn divide(&mut self, sample_count: usize) -> Result<(), PluginError> {
+        let last = self.slots.len() - 1;
+        let mut first = 0;
+        for (position, slot) in self.slots.iter_mut().enumerate() {
+            let left = sample_count - first;
+            let takes =
+                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
+            slot.samples = first..first + takes;
+            first += takes;
+        }
+        if first == sample_count {
+            return Ok(());
+        }
+        let message = format!("a batch of {sample_count} samples is larger than the model was loaded for");
+        Err(PluginError::invalid_argument(message))
+    }
+
+    /// Puts all work of a batch in the queue.
+    ///
+    /// After it, and after an error, the samples and `self` are still read and written, until the queue is empty.
+    fn enqueue(&mut self, batch: &Batch<'_>) -> Result<(), PluginError> {
+        let Self { loaded, driver, slots, events } = self;
+        let used = |slot: &&mut Slot<D>| !slot.samples.is_empty();
+        driver.record(&mut events[0])?;
+        for slot in slots.iter_mut().filter(used) {
+            slot.write_inputs(driver, &loaded.fit.inputs, batch)?;
+        }
+        driver.record(&mut events[1])?;
+        for slot in slots.iter_mut().filter(used) {
+            slot.session.launch(driver)?;
+        }
+        driver.record(&mut events[2])?;
+        for slot in slots.iter_mut().filter(used) {
+            slot.read_outputs(driver, &loaded.fit.outputs)?;
+        }
+        Ok(driver.record(&mut events[3])?)
+    }
+
+    /// Copies the outputs, which have arrived, to the samples.
+    fn scatter(&self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        for slot in &self.slots {
+            for (port, from) in self.loaded.fit.outputs.iter().zip(&slot.outputs) {
+                let rows = from.chunks_exact(port.spec.size_bytes().max(1));
+                for (sample, row) in slot.samples.clone().zip(rows) {
+                    copy(port, row, batch.sample(sample).output_mut(port.tensor))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<D: Driver> Slot<D> {
+    fn write_inputs(&mut self, driver: &D, ports: &[Port], batch: &Batch<'_>) -> Result<(), PluginError> {
+        for (number, (port, converted)) in ports.iter().zip(&mut self.converted).enumerate() {
+            let to = self.session.input(number);
+            let row_bytes = port.spec.size_bytes();
+            let Some(rows) = converted else {
+                for (position, sample) in self.samples.clone().enumerate() {
+                    let given = batch.input(sample, port.tensor);
+                    if given.len() != row_bytes {
+                        return Err(wrong_size(port, given.len()));
+                    }
+                    // SAFETY: inputs of a batch stay as they are until it is done, for which `execute` waits, also
+                    // after an error.
+                    unsafe { driver.write(to, position * row_bytes, given) }?;
+                }
+                continue;
+            };
+            for (sample, row) in self.samples.clone().zip(rows.chunks_exact_mut(row_bytes.max(1))) {
+                copy(port, batch.input(sample, port.tensor), row)?;
+            }
+            // SAFETY: the memory is this slot's, which lives on and is not written before `execute` has waited.
+            unsafe { driver.write(to, 0, &rows[..self.samples.len() * row_bytes]) }?;
+        }
+        Ok(())
+    }
+
+    fn read_outputs(&mut self, driver: &D, ports: &[Port]) -> Result<(), DeviceError> {
+        for (number, (port, to)) in ports.iter().zip(&mut self.outputs).enumerate() {
+            let bytes = self.samples.len() * port.spec.size_bytes();
+            // SAFETY: the memory is this slot's, which lives on and is not used before `execute` has waited.
+            unsafe { driver.read(self.session.output(number), 0, &mut to[..bytes]) }?;
+        }
+        Ok(())
+    }
+}
+
+/// Name of the stage in which a batch waits for the device to begin.
+const DEVICE_QUEUE: &str = "device_queue";
+
+impl<D: Driver> Drop for Lane<D> {
+    fn drop(&mut self) {
+        // Nothing is in the queue unless a panic has left it there; then its memory may not go.
+        let _ = self.driver.finish();
+    }
+}
+
+fn copy(port: &Port, from: &[u8], to: &mut [u8]) -> Result<(), PluginError> {
+    port.copy(from, to).map_err(|what| PluginError::invalid_argument(what.to_string()))
+}
+
+fn wrong_size(port: &Port, bytes: usize) -> PluginError {
+    let (name, wanted) = (&port.spec.name, port.spec.size_bytes());
+    PluginError::invalid_argument(format!("input \"{name}\" of a sample has {bytes} bytes, not {wanted}"))
+}
