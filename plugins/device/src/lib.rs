@@ -1,13 +1,16 @@
 //! Models on a device: ONNX files as graphs that are folded, fused and planned, and the kernels that run them.
 //!
-//! The plugins for OpenCL and CUDA are this crate and a driver each. A file goes through these stages when it is
-//! loaded, once for each batch size:
+//! The plugins for OpenCL and CUDA are this crate and a [`Driver`](driver::Driver) each. A model goes through five
+//! stages, the first three of them once for each batch size:
 //!
-//! 1. [`read`] makes a [`Graph`](graph::Graph) of it: every operator is one of [`Op`](op::Op), every shape is known,
-//!    and all that follows from constants is computed.
+//! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of [`Op`](op::Op), every shape is
+//!    known, and all that follows from constants is computed.
+//! 2. [`passes`] make the graph cheaper without changing its results.
+//! 3. [`program`] plans the calls of [`kernels`] that compute the graph, and the memory between them.
+//! 4. [`session`] compiles the kernels, brings the constants onto the device, and runs the calls there.
+//! 5. [`serve`] puts batches together out of such sessions, behind the traits of a plugin.
 //!
-//! [`evaluate`] says what each operator means, in f64 on the host. It folds constants, and is what kernels are held
-//! against.
+//! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
 
 pub mod driver;
 pub mod evaluate;

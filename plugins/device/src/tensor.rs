@@ -40,7 +40,7 @@ pub enum Values {
 ///
 /// # Errors
 /// The type, in words, if it cannot hold them: 4-bit and 8-bit floating-point numbers, and u64.
-pub fn is_real(element: ElementType) -> Result<bool, String> {
+pub(crate) fn is_real(element: ElementType) -> Result<bool, String> {
     use ElementType::{Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
     match element {
         F32 | F64 | F16 | Bf16 => Ok(true),
@@ -50,8 +50,7 @@ pub fn is_real(element: ElementType) -> Result<bool, String> {
 }
 
 /// Number of elements of a shape; `None` if it does not fit into memory.
-#[must_use]
-pub fn element_count(shape: &[usize]) -> Option<usize> {
+pub(crate) fn element_count(shape: &[usize]) -> Option<usize> {
     let count = shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
     // 8 bytes for each while it is computed with.
     count.checked_mul(8).filter(|bytes| isize::try_from(*bytes).is_ok()).map(|_| count)
@@ -59,15 +58,13 @@ pub fn element_count(shape: &[usize]) -> Option<usize> {
 
 /// Whether elements of this shape fit into memory, also if every dimension of extent 0 had an element: only then every
 /// product of some of the extents can be formed.
-#[must_use]
-pub fn is_countable(shape: &[usize]) -> bool {
+pub(crate) fn is_countable(shape: &[usize]) -> bool {
     let filled: Vec<usize> = shape.iter().map(|extent| (*extent).max(1)).collect();
     element_count(&filled).is_some()
 }
 
 /// Distance in elements of two neighbours along each dimension.
-#[must_use]
-pub fn strides(shape: &[usize]) -> Vec<isize> {
+pub(crate) fn strides(shape: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; shape.len()];
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].cast_signed();
@@ -79,7 +76,7 @@ pub fn strides(shape: &[usize]) -> Vec<isize> {
 ///
 /// # Errors
 /// Both shapes, in words, if there is none.
-pub fn broadcast(one: &[usize], other: &[usize]) -> Result<Vec<usize>, String> {
+pub(crate) fn broadcast(one: &[usize], other: &[usize]) -> Result<Vec<usize>, String> {
     let rank = one.len().max(other.len());
     let extent = |shape: &[usize], at: usize| (at + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
     let joint = |at| match (extent(one, at), extent(other, at)) {
@@ -95,7 +92,7 @@ impl Tensor {
     /// The elements as numbers.
     ///
     /// # Errors
-    /// As [`is_real`].
+    /// The type, in words, if an [`Array`] cannot hold its elements.
     pub fn array(&self) -> Result<Array, String> {
         let values = if is_real(self.element)? {
             Values::Real(reals(self.element, &self.bytes))

@@ -6,10 +6,10 @@
 
 mod elementwise;
 mod movement;
-mod normalise;
+mod norms;
 mod operands;
 mod product;
-mod quantise;
+mod quantize;
 mod recurrent;
 mod reduce;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use crate::{
 ///
 /// # Errors
 /// In words, if a number of operands or results, a type, a shape, a parameter or a value such as an index does not fit.
-pub fn evaluate(
+pub(crate) fn evaluate(
     op: &Op,
     inputs: &[Option<Array>],
     outputs: &[(ElementType, Vec<usize>)],
@@ -47,7 +47,7 @@ pub fn evaluate(
 /// Computes the outputs of a graph, in its order, from its inputs, in its order.
 ///
 /// # Errors
-/// As [`evaluate`], with the label of the node; or an input that is not of the graph's type and shape.
+/// An input that is not of the graph's type and shape; or the label of a node, and the part of it that does not fit.
 pub fn run(graph: &Graph, inputs: &[Array]) -> Result<Vec<Array>, String> {
     if inputs.len() != graph.inputs().len() {
         return Err(format!("{} inputs for a graph of {}", inputs.len(), graph.inputs().len()));
@@ -105,20 +105,20 @@ fn wanted_results(
         Op::Conv(parameters) => window::conv::conv(parameters, operands, form()?),
         Op::Gemm(parameters) => product::gemm(*parameters, operands, form()?),
         Op::MatMul => product::matmul(operands, form()?),
-        Op::BatchNormalization { epsilon } => normalise::batch(*epsilon, operands, form()?),
-        Op::LayerNormalization { axis, epsilon } => normalise::layer(*axis, *epsilon, operands, form()?),
+        Op::BatchNormalization { epsilon } => norms::batch(*epsilon, operands, form()?),
+        Op::LayerNormalization { axis, epsilon } => norms::layer(*axis, *epsilon, operands, form()?),
         Op::Pool(parameters) => window::pool::pool(parameters, operands, form()?),
         Op::Reduce(parameters) => reduce::reduce(parameters, operands, form()?),
         Op::ArgMax { axis, keep, is_last } => reduce::arg_max(*axis, *keep, *is_last, operands, form()?),
-        Op::Softmax { axis } => normalise::softmax(*axis, operands, form()?),
+        Op::Softmax { axis } => norms::softmax(*axis, operands, form()?),
         Op::Gather { axis } => movement::gather(*axis, operands, form()?),
         Op::Concat { axis } => movement::concat(*axis, operands, form()?),
         Op::Slice { starts, steps } => movement::slice(starts, steps, operands, form()?),
         Op::Transpose { order } => movement::transpose(order, operands, form()?),
         Op::Reshape => movement::reshape(operands, form()?),
         Op::Expand => movement::expand(operands, form()?),
-        Op::QuantizeLinear { axis } => quantise::quantise(*axis, operands, form()?),
-        Op::DequantizeLinear { axis } => quantise::dequantise(*axis, operands, form()?),
+        Op::QuantizeLinear { axis } => quantize::quantize(*axis, operands, form()?),
+        Op::DequantizeLinear { axis } => quantize::dequantize(*axis, operands, form()?),
         Op::Split { axis } => return movement::split(*axis, operands, outputs),
         Op::Recurrent(parameters) => return recurrent::recurrent(*parameters, operands, outputs),
     };

@@ -1,8 +1,9 @@
 //! Changes of a graph that leave its results as they are, and make it cheaper on any device.
 
 mod batch_normalization;
+pub(crate) mod unused;
 
-use crate::{graph::Graph, read::unused};
+use crate::graph::Graph;
 
 /// Does all of them.
 ///

@@ -6,6 +6,7 @@ use proctor_vocabulary::ElementType;
 
 use crate::{
     op::{Binary, Unary, quantized_range},
+    program::types,
     tensor::is_real,
 };
 
@@ -38,7 +39,7 @@ pub enum Term {
     /// A term as another type.
     Cast(TermId, ElementType),
     /// `round(x / scale) + zero point`, ties to even, within the range of the type.
-    Quantised {
+    Quantized {
         /// x.
         x: TermId,
         /// Scale.
@@ -47,7 +48,7 @@ pub enum Term {
         zero_point: TermId,
     },
     /// `(x - zero point) scale`.
-    Dequantised {
+    Dequantized {
         /// x.
         x: TermId,
         /// Scale.
@@ -84,11 +85,11 @@ impl Expression {
                 Term::Binary(function, x, y) => Term::Binary(function, here(x), here(y)),
                 Term::Choice(terms) => Term::Choice(terms.map(here)),
                 Term::Cast(x, to) => Term::Cast(here(x), to),
-                Term::Quantised { x, scale, zero_point } => {
-                    Term::Quantised { x: here(x), scale: here(scale), zero_point: here(zero_point) }
+                Term::Quantized { x, scale, zero_point } => {
+                    Term::Quantized { x: here(x), scale: here(scale), zero_point: here(zero_point) }
                 }
-                Term::Dequantised { x, scale, zero_point } => {
-                    Term::Dequantised { x: here(x), scale: here(scale), zero_point: zero_point.map(here) }
+                Term::Dequantized { x, scale, zero_point } => {
+                    Term::Dequantized { x: here(x), scale: here(scale), zero_point: zero_point.map(here) }
                 }
             };
             (term, *element)
@@ -122,8 +123,12 @@ impl Expression {
         let mut text = String::new();
         for (number, (term, element)) in self.terms.iter().enumerate() {
             // Writing to a string never fails.
-            let _ =
-                writeln!(text, "    {} t{number} = {};", c_type(*element), self.right_side(*term, *element));
+            let _ = writeln!(
+                text,
+                "    {} t{number} = {};",
+                types::computed(*element),
+                self.right_side(*term, *element)
+            );
         }
         let _ = writeln!(text, "    return t{};", self.result().0);
         text
@@ -148,11 +153,11 @@ impl Expression {
             }
             Term::Binary(function, x, _) => function.result(self.element_at(x)),
             Term::Choice([_, x, _]) => self.element_at(x),
-            Term::Quantised { zero_point, .. } => {
+            Term::Quantized { zero_point, .. } => {
                 let element = self.element_at(zero_point);
                 quantized_range(element).map(|_| element)?
             }
-            Term::Dequantised { scale, .. } => self.element_at(scale),
+            Term::Dequantized { scale, .. } => self.element_at(scale),
         })
     }
 
@@ -174,7 +179,7 @@ impl Expression {
                 (_, Ok(true)) => format!("(real){}", name(x)),
                 _ => format!("(integer){}", name(x)),
             },
-            Term::Quantised { x, scale, zero_point } => {
+            Term::Quantized { x, scale, zero_point } => {
                 let (least, greatest) = quantized_range(element).expect("the term was added");
                 let [x, scale, zero_point] = [x, scale, zero_point].map(name);
                 // Bounds of the rounded quotient, so that the sum is within the range of the type.
@@ -182,12 +187,12 @@ impl Expression {
                     [least, greatest].map(|bound| format!("(real)({bound} - {zero_point})"));
                 format!("(integer)fmin(fmax(rint({x} / {scale}), {least}), {greatest}) + {zero_point}")
             }
-            Term::Dequantised { x, scale, zero_point } => {
+            Term::Dequantized { x, scale, zero_point } => {
                 let zero_point = zero_point.map_or(String::new(), |term| format!(" - {}", name(term)));
                 format!("(real)({}{zero_point}) * {}", name(x), name(scale))
             }
         };
-        wrapped(element, &text)
+        types::wrapped(element, &text)
     }
 }
 
@@ -229,25 +234,6 @@ fn binary(function: Binary, x: &str, y: &str, is_real: bool) -> String {
         (Binary::Greater, _) => format!("{x} > {y}"),
         (Binary::And, _) => format!("{x} && {y}"),
     }
-}
-
-/// The type that kernels compute with.
-fn c_type(element: ElementType) -> &'static str {
-    if is_real(element) == Ok(true) { "real" } else { "integer" }
-}
-
-/// An integer wraps as its own type does.
-fn wrapped(element: ElementType, text: &str) -> String {
-    let narrow = match element {
-        ElementType::I8 => "char",
-        ElementType::U8 => "uchar",
-        ElementType::I16 => "short",
-        ElementType::U16 => "ushort",
-        ElementType::I32 => "int",
-        ElementType::U32 => "uint",
-        _ => return text.to_owned(),
-    };
-    format!("({narrow})({text})")
 }
 
 fn clipped(x: &str, least: f64, greatest: f64) -> String {
@@ -318,8 +304,8 @@ mod tests {
         let real = text.add(Term::Cast(equal, ElementType::F16)).unwrap();
         assert_eq!(text.element(), ElementType::F16);
         assert!(text.add(Term::Unary(Unary::Tanh, x)).unwrap_err().contains("Tanh of i32"));
-        let quantised = Term::Quantised { x: real, scale: real, zero_point: x };
-        assert!(text.add(quantised).unwrap_err().contains("quantisation to i32"));
+        let quantized = Term::Quantized { x: real, scale: real, zero_point: x };
+        assert!(text.add(quantized).unwrap_err().contains("quantisation to i32"));
         assert!(text.add(Term::Operand(2, ElementType::I4)).is_err());
     }
 

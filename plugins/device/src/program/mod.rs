@@ -1,20 +1,19 @@
 //! From a graph to the calls of kernels.
 //!
 //! [`Program::new`] goes through the nodes of a graph once. Where elements only change their places it changes a
-//! [`View`], and what works element by element it keeps as an [`Expression`](expression::Expression) until somebody
-//! needs the result: so chains of such nodes become one call, or the end of the product before them.
+//! [`View`], and what works element by element it keeps as an expression until somebody needs the result: so chains of
+//! such nodes become one call, or the end of the product before them.
 
 pub mod call;
-pub mod expression;
+mod expression;
 mod lower;
 pub mod memory;
 #[cfg(test)]
 mod tests;
+mod types;
 pub mod view;
 
 use std::{ops::Range, sync::Arc};
-
-use proctor_vocabulary::ElementType;
 
 use self::{
     call::Call,
@@ -194,19 +193,4 @@ impl Program {
         }
         lay_out(&lifetimes)
     }
-}
-
-/// Name of a type in kernels, as elements are stored.
-fn stored_type(element: ElementType) -> Result<&'static str, String> {
-    Ok(match element {
-        ElementType::F32 => "float",
-        ElementType::I8 => "char",
-        ElementType::U8 | ElementType::Bool => "uchar",
-        ElementType::I16 => "short",
-        ElementType::U16 => "ushort",
-        ElementType::I32 => "int",
-        ElementType::U32 => "uint",
-        ElementType::I64 => "integer",
-        other => return Err(format!("no kernel computes with {}", other.name())),
-    })
 }

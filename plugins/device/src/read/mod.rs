@@ -15,7 +15,6 @@ mod scope;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;
-pub(crate) mod unused;
 
 pub use error::{ReadError, Refusal};
 pub use source::Source;

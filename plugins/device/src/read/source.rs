@@ -17,10 +17,10 @@ use super::{
     fold::Folds,
     operators::{parameters::NodeText, rule},
     scope::{Rule, Scope},
-    unused,
 };
 use crate::{
     graph::{Graph, Value, ValueId},
+    passes::unused,
     tensor::{Tensor, is_countable, is_real},
 };
 

@@ -1,4 +1,4 @@
-//! Convolutions, as products or channel by channel, and pools.
+//! Convolutions, as products or channel by channel.
 
 use std::iter;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     graph::Node,
     kernels::KernelFile,
-    op::{Binary, Conv, Pool, PoolKind},
+    op::{Binary, Conv},
     program::{
         Contents,
         call::{Argument, Kernel},
@@ -24,25 +24,21 @@ use crate::{
     tensor::Tensor,
 };
 
-/// Extents of the last three dimensions, of which those that are not there are 1.
-fn of_image(shape: &[usize], missing: usize) -> [usize; 3] {
+/// Numbers for the three dimensions of an image, `missing` for the first of them if there are fewer.
+pub(super) fn of_image(listed: &[usize], missing: usize) -> [usize; 3] {
     let mut image = [missing; 3];
-    let from = 3 - shape.len().min(3);
-    image[from..].copy_from_slice(&shape[shape.len() - (3 - from)..]);
+    image[3 - listed.len()..].copy_from_slice(listed);
     image
 }
 
 impl Lowering<'_> {
     pub(super) fn conv(&mut self, node: &Node, conv: &Conv) -> Result<(), String> {
-        let result = Self::result(node)?;
+        let result = Self::result(node);
         let shape = self.shape(result).to_vec();
-        let images = self.contiguous(Self::input(node, 0)?)?;
-        let weights = self.contiguous(Self::input(node, 1)?)?;
+        let images = self.contiguous(Self::input(node, 0))?;
+        let weights = self.contiguous(Self::input(node, 1))?;
         if images.element != ElementType::F32 || weights.element != ElementType::F32 {
             return Err(format!("convolutions of {} are not supported", images.element.name()));
-        }
-        if images.shape.len() > 5 {
-            return Err("images of more than three dimensions are not supported".to_owned());
         }
         let (count, channels, filters) = (images.shape[0], images.shape[1], weights.shape[0]);
         let groups = conv.groups;
@@ -98,11 +94,12 @@ impl Lowering<'_> {
             }
         };
         let mut pending = Pending::of_product(&self.label, product, &shape)?;
-        if let Some(bias) = node.inputs.get(2).copied().flatten() {
+        if let Some(bias) = Self::optional_input(node, 2) {
             let mut by_channel = vec![1; shape.len() - 1];
             by_channel[0] = filters;
             let bias = self.contiguous(bias)?;
-            let bias = bias.reshaped(&by_channel).ok_or("its bias is no vector")?.broadcast(&shape);
+            let bias =
+                bias.reshaped(&by_channel).expect("a bias has an element for each channel").broadcast(&shape);
             let x = pending.expression.result();
             pending.operands.push(OperandSource::Stored(bias));
             let bias = pending.expression.add(Term::Operand(1, ElementType::F32))?;
@@ -177,46 +174,5 @@ impl Lowering<'_> {
         let view = self.constant(&packed)?;
         let [panel, matrix, inner] = [k * rows, panels * k * rows, rows].map(usize::cast_signed);
         Ok(Matrix { view, panel, row: 1, inner, matrix, outer: 0, is_packed: true })
-    }
-
-    pub(super) fn pool(&mut self, node: &Node, pool: &Pool) -> Result<(), String> {
-        let result = Self::result(node)?;
-        let shape = self.shape(result).to_vec();
-        let images = self.contiguous(Self::input(node, 0)?)?;
-        if images.element != ElementType::F32 || images.shape.len() > 5 {
-            return Err("only images of f32 of up to three dimensions are supported".to_owned());
-        }
-        if node.outputs.iter().skip(1).flatten().next().is_some() {
-            return Err("the places of greatest values are not supported".to_owned());
-        }
-        let to = self.scratch(ElementType::F32, &shape)?;
-        let counts_pads = pool.kind == PoolKind::Average { counts_pads: true };
-        let kernel = Kernel {
-            file: KernelFile::Pool,
-            function: "pool",
-            defines: vec![
-                ("IS_MAX", i64::from(pool.kind == PoolKind::Max)),
-                ("COUNTS_PADS", i64::from(counts_pads)),
-            ],
-            preamble: String::new(),
-        };
-        let mut arguments =
-            vec![Argument::Buffer(images.buffer), Argument::Buffer(to.buffer), super::long(images.offset)];
-        for extents in [
-            of_image(&images.shape[2..], 1),
-            of_image(&pool.window, 1),
-            of_image(&shape[2..], 1),
-            of_image(&pool.strides, 1),
-            of_image(&pool.dilations, 1),
-            of_image(&pool.pads_begin, 0),
-            of_image(&pool.pads_end, 0),
-        ] {
-            arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
-        }
-        let n: usize = shape[2..].iter().product();
-        let group = self.tuning.element_group.min(n.next_power_of_two());
-        self.call(kernel, arguments, [n, shape[0] * shape[1], 1], group, 0);
-        self.states[result.0] = Some(ValueState::Stored(to));
-        Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, mem};
 
+use proctor_vocabulary::ElementType;
+
 use super::{Lowering, ValueState, int, matrices::Product};
 use crate::{
     graph::{Node, ValueId},
@@ -10,7 +12,7 @@ use crate::{
     program::{
         call::{Argument, Kernel},
         expression::{Expression, Term, TermId},
-        stored_type,
+        types,
         view::{View, collapsed},
     },
 };
@@ -58,7 +60,7 @@ impl Pending {
     /// The elements of a product as they are.
     pub(super) fn of_product(label: &str, product: Product, shape: &[usize]) -> Result<Self, String> {
         let mut expression = Expression::default();
-        expression.add(Term::Operand(0, proctor_vocabulary::ElementType::F32))?;
+        expression.add(Term::Operand(0, ElementType::F32))?;
         let shape = shape.to_vec();
         let (label, operands) = (Some(label.to_owned()), vec![OperandSource::Product]);
         Ok(Self { label, product: Some(product), expression, operands, shape })
@@ -95,7 +97,7 @@ impl Pending {
 impl Lowering<'_> {
     /// Keeps what a node computes until somebody needs it.
     pub(super) fn elementwise(&mut self, node: &Node) -> Result<(), String> {
-        let result = Self::result(node)?;
+        let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let mut pending = Pending {
             label: Some(node.label.clone()),
@@ -111,20 +113,18 @@ impl Lowering<'_> {
                 None => None,
             });
         }
-        let term =
-            |at: usize| terms.get(at).copied().flatten().ok_or_else(|| format!("input {at} is missing"));
+        let optional = |at: usize| terms.get(at).copied().flatten();
+        let term = |at: usize| optional(at).expect(super::HAS_INPUTS);
         let function = match &node.op {
-            Op::Unary(function) => Term::Unary(*function, term(0)?),
-            Op::Binary(function) => Term::Binary(*function, term(0)?, term(1)?),
-            Op::Where => Term::Choice([term(0)?, term(1)?, term(2)?]),
-            Op::Cast(to) => Term::Cast(term(0)?, *to),
-            Op::QuantizeLinear { .. } => {
-                Term::Quantised { x: term(0)?, scale: term(1)?, zero_point: term(2)? }
-            }
+            Op::Unary(function) => Term::Unary(*function, term(0)),
+            Op::Binary(function) => Term::Binary(*function, term(0), term(1)),
+            Op::Where => Term::Choice([term(0), term(1), term(2)]),
+            Op::Cast(to) => Term::Cast(term(0), *to),
+            Op::QuantizeLinear { .. } => Term::Quantized { x: term(0), scale: term(1), zero_point: term(2) },
             Op::DequantizeLinear { .. } => {
-                Term::Dequantised { x: term(0)?, scale: term(1)?, zero_point: term(2).ok() }
+                Term::Dequantized { x: term(0), scale: term(1), zero_point: optional(2) }
             }
-            _ => return Err("it does not work element by element".to_owned()),
+            _ => unreachable!("{} does not work element by element", node.label),
         };
         pending.expression.add(function)?;
         self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
@@ -186,12 +186,12 @@ impl Lowering<'_> {
         let (mut parameters, mut places) = (String::new(), Vec::new());
         for (number, view) in views.iter().enumerate() {
             // Writing to a string never fails.
-            let _ = write!(parameters, ", GLOBAL const {}* p{number}", stored_type(view.element)?);
+            let _ = write!(parameters, ", GLOBAL const {}* p{number}", types::stored(view.element)?);
             places.push(format!("p{number}[places[{}]]", number + 1));
         }
         let preamble = format!(
             "#define RESULT_TYPE {}\n#define OPERAND_PARAMETERS {parameters}\n#define OPERAND_ARGUMENTS {}\n{}",
-            stored_type(to.element)?,
+            types::stored(to.element)?,
             places.join(", "),
             function(&expression, &views.iter().map(|view| view.element).collect::<Vec<_>>()),
         );
@@ -210,15 +210,11 @@ impl Lowering<'_> {
 }
 
 /// The function `element` of an expression, of operands of these types.
-pub(super) fn function(expression: &Expression, operands: &[proctor_vocabulary::ElementType]) -> String {
+pub(super) fn function(expression: &Expression, operands: &[ElementType]) -> String {
     let parameters: Vec<String> = (operands.iter().enumerate())
-        .map(|(number, element)| {
-            let is_real = crate::tensor::is_real(*element) == Ok(true);
-            format!("{} x{number}", if is_real { "real" } else { "integer" })
-        })
+        .map(|(number, element)| format!("{} x{number}", types::computed(*element)))
         .collect();
-    let is_real = crate::tensor::is_real(expression.element()) == Ok(true);
-    let result = if is_real { "real" } else { "integer" };
+    let result = types::computed(expression.element());
     format!("INLINE {result} element({}) {{\n{}}}\n", parameters.join(", "), expression.text())
 }
 

@@ -4,6 +4,7 @@ mod convolution;
 mod elementwise;
 mod matrices;
 mod movement;
+mod pool;
 mod product;
 mod recurrent;
 mod rows;
@@ -23,6 +24,9 @@ use crate::{
     op::Op,
     tensor::{Tensor, element_count},
 };
+
+/// A graph is checked where it is read.
+const HAS_INPUTS: &str = "a node has all inputs that it needs";
 
 /// Plans a graph.
 pub(super) fn lower(graph: &Graph, tuning: Tuning) -> Result<Program, String> {
@@ -115,13 +119,21 @@ impl<'a> Lowering<'a> {
     }
 
     /// The value of an operand.
-    fn input(node: &Node, at: usize) -> Result<ValueId, String> {
-        node.inputs.get(at).copied().flatten().ok_or_else(|| format!("input {at} is missing"))
+    fn input(node: &Node, at: usize) -> ValueId {
+        Self::optional_input(node, at).expect(HAS_INPUTS)
+    }
+
+    /// The value of an operand that may be left out.
+    fn optional_input(node: &Node, at: usize) -> Option<ValueId> {
+        node.inputs.get(at).copied().flatten()
     }
 
     /// The value of the one result.
-    fn result(node: &Node) -> Result<ValueId, String> {
-        node.outputs.first().copied().flatten().ok_or_else(|| "it has no result".to_owned())
+    fn result(node: &Node) -> ValueId {
+        match node.outputs[..] {
+            [Some(result)] => result,
+            _ => unreachable!("{} has other results than one", node.label),
+        }
     }
 
     fn shape(&self, id: ValueId) -> &'a [usize] {
@@ -143,7 +155,7 @@ impl<'a> Lowering<'a> {
             }
             None => {
                 let constant = self.graph.value(id).constant.clone();
-                let constant = constant.ok_or("an operand is computed by no node before")?;
+                let constant = constant.expect("nodes come after those that they read");
                 let view = self.constant(&constant)?;
                 self.states[id.0] = Some(ValueState::Stored(view.clone()));
                 Ok(view)
@@ -209,7 +221,7 @@ impl<'a> Lowering<'a> {
         // Kernels compute places in 32 bits.
         i32::try_from(count)
             .map_err(|_| format!("a tensor of shape {shape:?} has more than 2^31 elements"))?;
-        super::stored_type(element)?;
+        super::types::stored(element)?;
         self.buffers.push(Buffer { contents, bytes: element.bytes_of(count) });
         Ok(View::of(BufferId(self.buffers.len() - 1), element, shape))
     }

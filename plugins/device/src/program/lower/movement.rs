@@ -7,7 +7,7 @@ use crate::{
     op::Op,
     program::{
         call::{Argument, Kernel},
-        stored_type,
+        types,
         view::View,
     },
 };
@@ -15,12 +15,10 @@ use crate::{
 impl Lowering<'_> {
     /// Another view of the same elements; where there is none, of a copy.
     pub(super) fn moved(&mut self, node: &Node) -> Result<(), String> {
-        let from = self.stored(Self::input(node, 0)?)?;
+        let from = self.stored(Self::input(node, 0))?;
         let mut begin = 0;
         for output in &node.outputs {
-            let Some(result) = output else {
-                return Err("a part that is not wanted has no shape".to_owned());
-            };
+            let result = output.as_ref().expect("all parts of a split stay");
             let shape = self.shape(*result).to_vec();
             let view = match &node.op {
                 Op::Transpose { order } => from.transposed(order),
@@ -34,7 +32,7 @@ impl Lowering<'_> {
                 }
                 _ => {
                     let contiguous = self.copied_unless(from.clone(), View::is_contiguous)?;
-                    contiguous.reshaped(&shape).ok_or("its elements do not lie together")?
+                    contiguous.reshaped(&shape).expect("the copy is contiguous")
                 }
             };
             self.states[result.0] = Some(ValueState::Stored(view));
@@ -43,7 +41,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn concat(&mut self, node: &Node, axis: usize) -> Result<(), String> {
-        let result = Self::result(node)?;
+        let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let to = self.scratch(self.graph.value(result).element, &shape)?;
         let mut starts = vec![0; shape.len()];
@@ -70,17 +68,17 @@ impl Lowering<'_> {
     }
 
     pub(super) fn gather(&mut self, node: &Node, axis: usize) -> Result<(), String> {
-        let result = Self::result(node)?;
-        let from = self.contiguous(Self::input(node, 0)?)?;
-        let indices = self.contiguous(Self::input(node, 1)?)?;
+        let result = Self::result(node);
+        let from = self.contiguous(Self::input(node, 0))?;
+        let indices = self.contiguous(Self::input(node, 1))?;
         let to = self.scratch(from.element, self.shape(result))?;
         let count: usize = indices.shape.iter().product();
         let outer: usize = from.shape[..axis].iter().product();
         let inner: usize = from.shape[axis + 1..].iter().product();
         let preamble = format!(
             "#define ELEMENT_TYPE {}\n#define INDEX_TYPE {}\n",
-            stored_type(from.element)?,
-            stored_type(indices.element)?
+            types::stored(from.element)?,
+            types::stored(indices.element)?
         );
         let kernel = Kernel { file: KernelFile::Gather, function: "gather", defines: Vec::new(), preamble };
         let mut arguments = [&from, &indices, &to].map(|view| Argument::Buffer(view.buffer)).to_vec();

@@ -16,7 +16,7 @@ use crate::{
         Contents,
         call::{Argument, Kernel},
         expression::{Expression, Term},
-        stored_type,
+        types,
         view::View,
     },
     tensor::{Tensor, strides},
@@ -24,17 +24,17 @@ use crate::{
 
 impl Lowering<'_> {
     pub(super) fn gemm(&mut self, node: &Node, gemm: Gemm) -> Result<(), String> {
-        let result = Self::result(node)?;
+        let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let turned = |view: View, is_turned: bool| if is_turned { view.transposed(&[1, 0]) } else { view };
-        let a = turned(self.stored(Self::input(node, 0)?)?, gemm.transpose_a);
-        let b = turned(self.stored(Self::input(node, 1)?)?, gemm.transpose_b);
+        let a = turned(self.stored(Self::input(node, 0))?, gemm.transpose_a);
+        let b = turned(self.stored(Self::input(node, 1))?, gemm.transpose_b);
         let product = self.product(a, b, &shape)?;
         let mut pending = Pending::of_product(&self.label, product, &shape)?;
         scale(&mut pending.expression, gemm.alpha)?;
-        if node.inputs.get(2).copied().flatten().is_some() && gemm.beta != 0.0 {
+        if Self::optional_input(node, 2).is_some() && gemm.beta != 0.0 {
             let x = pending.expression.result();
-            let c = self.stored(Self::input(node, 2)?)?.broadcast(&shape);
+            let c = self.stored(Self::input(node, 2))?.broadcast(&shape);
             pending.operands.push(OperandSource::Stored(c.clone()));
             pending.expression.add(Term::Operand(pending.operands.len() - 1, c.element))?;
             let c = scale(&mut pending.expression, gemm.beta)?;
@@ -45,12 +45,9 @@ impl Lowering<'_> {
     }
 
     pub(super) fn matmul(&mut self, node: &Node) -> Result<(), String> {
-        let result = Self::result(node)?;
+        let result = Self::result(node);
         let shape = self.shape(result).to_vec();
-        let (a, b) = (self.stored(Self::input(node, 0)?)?, self.stored(Self::input(node, 1)?)?);
-        if a.shape.len() < 2 || b.shape.len() < 2 {
-            return Err("products of vectors are not supported".to_owned());
-        }
+        let (a, b) = (self.stored(Self::input(node, 0))?, self.stored(Self::input(node, 1))?);
         let product = self.product(a, b, &shape)?;
         self.states[result.0] =
             Some(ValueState::Pending(Box::new(Pending::of_product(&self.label, product, &shape)?)));
@@ -66,7 +63,7 @@ impl Lowering<'_> {
         }
         let rank = shape.len();
         let (m, n) = (shape[rank - 2], shape[rank - 1]);
-        let k = *a.shape.last().ok_or("it has no dimension")?;
+        let k = *a.shape.last().expect("a matrix has two dimensions");
         let layout = StackLayout::Stack;
         let inner = if rank > 2 { shape[rank - 3] } else { 1 };
         let outer = shape[..rank - 2].iter().product::<usize>() / inner.max(1);
@@ -97,12 +94,12 @@ impl Lowering<'_> {
                 };
                 let view = self.readable(b, &of_stack, fits)?;
                 let [outer, matrix, row, _] =
-                    layout.strides(&of_stack(&view)).ok_or("its operands cannot be read")?;
+                    layout.strides(&of_stack(&view)).expect("a readable factor has strides");
                 Matrix { panel: columns, row: 0, inner: row, matrix, outer, is_packed: false, view }
             }
         };
         let [a_outer, a_matrix, a_row, a_inner] =
-            layout.strides(&of_stack(&a)).ok_or("its operands cannot be read")?;
+            layout.strides(&of_stack(&a)).expect("a readable factor has strides");
         let panel = a_row * self.rows_of(m).cast_signed();
         let a = Matrix {
             view: a,
@@ -214,11 +211,11 @@ impl Lowering<'_> {
                 continue;
             };
             let view = self.copied_unless(view.clone(), |view| layout.strides(view).is_some())?;
-            let strides = layout.strides(&view).ok_or("an operand cannot be read")?;
+            let strides = layout.strides(&view).expect("a contiguous operand has strides");
             parameters += &format!(
                 ", GLOBAL const {}* p{number}, const integer p{number}_begin, const integer p{number}_outer, \
                  const integer p{number}_inner, const int p{number}_m, const int p{number}_n",
-                stored_type(view.element)?
+                types::stored(view.element)?
             );
             values.push(format!(
                 "p{number}[p{number}_begin + (z) / inner_count * p{number}_outer + (z) % inner_count * p{number}_inner \

@@ -78,20 +78,20 @@ impl Lowering<'_> {
     /// and P.
     pub(super) fn recurrent(&mut self, node: &Node, recurrent: Recurrent) -> Result<(), String> {
         let Recurrent { cell, hidden, direction, .. } = recurrent;
-        let x = self.stored(Self::input(node, 0)?)?;
+        let x = self.stored(Self::input(node, 0))?;
         if x.element != ElementType::F32 {
             return Err(format!("recurrent layers of {} are not supported", x.element.name()));
         }
-        let [steps, batch, _] = x.shape[..] else { return Err("its input is no sequence".to_owned()) };
+        let (steps, batch) = (x.shape[0], x.shape[1]);
         let (gates, directions) = (cell.gate_count(), direction.count());
         let tiling = self.tiling(&recurrent, steps, batch)?;
         let [r, bias, peepholes] =
             [(2, "R"), (3, "B"), (7, "P")].map(|(at, name)| self.known_operand(node, at, name));
-        let r = r?.ok_or("input 2 is missing")?;
+        let r = r?.expect(super::HAS_INPUTS);
         let r = self.packed_recurrence(&r, [directions, gates, hidden], &tiling)?;
         let bias = self.added_biases(bias?.as_ref(), cell, directions, hidden)?;
         let peepholes = peepholes?.map(|peepholes| self.constant(&peepholes)).transpose()?;
-        let states = [4, 5, 6].map(|at| match node.inputs.get(at).copied().flatten() {
+        let states = [4, 5, 6].map(|at| match Self::optional_input(node, at) {
             Some(id) => self.contiguous(id).map(Some),
             None => Ok(None),
         });
@@ -100,17 +100,7 @@ impl Lowering<'_> {
         let (from_x, [step_stride, sample_stride]) =
             self.products_of_inputs(node, x, directions * gates * hidden)?;
 
-        let mut results = Vec::new();
-        for at in 0..3 {
-            results.push(match node.outputs.get(at).copied().flatten() {
-                Some(id) => {
-                    let to = self.scratch(ElementType::F32, self.shape(id))?;
-                    self.states[id.0] = Some(ValueState::Stored(to.clone()));
-                    Some(to)
-                }
-                None => None,
-            });
-        }
+        let [y, last_h, last_c] = [0, 1, 2].map(|at| self.wanted_result(node, at));
         let layer = Layer {
             recurrent,
             gates,
@@ -125,10 +115,17 @@ impl Lowering<'_> {
             bias,
             peepholes,
             lengths,
-            y: results.remove(0),
+            y: y?,
         };
-        let last: [Option<View>; 2] = results.try_into().map_err(|_| "it has other results")?;
-        self.steps(&layer, [first_h, first_c], last)
+        self.steps(&layer, [first_h, first_c], [last_h?, last_c?])
+    }
+
+    /// A buffer for a result, if it is wanted.
+    fn wanted_result(&mut self, node: &Node, at: usize) -> Result<Option<View>, String> {
+        let Some(id) = node.outputs.get(at).copied().flatten() else { return Ok(None) };
+        let to = self.scratch(ElementType::F32, self.shape(id))?;
+        self.states[id.0] = Some(ValueState::Stored(to.clone()));
+        Ok(Some(to))
     }
 
     /// Adds the calls of all steps, from these states to those.
@@ -240,7 +237,7 @@ impl Lowering<'_> {
 
     /// The elements of an operand of f32 that has to be constant, if it is there.
     fn known_operand(&self, node: &Node, at: usize, name: &str) -> Result<Option<Tensor>, String> {
-        let Some(id) = node.inputs.get(at).copied().flatten() else { return Ok(None) };
+        let Some(id) = Self::optional_input(node, at) else { return Ok(None) };
         let constant = &self.graph.value(id).constant;
         let constant = constant.as_ref().ok_or_else(|| format!("{name} is not constant"))?;
         if constant.element != ElementType::F32 {
@@ -258,8 +255,8 @@ impl Lowering<'_> {
     ) -> Result<(BufferId, [isize; 2]), String> {
         self.known_operand(node, 1, "W")?;
         let (steps, batch, width) = (x.shape[0], x.shape[1], x.shape[2]);
-        let w = self.stored(Self::input(node, 1)?)?;
-        let w = w.reshaped(&[columns, width]).ok_or("W has gaps")?.transposed(&[1, 0]);
+        let w = self.stored(Self::input(node, 1))?;
+        let w = w.reshaped(&[columns, width]).expect("constants are contiguous").transposed(&[1, 0]);
         let step = columns.cast_signed();
         // In a file with the batch in front, the rows of a sequence lie together.
         let by_sequence = x.transposed(&[1, 0, 2]).merged(0, 2);
@@ -268,7 +265,7 @@ impl Lowering<'_> {
             (Some(rows), _) => (rows, [step * batch.cast_signed(), step]),
             (None, None) => {
                 let copy = self.copied_unless(x, View::is_contiguous)?;
-                (copy.merged(0, 2).ok_or("its input has gaps")?, [step * batch.cast_signed(), step])
+                (copy.merged(0, 2).expect("the copy is contiguous"), [step * batch.cast_signed(), step])
             }
         };
         let shape = [steps * batch, columns];

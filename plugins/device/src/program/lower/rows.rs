@@ -22,6 +22,32 @@ struct Rows {
     inner: usize,
 }
 
+/// A kernel of which each group takes a row, with its parameters.
+enum RowFunction {
+    /// The sum or the greatest value, times a factor.
+    Reduce {
+        is_max: bool,
+        factor: f32,
+    },
+    Softmax,
+    LayerNormalization {
+        scale: View,
+        bias: Option<View>,
+        epsilon: f32,
+    },
+}
+
+impl RowFunction {
+    /// Its name in the file.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Reduce { .. } => "reduce",
+            Self::Softmax => "softmax",
+            Self::LayerNormalization { .. } => "layer_normalization",
+        }
+    }
+}
+
 impl Rows {
     fn of(view: View, from: usize, to: usize) -> Result<Self, String> {
         if view.element != ElementType::F32 {
@@ -36,8 +62,8 @@ impl Rows {
 
 impl Lowering<'_> {
     pub(super) fn reduce(&mut self, node: &Node, reduce: &Reduce) -> Result<(), String> {
-        let result = Self::result(node)?;
-        let view = self.stored(Self::input(node, 0)?)?;
+        let result = Self::result(node);
+        let view = self.stored(Self::input(node, 0))?;
         // Dimensions that go come after those that stay, if they are no neighbours.
         let are_neighbours = reduce.axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         let (view, from) = if are_neighbours || reduce.axes.is_empty() {
@@ -55,13 +81,13 @@ impl Lowering<'_> {
         let is_max = reduce.kind == ReduceKind::Max;
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a factor in f32")]
         let factor = if reduce.kind == ReduceKind::Mean { (1.0 / rows.length as f64) as f32 } else { 1.0 };
-        self.rows_call(result, "reduce", &rows, is_max, &[], vec![Argument::Float(factor)])
+        self.rows_call(result, &rows, &RowFunction::Reduce { is_max, factor })
     }
 
     pub(super) fn softmax(&mut self, node: &Node, axis: usize) -> Result<(), String> {
-        let view = self.contiguous(Self::input(node, 0)?)?;
+        let view = self.contiguous(Self::input(node, 0))?;
         let rows = Rows::of(view, axis, axis + 1)?;
-        self.rows_call(Self::result(node)?, "softmax", &rows, false, &[], Vec::new())
+        self.rows_call(Self::result(node), &rows, &RowFunction::Softmax)
     }
 
     pub(super) fn layer_normalization(
@@ -70,66 +96,61 @@ impl Lowering<'_> {
         axis: usize,
         epsilon: f64,
     ) -> Result<(), String> {
-        if node.outputs.iter().skip(1).flatten().next().is_some() {
-            return Err("mean and deviation as results are not supported".to_owned());
-        }
-        let view = self.contiguous(Self::input(node, 0)?)?;
+        let view = self.contiguous(Self::input(node, 0))?;
         let shape = view.shape[axis..].to_vec();
         let rows = Rows::of(view, axis, axis + shape.len())?;
-        let mut parameters = Vec::new();
-        for id in node.inputs[1..].iter().flatten() {
-            let view = self.stored(*id)?.broadcast(&shape);
-            parameters.push(self.copied_unless(view, View::is_contiguous)?);
-        }
+        let mut parameter = |id: ValueId| {
+            let view = self.stored(id)?.broadcast(&shape);
+            self.copied_unless(view, View::is_contiguous)
+        };
+        let scale = parameter(Self::input(node, 1))?;
+        let bias = Self::optional_input(node, 2).map(parameter).transpose()?;
         #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
-        let epsilon = Argument::Float(epsilon as f32);
-        self.rows_call(Self::result(node)?, "layer_normalization", &rows, false, &parameters, vec![epsilon])
+        let function = RowFunction::LayerNormalization { scale, bias, epsilon: epsilon as f32 };
+        self.rows_call(Self::result(node), &rows, &function)
     }
 
     /// Adds the call of a kernel of which each group takes a row.
-    fn rows_call(
-        &mut self,
-        result: ValueId,
-        function: &'static str,
-        rows: &Rows,
-        is_max: bool,
-        parameters: &[View],
-        numbers: Vec<Argument>,
-    ) -> Result<(), String> {
+    fn rows_call(&mut self, result: ValueId, rows: &Rows, function: &RowFunction) -> Result<(), String> {
         let to = self.scratch(ElementType::F32, self.shape(result))?;
+        let buffer = Argument::Buffer(to.buffer);
+        let (length, inner) = (int(rows.length)?, int(rows.inner)?);
+        let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
+        match function {
+            RowFunction::Reduce { factor, .. } => {
+                arguments.extend([buffer, length, inner, Argument::Float(*factor)]);
+            }
+            RowFunction::Softmax => arguments.extend([buffer, length, inner]),
+            RowFunction::LayerNormalization { scale, bias, epsilon } => {
+                // Without a bias the scale stands for it, and is not read.
+                for view in [scale, bias.as_ref().unwrap_or(scale)] {
+                    arguments.extend([Argument::Buffer(view.buffer), long(view.offset)]);
+                }
+                arguments.extend([buffer, length, Argument::Float(*epsilon)]);
+            }
+        }
+        let is_max = matches!(function, RowFunction::Reduce { is_max: true, .. });
+        let has_bias = matches!(function, RowFunction::LayerNormalization { bias: Some(_), .. });
         let lanes = self.tuning.row_lanes;
         let kernel = Kernel {
             file: KernelFile::Rows,
-            function,
+            function: function.name(),
             defines: vec![
                 ("ROW_LANES", lanes as i64),
                 ("IS_MAX", i64::from(is_max)),
                 ("IS_LAST", 0),
-                ("HAS_BIAS", i64::from(parameters.len() > 1)),
+                ("HAS_BIAS", i64::from(has_bias)),
             ],
             preamble: String::new(),
         };
-        let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
-        if function == "layer_normalization" {
-            // Without a bias the scale stands for it, and is not read.
-            for at in [0, parameters.len() - 1] {
-                arguments.extend([Argument::Buffer(parameters[at].buffer), long(parameters[at].offset)]);
-            }
-        }
-        arguments.push(Argument::Buffer(to.buffer));
-        arguments.push(int(rows.length)?);
-        if function != "layer_normalization" {
-            arguments.push(int(rows.inner)?);
-        }
-        arguments.extend(numbers);
         self.call(kernel, arguments, [rows.count * lanes, 1, 1], lanes, 0);
         self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
 
     pub(super) fn arg_max(&mut self, node: &Node, axis: usize, is_last: bool) -> Result<(), String> {
-        let result = Self::result(node)?;
-        let view = self.contiguous(Self::input(node, 0)?)?;
+        let result = Self::result(node);
+        let view = self.contiguous(Self::input(node, 0))?;
         let rows = Rows::of(view, axis, axis + 1)?;
         let to = self.scratch(ElementType::I64, self.shape(result))?;
         let defines = vec![

@@ -6,7 +6,7 @@ mod movement;
 mod norms;
 pub(super) mod parameters;
 mod products;
-mod quantise;
+mod quantize;
 mod recurrent;
 mod reduce;
 mod shapes;
@@ -93,8 +93,8 @@ fn operator(name: &str, text: &NodeText<'_>) -> Words<(usize, Rule)> {
         "Range" => (3, constants::range(text)?),
         "LSTM" => (8, recurrent::recurrent(text, true)?),
         "GRU" => (6, recurrent::recurrent(text, false)?),
-        "QuantizeLinear" => (3, quantise::quantize_linear(text)?),
-        "DequantizeLinear" => (3, quantise::dequantize_linear(text)?),
+        "QuantizeLinear" => (3, quantize::quantize_linear(text)?),
+        "DequantizeLinear" => (3, quantize::dequantize_linear(text)?),
         _ => return Err("the operator is not supported".to_owned()),
     })
 }

@@ -1,4 +1,4 @@
-//! Leaves out what nobody needs.
+//! Nodes and constants that nobody needs.
 
 use crate::{
     graph::{Graph, Node},

@@ -11,7 +11,7 @@ use crate::{
     tensor::{Array, Values},
 };
 
-pub(super) fn quantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
+pub(super) fn quantize(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
     let ([x, scale], [zero_point]) = operands.take()?;
     let (least, greatest) = quantized_range(form.element)?;
     form.check(form.element, &x.shape)?;
@@ -25,7 +25,7 @@ pub(super) fn quantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> 
     Ok(form.array(Values::Integer(x.reals()?.iter().enumerate().map(of_element).collect())))
 }
 
-pub(super) fn dequantise(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
+pub(super) fn dequantize(axis: usize, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
     let ([x, scale], [zero_point]) = operands.take()?;
     form.check(scale.element, &x.shape)?;
     let scales = Scales::new(x, scale, zero_point, axis, x.element)?;
@@ -84,7 +84,7 @@ mod tests {
         op::Op,
     };
 
-    fn quantised(x: &[f64], scale: f64, element: ElementType, zero_point: i64) -> Vec<i64> {
+    fn quantized(x: &[f64], scale: f64, element: ElementType, zero_point: i64) -> Vec<i64> {
         let (x, scale) = (f32s(&[x.len()], x), f32s(&[], &[scale]));
         let zero_point = Array::integer(element, &[], vec![zero_point]);
         let result = result(Op::QuantizeLinear { axis: 0 }, &[&x, &scale, &zero_point], element, &x.shape);
@@ -94,14 +94,14 @@ mod tests {
     #[test]
     fn ties_go_to_the_even_integer_and_the_rest_is_saturated() {
         let ties = [-1.25, -0.75, -0.25, 0.25, 0.75, 1.25];
-        assert_eq!(quantised(&ties, 0.5, ElementType::I8, 0), [-2, -2, 0, 0, 2, 2]);
+        assert_eq!(quantized(&ties, 0.5, ElementType::I8, 0), [-2, -2, 0, 0, 2, 2]);
         // The zero point comes after rounding: with it before, ties would go the other way.
-        assert_eq!(quantised(&ties, 0.5, ElementType::U8, 3), [1, 1, 3, 3, 5, 5]);
+        assert_eq!(quantized(&ties, 0.5, ElementType::U8, 3), [1, 1, 3, 3, 5, 5]);
         let far = [-1e30, -1000.0, 1000.0, f64::INFINITY];
-        assert_eq!(quantised(&far, 1.0, ElementType::I8, 5), [-128, -128, 127, 127]);
-        assert_eq!(quantised(&far, 1.0, ElementType::U8, 5), [0, 0, 255, 255]);
-        assert_eq!(quantised(&far, 1.0, ElementType::I16, 5), [-32_768, -995, 1005, 32_767]);
-        assert_eq!(quantised(&far, 1.0, ElementType::U16, 5), [0, 0, 1005, 65_535]);
+        assert_eq!(quantized(&far, 1.0, ElementType::I8, 5), [-128, -128, 127, 127]);
+        assert_eq!(quantized(&far, 1.0, ElementType::U8, 5), [0, 0, 255, 255]);
+        assert_eq!(quantized(&far, 1.0, ElementType::I16, 5), [-32_768, -995, 1005, 32_767]);
+        assert_eq!(quantized(&far, 1.0, ElementType::U16, 5), [0, 0, 1005, 65_535]);
     }
 
     #[test]
