@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opencl_sut::{OpenCl, OpenError, devices};
 use proctor_device::{
     evaluate,
-    graph::Graph,
     passes::simplify,
     program::{Program, Tuning},
     session::{Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
 };
+use proctor_device_cases::Case;
 
 /// Greatest difference of an element on the device, relative above 1.
 pub const TOLERANCE: f64 = 1e-5;
@@ -33,29 +33,10 @@ pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
     }
 }
 
-/// A linear congruential generator, from Knuth.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 40
-    }
-
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[usize::try_from(self.next() >> 8).unwrap() % from.len()]
-    }
-
-    /// Numbers between -1 and 1.
-    #[expect(clippy::cast_precision_loss, reason = "24 bits are exact in f32")]
-    pub fn numbers(&mut self, count: usize) -> Vec<f32> {
-        (0..count).map(|_| self.next() as f32 / (1_u64 << 23) as f32 - 1.0).collect()
-    }
-}
-
 /// Holds the results of a device against those of the host.
-pub fn check(device: &OpenCl, mut graph: Graph, inputs: &[Array], tuning: Tuning, what: &str) {
-    let expected = evaluate::run(&graph, inputs).unwrap();
+pub fn check(device: &OpenCl, case: &Case, tuning: Tuning) {
+    let Case { name, mut graph, inputs } = case.clone();
+    let expected = evaluate::run(&graph, &inputs).unwrap();
     simplify(&mut graph).unwrap();
     let mut program = Program::new(&graph, tuning).unwrap();
     let mut resources = Resources::default();
@@ -83,7 +64,7 @@ pub fn check(device: &OpenCl, mut graph: Graph, inputs: &[Array], tuning: Tuning
         let got = Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() };
         let got = got.array().unwrap();
         let (Values::Real(got), Values::Real(expected)) = (&got.values, &expected.values) else {
-            assert_eq!(got.values, expected.values, "output {number} of {what}, {tuning:?}");
+            assert_eq!(got.values, expected.values, "output {number} of {name}, {tuning:?}");
             continue;
         };
         for (at, (got, expected)) in got.iter().zip(expected).enumerate() {
@@ -91,7 +72,7 @@ pub fn check(device: &OpenCl, mut graph: Graph, inputs: &[Array], tuning: Tuning
             let is_near = (got - expected).abs() <= TOLERANCE * expected.abs().max(1.0);
             assert!(
                 is_near,
-                "element {at} of output {number}: {got}, expected {expected}, of {what}, {tuning:?}"
+                "element {at} of output {number}: {got}, expected {expected}, of {name}, {tuning:?}"
             );
         }
     }

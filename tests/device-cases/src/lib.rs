@@ -1,0 +1,35 @@
+//! Graphs with inputs for the tests of devices: what a device computes is held against what operators mean, and the
+//! kernels that they need are compiled.
+//!
+//! # Example
+//! ```
+//! for case in proctor_device_cases::operators::rows() {
+//!     let expected = proctor_device::evaluate::run(&case.graph, &case.inputs)?;
+//!     assert!(!expected.is_empty(), "{}", case.name);
+//! }
+//! # Ok::<_, String>(())
+//! ```
+//!
+//! # Limits
+//! For tests alone: a case that cannot be made is a panic.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a case that cannot be made fails the test")]
+
+pub mod models;
+pub mod operators;
+mod random;
+pub mod recurrent;
+
+use proctor_device::{graph::Graph, tensor::Array};
+
+/// A graph and its inputs.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Name, for messages.
+    pub name: String,
+    /// The graph, as it is read.
+    pub graph: Graph,
+    /// An array for each input.
+    pub inputs: Vec<Array>,
+}

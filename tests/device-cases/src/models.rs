@@ -1,0 +1,70 @@
+//! Models, trained and generated, in batches.
+
+use std::path::Path;
+
+use proctor_device::{graph::Graph, read::Source, tensor::Array};
+use proctor_onnx_file::Dim;
+use proctor_vocabulary::ElementType;
+
+use crate::{Case, random::Random};
+
+/// Small variants of generated models that `proctor-recipes` makes.
+pub const GENERATED: [&str; 4] = ["mobilenet-v1-tiny", "resnet50-tiny", "bert-tiny", "llama-tiny"];
+
+/// The trained models.
+pub const DIGITS: [&str; 3] = ["digits-mlp", "digits-cnn", "digits-lstm"];
+
+/// Extent of dimensions that a file leaves open, but for the batch.
+const OPEN_EXTENT: usize = 7;
+
+/// A model of the digits in batches of these sizes.
+#[must_use]
+pub fn digits(model: &str, batch_sizes: &[usize]) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
+    of_file(&folder.join(model).with_extension("onnx"), batch_sizes)
+}
+
+/// A generated model, made in a folder that is removed again, in batches of two.
+#[must_use]
+pub fn generated(model: &str) -> Vec<Case> {
+    let folder = tempfile::tempdir().unwrap();
+    let made = proctor_recipes::make_model(model, folder.path(), &mut |_, _| ()).unwrap();
+    of_file(&made.file("onnx").unwrap().path, &[2])
+}
+
+fn of_file(path: &Path, batch_sizes: &[usize]) -> Vec<Case> {
+    let source = Source::open(path).unwrap();
+    let of = |batch_size: &usize| {
+        let graph = source.graph(&shapes(&source, *batch_size)).unwrap();
+        let inputs = inputs(&graph);
+        Case { name: format!("{} in batches of {batch_size}", path.display()), graph, inputs }
+    };
+    batch_sizes.iter().map(of).collect()
+}
+
+/// Shapes of a file's inputs with this batch.
+fn shapes(source: &Source, batch_size: usize) -> Vec<Vec<usize>> {
+    let extent = |(at, dim): (usize, &Dim)| match dim {
+        Dim::Fixed(extent) => *extent,
+        _ if at == 0 => batch_size,
+        _ => OPEN_EXTENT,
+    };
+    let inputs = source.file().signature.inputs.iter();
+    inputs.map(|input| input.dims.as_ref().unwrap().iter().enumerate().map(extent).collect()).collect()
+}
+
+/// Numbers for each input; integers are 0 or 1, which any table has and any mask may be.
+fn inputs(graph: &Graph) -> Vec<Array> {
+    let values = graph.inputs().iter().map(|id| graph.value(*id));
+    values
+        .map(|value| {
+            let numbers = Random(1).numbers(value.shape.iter().product()).into_iter().map(f64::from);
+            if value.element == ElementType::F32 {
+                Array::real(value.element, &value.shape, numbers.collect())
+            } else {
+                let integers = numbers.map(|number| i64::from(number > 0.0)).collect();
+                Array::integer(value.element, &value.shape, integers)
+            }
+        })
+        .collect()
+}

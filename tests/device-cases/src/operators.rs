@@ -1,0 +1,175 @@
+//! Operators whose operands and results lie where views have to be followed.
+
+use std::path::Path;
+
+use proctor_device::{read::Source, tensor::Array};
+use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_vocabulary::ElementType::{F32, I8, I64};
+
+use crate::{Case, random::Random};
+
+/// A graph with inputs of these shapes, which `build` fills and names the outputs of.
+fn case(
+    name: String,
+    shapes: &[&[usize]],
+    build: impl Fn(&mut GraphBuilder, &mut Random) -> Vec<String>,
+) -> Case {
+    let mut random = Random(5);
+    let mut builder = GraphBuilder::new("graph");
+    let mut inputs = Vec::new();
+    for (number, shape) in shapes.iter().enumerate() {
+        builder.input(&format!("x{number}"), F32, &Dim::fixed(shape));
+        let numbers = random.numbers(shape.iter().product()).into_iter().map(f64::from).collect();
+        inputs.push(Array::real(F32, shape, numbers));
+    }
+    for output in build(&mut builder, &mut random) {
+        builder.output(&output, if output == "places" { I64 } else { F32 }, &[]);
+    }
+    let source = Source::from_bytes(Path::new("graph.onnx"), &builder.into_bytes()).unwrap();
+    let shapes: Vec<_> = shapes.iter().map(|shape| shape.to_vec()).collect();
+    Case { name, graph: source.graph(&shapes).unwrap(), inputs }
+}
+
+fn weights(builder: &mut GraphBuilder, random: &mut Random, name: &str, shape: &[usize]) -> String {
+    builder.constant(name, shape, &random.numbers(shape.iter().product()))
+}
+
+fn ints(values: &[i64]) -> Attribute {
+    Attribute::Ints(values.to_vec())
+}
+
+/// Convolutions of a part of the channels that go into a part of the result.
+#[must_use]
+pub fn convolutions_of_parts() -> Vec<Case> {
+    let of = |(batch, groups): (usize, usize)| {
+        case(format!("{groups} groups of batch {batch}"), &[&[batch, 8, 7, 6]], |builder, random| {
+            let parts = builder.node_of_many("Split", "split", &["x0"], 2, &[("axis", 1.into())]);
+            let filters = weights(builder, random, "w", &[4, 4 / groups, 3, 3]);
+            let attributes =
+                [("group", i64::try_from(groups).unwrap().into()), ("pads", ints(&[1, 1, 1, 1]))];
+            let one = builder.node("Conv", "one", &[&parts[1], &filters], &attributes);
+            let other = builder.node("Conv", "other", &[&parts[0], &filters], &attributes);
+            let positive = builder.node("Relu", "positive", &[&other], &[]);
+            vec![builder.node("Concat", "joined", &[&one, &positive, "x0"], &[("axis", 1.into())])]
+        })
+    };
+    [(1, 4), (3, 4), (1, 1), (2, 2)].map(of).into()
+}
+
+/// Convolutions and pools whose windows are wherever strides, dilations and pads put them.
+#[must_use]
+pub fn windows() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (strides, dilations, pads) in
+        [([1, 1], [1, 1], [0, 0, 0, 0]), ([2, 3], [1, 2], [2, 1, 0, 3]), ([3, 1], [2, 1], [1, 4, 2, 0])]
+    {
+        for filters in [5, 33] {
+            let name =
+                format!("{filters} filters, strides {strides:?}, dilations {dilations:?}, pads {pads:?}");
+            cases.push(case(name, &[&[2, 3, 11, 37]], |builder, random| {
+                let filter = weights(builder, random, "w", &[filters, 3, 3, 2]);
+                let bias = weights(builder, random, "b", &[filters]);
+                let attributes =
+                    [("strides", ints(&strides)), ("dilations", ints(&dilations)), ("pads", ints(&pads))];
+                let result = builder.node("Conv", "conv", &["x0", &filter, &bias], &attributes);
+                let window = [("kernel_shape", ints(&[2, 3])), ("strides", ints(&strides))];
+                let pooled = builder.node("MaxPool", "pooled", &[&result], &window);
+                vec![result, pooled, builder.node("AveragePool", "mean", &["x0"], &window)]
+            }));
+        }
+    }
+    cases
+}
+
+/// Products of stacks, with broadcasting, and of transposed operands.
+#[must_use]
+pub fn products() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (a, b) in [
+        (&[2, 3, 5, 7][..], &[2, 3, 7, 4][..]),
+        (&[2, 3, 5, 7], &[7, 40]),
+        (&[5, 7], &[3, 7, 33]),
+        (&[2, 1, 5, 7], &[3, 7, 4]),
+        (&[2, 2, 3, 5, 7], &[2, 1, 3, 7, 4]),
+        (&[1, 7], &[7, 65]),
+    ] {
+        cases.push(case(format!("{a:?} by {b:?}"), &[a, b], |builder, random| {
+            let product = builder.node("MatMul", "product", &["x0", "x1"], &[]);
+            let scaled = weights(builder, random, "s", &[b[b.len() - 1]]);
+            let moved = builder.node("Add", "moved", &[&product, &scaled], &[]);
+            let both = builder.node("Mul", "both", &[&moved, &product], &[]);
+            vec![both, moved]
+        }));
+        let rank = i64::try_from(a.len()).unwrap();
+        let order: Vec<i64> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        cases.push(case(format!("{a:?} by its like, transposed"), &[a, a], |builder, _| {
+            let turned = builder.node("Transpose", "turned", &["x1"], &[("perm", ints(&order))]);
+            let product = builder.node("MatMul", "product", &["x0", &turned], &[]);
+            vec![builder.node("Softmax", "shares", &[&product], &[("axis", (-1).into())])]
+        }));
+    }
+    cases
+}
+
+/// Elements in slices, backwards, transposed and broadcast.
+#[must_use]
+pub fn elements() -> Vec<Case> {
+    vec![case("elements".to_owned(), &[&[3, 4, 5], &[4, 1]], |builder, _| {
+        let (starts, ends) = (builder.ints(&[-1, 1]), builder.ints(&[-9, 4]));
+        let (axes, steps) = (builder.ints(&[2, 1]), builder.ints(&[-2, 1]));
+        let part = builder.node("Slice", "part", &["x0", &starts, &ends, &axes, &steps], &[]);
+        let turned = builder.node("Transpose", "turned", &[&part], &[("perm", ints(&[2, 0, 1]))]);
+        let shape = builder.ints(&[3, -1]);
+        let flat = builder.node("Reshape", "flat", &[&turned, &shape], &[]);
+        let all = builder.node("Add", "all", &["x0", "x1"], &[]);
+        let grown = builder.node("Erf", "grown", &[&all], &[]);
+        vec![turned, flat, builder.node("Div", "divided", &[&grown, "x0"], &[]), all]
+    })]
+}
+
+/// Reductions, softmax and normalisation of rows wherever their dimensions are.
+#[must_use]
+pub fn rows() -> Vec<Case> {
+    vec![case("rows".to_owned(), &[&[2, 3, 4, 5]], |builder, random| {
+        let scale = weights(builder, random, "scale", &[4, 5]);
+        let bias = weights(builder, random, "bias", &[4, 5]);
+        let axes = builder.ints(&[1, 3]);
+        let mean = builder.node("ReduceMean", "mean", &["x0", &axes], &[("keepdims", 0.into())]);
+        let first = builder.ints(&[0, 1]);
+        let most = builder.node("ReduceMax", "most", &["x0", &first], &[("keepdims", 1.into())]);
+        let shares = builder.node("Softmax", "shares", &["x0"], &[("axis", 1.into())]);
+        let normal = builder.node(
+            "LayerNormalization",
+            "normal",
+            &["x0", &scale, &bias],
+            &[("axis", 2.into()), ("epsilon", 0.01.into())],
+        );
+        let places = builder.node("ArgMax", "places", &["x0"], &[("axis", 1.into()), ("keepdims", 0.into())]);
+        vec![mean, most, shares, normal, places]
+    })]
+}
+
+/// Integers that are clipped.
+#[must_use]
+pub fn clipped_integers() -> Vec<Case> {
+    vec![case("clipped integers".to_owned(), &[&[4, 25]], |builder, _| {
+        let hundred = builder.constant("hundred", &[], &[100.0]);
+        let scaled = builder.node("Mul", "scaled", &["x0", &hundred], &[]);
+        let bound = |builder: &mut GraphBuilder, name: &str, bytes: &[u8]| {
+            builder.constant_of(name, if bytes.len() == 1 { I8 } else { I64 }, &[], bytes.to_vec())
+        };
+        let (least, most) = (bound(builder, "least", &[0xec]), bound(builder, "most", &[30]));
+        let small = builder.node("Cast", "small", &[&scaled], &[("to", 3.into())]);
+        let small = builder.node("Clip", "of_i8", &[&small, &least, &most], &[]);
+        // Also where a bound is none, and another is beyond 32 bits.
+        let none = bound(builder, "none", &i64::MIN.to_le_bytes());
+        let far = bound(builder, "far", &(1_i64 << 40).to_le_bytes());
+        let large = builder.node("Cast", "large", &[&scaled], &[("to", 7.into())]);
+        let large = builder.node("Mul", "larger", &[&large, &far], &[]);
+        let large = builder.node("Clip", "of_i64", &[&large, &none, &far], &[]);
+        let real = |clipped: &String| {
+            builder.node("Cast", &format!("{clipped} as f32"), &[clipped], &[("to", 1.into())])
+        };
+        [small, large].iter().map(real).collect()
+    })]
+}
