@@ -12,6 +12,7 @@ use proctor_plugin_api::{
 use crate::{
     devices::{DeviceInfo, OpenError, devices},
     driver::OpenCl,
+    signals::Handlers,
 };
 
 export_plugin!(OpenClPlugin);
@@ -33,6 +34,7 @@ impl Plugin for OpenClPlugin {
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .with_live_instances()
             .model(ModelSupport { precision: "f32".to_owned(), ..ModelSupport::new("*", "onnx") })
+            .model(ModelSupport { precision: "int8".to_owned(), ..ModelSupport::new("*", "onnx") })
             .option(OptionSpec::text(
                 "device",
                 "The device: its number in the list that an error shows, or a part of its name or its platform's, which \
@@ -47,6 +49,7 @@ impl Plugin for OpenClPlugin {
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        let _handlers = Handlers::kept();
         let all = devices().map_err(|error| PluginError::failed(error.to_string()))?;
         let wanted = options.text("device").unwrap_or_default();
         let devices =
@@ -63,6 +66,7 @@ impl Plugin for OpenClPlugin {
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<DeviceModel<OpenCl>, PluginError> {
+        let _handlers = Handlers::kept();
         load(self.host, request, |index| {
             let info = usize::try_from(index).ok().and_then(|index| self.devices.get(index));
             let there_is_none = || PluginError::invalid_argument(format!("there is no device {index}"));

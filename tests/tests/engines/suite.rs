@@ -130,6 +130,14 @@ pub fn described_without_a_device(engine: &Engine) {
     }
 }
 
+/// Ctrl-C and the report of a crash are the host's business.
+pub fn handlers_of_signals_are_left_alone(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let run = engine.run(&bench, engine.model(), ACCURACY);
+    run.assert_valid();
+    assert!(!run.finished.stderr.contains("has replaced the handler"), "{}", run.finished);
+}
+
 pub fn an_unknown_option(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     let option = engine.option;
