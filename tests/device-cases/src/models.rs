@@ -12,7 +12,7 @@ use crate::{Case, random::Random};
 pub const GENERATED: [&str; 4] = ["mobilenet-v1-tiny", "resnet50-tiny", "bert-tiny", "llama-tiny"];
 
 /// The trained models.
-pub const DIGITS: [&str; 3] = ["digits-mlp", "digits-cnn", "digits-lstm"];
+pub const DIGITS: [&str; 4] = ["digits-mlp", "digits-cnn", "digits-cnn-int8", "digits-lstm"];
 
 /// Extent of dimensions that a file leaves open, but for the batch.
 const OPEN_EXTENT: usize = 7;

@@ -141,6 +141,16 @@ pub fn layers() -> Vec<Case> {
     cases
 }
 
+/// Layers of sizes that models have, which take a while to compute on the host.
+#[must_use]
+pub fn large_layers() -> Vec<Case> {
+    let random = &mut Random(5);
+    let sizes = OPERATORS.map(|operator| (operator, 256)).into_iter().chain([(OPERATORS[0], 1024)]);
+    let of =
+        |((operator, resets_after), hidden)| Layer { operator, resets_after, hidden, ..PLAIN }.case(random);
+    sizes.map(of).collect()
+}
+
 /// Sequences that end before the last step.
 #[must_use]
 pub fn lengths() -> Vec<Case> {

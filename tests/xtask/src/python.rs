@@ -45,6 +45,15 @@ pub(crate) const ENGINES: Wheels = Wheels {
     requirements: "host/bench/requirements.txt",
 };
 
+/// The compiler of CUDA, with which a test compiles every kernel; no GPU is needed for that.
+pub(crate) const NVRTC: Wheels = Wheels {
+    name: "nvidia-cuda-nvrtc-cu12",
+    purpose: "compiles the kernels for CUDA",
+    module: "nvidia.cuda_nvrtc",
+    folder: "target/python-nvidia-cuda-nvrtc-12.9.86",
+    requirements: "plugins/device/tests/cuda_kernels/requirements.txt",
+};
+
 /// The linker that makes programs for an older C library, for `cargo xtask package`.
 pub(crate) const ZIG: Wheels = Wheels {
     name: "ziglang, cargo-zigbuild",
@@ -138,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, ZIG] {
+        for wheels in [LOADGEN, ENGINES, NVRTC, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

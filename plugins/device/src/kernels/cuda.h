@@ -19,7 +19,7 @@
 
 // Kernels compute in these.
 typedef float real;
-typedef long long whole;
+typedef long long integer;
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
