@@ -1,17 +1,15 @@
 //! Recurrent layers on a device beside what they mean.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 mod common;
 
 use std::path::Path;
 
-use common::{check, device};
+use common::assert_computed;
 use proctor_device::{
     program::{Program, Tuning},
     read::Source,
 };
-use proctor_device_cases::{Case, models, recurrent};
+use proctor_device_cases::recurrent;
 use proctor_onnx_file::{Dim, GraphBuilder};
 use proctor_vocabulary::ElementType::F32;
 
@@ -20,13 +18,6 @@ const GROUPS: Tuning = Tuning { recurrent_group: 8, ..Tuning::GPU };
 
 /// As many calls as steps, for layers of any size.
 const STEPS: Tuning = Tuning { recurrent_step_bytes: 0, recurrent_step_group: 4, ..GROUPS };
-
-fn assert_computed(cases: &[Case], tunings: &[Tuning]) {
-    let Some((device, _alone)) = device() else { return };
-    for (case, tuning) in cases.iter().flat_map(|case| tunings.iter().map(move |tuning| (case, tuning))) {
-        check(&device, case, *tuning);
-    }
-}
 
 #[test]
 fn layers_compute_what_they_mean() {
@@ -60,9 +51,4 @@ fn weights_that_are_inputs_are_refused() {
     let source = Source::from_bytes(Path::new("layer.onnx"), &builder.into_bytes()).unwrap();
     let reason = Program::new(&source.graph(&shapes).unwrap(), Tuning::PROCESSOR).unwrap_err();
     assert!(reason.ends_with("R is not constant"), "{reason}");
-}
-
-#[test]
-fn digits_lstm_answers_as_it_means() {
-    assert_computed(&models::digits("digits-lstm", &[1, 5]), &[Tuning::PROCESSOR, Tuning::GPU]);
 }

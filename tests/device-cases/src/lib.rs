@@ -1,4 +1,4 @@
-//! Graphs with inputs for the tests of devices: what a device computes is held against what operators mean, and the
+//! Graphs with inputs for the tests of devices: the outputs of a device are compared with those of the host, and the
 //! kernels that they need are compiled.
 //!
 //! # Example
@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a case that cannot be made fails the test")]
 
+mod check;
 pub mod models;
 pub mod operators;
 mod random;

@@ -1,0 +1,79 @@
+//! Comparison of a device with the host.
+
+use proctor_device::{
+    driver::Driver,
+    evaluate,
+    graph::Graph,
+    passes::simplify,
+    program::{Program, Tuning},
+    session::{Resources, Session, get, put},
+    tensor::{Array, Tensor, Values},
+};
+
+use crate::Case;
+
+/// Greatest difference of an element on the device, relative to it, or to the largest of the output up to 1.
+const TOLERANCE: f64 = 1e-5;
+
+impl Case {
+    /// Compares the outputs of a device, with each tuning, with those of the host.
+    ///
+    /// # Panics
+    /// If they differ, or the device fails.
+    pub fn check<D: Driver>(&self, device: &D, tunings: &[Tuning]) {
+        let expected = evaluate::run(&self.graph, &self.inputs).unwrap();
+        let mut graph = self.graph.clone();
+        simplify(&mut graph).unwrap();
+        for tuning in tunings {
+            let outputs = computed(device, &graph, &self.inputs, *tuning);
+            assert_eq!(outputs.len(), expected.len());
+            for (number, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+                assert_near(output, expected, &format!("output {number} of {}, {tuning:?}", self.name));
+            }
+        }
+    }
+}
+
+/// The outputs of a graph on a device, in the second of two runs.
+fn computed<D: Driver>(device: &D, graph: &Graph, inputs: &[Array], tuning: Tuning) -> Vec<Array> {
+    let mut program = Program::new(graph, tuning).unwrap();
+    let mut resources = Resources::default();
+    resources.prepare(device, &mut program).unwrap();
+    let session = Session::new(device, &resources, &program).unwrap();
+    // The first run is of other numbers: nothing of a batch is left over for the next.
+    for is_first in [true, false] {
+        for (number, input) in inputs.iter().enumerate() {
+            let values = match &input.values {
+                Values::Real(values) if is_first => {
+                    Values::Real(values.iter().map(|value| 0.5 - value).collect())
+                }
+                values => values.clone(),
+            };
+            let input = Array { values, ..input.clone() };
+            put(device, session.input(number), &input.tensor().bytes).unwrap();
+        }
+        session.launch(device).unwrap();
+    }
+    let outputs = program.outputs().iter().enumerate();
+    outputs
+        .map(|(number, view)| {
+            let mut bytes = vec![0; view.element.bytes_of(view.shape.iter().product())];
+            get(device, session.output(number), &mut bytes).unwrap();
+            Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() }.array().unwrap()
+        })
+        .collect()
+}
+
+fn assert_near(output: &Array, expected: &Array, what: &str) {
+    assert_eq!(output.shape, expected.shape, "{what}");
+    let (Values::Real(values), Values::Real(expected)) = (&output.values, &expected.values) else {
+        assert_eq!(output.values, expected.values, "{what}");
+        return;
+    };
+    let largest = expected.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+    for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
+        // False also where one of them is no number.
+        let is_near = (value - expected).abs() <= TOLERANCE * expected.abs().max(largest.min(1.0));
+        assert!(is_near, "element {at}: {value}, expected {expected}, of {what}");
+    }
+}
