@@ -20,7 +20,8 @@ const TOLERANCE: f32 = 1e-6;
 const WEIGHTS: [&str; 4] = ["W", "R", "B", "P"];
 
 fn tests() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx_node_tests");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../datasets/onnx-file/tests/onnx_node_tests");
     let entries = fs::read_dir(&folder).expect("the tests are in the repository");
     let mut tests: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry can be read").path())

@@ -27,7 +27,7 @@ const REFUSED: [(&str, &str); 2] =
     [("rnn", "the operator is not supported"), ("reduce_max_empty_set", "there is no greatest")];
 
 fn folders() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpu-rnn/models/tests/onnx_node_tests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/onnx-file/tests/onnx_node_tests");
     let entries = fs::read_dir(&folder).expect("the tests are in the repository");
     let mut folders: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry can be read").path())
