@@ -70,7 +70,7 @@ impl Graph {
         &self.outputs
     }
 
-    /// How often each value is read by nodes or wanted, by its number.
+    /// Number of readers of each value, nodes and outputs, by its number.
     pub(crate) fn reader_counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.values.len()];
         let read = self.nodes.iter().flat_map(|node| node.inputs.iter().flatten());

@@ -2,8 +2,8 @@
 
 use proctor_vocabulary::ElementType;
 
-/// An operator. Names and meaning are those of ONNX; whatever ONNX takes as an attribute or as a constant input, such
-/// as axes, is a parameter here, checked against the shapes and counted from the front.
+/// An operator. Names and meaning are those of ONNX; everything that ONNX takes as an attribute or as a constant input,
+/// such as axes, is a parameter here, checked against the shapes and counted from the front.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// Element by element.
@@ -195,7 +195,7 @@ pub struct Conv {
     pub dilations: Vec<usize>,
     /// Zeros before each dimension. Those after it follow from the shape of the output.
     pub pads_begin: Vec<usize>,
-    /// Groups of channels that have nothing to do with each other.
+    /// Groups of channels, each convolved alone.
     pub groups: usize,
 }
 
@@ -204,7 +204,7 @@ pub struct Conv {
 pub struct Gemm {
     /// Factor of the product.
     pub alpha: f64,
-    /// Factor of what is added.
+    /// Factor of C.
     pub beta: f64,
     /// Whether A is transposed.
     pub transpose_a: bool,
@@ -223,7 +223,7 @@ pub struct Pool {
     pub strides: Vec<usize>,
     /// Distance of neighbouring elements of a window.
     pub dilations: Vec<usize>,
-    /// Elements before each dimension that do not exist.
+    /// Elements before each dimension that the image does not have.
     pub pads_begin: Vec<usize>,
     /// The same after each dimension.
     pub pads_end: Vec<usize>,
@@ -236,7 +236,7 @@ pub enum PoolKind {
     Max,
     /// The mean.
     Average {
-        /// Whether elements that do not exist count, as zeros; none beyond `pads_end` ever does.
+        /// Whether elements of pads count, as zeros; none beyond `pads_end` ever does.
         counts_pads: bool,
     },
 }
@@ -244,7 +244,7 @@ pub enum PoolKind {
 /// Parameters of [`Op::Reduce`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reduce {
-    /// Way in which many values become one.
+    /// Kind of reduction.
     pub kind: ReduceKind,
     /// The dimensions, in ascending order.
     pub axes: Vec<usize>,
@@ -261,7 +261,7 @@ pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize>
     extents.collect()
 }
 
-/// Way in which [`Op::Reduce`] makes one value of many.
+/// Kind of [`Op::Reduce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceKind {
     /// Their mean.
@@ -281,7 +281,7 @@ pub struct Recurrent {
     pub hidden: usize,
     /// The order in which steps are taken.
     pub direction: Direction,
-    /// Bound of what goes into an activation, if there is one.
+    /// Bound of the inputs of activations, if there is one.
     pub clip: Option<f64>,
 }
 
@@ -342,7 +342,7 @@ impl Direction {
 /// The least and the greatest integer that [`Op::QuantizeLinear`] gives in a type.
 ///
 /// # Errors
-/// The type, in words, if it gives none of it.
+/// The type, in words, if it does not quantise to it.
 pub(crate) fn quantized_range(element: ElementType) -> Result<(i64, i64), String> {
     match element {
         ElementType::I8 => Ok((-128, 127)),

@@ -1,4 +1,4 @@
-//! The devices that there are.
+//! Discovery of devices.
 
 use opencl3::{
     device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device},

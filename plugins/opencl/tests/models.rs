@@ -1,4 +1,4 @@
-//! Models on a device beside what their operators mean.
+//! Models on a device compared with the host.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Operators on a device beside what they mean, where views have to be followed.
+//! Operators on a device compared with the host, where views have to be followed.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Recurrent layers on a device beside what they mean.
+//! Recurrent layers on a device compared with the host.
 
 mod common;
 

@@ -236,7 +236,7 @@ fn rounded(element: ElementType, value: f64) -> f64 {
     }
 }
 
-/// The integer towards zero, modulo 2^64; 0 of what is no number or infinite.
+/// The integer towards zero, modulo 2^64; 0 if the value is a NaN or infinite.
 fn wrapped(value: f64) -> i64 {
     const MODULUS: f64 = 18_446_744_073_709_551_616.0;
     (value.trunc() % MODULUS) as i128 as i64

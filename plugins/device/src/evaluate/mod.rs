@@ -1,5 +1,5 @@
-//! Meaning of each operator, in f64 and i64 on the host: slow and plain. It folds constants, and is what kernels are
-//! held against.
+//! Definition of each operator, in f64 and i64 on the host: slow and plain. It folds constants, and tests compare
+//! kernels with it.
 //!
 //! Values of floating-point types are rounded to their type by `Cast` alone; integers wrap in theirs. The greatest and
 //! the least of some values is a NaN if one of them is.
@@ -28,8 +28,8 @@ use crate::{
     tensor::{Array, Tensor},
 };
 
-/// Computes the results of an operator, whose types and shapes are given as they were inferred: all of them, but of
-/// [`Op::Recurrent`] Y alone, Y and Y_h, or Y, Y_h and Y_c. They take the memory that the shapes say.
+/// Computes the results of an operator, from their types and shapes as they were inferred: all results, but of
+/// [`Op::Recurrent`] Y alone, Y and Y_h, or Y, Y_h and Y_c. They take as much memory as the shapes say.
 ///
 /// # Errors
 /// In words, if a number of operands or results, a type, a shape, a parameter or a value such as an index does not fit.

@@ -1,4 +1,4 @@
-//! Operators that bring values to a common scale.
+//! Normalisation and softmax.
 
 use crate::{
     evaluate::{

@@ -1,4 +1,4 @@
-//! Operands and results of an operator, checked once so that what computes need not.
+//! Operands and results of an operator, checked once before it is computed.
 
 use proctor_vocabulary::ElementType;
 
@@ -26,7 +26,7 @@ impl<'a> Operands<'a> {
         Ok(Self(inputs))
     }
 
-    /// The operands: those that there must be, and those that may be left out.
+    /// The operands: those that are needed, and those that may be left out.
     pub(super) fn take<const NEEDED: usize, const OPTIONAL: usize>(
         &self,
     ) -> Result<([&'a Array; NEEDED], [Option<&'a Array>; OPTIONAL]), String> {

@@ -137,7 +137,7 @@ impl Layer<'_> {
             c[unit] = forget * c[unit] + input * self.clip(g).tanh();
             // The output gate sees the new c.
             let output = sigmoid(self.clip(o + to_o * c[unit]));
-            // c stays as it is, but what goes into this activation is clipped as before each other one.
+            // c stays as it is; only the input of this activation is clipped, like that of the others.
             h[unit] = output * self.clip(c[unit]).tanh();
         }
     }

@@ -1,4 +1,4 @@
-//! One value for many.
+//! Reductions, and the index of the greatest value.
 
 use proctor_vocabulary::ElementType;
 

@@ -107,7 +107,7 @@ impl Choices {
         *[0, 2, 2, 2, 3, 4, 1 << 40, usize::MAX].get(self.below(24)).unwrap_or(&1)
     }
 
-    /// As many numbers as there are dimensions, or at times as many as it comes.
+    /// A number for each dimension, or at times for some other count of them.
     fn list(&mut self, rank: usize) -> Vec<usize> {
         let count = if self.below(16) == 0 { self.below(4) } else { rank };
         (0..count).map(|_| self.number()).collect()

@@ -33,7 +33,7 @@ KERNEL void gemm(
     GLOBAL const float* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
     GLOBAL const float* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
 
-    // Rows that are not there are the last one again.
+    // A panel that is cut off reads its last row again.
     int a_places[ROWS];
     UNROLL
     for (int i = 0; i < ROWS; i++) {

@@ -1,7 +1,7 @@
 //! The kernels: files that compile as OpenCL C and, after another prelude, as CUDA C.
 //!
-//! A processor runs the same text in the tests as a GPU. Each file says what its kernels compute; constants
-//! that they are compiled with are in capitals there.
+//! A processor runs the same text in the tests as a GPU. Each file describes its kernels; macros that are defined when
+//! they are compiled are in capitals there.
 
 /// The prelude for OpenCL C.
 pub const OPENCL: &str = include_str!("opencl.h");

@@ -1,4 +1,4 @@
-// What a kernel of this folder needs of OpenCL C.
+// Prelude of all kernels for OpenCL C.
 
 #define KERNEL __kernel
 #define GLOBAL __global

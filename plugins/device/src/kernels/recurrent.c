@@ -1,9 +1,9 @@
 // Layers of LSTM and GRU: SAMPLES sequences in one direction, by a group of items, from step `begin` to before `end`.
 //
 // An item takes WIDTH hidden units of each panel of PANEL = WIDTH * lanes units. UNITS, a multiple of PANEL, is at
-// least HIDDEN; units beyond HIDDEN hold anything, and nobody reads them. The state h of all units is shared, in two
+// least HIDDEN; units beyond HIDDEN hold anything, and are never read. The state h of all units is shared, in two
 // copies: items read that of the step before while they write the other. A group takes PANELS panels: all of them, or
-// some and then a single step, since it does not have what other groups write.
+// some and then a single step, since it cannot read the states that other groups write.
 //
 // from_x has the products of X and W, element (step, sample, direction, gate, unit) at step step_stride +
 // sample sample_stride + (direction GATES + gate) HIDDEN + unit. Weights are those of the recurrence, element k of a
@@ -39,7 +39,7 @@ INLINE void add_products(
     }
 }
 
-// Writes the units from `unit` on, of those that there are.
+// Writes a vector of units from `unit` on, without those beyond HIDDEN.
 INLINE void write_units(GLOBAL float* to, const int unit, const vector values) {
     if (unit + WIDTH <= HIDDEN) {
         STORE(values, to + unit);
@@ -62,7 +62,7 @@ KERNEL void recurrent(
     const int begin, const int end, const int steps, const int batch,
     const integer step_stride, const integer sample_stride, const float bound) {
     SHARED float h[2 * STATES];
-    // The cells of an LSTM, what the reset gate leaves of h in a GRU.
+    // The cells of an LSTM; h times the reset gate in a GRU.
     SHARED float c[STATES];
     const int direction = GROUP(1);
     const int directions = GROUPS(1);
@@ -72,7 +72,7 @@ KERNEL void recurrent(
     GLOBAL const float* peephole = peepholes + direction * 3 * HIDDEN;
     const int first_panel = GROUP(2) * PANELS;
     const int end_panel = first_panel + PANELS < UNITS / PANEL ? first_panel + PANELS : UNITS / PANEL;
-    // Samples that are not there are the last one again.
+    // A group that is not full computes the last sample again.
     int samples[SAMPLES];
     int ends[SAMPLES];
     UNROLL

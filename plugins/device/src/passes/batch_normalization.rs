@@ -31,7 +31,7 @@ pub(super) fn fold(graph: &mut Graph) -> Result<(), String> {
             return Err(format!("{}: an input or the output is missing", node.label));
         };
         let (x, result) = (*x, *result);
-        // Only what nothing else reads may change.
+        // A convolution may only change if nothing else reads its result.
         let before = nodes.iter().rposition(|before: &Node| before.outputs.contains(&Some(x)));
         let folded = match before.filter(|_| reader_counts.get(x.0) == Some(&1)) {
             Some(before) => channels.folded_into(graph, &nodes[before])?,

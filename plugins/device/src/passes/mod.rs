@@ -1,4 +1,4 @@
-//! Changes of a graph that leave its results as they are, and make it cheaper on any device.
+//! Changes of a graph that keep its results, and make it cheaper on any device.
 
 mod batch_normalization;
 pub(crate) mod unused;

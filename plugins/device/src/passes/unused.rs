@@ -1,4 +1,4 @@
-//! Nodes and constants that nobody needs.
+//! Removal of nodes and constants that no output depends on.
 
 use crate::{
     graph::{Graph, Node},

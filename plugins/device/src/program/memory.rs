@@ -1,4 +1,4 @@
-//! Places of the buffers of a program in one piece of memory.
+//! Offsets of the buffers of a program in one piece of memory.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ pub struct Lifetime {
     pub calls: Range<usize>,
 }
 
-/// Places of buffers, by their numbers, and the size of the memory that has them all.
+/// Offsets of buffers, by their numbers, and the size of the memory that holds them all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Place of each buffer, in bytes.
+    /// Offset of each buffer, in bytes.
     pub offsets: Vec<usize>,
     /// Size of the memory, in bytes.
     pub bytes: usize,
 }
 
-/// Every buffer begins at a multiple of this, in bytes: a page, the most that a device is known to want of the place of
-/// a part of its memory.
+/// Every buffer begins at a multiple of this, in bytes: a page, the largest alignment that a device is known to ask for
+/// in a part of its memory.
 pub const ALIGNMENT: usize = 4096;
 
 /// Lays out buffers so that those that live at the same time do not overlap: the largest first, each as low as it fits

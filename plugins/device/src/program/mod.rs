@@ -1,8 +1,8 @@
 //! From a graph to the calls of kernels.
 //!
 //! [`Program::new`] goes through the nodes of a graph once. Where elements only change their places it changes a
-//! [`View`], and what works element by element it keeps as an expression until somebody needs the result: so chains of
-//! such nodes become one call, or the end of the product before them.
+//! [`View`], and the results of nodes that work element by element it keeps as expressions until they are needed in a
+//! buffer: so chains of them become one call, or the end of the product before them.
 
 pub mod call;
 mod expression;
@@ -39,9 +39,9 @@ pub struct Tuning {
     pub row_lanes: usize,
     /// Most items of a group of a recurrent layer, that take its hidden units together.
     pub recurrent_group: usize,
-    /// 32-bit floating-point numbers of a vector of an item of it.
+    /// Width of its vectors.
     pub recurrent_width: usize,
-    /// Most sequences that such a group takes: its weights are read once for all of them.
+    /// Most sequences of such a group: its weights are read once for all of them.
     pub recurrent_samples: usize,
     /// Bytes of recurrent weights of a direction from which on each step is a call, of groups that take a panel each.
     pub recurrent_step_bytes: usize,
@@ -50,7 +50,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// The same with groups of at most so many items.
+    /// The same with groups of at most `items_max` items.
     #[must_use]
     pub fn within(self, items_max: usize) -> Self {
         let items_max = items_max.max(1);
@@ -168,7 +168,7 @@ impl Program {
         &self.outputs
     }
 
-    /// Places of the buffers of inputs and scratch in one memory; constants have none.
+    /// Offsets of the buffers of inputs and scratch in one memory; constants are not in it.
     #[must_use]
     pub fn layout(&self) -> Layout {
         // Before the first call that uses it.

@@ -1,4 +1,4 @@
-//! Where the elements of a value lie.
+//! Places of elements in buffers.
 
 use proctor_vocabulary::ElementType;
 
@@ -8,7 +8,7 @@ use crate::tensor::strides;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub(crate) usize);
 
-/// Elements of a buffer, as a tensor: the way of a value to those that read it, without a copy.
+/// Elements of a buffer as a tensor: in other shapes and orders without a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The buffer.
@@ -17,7 +17,7 @@ pub struct View {
     pub element: ElementType,
     /// Extent of each dimension.
     pub shape: Vec<usize>,
-    /// Place of the first element in the buffer, in elements.
+    /// Offset of the first element in the buffer, in elements.
     pub offset: isize,
     /// Distance of neighbours along each dimension, in elements.
     pub strides: Vec<isize>,
@@ -46,7 +46,7 @@ impl View {
         Self { shape, strides, ..self.clone() }
     }
 
-    /// The elements from `starts` on in these steps, as many as `shape` says.
+    /// The elements from `starts` on in these steps, in this shape.
     #[must_use]
     pub fn sliced(&self, starts: &[usize], steps: &[isize], shape: &[usize]) -> Self {
         let begins = starts.iter().zip(&self.strides).map(|(start, stride)| start.cast_signed() * stride);
@@ -74,7 +74,7 @@ impl View {
         Self { shape: shape.to_vec(), strides, ..self.clone() }
     }
 
-    /// The same elements with the dimensions from `from` to before `to` as one, if they lie so that this takes no copy.
+    /// The same elements with the dimensions from `from` to before `to` as one; `None` if that takes a copy.
     #[must_use]
     pub fn merged(&self, from: usize, to: usize) -> Option<Self> {
         let (mut extent, mut stride) = (1_usize, 0);
@@ -106,7 +106,7 @@ impl View {
         divided
     }
 
-    /// The same elements in another shape, if they lie so that this takes no copy.
+    /// The same elements in another shape; `None` if that takes a copy.
     #[must_use]
     pub fn reshaped(&self, shape: &[usize]) -> Option<Self> {
         let contiguous = || Self { offset: self.offset, ..Self::of(self.buffer, self.element, shape) };
@@ -167,7 +167,7 @@ mod tests {
             (grouped.shape.as_slice(), grouped.strides.as_slice()),
             (&[2, 2, 3, 20][..], &[6, 3, 1, 0][..])
         );
-        // Dimensions of one element say nothing.
+        // The stride of a dimension of one element has no effect.
         assert!(View { strides: vec![77, 1], ..view(&[1, 4]) }.is_contiguous());
     }
 

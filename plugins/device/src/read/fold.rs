@@ -1,4 +1,4 @@
-//! Computes what follows from constants alone.
+//! Computation of all that follows from constants alone.
 //!
 //! Small results are known at once, since shapes may depend on them. Larger ones wait until it is known that something
 //! reads them and that nothing is refused. They are then computed once for all batch sizes that come to the same.

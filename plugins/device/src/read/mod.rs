@@ -5,8 +5,8 @@
 //! the file. Whatever follows from constants and shapes alone is computed then; large tensors are shared between all
 //! batch sizes.
 //!
-//! Operator sets 7 to 23 of ONNX's own domain are read. All that is not supported is refused by name, all of it at
-//! once, before anything large is computed.
+//! Operator sets 7 to 23 of ONNX's own domain are read. Everything unsupported is refused by name, all of it at once,
+//! before anything large is computed.
 
 pub(crate) mod error;
 mod fold;

@@ -1,4 +1,4 @@
-//! A file that was read once.
+//! Files, each read once for all batch sizes.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -48,7 +48,7 @@ struct SourceNode {
 enum Resolved {
     /// A value of the graph.
     Value(ValueId),
-    /// A result that its operator does not give here, such as the places of the greatest of a window.
+    /// A result that its operator does not give here, such as the indices of a pool.
     NotGiven,
     /// A result of a node that is refused.
     Refused,

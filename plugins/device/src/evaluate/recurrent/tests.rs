@@ -112,7 +112,8 @@ fn what_goes_into_an_activation_is_clipped() {
     };
     let lstm = Recurrent { clip: Some(three_quarters()), ..unit(Cell::Lstm) };
     let results = results(lstm, &inputs(10.0)).unwrap();
-    // All gates are 3/4, the candidate is tanh(-ln 3) = -4/5. c itself is not clipped, but where h is made of it.
+    // All gates are 3/4, the candidate is tanh(-ln 3) = -4/5. c itself is not clipped, only its value in the activation
+    // that gives h.
     assert_close(&results[2], &[0.75 * 10.0 - 0.75 * 0.8]);
     assert_close(&results[1], &[0.75 * 0.8]);
 }

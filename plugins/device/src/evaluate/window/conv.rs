@@ -110,7 +110,7 @@ mod tests {
         let bias = f32s(&[1], &[0.5]);
         let apart = values(conv_of(&[2], &[2], &[2], 1), &[&x, &weights, &bias], &[1, 1, 3]);
         assert_eq!(apart, [0.5, 1.5, 3.5]);
-        // After the image there are as many zeros as the result asks for.
+        // After the image come zeros, up to the last window of the result.
         let last = f32s(&[1, 1, 2], &[0.0, 1.0]);
         assert_eq!(values(conv_of(&[3], &[1], &[0], 1), &[&x, &last], &[1, 1, 3]), [2.0, 0.0, 0.0]);
         let cube = numbers(&[1, 1, 2, 2, 2]);

@@ -89,7 +89,7 @@ fn windows(axes: [Axis; 3]) -> Vec<Vec<usize>> {
     windows
 }
 
-/// Number of elements of each window, pads included, but not what lies beyond them.
+/// Number of elements of each window, those of pads included, but none beyond them.
 fn padded_counts(axes: [Axis; 3], pads_end: &[usize]) -> Vec<f64> {
     let counts = |at: usize| -> Vec<f64> {
         let axis = axes[at];

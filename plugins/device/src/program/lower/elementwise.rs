@@ -17,13 +17,13 @@ use crate::{
     },
 };
 
-/// Most operands of an expression: each takes a register or two of every item.
+/// Most operands of an expression. Each takes a register or two of every item.
 const OPERANDS_MAX: usize = 8;
 
 /// Elements that are still to be computed.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    /// Name of the node that computes the most of it, if there is one.
+    /// Name of the node to name a call after, if it is known.
     pub label: Option<String>,
     /// A product whose elements the expression takes as operand [`OperandSource::Product`], if there is one.
     pub product: Option<Product>,
@@ -95,7 +95,7 @@ impl Pending {
 }
 
 impl Lowering<'_> {
-    /// Keeps what a node computes until somebody needs it.
+    /// Makes the result of a node pending: other nodes may take the expression into their own.
     pub(super) fn elementwise(&mut self, node: &Node) -> Result<(), String> {
         let result = Self::result(node);
         let shape = self.shape(result).to_vec();
@@ -131,7 +131,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Adds an operand to an expression: what it is still to be computed by, if nobody else wants it, or its elements.
+    /// Adds an operand to an expression: its own expression, if it is pending and has no other reader, or its elements.
     fn term(&mut self, to: &mut Pending, node: &Node, at: usize, id: ValueId) -> Result<TermId, String> {
         let is_alone = self.reader_counts[id.0] == 1;
         if let Some(ValueState::Pending(pending)) = &self.states[id.0] {

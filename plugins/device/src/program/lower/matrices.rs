@@ -36,17 +36,17 @@ pub(super) struct Matrix {
     pub matrix: isize,
     /// The same of the outer level.
     pub outer: isize,
-    /// Whether panels lie one after the other, whole.
+    /// Whether panels lie one after the other, filled up.
     pub is_packed: bool,
 }
 
-/// How the dimensions of a result are those of a stack of matrices.
+/// Correspondence of the dimensions of a result and those of a stack of matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StackLayout {
     /// The last two are rows and columns, the one before them is the inner level of the stack, all others the outer.
     Stack,
-    /// The first is the outer level; the second is channels, in so many groups, the inner level, of which each channel
-    /// is a row; the rest is columns.
+    /// The first is the outer level; the second, channels in groups, is the inner level and the rows: a row for each
+    /// channel of a group; the rest is columns.
     Channels {
         /// Number of groups.
         groups: usize,

@@ -1,4 +1,4 @@
-//! One node after the other.
+//! Lowering of a graph to calls, one node after the other.
 
 mod convolution;
 mod elementwise;

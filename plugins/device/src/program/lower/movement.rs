@@ -1,4 +1,4 @@
-//! Elements that change their places.
+//! Nodes that move elements.
 
 use super::{Lowering, ValueState, elementwise::Pending, int};
 use crate::{
@@ -52,7 +52,7 @@ impl Lowering<'_> {
             if part.contains(&0) {
                 continue;
             }
-            // What is still to be computed goes where it is wanted.
+            // A pending value is computed into its place in the result, without a copy.
             let is_alone = self.reader_counts[id.0] == 1;
             match self.states[id.0].take() {
                 Some(ValueState::Pending(pending)) if is_alone => self.emit(*pending, &place)?,

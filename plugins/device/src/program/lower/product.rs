@@ -139,9 +139,9 @@ impl Lowering<'_> {
         (self.tuning.width * self.tuning.vectors).cast_signed()
     }
 
-    /// Rows that an item of a product of so many rows computes.
+    /// Rows that an item computes, of a product of `m` rows.
     pub(super) fn rows_of(&self, m: usize) -> usize {
-        // A single row is read once: more of it would be computed for nothing.
+        // Further rows of an item would repeat a single row for nothing.
         if m == 1 { 1 } else { self.tuning.rows }
     }
 

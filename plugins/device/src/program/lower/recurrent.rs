@@ -20,13 +20,13 @@ use crate::{
 /// Bytes of memory that a group shares, on any device.
 const SHARED_BYTES: usize = 32 << 10;
 
-/// States that a group shares for each unit: h before and after a step, and c or what a reset leaves of h.
+/// States that a group shares for each unit: h before and after a step, and c or h times the reset gate.
 const STATES: usize = 3;
 
 /// Biases of a unit: of each gate, and for a GRU that of the recurrent weights of gate h.
 const BIASES: usize = 4;
 
-/// How the hidden units of a layer are divided among the items of a group.
+/// Division of the hidden units of a layer among the items of a group.
 struct Tiling {
     /// Numbers of a vector.
     width: usize,
@@ -140,7 +140,7 @@ impl Lowering<'_> {
             return self.steps_call(layer, 0..steps, &first, &last);
         }
         let shape = [layer.directions, batch, recurrent.hidden];
-        // Of h two in turn, since all groups read the whole of it; of c each reads its own part alone.
+        // Two for h in turn, since all groups read all of it; one for c, of which each group reads its own part alone.
         let h = [self.scratch(ElementType::F32, &shape)?, self.scratch(ElementType::F32, &shape)?];
         let c = match recurrent.cell {
             Cell::Lstm => Some(self.scratch(ElementType::F32, &shape)?),
@@ -191,7 +191,7 @@ impl Lowering<'_> {
             ],
             preamble: String::new(),
         };
-        // The products stand for what is not there, and is neither read nor written.
+        // The products stand for tensors that are left out: the kernel does not touch those.
         let place = |view: &Option<View>| view.as_ref().map_or(layer.from_x, |view| view.buffer);
         let begin = |view: &Option<View>| long(view.as_ref().map_or(0, |view| view.offset));
         let views = [peepholes, lengths, first_h, first_c, y, last_h, last_c].map(place);
@@ -215,7 +215,7 @@ impl Lowering<'_> {
         let Recurrent { cell, hidden, .. } = *recurrent;
         let width = self.tuning.recurrent_width;
         let bytes = cell.gate_count() * hidden * hidden * size_of::<f32>();
-        // Where the reset comes before the product, items need what others compute within a step.
+        // Where the reset comes before the product, items need results of others within a step.
         let is_by_step = bytes >= self.tuning.recurrent_step_bytes
             && cell != (Cell::Gru { resets_after: false })
             && steps > 1;
@@ -230,7 +230,7 @@ impl Lowering<'_> {
         // Groups of as few sequences as there may be without one group more.
         let samples = batch.div_ceil(batch.div_ceil(most).max(1)).max(1);
         let tiling = Tiling { width, lanes, panels, samples, is_by_step };
-        // Units that are not there are read beyond the end of buffers.
+        // Vectors of the last units reach beyond the end of buffers.
         debug_assert!((tiling.units() - hidden) * size_of::<f32>() <= SLACK_BYTES, "{hidden} units");
         Ok(tiling)
     }

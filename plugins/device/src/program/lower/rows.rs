@@ -1,4 +1,4 @@
-//! Nodes that take whole rows.
+//! Nodes that reduce or scale rows.
 
 use proctor_vocabulary::ElementType;
 

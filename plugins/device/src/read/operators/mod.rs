@@ -1,4 +1,4 @@
-//! Operators of the file: which there are, and what becomes of each.
+//! Operators of the file, with a rule for each.
 
 mod constants;
 mod elementwise;

@@ -23,7 +23,7 @@ impl<'a> NodeText<'a> {
         Attributes::new(self.node, known)
     }
 
-    /// The attributes that there are in every version, and those of versions from `since` on.
+    /// The attributes of every version, and those of versions from `since` on.
     pub fn attributes_since(&self, known: &[&str], since: &[(i64, &str)]) -> Words<Attributes<'a>> {
         let later = since.iter().filter(|(version, _)| self.opset >= *version).map(|(_, name)| *name);
         let known: Vec<&str> = known.iter().copied().chain(later).collect();

@@ -10,7 +10,7 @@ use crate::{
     tensor::{Array, element_count, is_real},
 };
 
-/// How a node says what its scales belong to.
+/// Attributes of a node that place its scales.
 #[derive(Debug, Clone, Copy)]
 struct Scales {
     axis: i64,

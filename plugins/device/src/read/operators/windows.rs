@@ -9,7 +9,7 @@ use crate::{
     tensor::is_real,
 };
 
-/// How the file says where windows lie.
+/// Attributes of a node that place its windows.
 #[derive(Debug, Clone)]
 struct Window {
     extents: Option<Vec<usize>>,
@@ -150,7 +150,7 @@ pub(super) fn pool(text: &NodeText<'_>, kind: PoolKind) -> Words<Rule> {
     let known = ["auto_pad", "kernel_shape", "pads", "strides"];
     let (kind, window) = match kind {
         PoolKind::Max => {
-            // The order of storage is about the second result, the places of the greatest, which nothing may read.
+            // The order of storage is about the second result, the indices, which nothing may read.
             let since = [(8, "storage_order"), (10, "ceil_mode"), (10, "dilations")];
             let attributes = text.attributes_since(&known, &since)?;
             (PoolKind::Max, Window::read(attributes)?)

@@ -1,4 +1,4 @@
-//! Files as a whole: what is shared, left out and refused.
+//! Files as a whole: sharing, removal and refusals.
 
 use std::{fs, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Files made for tests, and what they are read as.
+//! Files made for tests, and the graphs that they become.
 
 mod elementwise;
 mod files;

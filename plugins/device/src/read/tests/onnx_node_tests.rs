@@ -22,7 +22,7 @@ use crate::{
 /// The test runner of ONNX allows 1e-3 relative and 1e-7 absolute.
 const TOLERANCE: f64 = 1e-5;
 
-/// Parts of the names of tests of what is not read, and of the reasons.
+/// Parts of the names of tests that are refused, with parts of the reasons.
 const REFUSED: [(&str, &str); 2] =
     [("rnn", "the operator is not supported"), ("reduce_max_empty_set", "there is no greatest")];
 
