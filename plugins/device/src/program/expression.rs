@@ -242,7 +242,7 @@ fn clipped(x: &str, least: f64, greatest: f64) -> String {
     if greatest == f64::INFINITY { above } else { format!("fmin({above}, {})", literal(greatest)) }
 }
 
-/// The same of integers. A bound saturates as a number of 64 bits, so that an infinite one is none.
+/// An integer within bounds. A bound saturates at 64 bits, so that an infinite one has no effect.
 #[expect(clippy::cast_possible_truncation, reason = "bounds of integers are integers, or infinite")]
 fn clipped_integer(x: &str, least: f64, greatest: f64) -> String {
     let (least, greatest) = (least as i64, greatest as i64);

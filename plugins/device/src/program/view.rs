@@ -55,10 +55,10 @@ impl View {
         Self { shape: shape.to_vec(), offset, strides, ..self.clone() }
     }
 
-    /// The same elements again and again, in a shape that this one is broadcast to.
+    /// The elements broadcast to another shape.
     ///
     /// # Panics
-    /// If it is not.
+    /// If they cannot be.
     #[must_use]
     pub fn broadcast(&self, shape: &[usize]) -> Self {
         let added = shape.len().checked_sub(self.shape.len()).expect("the shape has no fewer dimensions");

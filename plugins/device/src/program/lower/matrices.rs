@@ -18,7 +18,7 @@ pub(super) struct Product {
 pub(super) enum ProductKind {
     /// Of two matrices.
     Matrices { a: Matrix, b: Matrix },
-    /// As a convolution of each channel, by these arguments after the buffers.
+    /// By a convolution of each channel, with these arguments after the buffers.
     Depthwise { images: View, filters: View, arguments: Vec<Argument> },
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Matrix {
     pub inner: isize,
     /// From a matrix to the next of the inner level.
     pub matrix: isize,
-    /// The same of the outer level.
+    /// From a matrix to the next of the outer level.
     pub outer: isize,
     /// Whether panels lie one after the other, filled up.
     pub is_packed: bool,

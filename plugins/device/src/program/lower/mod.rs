@@ -73,7 +73,7 @@ fn forget_unread_constants(buffers: &mut [Buffer], calls: &[Call]) {
 struct Lowering<'a> {
     graph: &'a Graph,
     tuning: Tuning,
-    /// How often each value is read or wanted.
+    /// Number of readers of each value, nodes and outputs.
     reader_counts: Vec<usize>,
     states: Vec<Option<ValueState>>,
     buffers: Vec<Buffer>,
@@ -163,7 +163,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The same, row by row and without gaps.
+    /// A view as of [`stored`](Self::stored), row by row and without gaps.
     fn contiguous(&mut self, id: ValueId) -> Result<View, String> {
         let view = self.stored(id)?;
         self.copied_unless(view, View::is_contiguous)
@@ -256,7 +256,7 @@ fn int(number: impl TryInto<i32>) -> Result<Argument, String> {
     number.try_into().map(Argument::Int).map_err(|_| "a tensor has more than 2^31 elements".to_owned())
 }
 
-/// The same for one that may be larger.
+/// A count or stride that may be larger than 32 bits.
 fn long(number: isize) -> Argument {
     Argument::Long(number as i64)
 }

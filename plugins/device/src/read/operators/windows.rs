@@ -28,7 +28,7 @@ enum Padding {
     Same { odd_is_before: bool },
 }
 
-/// Where the windows lie in an image.
+/// Windows in their places in an image.
 #[derive(Debug)]
 struct Placed {
     strides: Vec<usize>,
