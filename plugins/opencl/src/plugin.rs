@@ -30,11 +30,9 @@ impl Plugin for OpenClPlugin {
     fn manifest() -> Manifest {
         let description =
             "ONNX files on any device that OpenCL drives: graphics processors, and processors by PoCL.";
-        Manifest::new("opencl", env!("CARGO_PKG_VERSION"), description)
+        let manifest = Manifest::new("opencl", env!("CARGO_PKG_VERSION"), description)
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .with_live_instances()
-            .model(ModelSupport { precision: "f32".to_owned(), ..ModelSupport::new("*", "onnx") })
-            .model(ModelSupport { precision: "int8".to_owned(), ..ModelSupport::new("*", "onnx") })
             .option(OptionSpec::text(
                 "device",
                 "The device: its number in the list that an error shows, or a part of its name or its platform's, which \
@@ -45,7 +43,11 @@ impl Plugin for OpenClPlugin {
                 1,
                 1..=16,
                 "Batches that an instance has in flight: with 2 the next one is copied to the device while it computes.",
-            ))
+            ));
+        ["f32", "f16", "bf16", "int8"].iter().fold(manifest, |manifest, precision| {
+            let model = ModelSupport::new("*", "onnx");
+            manifest.model(ModelSupport { precision: (*precision).to_owned(), ..model })
+        })
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {

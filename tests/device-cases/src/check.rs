@@ -4,11 +4,12 @@ use proctor_device::{
     driver::Driver,
     evaluate,
     graph::Graph,
-    passes::simplify,
+    passes::{narrow, simplify},
     program::{Program, Tuning},
     session::{Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
 };
+use proctor_vocabulary::ElementType;
 
 use crate::Case;
 
@@ -28,7 +29,43 @@ impl Case {
             let outputs = computed(device, &graph, &self.inputs, *tuning);
             assert_eq!(outputs.len(), expected.len());
             for (number, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
-                assert_near(output, expected, &format!("output {number} of {}, {tuning:?}", self.name));
+                let what = format!("output {number} of {}, {tuning:?}", self.name);
+                assert_near(output, expected, TOLERANCE, &what);
+            }
+        }
+    }
+
+    /// Compares the outputs of the graph in f16 or bf16 on a device, with each tuning, with those of the host, for
+    /// inputs that are numbers of this type. They may differ by `tolerance`, which is as that of
+    /// [`check`](Self::check).
+    ///
+    /// # Panics
+    /// If they differ by more, or the device fails.
+    pub fn check_narrow<D: Driver>(
+        &self,
+        device: &D,
+        tunings: &[Tuning],
+        element: ElementType,
+        tolerance: f64,
+    ) {
+        let rounded = |input: &Array| match input.values {
+            Values::Real(_) => {
+                let narrow = Array { element, ..input.clone() }.tensor().array().unwrap();
+                Array { element: input.element, ..narrow }
+            }
+            Values::Integer(_) => input.clone(),
+        };
+        let mut graph = self.graph.clone();
+        simplify(&mut graph).unwrap();
+        narrow(&mut graph, element).unwrap();
+        let inputs = self.inputs.iter().map(rounded).collect();
+        let narrow = Self { name: format!("{} in {}", self.name, element.name()), graph, inputs };
+        let expected = evaluate::run(&narrow.graph, &narrow.inputs).unwrap();
+        for tuning in tunings {
+            let outputs = computed(device, &narrow.graph, &narrow.inputs, *tuning);
+            for (number, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+                let what = format!("output {number} of {}, {tuning:?}", narrow.name);
+                assert_near(output, expected, tolerance, &what);
             }
         }
     }
@@ -64,7 +101,7 @@ fn computed<D: Driver>(device: &D, graph: &Graph, inputs: &[Array], tuning: Tuni
         .collect()
 }
 
-fn assert_near(output: &Array, expected: &Array, what: &str) {
+fn assert_near(output: &Array, expected: &Array, tolerance: f64, what: &str) {
     assert_eq!(output.shape, expected.shape, "{what}");
     let (Values::Real(values), Values::Real(expected)) = (&output.values, &expected.values) else {
         assert_eq!(output.values, expected.values, "{what}");
@@ -73,7 +110,7 @@ fn assert_near(output: &Array, expected: &Array, what: &str) {
     let largest = expected.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()));
     for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
         // False also where one of them is no number.
-        let is_near = (value - expected).abs() <= TOLERANCE * expected.abs().max(largest.min(1.0));
+        let is_near = (value - expected).abs() <= tolerance * expected.abs().max(largest.min(1.0));
         assert!(is_near, "element {at}: {value}, expected {expected}, of {what}");
     }
 }

@@ -1,14 +1,13 @@
 //! Promises of every plugin with an engine, by the program's own command line: one suite, in which a further plugin
 //! takes part by one line at the end of this file.
 //!
-//! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`, CUDA with its
-//! hardware), or whose plugin is not built, is skipped with the reason.
+//! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`), or whose plugin is not
+//! built, is skipped with the reason.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod bad_files;
-mod driver;
 mod engine;
 mod generated;
 mod precisions;
@@ -73,27 +72,11 @@ engine!(
     also generated generated_models_in_batches
 );
 engine!(
-    cuda: Engine {
-        name: "cuda",
-        library: Some("there is no CUDA d"),
-        needs_hardware: true,
-        option: "device",
-        precisions: &["f32", "int8"],
-        counts_copies: false,
-        ..PLAIN
-    },
-    also suite several_batches_in_flight,
-    also suite stages_of_a_device,
-    also precisions a_bad_quantisation_fails,
-    also generated generated_models_one_by_one,
-    also generated generated_models_in_batches
-);
-engine!(
     opencl: Engine {
         name: "opencl",
         library: Some("there is no OpenCL device"),
         option: "device",
-        precisions: &["f32", "int8"],
+        precisions: &["f32", "f16", "bf16", "int8"],
         counts_copies: false,
         ..PLAIN
     },

@@ -22,7 +22,9 @@ pub fn every_precision_keeps_the_accuracy(engine: &Engine) {
         assert!(correct_count >= KEPT * reference(model).correct_count as f64, "{precision}: {accuracy}");
         let file = &result["plugin"]["model_files"][0];
         if engine.format == "onnx" {
-            let own = if *precision == "f32" { String::new() } else { format!("-{precision}") };
+            // There is no file in bf16: who has it rounds the one in f32.
+            let own =
+                if matches!(*precision, "f32" | "bf16") { String::new() } else { format!("-{precision}") };
             let path = file["path"].as_str().unwrap();
             assert!(path.ends_with(&format!("/{model}{own}.onnx")), "{precision} was computed with {path}");
         }

@@ -3,9 +3,10 @@
 //
 // One matrix for each image and group of channels, packed as gemm.c reads B: element (k, n) at
 // (n / COLUMNS) k_end COLUMNS + k COLUMNS + n % COLUMNS. An item writes COLUMNS elements of a row.
+// MOVED is an integer type of the size of an element: zero has the same bits.
 
 KERNEL void columns(
-    GLOBAL const float* images, GLOBAL float* to, const integer begin, const integer matrix,
+    GLOBAL const MOVED* images, GLOBAL MOVED* to, const integer begin, const integer matrix,
     const int channels, const int depth, const int height, const int width,
     const int filter_depth, const int filter_height, const int filter_width,
     const int out_depth, const int out_height, const int out_width,
@@ -24,8 +25,8 @@ KERNEL void columns(
     const int y = k / filter_width % filter_height;
     const int d = k / (filter_width * filter_height) % filter_depth;
     const int channel = k / (filter_width * filter_height * filter_depth);
-    GLOBAL const float* image = images + begin + ((integer)z * channels + channel) * depth * height * width;
-    GLOBAL float* row = to + z * matrix + ((integer)panel * k_end + k) * COLUMNS;
+    GLOBAL const MOVED* image = images + begin + ((integer)z * channels + channel) * depth * height * width;
+    GLOBAL MOVED* row = to + z * matrix + ((integer)panel * k_end + k) * COLUMNS;
     int out_x = panel * COLUMNS % out_width;
     int out_y = panel * COLUMNS / out_width % out_height;
     int out_d = panel * COLUMNS / (out_width * out_height);
@@ -42,9 +43,9 @@ KERNEL void columns(
         const int after = in_x < width ? (width - in_x + stride_width - 1) / stride_width : 0;
         const int begin = before < run ? before : run;
         const int end = !has_line ? begin : after < begin ? begin : after < run ? after : run;
-        GLOBAL const float* line = image + ((integer)in_d * height + in_y) * width + in_x;
+        GLOBAL const MOVED* line = image + ((integer)in_d * height + in_y) * width + in_x;
         for (int i = 0; i < begin; i++) {
-            row[j + i] = 0.0f;
+            row[j + i] = 0;
         }
         if (stride_width == 1) {
             for (int i = begin; i < end; i++) {
@@ -56,7 +57,7 @@ KERNEL void columns(
             }
         }
         for (int i = end; i < run; i++) {
-            row[j + i] = 0.0f;
+            row[j + i] = 0;
         }
         j += run;
         out_x = 0;

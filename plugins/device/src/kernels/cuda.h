@@ -77,3 +77,92 @@ INLINE vector MULTIPLY_ADD(const vector x, const vector y, const vector z) {
     return sum;
 }
 #endif
+
+#define JOIN_NAMES(one, other) one##other
+#define JOIN(one, other) JOIN_NAMES(one, other)
+
+// Reals in memory: float, half, or bfloat, which is the upper half of a float.
+struct half {
+    ushort bits;
+};
+struct bfloat {
+    ushort bits;
+};
+
+INLINE real from_half(const ushort bits) {
+    real value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+INLINE ushort to_half(const real value) {
+    ushort bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
+INLINE real from_bfloat(const ushort bits) {
+    return __uint_as_float((uint)bits << 16);
+}
+
+// To the nearest, ties to even, unless it is not a number.
+INLINE ushort to_bfloat(const real value) {
+    const uint bits = __float_as_uint(value);
+    return value != value ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+INLINE real READ_float(const float* from, const integer at) {
+    return from[at];
+}
+
+INLINE real READ_half(const half* from, const integer at) {
+    return from_half(from[at].bits);
+}
+
+INLINE real READ_bfloat(const bfloat* from, const integer at) {
+    return from_bfloat(from[at].bits);
+}
+
+INLINE void WRITE_float(const real value, float* to, const integer at) {
+    to[at] = value;
+}
+
+INLINE void WRITE_half(const real value, half* to, const integer at) {
+    to[at].bits = to_half(value);
+}
+
+INLINE void WRITE_bfloat(const real value, bfloat* to, const integer at) {
+    to[at].bits = to_bfloat(value);
+}
+
+// As it is after it was stored and loaded.
+INLINE real ROUND_float(const real value) {
+    return value;
+}
+
+INLINE real ROUND_half(const real value) {
+    return from_half(to_half(value));
+}
+
+INLINE real ROUND_bfloat(const real value) {
+    return from_bfloat(to_bfloat(value));
+}
+
+// The same of the type STORED, which the text before a kernel defines.
+#define READ(from, at) JOIN(READ_, STORED)(from, at)
+#define WRITE(value, to, at) JOIN(WRITE_, STORED)(value, to, at)
+
+#if WIDTH == 1
+#define LOAD_STORED(from) READ(from, 0)
+#else
+template <typename Stored>
+INLINE vector load_stored(const Stored* from, real (*read)(const Stored*, integer)) {
+    vector loaded;
+    UNROLL
+    for (int i = 0; i < WIDTH; i++) {
+        loaded.elements[i] = read(from, i);
+    }
+    return loaded;
+}
+#define LOAD_STORED(from) load_stored(from, JOIN(READ_, STORED))
+#endif

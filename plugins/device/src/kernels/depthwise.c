@@ -4,7 +4,7 @@
 // the channel and n the place in it.
 
 KERNEL void depthwise(
-    GLOBAL const float* images, GLOBAL const float* filters, GLOBAL float* to,
+    GLOBAL const STORED* images, GLOBAL const STORED* filters, GLOBAL RESULT_TYPE* to,
     const integer images_begin, const integer filters_begin, const integer to_begin,
     const int to_row, const integer to_image,
     const int channels, const int results, const int height, const int width,
@@ -23,8 +23,8 @@ KERNEL void depthwise(
     (void)inner_count;
     const int out_y = n / out_width;
     const int out_x = n % out_width;
-    GLOBAL const float* image = images + images_begin + ((integer)z * channels + m / results) * height * width;
-    GLOBAL const float* filter = filters + filters_begin + m * filter_height * filter_width;
+    GLOBAL const STORED* image = images + images_begin + ((integer)z * channels + m / results) * height * width;
+    GLOBAL const STORED* filter = filters + filters_begin + m * filter_height * filter_width;
     float sum = 0.0f;
     for (int y = 0; y < filter_height; y++) {
         const int in_y = out_y * stride_height + y * dilation_height - pad_height;
@@ -34,9 +34,9 @@ KERNEL void depthwise(
         for (int x = 0; x < filter_width; x++) {
             const int in_x = out_x * stride_width + x * dilation_width - pad_width;
             if (in_x >= 0 && in_x < width) {
-                sum += filter[y * filter_width + x] * image[in_y * width + in_x];
+                sum += READ(filter, y * filter_width + x) * READ(image, in_y * width + in_x);
             }
         }
     }
-    to[to_begin + z * to_image + (integer)m * to_row + n] = RESULT(sum, m, n, z);
+    WRITE_RESULT(RESULT(sum, m, n, z), to, to_begin + z * to_image + (integer)m * to_row + n);
 }

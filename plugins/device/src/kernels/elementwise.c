@@ -27,5 +27,5 @@ KERNEL void elementwise(
             places[tensor] += at * layout[RANK + tensor * (RANK + 1) + 1 + dimension];
         }
     }
-    to[places[0]] = (RESULT_TYPE)element(OPERAND_ARGUMENTS);
+    WRITE_RESULT(element(OPERAND_ARGUMENTS), to, places[0]);
 }

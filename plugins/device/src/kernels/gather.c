@@ -1,9 +1,9 @@
 // Slices of a tensor by their indices: to[o, i, r] = from[o, indices[i], r].
 //
-// An item copies one element. An index that is out of range is taken for the nearest that is not: a kernel cannot fail.
+// An item copies one element; MOVED is an integer type of its size. An index that is out of range is taken for the nearest that is not: a kernel cannot fail.
 
 KERNEL void gather(
-    GLOBAL const ELEMENT_TYPE* from, GLOBAL const INDEX_TYPE* indices, GLOBAL ELEMENT_TYPE* to,
+    GLOBAL const MOVED* from, GLOBAL const INDEX_TYPE* indices, GLOBAL MOVED* to,
     const integer from_begin, const integer indices_begin,
     const int index_count, const int extent, const int inner) {
     const int r = ITEM(0);

@@ -5,13 +5,14 @@
 // (n / COLUMNS) b_panel + k b_row + n % COLUMNS. Packed panels are complete, filled up with anything. Plain ones may be
 // cut off by M and N: B is read by up to COLUMNS - 1 elements beyond its end, which have to be there.
 //
-// RESULT(x, m, n, z) makes the stored element of the product x; its operands come as RESULT_PARAMETERS.
+// A and B are of STORED. RESULT(x, m, n, z) is the element of the product x; its operands come as RESULT_PARAMETERS,
+// and WRITE_RESULT stores it as RESULT_TYPE.
 
 #define COLUMNS (VECTORS * WIDTH)
 
 // 64-bit places: a stack of matrices may be larger than 2^31 elements.
 KERNEL void gemm(
-    GLOBAL const float* a, GLOBAL const float* b, GLOBAL float* c,
+    GLOBAL const STORED* a, GLOBAL const STORED* b, GLOBAL RESULT_TYPE* c,
     const integer a_begin, const integer b_begin, const integer c_begin,
     const int m_end, const int n_end, const int k_end,
     const int a_panel, const int a_row, const int a_column, const integer a_matrix,
@@ -30,8 +31,8 @@ KERNEL void gemm(
     // A stack in two levels, as broadcasting makes of any.
     const int outer = z / inner_count;
     const int inner = z % inner_count;
-    GLOBAL const float* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
-    GLOBAL const float* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
+    GLOBAL const STORED* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
+    GLOBAL const STORED* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
 
     // A panel that is cut off reads its last row again.
     int a_places[ROWS];
@@ -52,11 +53,11 @@ KERNEL void gemm(
         vector row[VECTORS];
         UNROLL
         for (int j = 0; j < VECTORS; j++) {
-            row[j] = LOAD(b_from + j * WIDTH);
+            row[j] = LOAD_STORED(b_from + j * WIDTH);
         }
         UNROLL
         for (int i = 0; i < ROWS; i++) {
-            const vector x = SPLAT(a_from[a_places[i]]);
+            const vector x = SPLAT(READ(a_from, a_places[i]));
             UNROLL
             for (int j = 0; j < VECTORS; j++) {
                 sum[i][j] = MULTIPLY_ADD(x, row[j], sum[i][j]);
@@ -74,17 +75,17 @@ KERNEL void gemm(
         }
     }
 
-    GLOBAL float* to = c + c_begin + z * c_matrix + (integer)m_begin * c_row + n_begin;
+    GLOBAL RESULT_TYPE* to = c + c_begin + z * c_matrix + (integer)m_begin * c_row + n_begin;
     const int rows = m_end - m_begin < ROWS ? m_end - m_begin : ROWS;
     const int columns = n_end - n_begin < COLUMNS ? n_end - n_begin : COLUMNS;
     for (int i = 0; i < rows; i++) {
         if (columns == COLUMNS) {
             for (int j = 0; j < COLUMNS; j++) {
-                to[(integer)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
+                WRITE_RESULT(RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z), to, (integer)i * c_row + j);
             }
         } else {
             for (int j = 0; j < columns; j++) {
-                to[(integer)i * c_row + j] = RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z);
+                WRITE_RESULT(RESULT(sums[i * COLUMNS + j], m_begin + i, n_begin + j, z), to, (integer)i * c_row + j);
             }
         }
     }

@@ -37,3 +37,68 @@ typedef JOIN(float, WIDTH) vector;
 #define STORE(value, to) JOIN(vstore, WIDTH)(value, 0, to)
 #endif
 #define MULTIPLY_ADD(x, y, z) fma(x, y, z)
+
+// Reals in memory: float, half, or bfloat, which is the upper half of a float. Devices that cannot compute with half
+// can load and store it.
+typedef ushort bfloat;
+
+INLINE real READ_float(GLOBAL const float* from, const integer at) {
+    return from[at];
+}
+
+INLINE real READ_half(GLOBAL const half* from, const integer at) {
+    return vload_half(at, from);
+}
+
+INLINE real READ_bfloat(GLOBAL const bfloat* from, const integer at) {
+    return as_float((uint)from[at] << 16);
+}
+
+INLINE void WRITE_float(const real value, GLOBAL float* to, const integer at) {
+    to[at] = value;
+}
+
+INLINE void WRITE_half(const real value, GLOBAL half* to, const integer at) {
+    vstore_half_rte(value, at, to);
+}
+
+// To the nearest, ties to even, unless it is not a number.
+INLINE bfloat to_bfloat(const real value) {
+    const uint bits = as_uint(value);
+    return value != value ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+INLINE void WRITE_bfloat(const real value, GLOBAL bfloat* to, const integer at) {
+    to[at] = to_bfloat(value);
+}
+
+// As it is after it was stored and loaded.
+INLINE real ROUND_float(const real value) {
+    return value;
+}
+
+INLINE real ROUND_half(const real value) {
+    ushort bits;
+    vstore_half_rte(value, 0, (half*)&bits);
+    return vload_half(0, (half*)&bits);
+}
+
+INLINE real ROUND_bfloat(const real value) {
+    return as_float((uint)to_bfloat(value) << 16);
+}
+
+#if WIDTH == 1
+#define LOAD_float(from) READ_float(from, 0)
+#define LOAD_half(from) READ_half(from, 0)
+#define LOAD_bfloat(from) READ_bfloat(from, 0)
+#else
+#define LOAD_float(from) LOAD(from)
+#define LOAD_half(from) JOIN(vload_half, WIDTH)(0, from)
+#define LOAD_bfloat(from) \
+    JOIN(as_float, WIDTH)(JOIN(convert_uint, WIDTH)(JOIN(vload, WIDTH)(0, from)) << 16)
+#endif
+
+// The same of the type STORED, which the text before a kernel defines.
+#define READ(from, at) JOIN(READ_, STORED)(from, at)
+#define WRITE(value, to, at) JOIN(WRITE_, STORED)(value, to, at)
+#define LOAD_STORED(from) JOIN(LOAD_, STORED)(from)

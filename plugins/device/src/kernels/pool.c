@@ -4,7 +4,7 @@
 // COUNTS_PADS, as far as the pads reach.
 
 KERNEL void pool(
-    GLOBAL const float* images, GLOBAL float* to, const integer begin,
+    GLOBAL const STORED* images, GLOBAL STORED* to, const integer begin,
     const int depth, const int height, const int width,
     const int window_depth, const int window_height, const int window_width,
     const int out_depth, const int out_height, const int out_width,
@@ -20,7 +20,7 @@ KERNEL void pool(
     const int from_x = n % out_width * stride_width - pad_begin_width;
     const int from_y = n / out_width % out_height * stride_height - pad_begin_height;
     const int from_d = n / (out_width * out_height) * stride_depth - pad_begin_depth;
-    GLOBAL const float* image = images + begin + (integer)channel * depth * height * width;
+    GLOBAL const STORED* image = images + begin + (integer)channel * depth * height * width;
     float value = IS_MAX ? -INFINITY : 0.0f;
     int count = 0;
     for (int d = from_d; d < from_d + window_depth * dilation_depth; d += dilation_depth) {
@@ -30,12 +30,13 @@ KERNEL void pool(
                 const int is_padded =
                     d < depth + pad_end_depth && y < height + pad_end_height && x < width + pad_end_width;
                 if (is_inside) {
-                    const float element = image[((integer)d * height + y) * width + x];
+                    const float element = READ(image, ((integer)d * height + y) * width + x);
                     value = IS_MAX ? fmax(value, element) : value + element;
                 }
                 count += COUNTS_PADS ? is_padded : is_inside;
             }
         }
     }
-    to[(integer)channel * out_depth * out_height * out_width + n] = IS_MAX ? value : value / (float)count;
+    const integer at = (integer)channel * out_depth * out_height * out_width + n;
+    WRITE(IS_MAX ? value : value / (float)count, to, at);
 }

@@ -1,7 +1,12 @@
-//! Changes of a graph that keep its results, and make it cheaper on any device.
+//! Changes of a graph that make it cheaper on any device.
+//!
+//! [`simplify`] keeps its results, [`narrow`] rounds them.
 
 mod batch_normalization;
+mod narrow;
 pub(crate) mod unused;
+
+pub use narrow::narrow;
 
 use crate::graph::Graph;
 

@@ -176,6 +176,10 @@ impl Expression {
             }
             Term::Cast(x, to) => match (to, is_real(to)) {
                 (ElementType::Bool, _) => format!("{} != 0", name(x)),
+                (ElementType::F16 | ElementType::Bf16, _) => {
+                    let stored = types::stored(to).unwrap_or_default();
+                    format!("ROUND_{stored}((real){})", name(x))
+                }
                 (_, Ok(true)) => format!("(real){}", name(x)),
                 _ => format!("(integer){}", name(x)),
             },

@@ -11,9 +11,60 @@ use crate::tensor::is_real;
 pub(super) fn stored(element: ElementType) -> Result<&'static str, String> {
     match element {
         ElementType::F32 => Ok("float"),
+        ElementType::F16 => Ok("half"),
+        ElementType::Bf16 => Ok("bfloat"),
         ElementType::Bool => Ok("uchar"),
         ElementType::I64 => Ok("integer"),
         other => narrow(other).ok_or_else(|| format!("no kernel computes with {}", other.name())),
+    }
+}
+
+/// Name of an integer type of the same size, for elements that are only moved.
+///
+/// # Errors
+/// The type, in words, if kernels do not load it.
+pub(super) fn moved(element: ElementType) -> Result<&'static str, String> {
+    match (stored(element)?, element.bits()) {
+        (_, 16) => Ok("ushort"),
+        (_, 32) => Ok("uint"),
+        (name, _) => Ok(name),
+    }
+}
+
+/// The element of a pointer at a place.
+///
+/// # Errors
+/// The type, in words, if kernels do not load it.
+pub(super) fn read(element: ElementType, pointer: &str, at: &str) -> Result<String, String> {
+    Ok(match element {
+        ElementType::F16 | ElementType::Bf16 => format!("READ_{}({pointer}, {at})", stored(element)?),
+        _ => format!("{pointer}[{at}]"),
+    })
+}
+
+/// Lines that define RESULT_TYPE and WRITE_RESULT(value, to, at).
+///
+/// # Errors
+/// The type, in words, if kernels do not store it.
+pub(super) fn result(element: ElementType) -> Result<String, String> {
+    let name = stored(element)?;
+    let write = match element {
+        ElementType::F16 | ElementType::Bf16 => format!("WRITE_{name}(value, to, at)"),
+        _ => format!("(to)[at] = ({name})(value)"),
+    };
+    Ok(format!("#define RESULT_TYPE {name}\n#define WRITE_RESULT(value, to, at) {write}\n"))
+}
+
+/// The line that defines STORED, a type of reals.
+///
+/// # Errors
+/// The type, in words, if kernels do not compute with it.
+pub(super) fn stored_reals(element: ElementType) -> Result<String, String> {
+    match element {
+        ElementType::F32 | ElementType::F16 | ElementType::Bf16 => {
+            Ok(format!("#define STORED {}\n", stored(element)?))
+        }
+        other => Err(format!("no kernel of this kind computes with {}", other.name())),
     }
 }
 

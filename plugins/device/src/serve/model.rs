@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path, sync::Arc};
 
-use proctor_onnx_file::{Batching, Fit, fit};
+use proctor_onnx_file::{Batching, Fit, Precision, fit};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, PluginMemory};
+use proctor_vocabulary::ElementType;
 
 use super::{
     error::LoadError,
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     driver::Driver,
-    passes::simplify,
+    passes::{narrow, simplify},
     program::{Program, Tuning},
     read::source::Source,
     session::Resources,
@@ -51,10 +52,15 @@ pub fn load<D: Driver>(
     let path = request.file("onnx").ok_or_else(no_file)?;
     let source = Source::open(path).map_err(LoadError::Read)?;
     let is = source.file().precision;
-    if is.name() != request.precision {
-        let asked = request.precision.clone();
-        return Err(LoadError::Precision { path: path.to_owned(), is, asked }.into());
-    }
+    let narrowed = match request.precision.as_str() {
+        asked if asked == is.name() => None,
+        "f16" if is == Precision::F32 => Some(ElementType::F16),
+        "bf16" if is == Precision::F32 => Some(ElementType::Bf16),
+        _ => {
+            let asked = request.precision.clone();
+            return Err(LoadError::Precision { path: path.to_owned(), is, asked }.into());
+        }
+    };
     let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
     let fit = fit(&source.file().signature, &request.inputs, &request.outputs, batch_size_max);
     let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
@@ -75,7 +81,7 @@ pub fn load<D: Driver>(
         let mut resources = Resources::default();
         let mut plans = Vec::new();
         for batch_size in fit.plan_sizes(batch_size_max) {
-            let mut program = program(&source, &fit, tuning, batch_size, path)?;
+            let mut program = program(&source, &fit, tuning, narrowed, batch_size, path)?;
             let prepared = resources.prepare(&driver, &mut program);
             prepared.map_err(|source| LoadError::Device { path: path.to_owned(), batch_size, source })?;
             plans.push(Plan { batch_size, program });
@@ -92,6 +98,7 @@ fn program(
     source: &Source,
     fit: &Fit,
     tuning: Tuning,
+    narrowed: Option<ElementType>,
     batch_size: usize,
     path: &Path,
 ) -> Result<Program, LoadError> {
@@ -111,6 +118,9 @@ fn program(
             }
         }
         simplify(graph)?;
+        if let Some(element) = narrowed {
+            narrow(graph, element)?;
+        }
         Program::new(graph, tuning)
     };
     planned(&mut graph).map_err(|what| LoadError::Plan { path: path.to_owned(), batch_size, what })

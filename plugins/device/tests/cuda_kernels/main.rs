@@ -14,11 +14,12 @@ use nvrtc::Nvrtc;
 use page::{macros, page};
 use proctor_device::{
     kernels,
-    passes::simplify,
+    passes::{narrow, simplify},
     program::{Program, Tuning, call::Kernel},
 };
 use proctor_device_cases::{Case, models, operators, recurrent};
 use proctor_test_needs::skip;
+use proctor_vocabulary::ElementType;
 
 /// Turing, Ampere, Hopper and Blackwell.
 const ARCHITECTURES: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
@@ -100,6 +101,19 @@ fn needed() -> Vec<(Kernel, usize)> {
         [recurrent::layers(), recurrent::lengths(), recurrent::batch_first(), recurrent::single_results()]
     {
         add(cases, &[Tuning::GPU, STEPS]);
+    }
+    for element in [ElementType::F16, ElementType::Bf16] {
+        let cases = [
+            models::digits("digits-lstm", &[5]),
+            models::generated("mobilenet-v1-tiny"),
+            models::generated("resnet50-tiny"),
+            models::generated("bert-tiny"),
+            operators::rows(),
+        ];
+        for mut case in cases.into_iter().flatten() {
+            narrow(&mut case.graph, element).unwrap();
+            add(vec![case], &[Tuning::GPU]);
+        }
     }
     let mut needed: Vec<_> = needed.into_iter().collect();
     needed.sort_by_cached_key(|(kernel, _)| {

@@ -15,7 +15,8 @@ bytes of stack of an item. No kernel spills; a test sees to that, and that each 
 fails where this page is out of date, too, and says how to write it anew.
 
 A row has all kernels of a function with the same macros, `HAS_` aside: they differ in what is computed for each element
-of a result, and in which operands there are. Its figures are the greatest of them. Macros that are 0 are left out.
+of a result, and in which operands there are. Its figures are the greatest of them. Macros that are 0 are left out,
+and STORED where it is float.
 ";
 
 /// The page of these kernels, which are in order.
@@ -59,11 +60,11 @@ pub fn page(all: &[Compiled]) -> String {
 /// The macros of a kernel that its row shows.
 pub fn macros(kernel: &Kernel) -> String {
     let shown = kernel.defines.iter().filter(|(name, value)| *value != 0 && !name.starts_with("HAS_"));
-    let shown: Vec<_> = shown
-        .map(|(name, value)| match value {
-            1 if name.starts_with("IS_") || name.starts_with("RESETS_") => (*name).to_owned(),
-            value => format!("{name}={value}"),
-        })
-        .collect();
-    shown.join(" ")
+    let shown = shown.map(|(name, value)| match value {
+        1 if name.starts_with("IS_") || name.starts_with("RESETS_") => (*name).to_owned(),
+        value => format!("{name}={value}"),
+    });
+    let stored = kernel.preamble.lines().find_map(|line| line.strip_prefix("#define STORED "));
+    let narrow = stored.filter(|stored| *stored != "float").map(|stored| format!("STORED={stored}"));
+    narrow.into_iter().chain(shown).collect::<Vec<_>>().join(" ")
 }

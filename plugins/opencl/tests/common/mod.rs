@@ -11,7 +11,7 @@ use proctor_device_cases::Case;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The device for a test alone, or nothing where there is none, after saying so.
-fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
+pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match devices() {
         Ok(devices) => Some((OpenCl::open(&devices[0]).expect("the first device can be opened"), alone)),
@@ -24,6 +24,7 @@ fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
 }
 
 /// Asserts that the device computes these cases, with each tuning.
+#[allow(dead_code, reason = "not every test compares as it does")]
 pub fn assert_computed(cases: &[Case], tunings: &[Tuning]) {
     let Some((device, _alone)) = device() else { return };
     cases.iter().for_each(|case| case.check(&device, tunings));

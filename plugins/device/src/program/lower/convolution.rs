@@ -2,14 +2,12 @@
 
 use std::iter;
 
-use proctor_vocabulary::ElementType;
-
 use super::{
     Lowering, ValueState,
     elementwise::{OperandSource, Pending},
     int,
     matrices::{Matrix, Product, ProductKind, StackLayout},
-    product::word,
+    product::element_bytes,
 };
 use crate::{
     graph::Node,
@@ -19,6 +17,7 @@ use crate::{
         Contents,
         call::{Argument, Kernel},
         expression::Term,
+        types,
         view::View,
     },
     tensor::Tensor,
@@ -37,9 +36,6 @@ impl Lowering<'_> {
         let shape = self.shape(result).to_vec();
         let images = self.contiguous(Self::input(node, 0))?;
         let weights = self.contiguous(Self::input(node, 1))?;
-        if images.element != ElementType::F32 || weights.element != ElementType::F32 {
-            return Err(format!("convolutions of {} are not supported", images.element.name()));
-        }
         let (count, channels, filters) = (images.shape[0], images.shape[1], weights.shape[0]);
         let groups = conv.groups;
         let (input, filter) = (of_image(&images.shape[2..], 1), of_image(&weights.shape[2..], 1));
@@ -101,8 +97,9 @@ impl Lowering<'_> {
             let bias =
                 bias.reshaped(&by_channel).expect("a bias has an element for each channel").broadcast(&shape);
             let x = pending.expression.result();
+            let element = bias.element;
             pending.operands.push(OperandSource::Stored(bias));
-            let bias = pending.expression.add(Term::Operand(1, ElementType::F32))?;
+            let bias = pending.expression.add(Term::Operand(1, element))?;
             pending.expression.add(Term::Binary(Binary::Add, x, bias))?;
         }
         self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
@@ -120,13 +117,13 @@ impl Lowering<'_> {
         let width = self.columns().unsigned_abs();
         let panels = n.div_ceil(width);
         let matrices = images.shape[0] * conv.groups;
-        let to = self.scratch(ElementType::F32, &[matrices, panels, k, width])?;
+        let to = self.scratch(images.element, &[matrices, panels, k, width])?;
         let matrix = panels * k * width;
         let kernel = Kernel {
             file: KernelFile::Columns,
             function: "columns",
             defines: vec![("COLUMNS", width as i64)],
-            preamble: String::new(),
+            preamble: format!("#define MOVED {}\n", types::moved(images.element)?),
         };
         let mut arguments = vec![
             Argument::Buffer(images.buffer),
@@ -158,19 +155,23 @@ impl Lowering<'_> {
             let view = weights.clone();
             return Ok(Matrix { view, panel, row: k, inner: 1, matrix, outer: 0, is_packed: false });
         };
-        let tensor = Tensor { element: ElementType::F32, shape: Vec::new(), bytes };
-        let panels = of_group.div_ceil(rows);
-        let mut packed = Vec::with_capacity(groups * panels * rows * k * size_of::<f32>());
+        let tensor = Tensor { element: weights.element, shape: Vec::new(), bytes };
+        let (panels, size) = (of_group.div_ceil(rows), weights.element.bytes_of(1));
+        let mut packed = Vec::with_capacity(weights.element.bytes_of(groups * panels * rows * k));
         for (group, panel) in (0..groups).flat_map(|group| iter::repeat(group).zip(0..panels)) {
             for element in 0..k {
                 for row in panel * rows..(panel + 1) * rows {
                     let at = weights.offset + ((group * of_group + row) * k + element).cast_signed();
-                    packed.extend(if row < of_group { word(&tensor, at) } else { [0; 4] });
+                    if row < of_group {
+                        packed.extend(element_bytes(&tensor, at));
+                    } else {
+                        packed.resize(packed.len() + size, 0);
+                    }
                 }
             }
         }
         let shape = vec![groups, panels, k, rows];
-        let packed = Tensor { element: ElementType::F32, shape, bytes: packed.into() };
+        let packed = Tensor { element: weights.element, shape, bytes: packed.into() };
         let view = self.constant(&packed)?;
         let [panel, matrix, inner] = [k * rows, panels * k * rows, rows].map(usize::cast_signed);
         Ok(Matrix { view, panel, row: 1, inner, matrix, outer: 0, is_packed: true })

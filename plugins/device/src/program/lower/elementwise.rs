@@ -187,11 +187,12 @@ impl Lowering<'_> {
         for (number, view) in views.iter().enumerate() {
             // Writing to a string never fails.
             let _ = write!(parameters, ", GLOBAL const {}* p{number}", types::stored(view.element)?);
-            places.push(format!("p{number}[places[{}]]", number + 1));
+            let at = format!("places[{}]", number + 1);
+            places.push(types::read(view.element, &format!("p{number}"), &at)?);
         }
         let preamble = format!(
-            "#define RESULT_TYPE {}\n#define OPERAND_PARAMETERS {parameters}\n#define OPERAND_ARGUMENTS {}\n{}",
-            types::stored(to.element)?,
+            "{}#define OPERAND_PARAMETERS {parameters}\n#define OPERAND_ARGUMENTS {}\n{}",
+            types::result(to.element)?,
             places.join(", "),
             function(&expression, &views.iter().map(|view| view.element).collect::<Vec<_>>()),
         );

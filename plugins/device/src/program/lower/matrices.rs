@@ -1,5 +1,7 @@
 //! Products of matrices that are still to be computed.
 
+use proctor_vocabulary::ElementType;
+
 use crate::program::{call::Argument, view::View};
 
 /// A product that is still to be computed.
@@ -20,6 +22,23 @@ pub(super) enum ProductKind {
     Matrices { a: Matrix, b: Matrix },
     /// By a convolution of each channel, with these arguments after the buffers.
     Depthwise { images: View, filters: View, arguments: Vec<Argument> },
+}
+
+impl ProductKind {
+    /// Type of the elements of both factors.
+    ///
+    /// # Errors
+    /// Both types, in words, if they differ.
+    pub(super) fn element(&self) -> Result<ElementType, String> {
+        let [one, other] = match self {
+            Self::Matrices { a, b } => [a.view.element, b.view.element],
+            Self::Depthwise { images, filters, .. } => [images.element, filters.element],
+        };
+        if one == other {
+            return Ok(one);
+        }
+        Err(format!("products of {} and {} are not supported", one.name(), other.name()))
+    }
 }
 
 /// A factor of a product: its place in a buffer, and strides in elements.

@@ -163,6 +163,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// A view as of [`stored`](Self::stored), of this type.
+    fn of_element(&mut self, id: ValueId, element: ElementType) -> Result<View, String> {
+        let view = self.stored(id)?;
+        if view.element == element {
+            return Ok(view);
+        }
+        let to = self.scratch(element, &view.shape)?;
+        self.emit(Pending::copy_of(view)?, &to)?;
+        Ok(to)
+    }
+
     /// A view as of [`stored`](Self::stored), row by row and without gaps.
     fn contiguous(&mut self, id: ValueId) -> Result<View, String> {
         let view = self.stored(id)?;

@@ -76,8 +76,8 @@ impl Lowering<'_> {
         let outer: usize = from.shape[..axis].iter().product();
         let inner: usize = from.shape[axis + 1..].iter().product();
         let preamble = format!(
-            "#define ELEMENT_TYPE {}\n#define INDEX_TYPE {}\n",
-            types::stored(from.element)?,
+            "#define MOVED {}\n#define INDEX_TYPE {}\n",
+            types::moved(from.element)?,
             types::stored(indices.element)?
         );
         let kernel = Kernel { file: KernelFile::Gather, function: "gather", defines: Vec::new(), preamble };

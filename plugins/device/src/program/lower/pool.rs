@@ -1,13 +1,14 @@
 //! Pools.
 
-use proctor_vocabulary::ElementType;
-
 use super::{Lowering, ValueState, convolution::of_image, int, long};
 use crate::{
     graph::Node,
     kernels::KernelFile,
     op::{Pool, PoolKind},
-    program::call::{Argument, Kernel},
+    program::{
+        call::{Argument, Kernel},
+        types,
+    },
 };
 
 impl Lowering<'_> {
@@ -16,10 +17,7 @@ impl Lowering<'_> {
         let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let images = self.contiguous(Self::input(node, 0))?;
-        if images.element != ElementType::F32 {
-            return Err(format!("pools of {} are not supported", images.element.name()));
-        }
-        let to = self.scratch(ElementType::F32, &shape)?;
+        let to = self.scratch(images.element, &shape)?;
         let counts_pads = pool.kind == PoolKind::Average { counts_pads: true };
         let kernel = Kernel {
             file: KernelFile::Pool,
@@ -28,7 +26,7 @@ impl Lowering<'_> {
                 ("IS_MAX", i64::from(pool.kind == PoolKind::Max)),
                 ("COUNTS_PADS", i64::from(counts_pads)),
             ],
-            preamble: String::new(),
+            preamble: types::stored_reals(images.element)?,
         };
         let mut arguments =
             vec![Argument::Buffer(images.buffer), Argument::Buffer(to.buffer), long(images.offset)];

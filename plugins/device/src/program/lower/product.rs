@@ -56,11 +56,6 @@ impl Lowering<'_> {
 
     /// The product of two stacks of matrices, with a result of this shape.
     pub(super) fn product(&mut self, a: View, b: View, shape: &[usize]) -> Result<Product, String> {
-        for view in [&a, &b] {
-            if view.element != ElementType::F32 {
-                return Err(format!("products of {} are not supported", view.element.name()));
-            }
-        }
         let rank = shape.len();
         let (m, n) = (shape[rank - 2], shape[rank - 1]);
         let k = *a.shape.last().expect("a matrix has two dimensions");
@@ -77,7 +72,7 @@ impl Lowering<'_> {
         let a = self.readable(a, &of_stack, can_be_a)?;
         let packed = match self.buffers[b.buffer.0].contents.clone() {
             // One that is repeated would only become larger.
-            Contents::Constant(bytes) if b.shape.len() == 2 && bytes.len() / size_of::<f32>() >= k * n => {
+            Contents::Constant(bytes) if b.shape.len() == 2 && bytes.len() >= b.element.bytes_of(k * n) => {
                 let tensor = Tensor { element: b.element, shape: Vec::new(), bytes };
                 Some(self.packed_columns(&tensor, &b)?)
             }
@@ -152,16 +147,21 @@ impl Lowering<'_> {
         let at = |row: usize, column: usize| {
             view.offset + row.cast_signed() * view.strides[0] + column.cast_signed() * view.strides[1]
         };
-        let mut bytes = Vec::with_capacity(n.next_multiple_of(width) * k * size_of::<f32>());
+        let size = tensor.element.bytes_of(1);
+        let mut bytes = Vec::with_capacity(n.next_multiple_of(width) * k * size);
         for panel in 0..n.div_ceil(width) {
             for row in 0..k {
                 for column in panel * width..(panel + 1) * width {
-                    bytes.extend(if column < n { word(tensor, at(row, column)) } else { [0; 4] });
+                    if column < n {
+                        bytes.extend(element_bytes(tensor, at(row, column)));
+                    } else {
+                        bytes.resize(bytes.len() + size, 0);
+                    }
                 }
             }
         }
         let shape = [n.div_ceil(width), k, width];
-        let tensor = Tensor { element: ElementType::F32, shape: shape.to_vec(), bytes: bytes.into() };
+        let tensor = Tensor { element: tensor.element, shape: shape.to_vec(), bytes: bytes.into() };
         let (panel, row) = (strides(&shape)[0], width.cast_signed());
         let view = self.constant(&tensor)?;
         Ok(Matrix { view, panel, row: 0, inner: row, matrix: 0, outer: 0, is_packed: true })
@@ -180,7 +180,9 @@ impl Lowering<'_> {
             // The kernel knows one stride from matrix to matrix of the result.
             (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
         });
-        let Some([_, c_matrix, c_row, _]) = target_strides.filter(|_| to.element == ElementType::F32) else {
+        let Some([_, c_matrix, c_row, _]) =
+            target_strides.filter(|_| types::stored_reals(to.element).is_ok())
+        else {
             // Into a place of its own first.
             let own = self.scratch(ElementType::F32, &to.shape)?;
             let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner] };
@@ -217,17 +219,20 @@ impl Lowering<'_> {
                  const integer p{number}_inner, const int p{number}_m, const int p{number}_n",
                 types::stored(view.element)?
             );
-            values.push(format!(
-                "p{number}[p{number}_begin + (z) / inner_count * p{number}_outer + (z) % inner_count * p{number}_inner \
-                 + (integer)(m) * p{number}_m + (integer)(n) * p{number}_n]"
-            ));
+            let at = format!(
+                "p{number}_begin + (z) / inner_count * p{number}_outer + (z) % inner_count * p{number}_inner \
+                 + (integer)(m) * p{number}_m + (integer)(n) * p{number}_n"
+            );
+            values.push(types::read(view.element, &format!("p{number}"), &at)?);
             elements.push(view.element);
             let [outer, inner, row, column] = strides;
             extra.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
             extra.extend([int(row)?, int(column)?]);
         }
         let preamble = format!(
-            "#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
+            "{}{}#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
+            types::stored_reals(kind.element()?)?,
+            types::result(to.element)?,
             values.join(", "),
             function(expression, &elements)
         );
@@ -288,8 +293,8 @@ fn scale(expression: &mut Expression, factor: f64) -> Result<crate::program::exp
     expression.add(Term::Binary(Binary::Mul, x, factor))
 }
 
-/// A 32-bit element of a tensor, by its place.
-pub(super) fn word(tensor: &Tensor, at: isize) -> [u8; 4] {
-    let begin = at.unsigned_abs() * size_of::<f32>();
-    tensor.bytes[begin..begin + size_of::<f32>()].try_into().expect("four bytes")
+/// The bytes of an element of a tensor, by its place.
+pub(super) fn element_bytes(tensor: &Tensor, at: isize) -> &[u8] {
+    let size = tensor.element.bytes_of(1);
+    &tensor.bytes[at.unsigned_abs() * size..][..size]
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proctor_vocabulary::ElementType;
 
-use super::{Lowering, ValueState, elementwise::Pending, int, long, product::word};
+use super::{Lowering, ValueState, elementwise::Pending, int, long, product::element_bytes};
 use crate::{
     graph::Node,
     kernels::KernelFile,
@@ -14,7 +14,7 @@ use crate::{
         call::{Argument, Kernel},
         view::{BufferId, View},
     },
-    tensor::Tensor,
+    tensor::{Array, Tensor},
 };
 
 /// Bytes of memory that a group shares, on any device.
@@ -78,10 +78,7 @@ impl Lowering<'_> {
     /// and P.
     pub(super) fn recurrent(&mut self, node: &Node, recurrent: Recurrent) -> Result<(), String> {
         let Recurrent { cell, hidden, direction, .. } = recurrent;
-        let x = self.stored(Self::input(node, 0))?;
-        if x.element != ElementType::F32 {
-            return Err(format!("recurrent layers of {} are not supported", x.element.name()));
-        }
+        let x = self.of_element(Self::input(node, 0), ElementType::F32)?;
         let (steps, batch) = (x.shape[0], x.shape[1]);
         let (gates, directions) = (cell.gate_count(), direction.count());
         let tiling = self.tiling(&recurrent, steps, batch)?;
@@ -92,7 +89,12 @@ impl Lowering<'_> {
         let bias = self.added_biases(bias?.as_ref(), cell, directions, hidden)?;
         let peepholes = peepholes?.map(|peepholes| self.constant(&peepholes)).transpose()?;
         let states = [4, 5, 6].map(|at| match Self::optional_input(node, at) {
-            Some(id) => self.contiguous(id).map(Some),
+            // Lengths are integers.
+            Some(id) if at == 4 => self.contiguous(id).map(Some),
+            Some(id) => {
+                let state = self.of_element(id, ElementType::F32)?;
+                self.copied_unless(state, View::is_contiguous).map(Some)
+            }
             None => Ok(None),
         });
         let [lengths, first_h, first_c] = states;
@@ -124,7 +126,10 @@ impl Lowering<'_> {
     fn wanted_result(&mut self, node: &Node, at: usize) -> Result<Option<View>, String> {
         let Some(id) = node.outputs.get(at).copied().flatten() else { return Ok(None) };
         let to = self.scratch(ElementType::F32, self.shape(id))?;
-        self.states[id.0] = Some(ValueState::Stored(to.clone()));
+        self.states[id.0] = Some(match self.graph.value(id).element {
+            ElementType::F32 => ValueState::Stored(to.clone()),
+            _ => ValueState::Pending(Box::new(Pending::copy_of(to.clone())?)),
+        });
         Ok(Some(to))
     }
 
@@ -235,15 +240,16 @@ impl Lowering<'_> {
         Ok(tiling)
     }
 
-    /// The elements of an operand of f32 that has to be constant, if it is there.
+    /// The elements of an operand that has to be constant as f32, if it is there.
     fn known_operand(&self, node: &Node, at: usize, name: &str) -> Result<Option<Tensor>, String> {
         let Some(id) = Self::optional_input(node, at) else { return Ok(None) };
         let constant = &self.graph.value(id).constant;
         let constant = constant.as_ref().ok_or_else(|| format!("{name} is not constant"))?;
-        if constant.element != ElementType::F32 {
-            return Err(format!("{name} of {} is not supported", constant.element.name()));
+        if constant.element == ElementType::F32 {
+            return Ok(Some(constant.clone()));
         }
-        Ok(Some(constant.clone()))
+        let values = constant.array()?.reals()?.to_vec();
+        Ok(Some(Array::real(ElementType::F32, &constant.shape, values).tensor()))
     }
 
     /// The products of all inputs and W, and the distances in it from step to step and from sequence to sequence.
@@ -253,9 +259,9 @@ impl Lowering<'_> {
         x: View,
         columns: usize,
     ) -> Result<(BufferId, [isize; 2]), String> {
-        self.known_operand(node, 1, "W")?;
         let (steps, batch, width) = (x.shape[0], x.shape[1], x.shape[2]);
-        let w = self.stored(Self::input(node, 1))?;
+        let w = self.known_operand(node, 1, "W")?.expect(super::HAS_INPUTS);
+        let w = self.constant(&w)?;
         let w = w.reshaped(&[columns, width]).expect("constants are contiguous").transposed(&[1, 0]);
         let step = columns.cast_signed();
         // In a file with the batch in front, the rows of a sequence lie together.
@@ -289,7 +295,11 @@ impl Lowering<'_> {
                 for (k, gate) in (0..hidden).flat_map(|k| (0..gates).map(move |gate| (k, gate))) {
                     for unit in begin..begin + panel {
                         let at = ((direction * gates + gate) * hidden + unit) * hidden + k;
-                        bytes.extend(if unit < hidden { word(r, at.cast_signed()) } else { [0; 4] });
+                        if unit < hidden {
+                            bytes.extend(element_bytes(r, at.cast_signed()));
+                        } else {
+                            bytes.extend([0; 4]);
+                        }
                     }
                 }
             }
@@ -309,7 +319,10 @@ impl Lowering<'_> {
         let gates = cell.gate_count();
         let number = |direction: usize, half: usize, gate: usize, unit: usize| {
             let at = ((direction * 2 + half) * gates + gate) * hidden + unit;
-            bias.map_or(0.0, |bias| f32::from_le_bytes(word(bias, at.cast_signed())))
+            bias.map_or(0.0, |bias| {
+                let bytes = element_bytes(bias, at.cast_signed());
+                f32::from_le_bytes(bytes.try_into().expect("it is of f32"))
+            })
         };
         let mut bytes = Vec::with_capacity(directions * BIASES * hidden * size_of::<f32>());
         for (direction, gate) in (0..directions).flat_map(|at| (0..BIASES).map(move |gate| (at, gate))) {

@@ -9,6 +9,7 @@ use crate::{
     op::{Reduce, ReduceKind},
     program::{
         call::{Argument, Kernel},
+        types,
         view::View,
     },
 };
@@ -50,9 +51,7 @@ impl RowFunction {
 
 impl Rows {
     fn of(view: View, from: usize, to: usize) -> Result<Self, String> {
-        if view.element != ElementType::F32 {
-            return Err(format!("rows of {} are not supported", view.element.name()));
-        }
+        types::stored_reals(view.element)?;
         let length: usize = view.shape[from..to].iter().product();
         let inner: usize = view.shape[to..].iter().product();
         let outer: usize = view.shape[..from].iter().product();
@@ -100,7 +99,7 @@ impl Lowering<'_> {
         let shape = view.shape[axis..].to_vec();
         let rows = Rows::of(view, axis, axis + shape.len())?;
         let mut parameter = |id: ValueId| {
-            let view = self.stored(id)?.broadcast(&shape);
+            let view = self.of_element(id, rows.view.element)?.broadcast(&shape);
             self.copied_unless(view, View::is_contiguous)
         };
         let scale = parameter(Self::input(node, 1))?;
@@ -112,7 +111,7 @@ impl Lowering<'_> {
 
     /// Adds the call of a kernel of which each group takes a row.
     fn rows_call(&mut self, result: ValueId, rows: &Rows, function: &RowFunction) -> Result<(), String> {
-        let to = self.scratch(ElementType::F32, self.shape(result))?;
+        let to = self.scratch(rows.view.element, self.shape(result))?;
         let buffer = Argument::Buffer(to.buffer);
         let (length, inner) = (int(rows.length)?, int(rows.inner)?);
         let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
@@ -140,8 +139,9 @@ impl Lowering<'_> {
                 ("IS_MAX", i64::from(is_max)),
                 ("IS_LAST", 0),
                 ("HAS_BIAS", i64::from(has_bias)),
+                ("IS_NARROW", i64::from(rows.view.element != ElementType::F32)),
             ],
-            preamble: String::new(),
+            preamble: types::stored_reals(rows.view.element)?,
         };
         self.call(kernel, arguments, [rows.count * lanes, 1, 1], lanes, 0);
         self.states[result.0] = Some(ValueState::Stored(to));
@@ -159,8 +159,10 @@ impl Lowering<'_> {
             ("IS_MAX", 1),
             ("IS_LAST", i64::from(is_last)),
             ("HAS_BIAS", 0),
+            ("IS_NARROW", i64::from(rows.view.element != ElementType::F32)),
         ];
-        let kernel = Kernel { file: KernelFile::Rows, function: "arg_max", defines, preamble: String::new() };
+        let preamble = types::stored_reals(rows.view.element)?;
+        let kernel = Kernel { file: KernelFile::Rows, function: "arg_max", defines, preamble };
         let arguments = vec![
             Argument::Buffer(rows.view.buffer),
             long(rows.view.offset),
