@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use proctor_accuracy::read_log;
 use proctor_datasets::sha256_hex;
-use proctor_test_needs::skip;
+use proctor_test_needs::{skip, skip_without_hardware};
 use proctor_tests::{Bench, Run, datasets, find_plugin, workspace};
 use serde_json::Value;
 
@@ -29,6 +29,8 @@ pub struct Engine {
     pub generated: &'static [&'static str],
     /// Its message if a library that it loads is not on this machine.
     pub library: Option<&'static str>,
+    /// Whether the library comes with hardware, which a machine need not have.
+    pub needs_hardware: bool,
     /// An option that it has.
     pub option: &'static str,
     /// Whether it tells how many bytes of input it has copied.
@@ -52,6 +54,7 @@ pub const PLAIN: Engine = Engine {
         "llama-tiny",
     ],
     library: None,
+    needs_hardware: false,
     option: "threads",
     counts_copies: true,
     lends_inputs: false,
@@ -68,7 +71,12 @@ impl Engine {
         if let Some(words) = self.library {
             let plan = bench.host(&format!("describe {} --plan {}", self.name, self.model()));
             if plan.code() == PLUGIN && plan.stderr.contains(words) {
-                skip(plan.stderr.lines().next().unwrap_or(words));
+                let reason = plan.stderr.lines().next().unwrap_or(words);
+                if self.needs_hardware {
+                    skip_without_hardware(reason)
+                } else {
+                    skip(reason)
+                }
                 return None;
             }
         }

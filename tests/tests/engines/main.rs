@@ -1,13 +1,14 @@
 //! Promises of every plugin with an engine, by the program's own command line: one suite, in which a further plugin
 //! takes part by one line at the end of this file.
 //!
-//! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`), or whose plugin is not
-//! built, is skipped with the reason.
+//! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`, CUDA with its
+//! hardware), or whose plugin is not built, is skipped with the reason.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod bad_files;
+mod driver;
 mod engine;
 mod generated;
 mod precisions;
@@ -68,6 +69,22 @@ engine!(
         ..PLAIN
     },
     also suite more_threads_than_processors,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(
+    cuda: Engine {
+        name: "cuda",
+        library: Some("there is no CUDA d"),
+        needs_hardware: true,
+        option: "device",
+        precisions: &["f32", "f16", "bf16", "int8"],
+        counts_copies: false,
+        ..PLAIN
+    },
+    also suite several_batches_in_flight,
+    also suite stages_of_a_device,
+    also precisions a_bad_quantisation_fails,
     also generated generated_models_one_by_one,
     also generated generated_models_in_batches
 );

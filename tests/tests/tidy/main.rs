@@ -30,6 +30,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/cpu-rnn/limits/",
     "plugins/cpu-rnn/models/",
     "plugins/cpu-rnn/src/batch.rs",
+    "plugins/cuda/",
     "plugins/device/",
     "plugins/host-validator/",
     "plugins/isolated/",

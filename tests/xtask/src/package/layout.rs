@@ -29,9 +29,10 @@ pub(crate) struct Plugin {
 const PROGRAMS: [&str; 2] = ["host", "proctor-worker"];
 
 /// Plugins that a package has unless others are asked for.
-pub(crate) const PLUGINS: [Plugin; 8] = [
+pub(crate) const PLUGINS: [Plugin; 9] = [
     Plugin { name: "candle", cargo_package: "proctor-candle" },
     Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
+    Plugin { name: "cuda", cargo_package: "proctor-cuda" },
     Plugin { name: "host-validator", cargo_package: "proctor-host-validator" },
     Plugin { name: "mock", cargo_package: "proctor-mock" },
     Plugin { name: "null", cargo_package: "proctor-null-export" },
@@ -278,7 +279,9 @@ mod tests {
     #[test]
     fn a_plugin_goes_by_its_name() {
         assert_eq!(Plugin::named("cpu-rnn").unwrap().library(), "libcpu_rnn_sut.so");
-        assert!(Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, host-validator"));
+        assert!(
+            Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, cuda, host-validator")
+        );
     }
 
     #[test]

@@ -1,0 +1,274 @@
+//! The devices that there are.
+
+use std::ffi::{CStr, c_int};
+
+use cudarc::driver::{DriverError, result, sys};
+use proctor_plugin_api::Device;
+
+use crate::{
+    error::{OpenError, failed},
+    libraries::cuda,
+};
+
+/// A device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Name of the product.
+    pub name: String,
+    /// Its own identity, as nvidia-smi writes it.
+    pub uuid: String,
+    /// Its place on the bus, as NVML takes it.
+    pub bus_id: String,
+    /// Its memory, in bytes.
+    pub memory_bytes: u64,
+    /// Number of the NUMA node of the host that is nearest; `None` if not known.
+    pub numa_node: Option<u32>,
+    /// Its architecture, such as `sm_90`.
+    pub architecture: String,
+    /// The largest grid that it takes.
+    pub limits: Limits,
+    /// Its handle, for as long as the program runs.
+    pub(crate) device: sys::CUdevice,
+}
+
+/// The largest grid that a device takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads of a block.
+    pub threads: usize,
+    /// Threads of a block along each dimension.
+    pub block: [usize; 3],
+    /// Blocks along each dimension: along the second and third 65535 on any device so far.
+    pub blocks: [usize; 3],
+}
+
+impl DeviceInfo {
+    /// The device as a host lists it.
+    pub(crate) fn listed(&self) -> Device {
+        let memory_bytes = Some(self.memory_bytes);
+        Device { name: self.name.clone(), memory_bytes, numa_node: self.numa_node }
+    }
+
+    fn read(device: sys::CUdevice) -> Result<Self, OpenError> {
+        let call = |name: &str| {
+            let failed = failed(name);
+            move |error: DriverError| OpenError::Failed(failed(error))
+        };
+        let attribute = |attribute: sys::CUdevice_attribute| {
+            // SAFETY: the device is one that cuDeviceGet has given.
+            unsafe { result::device::get_attribute(device, attribute) }
+        };
+        let number = |which: sys::CUdevice_attribute| {
+            let value = attribute(which).map_err(call("cuDeviceGetAttribute"))?;
+            Ok::<usize, OpenError>(usize::try_from(value).unwrap_or(0))
+        };
+        use sys::CUdevice_attribute as Attribute;
+        let limits = Limits {
+            threads: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            block: [
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ],
+            blocks: [
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+        };
+        let major = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let numa_node = attribute(Attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID).ok();
+        // SAFETY: the device is one that cuDeviceGet has given.
+        let bytes = unsafe { result::device::total_mem(device) }.map_err(call("cuDeviceTotalMem"))?;
+        Ok(Self {
+            name: result::device::get_name(device).map_err(call("cuDeviceGetName"))?,
+            uuid: uuid(device).map_err(call("cuDeviceGetUuid"))?,
+            bus_id: bus_id(device).map_err(call("cuDeviceGetPCIBusId"))?,
+            memory_bytes: bytes as u64,
+            numa_node: numa_node.and_then(|node| u32::try_from(node).ok()),
+            architecture: format!("sm_{major}{minor}"),
+            limits,
+            device,
+        })
+    }
+}
+
+/// All devices that CUDA shows, in its order.
+///
+/// # Errors
+/// Why there is none.
+pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
+    cuda::open()?;
+    let count = match result::device::get_count() {
+        Err(error) if error.0 != sys::CUresult::CUDA_ERROR_NO_DEVICE => {
+            return Err(OpenError::Failed(failed("cuDeviceGetCount")(error)));
+        }
+        count => count.unwrap_or(0),
+    };
+    let device = |number: c_int| {
+        let device = result::device::get(number);
+        DeviceInfo::read(device.map_err(|error| OpenError::Failed(failed("cuDeviceGet")(error)))?)
+    };
+    let infos: Vec<DeviceInfo> = (0..count).map(device).collect::<Result<_, _>>()?;
+    if infos.is_empty() { Err(OpenError::NoDevice) } else { Ok(infos) }
+}
+
+/// The device of this number, or those with this in their name or at the beginning of their UUID; all of them if
+/// nothing is asked for. A number that no device has may still be a word of a name.
+pub(crate) fn chosen(all: &[DeviceInfo], wanted: &str) -> Result<Vec<DeviceInfo>, OpenError> {
+    let number = wanted.parse::<usize>().ok();
+    if let Some(info) = number.and_then(|number| all.get(number)) {
+        return Ok(vec![info.clone()]);
+    }
+    let lower = wanted.to_lowercase();
+    let is_it = |info: &&DeviceInfo| match number {
+        Some(_) => info.name.split_whitespace().any(|word| word == wanted),
+        None => info.name.to_lowercase().contains(&lower) || info.uuid.to_lowercase().starts_with(&lower),
+    };
+    let found: Vec<DeviceInfo> = all.iter().filter(is_it).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let there: Vec<String> = (all.iter().enumerate())
+        .map(|(number, info)| format!("{number}: {} ({})", info.name, info.uuid))
+        .collect();
+    Err(OpenError::NoSuchDevice { wanted: wanted.to_owned(), there: there.join(", ") })
+}
+
+impl Limits {
+    /// Blocks and threads along each dimension for so many items in groups, or why the device has none such.
+    pub(crate) fn grid(
+        &self,
+        items: [usize; 3],
+        group: [usize; 3],
+        threads_max: usize,
+    ) -> Result<[[u32; 3]; 2], String> {
+        let threads: usize = group.iter().product();
+        if threads > threads_max.min(self.threads) {
+            return Err(format!("it takes groups of at most {threads_max} items, not {group:?}"));
+        }
+        let mut grid = [[0; 3]; 2];
+        for dimension in 0..3 {
+            let (items, group) = (items[dimension], group[dimension]);
+            if group == 0 || !items.is_multiple_of(group) || items == 0 {
+                return Err(format!("{items} items along dimension {dimension} are no groups of {group}"));
+            }
+            let blocks = items / group;
+            if blocks > self.blocks[dimension] || group > self.block[dimension] {
+                return Err(format!(
+                    "{blocks} groups of {group} items along dimension {dimension}, where the device takes {} groups of \
+                     {}; a smaller batch has fewer",
+                    self.blocks[dimension], self.block[dimension]
+                ));
+            }
+            let count = |number: usize| u32::try_from(number).map_err(|error| error.to_string());
+            (grid[0][dimension], grid[1][dimension]) = (count(blocks)?, count(group)?);
+        }
+        Ok(grid)
+    }
+}
+
+/// Identity of a device, as nvidia-smi writes it.
+fn uuid(device: sys::CUdevice) -> Result<String, DriverError> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: `uuid` has room for the 16 bytes.
+    unsafe { sys::cuDeviceGetUuid_v2(&raw mut uuid, device) }.result()?;
+    Ok(uuid_text(uuid.bytes.map(c_int::from)))
+}
+
+fn uuid_text(bytes: [c_int; 16]) -> String {
+    let mut text = "GPU-".to_owned();
+    for (position, byte) in bytes.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&position) {
+            text.push('-');
+        }
+        text.push_str(&format!("{:02x}", byte & 0xff));
+    }
+    text
+}
+
+/// The place of a device on the bus, such as `0000:3B:00.0`.
+fn bus_id(device: sys::CUdevice) -> Result<String, DriverError> {
+    let mut text = [0_u8; 32];
+    // SAFETY: there is room for as many bytes as are said, and CUDA writes no more.
+    unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), 32, device) }.result()?;
+    let text = CStr::from_bytes_until_nul(&text).map(CStr::to_string_lossy);
+    Ok(text.map_or_else(|_| String::new(), |text| text.into_owned()))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { threads: 1024, block: [1024, 1024, 64], blocks: [2_147_483_647, 65_535, 65_535] };
+
+    fn info(name: &str, uuid: &str) -> DeviceInfo {
+        DeviceInfo {
+            name: name.to_owned(),
+            uuid: uuid.to_owned(),
+            bus_id: "0000:01:00.0".to_owned(),
+            memory_bytes: 80 << 30,
+            numa_node: None,
+            architecture: "sm_90".to_owned(),
+            limits: LIMITS,
+            device: 0,
+        }
+    }
+
+    fn all() -> Vec<DeviceInfo> {
+        vec![
+            info("NVIDIA H100 80GB HBM3", "GPU-11111111-2222"),
+            info("NVIDIA L4", "GPU-33333333-4444"),
+            info("NVIDIA H100 80GB HBM3", "GPU-55555555-6666"),
+            info("NVIDIA GeForce RTX 4090", "GPU-77777777-8888"),
+        ]
+    }
+
+    #[test]
+    fn devices_are_chosen_by_number_name_or_uuid() {
+        let all = all();
+        let uuids = |wanted: &str| {
+            chosen(&all, wanted).unwrap().into_iter().map(|info| info.uuid).collect::<Vec<_>>()
+        };
+        assert_eq!(uuids("").len(), 4);
+        assert_eq!(uuids("1"), ["GPU-33333333-4444"]);
+        assert_eq!(uuids("h100"), ["GPU-11111111-2222", "GPU-55555555-6666"]);
+        assert_eq!(uuids("GPU-55555555"), ["GPU-55555555-6666"]);
+        assert_eq!(uuids("4090"), ["GPU-77777777-8888"]);
+    }
+
+    #[test]
+    fn the_error_about_a_device_that_is_not_there_lists_those_that_are() {
+        // 8 is a number, though one name has 80GB in it.
+        for wanted in ["A100", "8", "7777"] {
+            let error = chosen(&all(), wanted).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("there is no device \"{wanted}\"")), "{error}");
+            assert!(error.contains("1: NVIDIA L4 (GPU-33333333-4444)"), "{error}");
+        }
+    }
+
+    #[test]
+    fn items_become_blocks_of_threads() {
+        assert_eq!(LIMITS.grid([512, 3, 2], [128, 1, 1], 1024), Ok([[4, 3, 2], [128, 1, 1]]));
+    }
+
+    #[test]
+    fn grids_that_the_device_does_not_take_are_refused() {
+        let reason = LIMITS.grid([1, 65_536, 1], [1, 1, 1], 1024).unwrap_err();
+        assert!(reason.contains("65536 groups of 1 items along dimension 1"), "{reason}");
+        assert!(LIMITS.grid([1 << 20, 65_535, 65_535], [1, 1, 1], 1024).is_ok());
+        let reason = LIMITS.grid([512, 1, 1], [512, 1, 1], 256).unwrap_err();
+        assert!(reason.contains("at most 256 items"), "{reason}");
+        assert!(LIMITS.grid([1, 1, 128], [1, 1, 128], 1024).is_err());
+        assert!(LIMITS.grid([100, 1, 1], [64, 1, 1], 1024).is_err());
+        assert!(LIMITS.grid([0, 1, 1], [1, 1, 1], 1024).is_err());
+    }
+
+    #[test]
+    fn a_uuid_is_written_as_nvidia_smi_does() {
+        let bytes = std::array::from_fn(|position| c_int::try_from(position).unwrap() - 1);
+        assert_eq!(uuid_text(bytes), "GPU-ff000102-0304-0506-0708-090a0b0c0d0e");
+    }
+}

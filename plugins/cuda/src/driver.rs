@@ -1,0 +1,127 @@
+//! CUDA behind the trait of `proctor-device`.
+
+use std::sync::Arc;
+
+use proctor_device::{
+    driver::{Bound, DeviceError, Driver},
+    program::call::Kernel,
+};
+use proctor_plugin_api::Host;
+
+use crate::{
+    compiler::Compiler,
+    context::Context,
+    devices::DeviceInfo,
+    launch::{Function, Launch, Sequence},
+    memory::{HostMemory, Memory},
+    queue::{Event, Queue},
+};
+
+/// A device with one queue.
+pub struct Cuda {
+    queue: Queue,
+    shared: Arc<Shared>,
+}
+
+/// A device, for all its queues.
+struct Shared {
+    host: Host,
+    info: DeviceInfo,
+    compiler: Arc<Compiler>,
+}
+
+impl Cuda {
+    /// Opens a device. `host` hears of the progress of compilation.
+    ///
+    /// # Errors
+    /// CUDA's.
+    pub fn open(host: Host, info: &DeviceInfo, compiler: Arc<Compiler>) -> Result<Self, DeviceError> {
+        let queue = Queue::new(&Context::open(info)?)?;
+        Ok(Self { queue, shared: Arc::new(Shared { host, info: info.clone(), compiler }) })
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.queue.context()
+    }
+}
+
+impl Driver for Cuda {
+    type Memory = Memory;
+    type HostMemory = HostMemory;
+    type Function = Function;
+    type Launch = Launch;
+    type Sequence = Sequence;
+    type Event = Event;
+
+    const PINS_MEMORY: bool = true;
+
+    fn sibling(&self) -> Result<Self, DeviceError> {
+        Ok(Self { queue: Queue::new(self.context())?, shared: Arc::clone(&self.shared) })
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Memory, DeviceError> {
+        Memory::allocate(self.context(), bytes)
+    }
+
+    fn part(&self, memory: &Memory, offset: usize, bytes: usize) -> Result<Memory, DeviceError> {
+        memory.part(offset, bytes)
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<HostMemory, DeviceError> {
+        HostMemory::allocate(self.context(), bytes)
+    }
+
+    fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
+        let Shared { host, info, compiler } = &*self.shared;
+        let code = compiler.compile(*host, kernel, &info.architecture)?;
+        Function::load(self.context(), kernel.function, &code)
+    }
+
+    unsafe fn bind(
+        &self,
+        function: &Function,
+        arguments: &[Bound<'_, Memory>],
+        items: [usize; 3],
+        group: [usize; 3],
+    ) -> Result<Launch, DeviceError> {
+        Launch::new(&self.shared.info.limits, function, arguments, items, group)
+    }
+
+    fn sequence(&self, launches: Vec<Launch>) -> Result<Sequence, DeviceError> {
+        Sequence::new(&self.queue, launches)
+    }
+
+    fn launch(&self, sequence: &Sequence) -> Result<(), DeviceError> {
+        sequence.launch(&self.queue)
+    }
+
+    unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: the caller promises the same.
+        unsafe { self.queue.write(to, offset, bytes) }
+    }
+
+    unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        // SAFETY: the caller promises the same.
+        unsafe { self.queue.read(from, offset, bytes) }
+    }
+
+    fn event(&self) -> Result<Event, DeviceError> {
+        Event::new(self.context())
+    }
+
+    fn record(&self, event: &mut Event) -> Result<(), DeviceError> {
+        self.queue.record(event)
+    }
+
+    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+        event.wait()
+    }
+
+    fn elapsed_ns(&self, from: &Event, to: &Event) -> Result<u64, DeviceError> {
+        from.elapsed_ns(to)
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        self.queue.finish()
+    }
+}

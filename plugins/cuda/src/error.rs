@@ -1,0 +1,184 @@
+//! Errors of CUDA, in words that say what to do.
+
+use std::ffi::CStr;
+
+use cudarc::driver::DriverError;
+use proctor_device::driver::{DeviceError, DeviceErrorKind};
+
+/// The oldest driver, by CUDA's number: cudarc's types are those of this version.
+pub(crate) const VERSION_LEAST: i32 = 12_020;
+
+/// Why CUDA cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The driver's library cannot be loaded.
+    #[error(
+        "there is no CUDA driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver for CUDA {needed} or later, and \
+         give a container its libraries (docker run --gpus all)",
+        needed = version_text(VERSION_LEAST)
+    )]
+    NoDriver,
+    /// The driver is older than what is called here.
+    #[error(
+        "the CUDA driver is for CUDA {is}, which is too old: install one for CUDA {needed} or later",
+        is = version_text(*.is),
+        needed = version_text(VERSION_LEAST)
+    )]
+    OldDriver {
+        /// Its version, by CUDA's number.
+        is: i32,
+    },
+    /// The driver's library lacks a function.
+    #[error(
+        "the CUDA driver has no {function}: install NVIDIA's driver for CUDA {needed} or later",
+        needed = version_text(VERSION_LEAST)
+    )]
+    NoFunction {
+        /// Its name.
+        function: &'static str,
+    },
+    /// The driver has no device to use.
+    #[error(
+        "there is no CUDA device: the driver finds none; see whether nvidia-smi lists one, and whether \
+         CUDA_VISIBLE_DEVICES hides it"
+    )]
+    NoDevice,
+    /// The device that was asked for is not there.
+    #[error("there is no device \"{wanted}\"; there are {there}")]
+    NoSuchDevice {
+        /// The number, or a part of the name or of the UUID.
+        wanted: String,
+        /// All devices, with their numbers.
+        there: String,
+    },
+    /// The compiler's library cannot be loaded.
+    #[error(
+        "there is no NVRTC, which compiles the kernels ({reason}); install the CUDA toolkit's libnvrtc or the Python \
+         package nvidia-cuda-nvrtc-cu{major}, and name its folder with cuda.nvrtc"
+    )]
+    NoCompiler {
+        /// Major version of CUDA that the driver is for.
+        major: i32,
+        /// The error of the library that was tried first.
+        reason: String,
+    },
+    /// A call has failed.
+    #[error("{}{}", .0.what, advice(.0.code))]
+    Failed(DeviceError),
+}
+
+/// A remedy for an error of the driver's first calls; empty if it is not known.
+fn advice(code: i64) -> &'static str {
+    match code {
+        34 => {
+            "; a stub of the driver's library was loaded, which is for linking: take it out of LD_LIBRARY_PATH"
+        }
+        803 => "; library and kernel module of the driver are of different versions: restart the machine",
+        804 => "; the compatibility library of CUDA is not for this device: take it out of LD_LIBRARY_PATH",
+        802 | 999 => "; see whether nvidia-smi works, and load the kernel module nvidia_uvm",
+        _ => "",
+    }
+}
+
+/// A version by CUDA's number, such as 12020, as people write it.
+pub(crate) fn version_text(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// The error of a call of the driver.
+pub(crate) fn failed(call: &str) -> impl Fn(DriverError) -> DeviceError + use<> {
+    let call = call.to_owned();
+    move |error| {
+        let code = error.0 as u32;
+        let name = error.error_name().map_or("an unknown error".into(), CStr::to_string_lossy);
+        let meaning = error.error_string().map_or("not known to the driver".into(), CStr::to_string_lossy);
+        let kind = kind(code);
+        let end = match kind {
+            DeviceErrorKind::Lost => "; this process cannot use the device any more, and dmesg may say why",
+            DeviceErrorKind::OutOfMemory | DeviceErrorKind::Failed => "",
+        };
+        DeviceError { what: format!("{call}: {name} ({code}): {meaning}{end}"), code: code.into(), kind }
+    }
+}
+
+/// An error that is not the driver's.
+pub(crate) fn refused(what: String) -> DeviceError {
+    DeviceError { what, code: 0, kind: DeviceErrorKind::Failed }
+}
+
+/// Says in the log that something could not be given back: there is nobody to return it to.
+pub(crate) fn log(call: &str, result: Result<(), DriverError>) {
+    if let Err(error) = result.map_err(failed(call)) {
+        // Of a device that is lost every call says so, and the first one was told.
+        match error.kind {
+            DeviceErrorKind::Lost => tracing::debug!(%error, "not given back"),
+            DeviceErrorKind::OutOfMemory | DeviceErrorKind::Failed => {
+                tracing::warn!(%error, "not given back")
+            }
+        }
+    }
+}
+
+/// Kind of an error by its number in the driver's API.
+fn kind(code: u32) -> DeviceErrorKind {
+    match code {
+        2 => DeviceErrorKind::OutOfMemory,
+        // The driver has ended, the device is taken away, or the context is gone.
+        4 | 46 | 201 | 709 | 810 |
+        // Memory or a link is broken.
+        214 | 220 |
+        // A kernel has gone astray or taken too long, of which the context says the same to every further call.
+        700 | 702 | 710 | 714..=719 | 721 => DeviceErrorKind::Lost,
+        _ => DeviceErrorKind::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudarc::driver::sys::CUresult;
+
+    use super::*;
+
+    #[test]
+    fn what_breaks_a_context_means_that_the_device_is_lost() {
+        for broken in [
+            CUresult::CUDA_ERROR_LAUNCH_FAILED,
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+            CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+            CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+            CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE,
+            CUresult::CUDA_ERROR_INVALID_PC,
+            CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
+            CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+            CUresult::CUDA_ERROR_ASSERT,
+            CUresult::CUDA_ERROR_ECC_UNCORRECTABLE,
+            CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE,
+            CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+            CUresult::CUDA_ERROR_INVALID_CONTEXT,
+            CUresult::CUDA_ERROR_DEINITIALIZED,
+            CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE,
+            CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED,
+        ] {
+            assert_eq!(kind(broken as u32), DeviceErrorKind::Lost, "{broken:?}");
+        }
+        assert_eq!(kind(CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32), DeviceErrorKind::OutOfMemory);
+        for other in [
+            CUresult::CUDA_ERROR_INVALID_VALUE,
+            CUresult::CUDA_ERROR_NO_DEVICE,
+            CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+            CUresult::CUDA_ERROR_NOT_READY,
+        ] {
+            assert_eq!(kind(other as u32), DeviceErrorKind::Failed, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_install() {
+        assert!(OpenError::NoDriver.to_string().contains("install NVIDIA's driver for CUDA 12.2 or later"));
+        let old = OpenError::OldDriver { is: 11_040 }.to_string();
+        assert!(old.contains("is for CUDA 11.4") && old.contains("12.2 or later"), "{old}");
+        let compiler = OpenError::NoCompiler { major: 12, reason: "not found".to_owned() }.to_string();
+        assert!(compiler.contains("nvidia-cuda-nvrtc-cu12") && compiler.contains("cuda.nvrtc"), "{compiler}");
+    }
+}

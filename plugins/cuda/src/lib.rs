@@ -1,0 +1,24 @@
+//! The CUDA plugin: ONNX files on NVIDIA's graphics processors.
+//!
+//! Graphs, plans and kernels are those of `proctor-device`; here are the calls of CUDA. Three libraries are loaded when
+//! the plugin is opened, none of which a build needs: the driver through cudarc, which `libraries::cuda` keeps from
+//! panicking; the compiler NVRTC; and NVML for what the devices use, without which there are no such figures.
+
+mod cache;
+mod compiler;
+mod context;
+mod devices;
+mod driver;
+mod error;
+mod launch;
+mod libraries;
+mod memory;
+mod metrics;
+mod plugin;
+mod queue;
+
+pub use compiler::Compiler;
+pub use devices::{DeviceInfo, devices};
+pub use driver::Cuda;
+pub use error::OpenError;
+pub use plugin::{CudaModel, CudaPlugin};

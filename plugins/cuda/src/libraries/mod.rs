@@ -1,0 +1,41 @@
+//! The libraries of NVIDIA's that are loaded: the driver's by cudarc, the others here.
+
+pub(crate) mod cuda;
+pub(crate) mod nvml;
+pub(crate) mod nvrtc;
+
+use std::error::Error as _;
+
+/// The reason why a library is not loaded: the loader's own, which the error keeps as its source.
+fn reason(error: &libloading::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// Functions of a library that is loaded, with their types. All of them are looked up when it is.
+macro_rules! functions {
+    ($(#[$about:meta])* $name:ident { $($function:ident($($argument:ty),*) -> $result:ty;)* }) => {
+        $(#[$about])*
+        #[expect(non_snake_case, reason = "the names are those of the library")]
+        struct $name {
+            $($function: unsafe extern "C" fn($($argument),*) -> $result,)*
+            /// The functions are there as long as this is.
+            _library: libloading::Library,
+        }
+
+        impl $name {
+            /// # Safety
+            /// The functions of these names have these types.
+            unsafe fn load(library: libloading::Library) -> Result<Self, libloading::Error> {
+                Ok(Self {
+                    // SAFETY: the caller vouches for the types; the library lives as long as the functions.
+                    $($function: *unsafe { library.get(stringify!($function)) }?,)*
+                    _library: library,
+                })
+            }
+        }
+    };
+}
+use functions;

@@ -1,0 +1,226 @@
+//! The plugin behind the traits of `proctor-plugin-api`.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use proctor_device::{
+    program::Tuning,
+    serve::{DeviceInstance, DeviceModel, Target, load},
+};
+use proctor_plugin_api::{
+    Device, Host, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options, Placement, Plugin,
+    PluginError, PluginMemory, PreparedSample, export_plugin,
+};
+
+use crate::{
+    compiler::Compiler,
+    devices::{self, DeviceInfo, chosen},
+    driver::Cuda,
+    error::OpenError,
+    libraries::nvml::Nvml,
+    metrics::{Gauges, Reader},
+};
+
+export_plugin!(CudaPlugin);
+
+/// The opened plugin, with the devices that were chosen.
+pub struct CudaPlugin {
+    host: Host,
+    devices: Vec<DeviceInfo>,
+    compiler: Arc<Compiler>,
+    nvml: Option<Arc<Nvml>>,
+    in_flight_max: usize,
+}
+
+impl Plugin for CudaPlugin {
+    type Model = CudaModel;
+
+    const CREATES_IN_PARALLEL: bool = true;
+
+    fn manifest() -> Manifest {
+        let description = "ONNX files on NVIDIA's graphics processors.";
+        let support = |precision: &str| ModelSupport {
+            precision: precision.to_owned(),
+            device: "cuda".to_owned(),
+            ..ModelSupport::new("*", "onnx")
+        };
+        Manifest::new("cuda", env!("CARGO_PKG_VERSION"), description)
+            .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
+            .with_live_instances()
+            .model(support("f32"))
+            .model(support("f16"))
+            .model(support("bf16"))
+            .model(support("int8"))
+            .option(OptionSpec::text(
+                "device",
+                "The device: its number in the driver's list, which an error shows, or a part of its name or the \
+                 beginning of its UUID, which may be that of several. Without it all are listed, and instances are spread over them.",
+            ))
+            .option(OptionSpec::path(
+                "nvrtc",
+                "The folder of the compiler's library, libnvrtc.so.12 or another version; without it the system's.",
+            ))
+            .option(OptionSpec::integer(
+                "in_flight",
+                1,
+                1..=16,
+                "Batches that an instance has in flight: with 2 the next one is copied to the device while it computes.",
+            ))
+    }
+
+    fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
+        let devices = chosen(&devices::devices()?, options.text("device").unwrap_or_default())?;
+        let compiler = Compiler::load(options.path("nvrtc"), host.cache_folder())?;
+        for info in &devices {
+            tracing::info!(
+                device = info.name,
+                uuid = info.uuid,
+                architecture = info.architecture,
+                "device opened"
+            );
+        }
+        let nvml = Nvml::open();
+        if let Err(reason) = &nvml {
+            tracing::info!(reason, "no metrics and no energy of the devices: there is no NVML");
+        }
+        let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());
+        Ok(Self { host, devices, compiler, nvml: nvml.ok(), in_flight_max: in_flight_max.unwrap_or(1) })
+    }
+
+    fn devices(&self) -> Result<Vec<Device>, PluginError> {
+        Ok(self.devices.iter().map(DeviceInfo::listed).collect())
+    }
+
+    fn load_model(&self, request: &ModelRequest) -> Result<CudaModel, PluginError> {
+        let model = load(self.host, request, |index| {
+            let info = self.info(index)?;
+            let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler))?;
+            let tuning = Tuning::GPU.within(info.limits.threads);
+            Ok(Target { driver, tuning, in_flight_max: self.in_flight_max })
+        })?;
+        let used: BTreeSet<u32> = request.placements.iter().map(|placement| placement.device_index).collect();
+        Ok(CudaModel { host: self.host, gauges: self.gauges(&used)?, reader: Mutex::default(), model })
+    }
+}
+
+impl CudaPlugin {
+    /// The device at this position in the list.
+    fn info(&self, index: u32) -> Result<&DeviceInfo, PluginError> {
+        let info = usize::try_from(index).ok().and_then(|index| self.devices.get(index));
+        info.ok_or_else(|| PluginError::invalid_argument(format!("there is no device {index}")))
+    }
+
+    /// The gauges of these devices; `None` if there is no NVML, or it does not know one of them.
+    fn gauges(&self, used: &BTreeSet<u32>) -> Result<Option<Gauges>, PluginError> {
+        let Some(nvml) = &self.nvml else { return Ok(None) };
+        let mut gauges = Vec::new();
+        for index in used {
+            match nvml.device(&self.info(*index)?.bus_id) {
+                Ok(gauge) => gauges.push((*index, gauge)),
+                Err(reason) => {
+                    tracing::info!(
+                        device = index,
+                        reason,
+                        "no metrics and no energy: NVML does not know the device"
+                    );
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(Gauges::new(gauges)))
+    }
+}
+
+/// A model on CUDA's devices, with what these use.
+pub struct CudaModel {
+    host: Host,
+    model: DeviceModel<Cuda>,
+    gauges: Option<Gauges>,
+    /// Reads the gauges during the timed part.
+    reader: Mutex<Option<Reader>>,
+}
+
+impl CudaModel {
+    fn set_reader(&self, reader: Option<Reader>) {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = reader;
+    }
+}
+
+impl Model for CudaModel {
+    type Instance = DeviceInstance<Cuda>;
+
+    fn create_instance(&self, placement: &Placement) -> Result<DeviceInstance<Cuda>, PluginError> {
+        self.model.create_instance(placement)
+    }
+
+    fn energy_joules(&self) -> Result<Option<f64>, PluginError> {
+        Ok(self.gauges.as_ref().and_then(Gauges::energy_joules))
+    }
+
+    fn memory(&self) -> Option<&dyn PluginMemory> {
+        self.model.memory()
+    }
+
+    fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
+        self.model.prepare_samples(samples)
+    }
+
+    fn release_samples(&self) {
+        self.model.release_samples();
+    }
+
+    fn start(&self) -> Result<(), PluginError> {
+        self.model.start()?;
+        let reader = self.gauges.clone().map(|gauges| Reader::start(self.host, gauges)).transpose()?;
+        self.set_reader(reader);
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), PluginError> {
+        self.set_reader(None);
+        self.model.stop()
+    }
+
+    fn explain(&self) -> Option<String> {
+        self.model.explain()
+    }
+}
+
+impl From<OpenError> for PluginError {
+    fn from(error: OpenError) -> Self {
+        let message = error.to_string();
+        match error {
+            OpenError::NoSuchDevice { .. } => Self::invalid_argument(message),
+            OpenError::Failed(error) => Self { message, ..error.into() },
+            _ => Self::failed(message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_has_any_onnx_model_on_cuda() {
+        let manifest = CudaPlugin::manifest();
+        let models = manifest.models.iter();
+        let models: Vec<_> =
+            models.map(|model| [&model.model, &model.format, &model.precision, &model.device]).collect();
+        assert_eq!(models, ["f32", "f16", "bf16", "int8"].map(|precision| ["*", "onnx", precision, "cuda"]));
+        let names: Vec<_> = manifest.options.iter().map(|option| option.name.as_str()).collect();
+        assert_eq!(names, ["device", "nvrtc", "in_flight"]);
+    }
+
+    #[test]
+    fn without_a_driver_the_plugin_says_what_to_install() {
+        let error = match crate::libraries::cuda::open() {
+            Ok(_) => return,
+            Err(error) => PluginError::from(error),
+        };
+        let opened = CudaPlugin::open(Host::detached(), &Options::from_values([])).err().unwrap();
+        assert_eq!(opened, error);
+    }
+}

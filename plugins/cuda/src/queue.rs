@@ -1,0 +1,164 @@
+//! A queue of work, and places in it: a stream of CUDA, and its events.
+
+use std::sync::Arc;
+
+use cudarc::driver::{
+    result::{self, stream::StreamKind},
+    sys,
+};
+use proctor_device::driver::DeviceError;
+
+use crate::{
+    context::Context,
+    error::{failed, log},
+    memory::Memory,
+};
+
+/// A stream that waits for no other one.
+pub(crate) struct Queue {
+    stream: sys::CUstream,
+    context: Arc<Context>,
+}
+
+// SAFETY: a stream may be used on any thread where its context is current, which every call here sees to.
+unsafe impl Send for Queue {}
+// SAFETY: CUDA's functions of a stream may be called on several threads at the same time.
+unsafe impl Sync for Queue {}
+
+/// An event that keeps its time.
+pub struct Event {
+    event: sys::CUevent,
+    context: Arc<Context>,
+}
+
+// SAFETY: an event may be used on any thread where its context is current, which every call here sees to.
+unsafe impl Send for Event {}
+
+impl Queue {
+    pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
+        context.enter()?;
+        let stream = result::stream::create(StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
+        Ok(Self { stream, context: Arc::clone(context) })
+    }
+
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The stream, which lives as long as `self`.
+    pub fn stream(&self) -> sys::CUstream {
+        self.stream
+    }
+
+    /// Puts a copy to a device in the queue.
+    ///
+    /// # Safety
+    /// The bytes stay as they are until the copy is done.
+    pub unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        let place = to.place("what is written", offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.context.enter()?;
+        // SAFETY: as many bytes are within the memory from there on, as was checked. The bytes of the host stay, as the
+        // caller promises; memory is not freed before the work of its device is done.
+        let copied = unsafe { result::memcpy_htod_async(place, bytes, self.stream) };
+        copied.map_err(failed("cuMemcpyHtoDAsync"))
+    }
+
+    /// Puts a copy from a device in the queue.
+    ///
+    /// # Safety
+    /// Nobody reads, writes or frees the bytes until the copy is done.
+    pub unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let place = from.place("what is read", offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.context.enter()?;
+        // SAFETY: as many bytes are within the memory from there on, as was checked. The bytes of the host are left
+        // alone, as the caller promises; memory is not freed before the work of its device is done.
+        let copied = unsafe { result::memcpy_dtoh_async(bytes, place, self.stream) };
+        copied.map_err(failed("cuMemcpyDtoHAsync"))
+    }
+
+    /// Puts an event in the queue.
+    pub fn record(&self, event: &Event) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        // SAFETY: both are live, and of one context: a driver records its own device's events alone, and CUDA refuses
+        // others.
+        unsafe { result::event::record(event.event, self.stream) }.map_err(failed("cuEventRecord"))
+    }
+
+    /// Waits until the queue is empty.
+    pub fn finish(&self) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        // SAFETY: the stream is live.
+        unsafe { result::stream::synchronize(self.stream) }.map_err(failed("cuStreamSynchronize"))
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: the stream is live, and nobody has its handle after this. Work that is still in it is done.
+            log("cuStreamDestroy", unsafe { result::stream::destroy(self.stream) });
+        }
+    }
+}
+
+impl Event {
+    pub(crate) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
+        context.enter()?;
+        // Whoever waits does so with a processor of its own: to sleep takes longer than many batches.
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
+        Ok(Self { event: event.map_err(failed("cuEventCreate"))?, context: Arc::clone(context) })
+    }
+
+    /// Waits until the device has passed it.
+    pub(crate) fn wait(&self) -> Result<(), DeviceError> {
+        self.context.enter()?;
+        // SAFETY: the event is live.
+        unsafe { result::event::synchronize(self.event) }.map_err(failed("cuEventSynchronize"))
+    }
+
+    /// Time from `self` to a later event in ns. CUDA counts it in steps of about half a microsecond.
+    pub(crate) fn elapsed_ns(&self, later: &Self) -> Result<u64, DeviceError> {
+        self.context.enter()?;
+        // SAFETY: both events are live; CUDA refuses those that it has not passed.
+        let elapsed_ms = unsafe { result::event::elapsed(self.event, later.event) };
+        Ok(nanoseconds(elapsed_ms.map_err(failed("cuEventElapsedTime"))?))
+    }
+}
+
+/// The nearest number of ns; 0 for a negative time.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast keeps to the range of u64"
+)]
+fn nanoseconds(milliseconds: f32) -> u64 {
+    (f64::from(milliseconds) * 1e6).round() as u64
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: the event is live, and nobody has its handle after this. One that is still in a queue is freed
+            // when it was passed.
+            log("cuEventDestroy", unsafe { result::event::destroy(self.event) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_become_nanoseconds() {
+        assert_eq!(nanoseconds(0.5), 500_000);
+        assert_eq!(nanoseconds(-1.0), 0);
+        assert_eq!(nanoseconds(f32::NAN), 0);
+    }
+}
