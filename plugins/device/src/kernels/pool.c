@@ -4,7 +4,7 @@
 // COUNTS_PADS, as far as the pads reach.
 
 KERNEL void pool(
-    GLOBAL const STORED* images, GLOBAL STORED* to, const integer begin,
+    GLOBAL const STORED* images, GLOBAL STORED* to, const integer begin, const int channels,
     const int depth, const int height, const int width,
     const int window_depth, const int window_height, const int window_width,
     const int out_depth, const int out_height, const int out_width,
@@ -12,9 +12,11 @@ KERNEL void pool(
     const int dilation_depth, const int dilation_height, const int dilation_width,
     const int pad_begin_depth, const int pad_begin_height, const int pad_begin_width,
     const int pad_end_depth, const int pad_end_height, const int pad_end_width) {
-    const int n = ITEM(0);
-    const int channel = ITEM(1);
-    if (n >= out_depth * out_height * out_width) {
+    // Along one dimension, since some devices have few groups along the others.
+    const int place_count = out_depth * out_height * out_width;
+    const int n = ITEM(0) % place_count;
+    const int channel = ITEM(0) / place_count;
+    if (channel >= channels) {
         return;
     }
     const int from_x = n % out_width * stride_width - pad_begin_width;
@@ -37,6 +39,5 @@ KERNEL void pool(
             }
         }
     }
-    const integer at = (integer)channel * out_depth * out_height * out_width + n;
-    WRITE(IS_MAX ? value : value / (float)count, to, at);
+    WRITE(IS_MAX ? value : value / (float)count, to, ITEM(0));
 }

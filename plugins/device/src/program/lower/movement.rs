@@ -83,9 +83,10 @@ impl Lowering<'_> {
         let kernel = Kernel { file: KernelFile::Gather, function: "gather", defines: Vec::new(), preamble };
         let mut arguments = [&from, &indices, &to].map(|view| Argument::Buffer(view.buffer)).to_vec();
         arguments.extend([super::long(from.offset), super::long(indices.offset)]);
-        arguments.extend([int(count)?, int(from.shape[axis])?, int(inner)?]);
-        let group = self.tuning.element_group.min(inner.max(1).next_power_of_two());
-        self.call(kernel, arguments, [inner, count, outer], group, 0);
+        arguments.extend([int(outer)?, int(count)?, int(from.shape[axis])?, int(inner)?]);
+        let items = outer * count * inner;
+        let group = self.tuning.element_group.min(items.max(1).next_power_of_two());
+        self.call(kernel, arguments, [items, 1, 1], group, 0);
         self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }

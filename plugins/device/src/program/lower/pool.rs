@@ -30,6 +30,8 @@ impl Lowering<'_> {
         };
         let mut arguments =
             vec![Argument::Buffer(images.buffer), Argument::Buffer(to.buffer), long(images.offset)];
+        let channels = shape[0] * shape[1];
+        arguments.push(int(channels)?);
         for extents in [
             of_image(&images.shape[2..], 1),
             of_image(&pool.window, 1),
@@ -41,9 +43,9 @@ impl Lowering<'_> {
         ] {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
-        let n: usize = shape[2..].iter().product();
-        let group = self.tuning.element_group.min(n.next_power_of_two());
-        self.call(kernel, arguments, [n, shape[0] * shape[1], 1], group, 0);
+        let count: usize = shape.iter().product();
+        let group = self.tuning.element_group.min(count.max(1).next_power_of_two());
+        self.call(kernel, arguments, [count, 1, 1], group, 0);
         self.states[result.0] = Some(ValueState::Stored(to));
         Ok(())
     }
