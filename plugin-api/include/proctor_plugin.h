@@ -126,15 +126,15 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_EXTENSION_ISSUE "proctor.issue/1"
 #define PROCTOR_EXTENSION_EXPLAIN "proctor.explain/1"
 #define PROCTOR_EXTENSION_LIVE_INSTANCES "proctor.live_instances/1"
+#define PROCTOR_EXTENSION_DEVICES "proctor.devices/1"
+#define PROCTOR_EXTENSION_ENERGY "proctor.energy/1"
+#define PROCTOR_EXTENSION_SUBMIT "proctor.submit/1"
+#define PROCTOR_EXTENSION_MEMORY "proctor.memory/1"
 
 /* Ids of drafts, for ProctorPlugin.extension or ProctorHost.extension. */
 #define PROCTOR_EXTENSION_VIRTUAL_TIME "proctor.virtual_time/0"
-#define PROCTOR_EXTENSION_DEVICES "proctor.devices/0"
-#define PROCTOR_EXTENSION_ENERGY "proctor.energy/0"
 #define PROCTOR_EXTENSION_INPUT_FORM "proctor.input_form/0"
 #define PROCTOR_EXTENSION_INSTANCE_THREAD "proctor.instance_thread/0"
-#define PROCTOR_EXTENSION_SUBMIT "proctor.submit/0"
-#define PROCTOR_EXTENSION_MEMORY "proctor.memory/0"
 #define PROCTOR_EXTENSION_TOKENS "proctor.tokens/0"
 
 /* ---- Constants ---- */
@@ -143,7 +143,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_ABI_MAJOR 1
 
 /* Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes. */
-#define PROCTOR_ABI_MINOR 1
+#define PROCTOR_ABI_MINOR 2
 
 /* Largest size of a structure, and of an element of an array, in bytes. */
 #define PROCTOR_STRUCTURE_SIZE_MAX (64 << 10)
@@ -346,6 +346,14 @@ typedef struct ProctorInstance ProctorInstance;
 
 /* Everything. */
 #define PROCTOR_LOG_TRACE 5
+
+/*
+ * Flag of ProctorDevices: instances at different devices may be created at the same time, on a thread for each device.
+ */
+#define PROCTOR_DEVICES_PARALLEL 1
+
+/* Largest number of batches in flight of an instance. */
+#define PROCTOR_SUBMIT_IN_FLIGHT_MAX 64
 
 /* Kinds of memory: memory of the host as any other. */
 #define PROCTOR_MEMORY_HOST 0
@@ -1143,46 +1151,17 @@ typedef struct ProctorLiveInstances {
   ProctorStatus (*destroy)(ProctorInstance *instance, struct ProctorError *error);
 } ProctorLiveInstances;
 
-/* ---- Drafts: extensions whose id ends in /0; they may change until they are called /1 ---- */
-
-/*
- * Flag of ProctorDevices: instances at different devices may be created at the same time, on a thread for each device.
- */
-#define PROCTOR_DEVICES_PARALLEL 1
-
-/* Layouts of an input: that of the benchmark. */
-#define PROCTOR_INPUT_FORM_AS_GIVEN 0
-
-/* Channels last: an input with the shape C, H, W in the benchmark has the shape H, W, C. */
-#define PROCTOR_INPUT_FORM_CHANNELS_LAST 1
-
-/* Largest number of batches in flight of an instance. */
-#define PROCTOR_SUBMIT_IN_FLIGHT_MAX 64
-
-/*
- * The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
- * a short time.
- */
-typedef struct ProctorVirtualTime {
-  /* Size of this structure in bytes, as the plugin was compiled. */
-  size_t size;
-  /*
-   * As ProctorPlugin.execute, but returns at once and writes the service time in ns. `busy_instances` counts the
-   * instances that are executing, this one included. [issuing thread]
-   */
-  ProctorStatus (*execute)(ProctorInstance *instance,
-                           struct ProctorBatch *batch,
-                           uint32_t busy_instances,
-                           uint64_t *service_time_ns,
-                           struct ProctorError *error);
-} ProctorVirtualTime;
-
 /* A device. Owned by the plugin, valid for the duration of the call. */
 typedef struct ProctorDevice {
   /* Size of this structure in bytes, as the plugin was compiled. */
   size_t size;
   /* Name for people, such as that of the product; one line of at most PROCTOR_NAME_LENGTH_MAX bytes. */
   struct ProctorString name;
+  /*
+   * Text that tells it from others of its name, also at the next start of the machine: a UUID, a serial number or an
+   * address on a bus; one line of at most PROCTOR_NAME_LENGTH_MAX bytes, empty if there is none.
+   */
+  struct ProctorString id;
   /* Memory of the device in bytes; 0 if not known. */
   uint64_t memory_bytes;
   /* Number of the NUMA node of the host that is nearest; -1 if not known. */
@@ -1226,71 +1205,6 @@ typedef struct ProctorEnergy {
    */
   ProctorStatus (*read)(ProctorModel *model, double *joules, struct ProctorError *error);
 } ProctorEnergy;
-
-/* Form of an input. Owned by the host, valid for the duration of the call; before it, that of the benchmark. */
-typedef struct ProctorInputForm {
-  /* Size of this structure in bytes, as the host was compiled. */
-  size_t size;
-  /*
-   * Written by the plugin: one of the PROCTOR_ELEMENT types. f32 becomes f16, bf16, i8 or u8, rounded to nearest,
-   * ties to even; any other type stays as it is.
-   */
-  uint32_t element_type;
-  /* Written by the plugin: PROCTOR_INPUT_FORM_AS_GIVEN or PROCTOR_INPUT_FORM_CHANNELS_LAST. */
-  uint32_t layout;
-  /*
-   * Written by the plugin where f32 becomes i8 or u8: an integer is value / scale, rounded to nearest, ties to even,
-   * plus zero_point, and then the nearest one of its range; that of a NaN is zero_point. Finite and above 0; 1
-   * before the call.
-   */
-  float scale;
-  /* Written by the plugin where f32 becomes i8 or u8: the integer of the value 0, in its range; 0 before the call. */
-  int32_t zero_point;
-} ProctorInputForm;
-
-/*
- * The plugin chooses in which form it is given its inputs. The rules leave open how they are transposed, and in which
- * numerical format they are (MLPerf Inference rules v5.0, section 7.1), so the host converts each sample once, when it
- * is loaded, which is not timed.
- */
-typedef struct ProctorInputForms {
-  /* Size of this structure in bytes, as the plugin was compiled. */
-  size_t size;
-  /*
-   * Chooses the form of the input with the position `input` in `request`, which has the inputs as the benchmark has
-   * them. Called for each input before load_model, whose request then has the inputs in these forms; nothing is
-   * written to `form` for one that stays as it is. A form that cannot be had ends the run. A host that does not know
-   * this extension does not call it, so load_model looks at the inputs of its request all the same. [main thread]
-   */
-  ProctorStatus (*choose)(ProctorBackend *backend,
-                          const struct ProctorModelRequest *request,
-                          size_t input,
-                          struct ProctorInputForm *form,
-                          struct ProctorError *error);
-} ProctorInputForms;
-
-/*
- * The plugin wants to know the threads that run batches of its instances: to make a context of the device current
- * there, or to set a NUMA policy or a priority. What it changes of the thread stays as it is.
- *
- * A thread begins before its first batch of an instance and ends after its last one, however many phases it sees:
- * what a thread is given it keeps. In a run that is once in the life of an instance. warm_up and destroy_instance come
- * on the main thread, which does not begin. In virtual time no thread begins.
- */
-typedef struct ProctorInstanceThread {
-  /* Size of this structure in bytes, as the plugin was compiled. */
-  size_t size;
-  /*
-   * The calling thread will run batches of the instance. After a failure it runs none: they fail. May come beside
-   * calls for the model and for other instances. [instance thread]
-   */
-  ProctorStatus (*begin)(ProctorInstance *instance, struct ProctorError *error);
-  /*
-   * The calling thread will run no more batches of the instance. Does not come after a begin that failed.
-   * [instance thread]
-   */
-  ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
-} ProctorInstanceThread;
 
 /*
  * The plugin takes a batch before it has done the one before it.
@@ -1380,6 +1294,97 @@ typedef struct ProctorMemory {
   ProctorStatus (*copy)(ProctorModel *model, void *to, const void *from, size_t size_bytes, struct ProctorError *error);
 } ProctorMemory;
 
+/* ---- Drafts: extensions whose id ends in /0; they may change until they are called /1 ---- */
+
+/* Layouts of an input: that of the benchmark. */
+#define PROCTOR_INPUT_FORM_AS_GIVEN 0
+
+/* Channels last: an input with the shape C, H, W in the benchmark has the shape H, W, C. */
+#define PROCTOR_INPUT_FORM_CHANNELS_LAST 1
+
+/*
+ * The plugin can say how long a batch takes instead of taking that long, so that the host simulates a long run in
+ * a short time.
+ */
+typedef struct ProctorVirtualTime {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * As ProctorPlugin.execute, but returns at once and writes the service time in ns. `busy_instances` counts the
+   * instances that are executing, this one included. [issuing thread]
+   */
+  ProctorStatus (*execute)(ProctorInstance *instance,
+                           struct ProctorBatch *batch,
+                           uint32_t busy_instances,
+                           uint64_t *service_time_ns,
+                           struct ProctorError *error);
+} ProctorVirtualTime;
+
+/* Form of an input. Owned by the host, valid for the duration of the call; before it, that of the benchmark. */
+typedef struct ProctorInputForm {
+  /* Size of this structure in bytes, as the host was compiled. */
+  size_t size;
+  /*
+   * Written by the plugin: one of the PROCTOR_ELEMENT types. f32 becomes f16, bf16, i8 or u8, rounded to nearest,
+   * ties to even; any other type stays as it is.
+   */
+  uint32_t element_type;
+  /* Written by the plugin: PROCTOR_INPUT_FORM_AS_GIVEN or PROCTOR_INPUT_FORM_CHANNELS_LAST. */
+  uint32_t layout;
+  /*
+   * Written by the plugin where f32 becomes i8 or u8: an integer is value / scale, rounded to nearest, ties to even,
+   * plus zero_point, and then the nearest one of its range; that of a NaN is zero_point. Finite and above 0; 1
+   * before the call.
+   */
+  float scale;
+  /* Written by the plugin where f32 becomes i8 or u8: the integer of the value 0, in its range; 0 before the call. */
+  int32_t zero_point;
+} ProctorInputForm;
+
+/*
+ * The plugin chooses in which form it is given its inputs. The rules leave open how they are transposed, and in which
+ * numerical format they are (MLPerf Inference rules v5.0, section 7.1), so the host converts each sample once, when it
+ * is loaded, which is not timed.
+ */
+typedef struct ProctorInputForms {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * Chooses the form of the input with the position `input` in `request`, which has the inputs as the benchmark has
+   * them. Called for each input before load_model, whose request then has the inputs in these forms; nothing is
+   * written to `form` for one that stays as it is. A form that cannot be had ends the run. A host that does not know
+   * this extension does not call it, so load_model looks at the inputs of its request all the same. [main thread]
+   */
+  ProctorStatus (*choose)(ProctorBackend *backend,
+                          const struct ProctorModelRequest *request,
+                          size_t input,
+                          struct ProctorInputForm *form,
+                          struct ProctorError *error);
+} ProctorInputForms;
+
+/*
+ * The plugin wants to know the threads that run batches of its instances: to make a context of the device current
+ * there, or to set a NUMA policy or a priority. What it changes of the thread stays as it is.
+ *
+ * A thread begins before its first batch of an instance and ends after its last one, however many phases it sees:
+ * what a thread is given it keeps. In a run that is once in the life of an instance. warm_up and destroy_instance come
+ * on the main thread, which does not begin. In virtual time no thread begins.
+ */
+typedef struct ProctorInstanceThread {
+  /* Size of this structure in bytes, as the plugin was compiled. */
+  size_t size;
+  /*
+   * The calling thread will run batches of the instance. After a failure it runs none: they fail. May come beside
+   * calls for the model and for other instances. [instance thread]
+   */
+  ProctorStatus (*begin)(ProctorInstance *instance, struct ProctorError *error);
+  /*
+   * The calling thread will run no more batches of the instance. Does not come after a begin that failed.
+   * [instance thread]
+   */
+  ProctorStatus (*end)(ProctorInstance *instance, struct ProctorError *error);
+} ProctorInstanceThread;
+
 /* Tokens of one sample that have come. */
 typedef struct ProctorTokenReport {
   /* Identity of the issued sample: ProctorQuerySample.id or ProctorBatchSample.id. */
@@ -1460,7 +1465,7 @@ PROCTOR_ASSERT(ProctorInstanceThread, sizeof(ProctorInstanceThread) == 24);
 PROCTOR_ASSERT(ProctorLiveInstances, sizeof(ProctorLiveInstances) == 24);
 PROCTOR_ASSERT(ProctorAllocation, sizeof(ProctorAllocation) == 40);
 PROCTOR_ASSERT(ProctorMemory, sizeof(ProctorMemory) == 32);
-PROCTOR_ASSERT(ProctorDevice, sizeof(ProctorDevice) == 40);
+PROCTOR_ASSERT(ProctorDevice, sizeof(ProctorDevice) == 56);
 PROCTOR_ASSERT(ProctorDeviceSink, sizeof(ProctorDeviceSink) == 24);
 PROCTOR_ASSERT(ProctorDevices, sizeof(ProctorDevices) == 24);
 PROCTOR_ASSERT(ProctorSubmit, sizeof(ProctorSubmit) == 24);

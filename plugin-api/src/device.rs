@@ -6,6 +6,9 @@
 pub struct Device {
     /// Name for people, such as that of the product.
     pub name: String,
+    /// Text that tells it from others of its name, also at the next start of the machine, such as a UUID; `None` if
+    /// there is none.
+    pub id: Option<String>,
     /// Its memory, in bytes; `None` if not known.
     pub memory_bytes: Option<u64>,
     /// Number of the NUMA node of the host that is nearest; `None` if not known.

@@ -52,6 +52,7 @@ fn devices_in_words(plugin: &Plugin) -> String {
         vec![
             device.index.to_string(),
             device.name,
+            device.id.unwrap_or_else(unknown),
             device.memory_bytes.map_or_else(unknown, |bytes| format!("{bytes} bytes")),
             device.numa_node.map_or_else(unknown, |node| node.to_string()),
         ]
@@ -60,6 +61,6 @@ fn devices_in_words(plugin: &Plugin) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let head = ["device", "name", "memory", "NUMA node"].map(str::to_owned).to_vec();
+    let head = ["device", "name", "id", "memory", "NUMA node"].map(str::to_owned).to_vec();
     format!("Devices (--set devices=0,...)\n{}", table(&[vec![head], rows].concat()))
 }

@@ -7,8 +7,8 @@ use super::{
     plugin::ProctorBackend,
 };
 
-/// Id of ProctorDevices, a draft: "proctor.devices/0".
-pub const PROCTOR_EXTENSION_DEVICES: &str = "proctor.devices/0";
+/// Id of ProctorDevices: "proctor.devices/1".
+pub const PROCTOR_EXTENSION_DEVICES: &str = "proctor.devices/1";
 
 /// Flag of ProctorDevices: instances at different devices may be created at the same time, on a thread for each device.
 pub const PROCTOR_DEVICES_PARALLEL: u32 = 1;
@@ -22,6 +22,9 @@ pub struct ProctorDevice {
     pub size: usize,
     /// Name for people, such as that of the product; one line of at most PROCTOR_NAME_LENGTH_MAX bytes.
     pub name: ProctorString,
+    /// Text that tells it from others of its name, also at the next start of the machine: a UUID, a serial number or an
+    /// address on a bus; one line of at most PROCTOR_NAME_LENGTH_MAX bytes, empty if there is none.
+    pub id: ProctorString,
     /// Memory of the device in bytes; 0 if not known.
     pub memory_bytes: u64,
     /// Number of the NUMA node of the host that is nearest; -1 if not known.

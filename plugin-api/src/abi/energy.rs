@@ -5,8 +5,8 @@ use super::{
     plugin::ProctorModel,
 };
 
-/// Id of ProctorEnergy, a draft: "proctor.energy/0".
-pub const PROCTOR_EXTENSION_ENERGY: &str = "proctor.energy/0";
+/// Id of ProctorEnergy: "proctor.energy/1".
+pub const PROCTOR_EXTENSION_ENERGY: &str = "proctor.energy/1";
 
 /// The plugin has a counter of the energy that its devices use.
 #[repr(C)]

@@ -1,4 +1,4 @@
-//! Optional features of instances, asked for by id through ProctorPlugin.extension. Drafts, which may still change.
+//! Optional features of instances, asked for by id through ProctorPlugin.extension.
 
 use std::ffi::c_void;
 
@@ -35,8 +35,8 @@ pub struct ProctorInstanceThread {
     >,
 }
 
-/// Id of ProctorSubmit, and of ProctorSubmitHost: "proctor.submit/0".
-pub const PROCTOR_EXTENSION_SUBMIT: &str = "proctor.submit/0";
+/// Id of ProctorSubmit, and of ProctorSubmitHost: "proctor.submit/1".
+pub const PROCTOR_EXTENSION_SUBMIT: &str = "proctor.submit/1";
 
 /// Largest number of batches in flight of an instance.
 pub const PROCTOR_SUBMIT_IN_FLIGHT_MAX: u32 = 64;

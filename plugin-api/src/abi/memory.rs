@@ -7,8 +7,8 @@ use super::{
     plugin::ProctorModel,
 };
 
-/// Id of ProctorMemory, a draft: "proctor.memory/0".
-pub const PROCTOR_EXTENSION_MEMORY: &str = "proctor.memory/0";
+/// Id of ProctorMemory: "proctor.memory/1".
+pub const PROCTOR_EXTENSION_MEMORY: &str = "proctor.memory/1";
 
 /// Kinds of memory: memory of the host as any other.
 pub const PROCTOR_MEMORY_HOST: u32 = 0;

@@ -53,7 +53,7 @@ pub struct Allocation {
     pub kind: MemoryKind,
 }
 
-/// Memory that a plugin allocates for the samples of a model: the draft `proctor.memory/0`.
+/// Memory that a plugin allocates for the samples of a model: the extension `proctor.memory/1`.
 ///
 /// # Safety
 /// A range from [`allocate`](Self::allocate) has as many bytes as it says. It stays where it is until

@@ -30,7 +30,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     const CREATES_IN_PARALLEL: bool = false;
 
     /// The devices that a host may spread instances over, in an order that stays; none if there is nothing to choose:
-    /// the draft `proctor.devices/0`. [main thread]
+    /// the extension `proctor.devices/1`. [main thread]
     ///
     /// # Errors
     /// Why they cannot be told.
@@ -67,7 +67,8 @@ pub trait Model: Send + Sync + 'static {
     fn create_instance(&self, placement: &Placement) -> Result<Self::Instance, PluginError>;
 
     /// Energy that the devices have used so far, in joules since any instant, never decreasing; `None` if there is no
-    /// such counter: the draft `proctor.energy/0`. Read right after the start and right before the stop. [main thread]
+    /// such counter: the extension `proctor.energy/1`. Read right after the start and right before the stop.
+    /// [main thread]
     ///
     /// # Errors
     /// Why it cannot be read.

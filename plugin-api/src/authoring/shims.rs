@@ -359,6 +359,7 @@ unsafe extern "C" fn list_devices<P: Plugin>(
             let raw = abi::ProctorDevice {
                 size: size_of::<abi::ProctorDevice>(),
                 name: text(&device.name),
+                id: text(device.id.as_deref().unwrap_or_default()),
                 memory_bytes: device.memory_bytes.unwrap_or(0),
                 numa_node: device.numa_node.and_then(|node| i32::try_from(node).ok()).unwrap_or(-1),
                 reserved: 0,

@@ -45,10 +45,6 @@ enum Section {
 /// The types that make a plugin, and those behind them: what every plugin sees.
 const FUNCTIONS: [&str; 4] = ["ProctorHost", "ProctorVersionRange", "ProctorPlugin", "ProctorPluginEntry"];
 
-/// The drafts whose constants are lasting, since a structure of the core has them: ProctorMemoryRange the kinds of
-/// memory.
-const LASTING_CONSTANTS: [&str; 1] = ["proctor.memory/0"];
-
 /// Puts what cbindgen has made into sections.
 pub fn arranged(generated: &str, extensions: &[Extension]) -> String {
     let items = items(&with_short_comments(generated));
@@ -56,11 +52,9 @@ pub fn arranged(generated: &str, extensions: &[Extension]) -> String {
     let core = reach(FUNCTIONS.map(str::to_owned).to_vec());
     let (drafts, lasting): (Vec<_>, Vec<_>) = extensions.iter().partition(|extension| extension.is_draft());
     let lasting = reach(lasting.into_iter().flat_map(|extension| extension.structures.clone()).collect());
-    let drafts: Vec<_> =
-        drafts.iter().map(|draft| draft.id.as_str()).filter(|id| !LASTING_CONSTANTS.contains(id)).collect();
     let section_of = |item: &Item| {
         let is_constant = item.text.contains("#define ");
-        if is_constant && drafts.iter().any(|id| item.name.starts_with(&prefix_of(id))) {
+        if is_constant && drafts.iter().any(|draft| item.name.starts_with(&prefix_of(&draft.id))) {
             Section::Drafts
         } else if is_constant {
             Section::Constants

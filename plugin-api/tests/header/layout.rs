@@ -65,7 +65,7 @@ layouts! {
     ProctorLiveInstances { size, create, destroy };
     ProctorAllocation { size, size_bytes, alignment, memory, kind, reserved };
     ProctorMemory { size, allocate, free, copy };
-    ProctorDevice { size, name, memory_bytes, numa_node, reserved };
+    ProctorDevice { size, name, id, memory_bytes, numa_node, reserved };
     ProctorDeviceSink { size, context, add };
     ProctorDevices { size, flags, reserved, list };
     ProctorSubmit { size, in_flight_max, submit };

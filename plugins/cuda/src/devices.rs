@@ -46,7 +46,12 @@ impl DeviceInfo {
     /// The device as a host lists it.
     pub(crate) fn listed(&self) -> Device {
         let memory_bytes = Some(self.memory_bytes);
-        Device { name: self.name.clone(), memory_bytes, numa_node: self.numa_node }
+        Device {
+            name: self.name.clone(),
+            id: Some(self.uuid.clone()),
+            memory_bytes,
+            numa_node: self.numa_node,
+        }
     }
 
     fn read(device: sys::CUdevice) -> Result<Self, OpenError> {

@@ -179,6 +179,7 @@ impl Plugin for Mock {
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
         let device = |number: u32| Device {
             name: format!("Mock {number}"),
+            id: Some(format!("mock-{number}")),
             memory_bytes: Some(16 << 30),
             numa_node: Some(number % 2),
         };

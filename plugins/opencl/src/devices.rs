@@ -33,7 +33,7 @@ impl DeviceInfo {
     /// The device as a host lists it.
     pub(crate) fn listed(&self) -> proctor_plugin_api::Device {
         let name = format!("{} ({})", self.name, self.platform);
-        proctor_plugin_api::Device { name, memory_bytes: Some(self.memory_bytes), numa_node: None }
+        proctor_plugin_api::Device { name, id: None, memory_bytes: Some(self.memory_bytes), numa_node: None }
     }
 }
 

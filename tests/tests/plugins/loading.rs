@@ -116,6 +116,7 @@ fn instances_are_spread_over_the_chosen_devices() {
     let plugin = &result["plugin"];
     assert_eq!(plugin["instance_devices"].to_string(), "[2,0,2,0]", "{}", run.finished);
     assert_eq!(plugin["devices"][0]["name"], "Mock 2");
+    assert_eq!(plugin["devices"][0]["id"], "mock-2");
     assert_eq!(plugin["devices"][1]["numa_node"], 0);
     assert_eq!(plugin["devices"].as_array().unwrap().len(), 2);
     // Those of different devices are made at the same time, on a thread for each.
@@ -151,6 +152,7 @@ fn devices_that_cannot_be_are_named() {
     for (case, reason) in [
         ("NAMELESS_DEVICE", "the name of device 1"),
         ("DEVICE_OF_NO_NODE", "the NUMA node of device 1 is -7; it is -1 if not known"),
+        ("GARBLED_ID", "the id of device 1"),
         ("FAILS_TO_LIST", "list failed (DEVICE_LOST): the bus is gone"),
     ] {
         let Some(run) = run_wrong(&bench, case, "") else { return };

@@ -103,11 +103,17 @@ unsafe fn read(
     let what = format!("the name of device {position}");
     // SAFETY: the plugin vouches for the bytes of the name.
     let name = unsafe { reader.name(&what, raw.name) }?;
+    let id = if raw.id.length == 0 {
+        None
+    } else {
+        // SAFETY: the plugin vouches for the bytes of the id.
+        Some(unsafe { reader.name(&format!("the id of device {position}"), raw.id) }?)
+    };
     let numa_node = match raw.numa_node {
         -1 => None,
         node => Some(u32::try_from(node).map_err(|_| {
             reader.malformed(format!("the NUMA node of device {position} is {node}; it is -1 if not known"))
         })?),
     };
-    Ok(Device { name, memory_bytes: (raw.memory_bytes != 0).then_some(raw.memory_bytes), numa_node })
+    Ok(Device { name, id, memory_bytes: (raw.memory_bytes != 0).then_some(raw.memory_bytes), numa_node })
 }

@@ -43,7 +43,7 @@ impl SubmittedBatch {
     }
 
     /// Has `fill` write what is still to be written, and reports the batch as done: by then the host has completed its
-    /// samples. An error fails the whole batch. Does nothing on a host without `proctor.submit/0`, which submits none.
+    /// samples. An error fails the whole batch. Does nothing on a host without `proctor.submit/1`, which submits none.
     pub fn finish(mut self, host: &Host, fill: impl FnOnce(&mut Batch<'_>) -> Result<(), PluginError>) {
         let filled = self.batch().and_then(|mut batch| fill(&mut batch));
         let message = filled.as_ref().err().map_or("", |error| error.message.as_str());

@@ -1,4 +1,4 @@
-//! Several batches of an instance in flight: the draft `proctor.submit/0`.
+//! Several batches of an instance in flight: the extension `proctor.submit/1`.
 
 use proctor_tests::{Bench, Run, compile};
 

@@ -21,6 +21,7 @@ pub(crate) struct DevicePart {
     /// Position in the plugin's list.
     pub(crate) index: u32,
     pub(crate) name: String,
+    pub(crate) id: Option<String>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) numa_node: Option<u32>,
 }
@@ -64,8 +65,8 @@ impl Devices {
     /// The devices that this number of instances uses, for a result.
     pub(crate) fn parts(&self, instance_count: usize) -> Vec<DevicePart> {
         let part = |&index: &u32| {
-            let Device { name, memory_bytes, numa_node } = self.list.devices[index as usize].clone();
-            DevicePart { index, name, memory_bytes, numa_node }
+            let Device { name, id, memory_bytes, numa_node } = self.list.devices[index as usize].clone();
+            DevicePart { index, name, id, memory_bytes, numa_node }
         };
         self.chosen.iter().take(instance_count).map(part).collect()
     }
@@ -102,7 +103,7 @@ mod tests {
 
     fn choose(text: &str, count: usize) -> Result<Vec<u32>, String> {
         let settings = Loader::new().set(&format!("devices={text}")).load().unwrap();
-        let device = Device { name: "d".to_owned(), memory_bytes: None, numa_node: None };
+        let device = Device { name: "d".to_owned(), id: None, memory_bytes: None, numa_node: None };
         chosen(&settings, "p", &vec![device; count])
     }
 
@@ -111,7 +112,7 @@ mod tests {
         let devices = Devices { list: DeviceList::default(), chosen: choose("3, 1", 4).unwrap() };
         assert_eq!((0..5).map(|number| devices.of_instance(number)).collect::<Vec<_>>(), [3, 1, 3, 1, 3]);
         assert_eq!(Devices::default().of_instance(7), 0);
-        let device = Device { name: "d".to_owned(), memory_bytes: None, numa_node: None };
+        let device = Device { name: "d".to_owned(), id: None, memory_bytes: None, numa_node: None };
         let list = DeviceList { devices: vec![device; 4], ..DeviceList::default() };
         let devices = Devices { list, ..devices };
         let used = |count| devices.parts(count).iter().map(|part| part.index).collect::<Vec<_>>();
