@@ -37,6 +37,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/mock/",
     "plugins/onnx/",
     "plugins/opencl/",
+    "tests/cuda-double/",
     "tests/fixtures/",
 ];
 

@@ -1,0 +1,81 @@
+//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12` and `libnvidia-ml.so.1` in one library, which runs
+//! what it is given on a processor, by OpenCL (PoCL). With it the plugin `cuda` runs where there is no GPU, and
+//! mistakes show that a GPU would forgive.
+//!
+//! [`lay_out`] puts the library into a folder under its three names, for `LD_LIBRARY_PATH` of a program.
+//!
+//! # Checks
+//! A mistake of the caller is a line on stderr that begins with `cuda double: `, and the error of CUDA that fits:
+//! - calls without a current context, with handles that are unknown or were given back, with memory of another device;
+//! - copies and arguments of kernels beyond an allocation that lives, also when the work is done; writes of a kernel
+//!   just outside of one;
+//! - memory, events, modules and memory of the host given back while work in a stream uses them;
+//! - waits and allocations during a capture, and launches of graphs whose memory or kernels are gone;
+//! - blocks and grids that no device takes; times of events that the device has not passed;
+//! - at the last release of the primary context, and at the end of the process, whatever was not given back.
+//!
+//! # Choices
+//! - Work in a stream is done when something waits for it, and not before. Streams that do not wait for each other go
+//!   on in an order that is drawn. So a missing wait shows as wrong numbers.
+//! - A copy to the device takes the bytes at the call if they lie in ordinary memory, and when it is done if in that
+//!   of cuMemHostAlloc: CUDA may do either.
+//! - Memory is full of ones at first: not zeros, and no numbers.
+//! - "Cubins" are the texts of kernels. They include `device.h`, for which the prelude of OpenCL is put.
+//! - There is no default stream, and events have no place in a capture: the plugin uses neither.
+//!
+//! # Variables
+//! | variable | meaning | without it |
+//! |---|---|---|
+//! | `CUDA_DOUBLE_DEVICES` | names of the devices, with `;` between them | one |
+//! | `CUDA_DOUBLE_CAPABILITY` | their compute capability | `9.0` |
+//! | `CUDA_DOUBLE_DRIVER` | version of CUDA that the driver is for, by CUDA's number | 12090 |
+//! | `CUDA_DOUBLE_MEMORY` | bytes of memory of each device, beyond which there is none | 2^30 |
+//! | `CUDA_DOUBLE_THREADS` | most threads of a block | 1024 |
+//! | `CUDA_DOUBLE_LOST_AT` | number of the launch, from 1, at which the device is lost for good | never |
+//! | `CUDA_DOUBLE_SEED` | seed of the order of the streams | 1 |
+//! | `CUDA_DOUBLE_REPORT` | file to which mistakes are added, and a line at the last release of a context | none |
+//!
+//! # Limits
+//! The functions that the plugin calls, and few more. One call at a time: it says nothing about speed. PoCL has to be
+//! installed when the driver is started.
+
+mod driver;
+mod errors;
+mod handlers;
+mod nvml;
+mod nvrtc;
+mod opencl;
+mod program;
+mod schedule;
+mod settings;
+mod work;
+mod world;
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
+
+/// Names under which programs look for the library.
+const NAMES: [&str; 3] = ["libcuda.so.1", "libnvrtc.so.12", "libnvidia-ml.so.1"];
+
+/// The library beside the running test.
+///
+/// # Panics
+/// If it is not there.
+#[must_use]
+pub fn library() -> PathBuf {
+    let test = env::current_exe().expect("a running test has a path");
+    let path = test.with_file_name("libcuda_double.so");
+    assert!(path.is_file(), "{} is not built", path.display());
+    path
+}
+
+/// Puts the library into a folder, under the names of NVIDIA's.
+///
+/// # Errors
+/// If it cannot be linked to from there.
+pub fn lay_out(folder: &Path) -> io::Result<()> {
+    let library = library();
+    NAMES.iter().try_for_each(|name| std::os::unix::fs::symlink(&library, folder.join(name)))
+}

@@ -1,0 +1,68 @@
+//! Work in streams.
+
+use std::sync::Arc;
+
+use crate::opencl::Argument;
+
+/// Number of a thing that the double has handed out. No number comes twice.
+pub(crate) type Id = usize;
+
+/// A piece of work.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    /// A kernel.
+    Launch(Launch),
+    /// Bytes of the host to the device.
+    CopyIn { to: usize, from: From, bytes: usize },
+    /// Bytes of the device to the host.
+    CopyOut { to: usize, from: usize, bytes: usize },
+    /// An event is passed, for this time.
+    Record { event: Id, time: u64 },
+    /// Another stream has to pass an event for this time.
+    Wait { event: Id, time: u64 },
+    /// An instance of a graph.
+    Graph(Id),
+}
+
+/// A kernel with its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub function: Id,
+    pub arguments: Vec<Argument>,
+    pub grid: [usize; 3],
+    pub block: [usize; 3],
+}
+
+/// Bytes of the host.
+#[derive(Debug, Clone)]
+pub(crate) enum From {
+    /// As they were at the call.
+    Taken(Arc<[u8]>),
+    /// To be read when the work is done.
+    Address(usize),
+}
+
+impl Work {
+    /// Whether it uses an address of a device from `begin` to before `end`.
+    pub fn uses_device(&self, begin: usize, end: usize) -> bool {
+        let is_in = |address: usize| (begin..end).contains(&address);
+        match self {
+            Self::Launch(launch) => launch
+                .arguments
+                .iter()
+                .any(|argument| matches!(argument, Argument::Address(address) if is_in(*address))),
+            Self::CopyIn { to, .. } => is_in(*to),
+            Self::CopyOut { from, .. } => is_in(*from),
+            _ => false,
+        }
+    }
+
+    /// The same of the host.
+    pub fn uses_host(&self, begin: usize, end: usize) -> bool {
+        match self {
+            Self::CopyIn { from: From::Address(from), .. } => (begin..end).contains(from),
+            Self::CopyOut { to, .. } => (begin..end).contains(to),
+            _ => false,
+        }
+    }
+}

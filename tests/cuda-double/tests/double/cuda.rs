@@ -1,0 +1,218 @@
+//! The double's functions, as a program would call them, in a process for each test.
+
+use std::{
+    env,
+    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
+    process::Command,
+    ptr,
+};
+
+use libloading::Library;
+use proctor_device::kernels;
+use proctor_test_needs::skip;
+
+/// Variable that names the test of a process.
+const TEST: &str = "CUDA_DOUBLE_TEST";
+
+/// Lines of the double on the stderr of a process.
+pub struct Said(pub Vec<String>);
+
+impl Said {
+    /// Asserts that the double has named one mistake, with these words.
+    pub fn assert_one(&self, words: &str) {
+        assert!(
+            matches!(self.0.as_slice(), [one] if one.contains(words)),
+            "not \"{words}\" alone: {:?}",
+            self.0
+        );
+    }
+
+    /// Asserts that the double has named no mistake.
+    pub fn assert_none(&self) {
+        assert!(self.0.is_empty(), "{:?}", self.0);
+    }
+}
+
+/// Calls `body` in a process of its own that runs the test of this name alone; in that one it returns nothing.
+pub fn alone(test: &str, variables: &[(&str, &str)], body: impl FnOnce(&Cuda)) -> Option<Said> {
+    if env::var(TEST).is_ok_and(|name| name == test) {
+        let cuda = Cuda::load();
+        if cuda.init(0) == 304 {
+            skip("no OpenCL device; `cargo xtask setup` installs PoCL");
+            return None;
+        }
+        body(&cuda);
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(TEST, test).envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{test}:\n{stdout}{stderr}");
+    if let Some(reason) = stdout.lines().find_map(|line| line.strip_prefix(proctor_test_needs::SKIPPED)) {
+        skip(reason);
+        return None;
+    }
+    Some(Said(stderr.lines().filter(|line| line.starts_with("cuda double: ")).map(str::to_owned).collect()))
+}
+
+macro_rules! functions {
+    ($($method:ident = $name:ident($($argument:ident: $type:ty),*);)*) => {
+        /// The loaded double.
+        pub struct Cuda { library: Library }
+
+        #[allow(clippy::too_many_arguments, reason = "as many as CUDA's functions have")]
+        impl Cuda {
+            $(pub fn $method(&self, $($argument: $type),*) -> c_int {
+                // SAFETY: the types are those of cuda.h and nvrtc.h; the tests hand over places that are there.
+                unsafe {
+                    let function = self.library.get::<unsafe extern "C" fn($($type),*) -> c_int>(stringify!($name));
+                    function.unwrap()($($argument),*)
+                }
+            })*
+        }
+    };
+}
+
+functions! {
+    init = cuInit(flags: c_uint);
+    version = cuDriverGetVersion(version: *mut c_int);
+    device_count = cuDeviceGetCount(count: *mut c_int);
+    device_name = cuDeviceGetName(name: *mut c_char, length: c_int, device: c_int);
+    attribute = cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int);
+    retain = cuDevicePrimaryCtxRetain(context: *mut usize, device: c_int);
+    release = cuDevicePrimaryCtxRelease_v2(device: c_int);
+    set_current = cuCtxSetCurrent(context: usize);
+    synchronize = cuCtxSynchronize();
+    alloc = cuMemAlloc_v2(address: *mut usize, bytes: usize);
+    free = cuMemFree_v2(address: usize);
+    host_alloc = cuMemHostAlloc(address: *mut *mut f32, bytes: usize, flags: c_uint);
+    host_free = cuMemFreeHost(address: *mut f32);
+    copy_in = cuMemcpyHtoDAsync_v2(to: usize, from: *const f32, bytes: usize, stream: usize);
+    copy_out = cuMemcpyDtoHAsync_v2(to: *mut f32, from: usize, bytes: usize, stream: usize);
+    stream_create = cuStreamCreate(stream: *mut usize, flags: c_uint);
+    stream_destroy = cuStreamDestroy_v2(stream: usize);
+    stream_synchronize = cuStreamSynchronize(stream: usize);
+    stream_wait = cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
+    event_create = cuEventCreate(event: *mut usize, flags: c_uint);
+    event_destroy = cuEventDestroy_v2(event: usize);
+    event_record = cuEventRecord(event: usize, stream: usize);
+    event_synchronize = cuEventSynchronize(event: usize);
+    event_query = cuEventQuery(event: usize);
+    elapsed = cuEventElapsedTime(ms: *mut f32, from: usize, to: usize);
+    module_load = cuModuleLoadData(module: *mut usize, image: *const c_void);
+    module_unload = cuModuleUnload(module: usize);
+    module_function = cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char);
+    launch_kernel = cuLaunchKernel(function: usize, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint,
+        bz: c_uint, shared: c_uint, stream: usize, arguments: *const *const c_void, extra: *const c_void);
+    begin_capture = cuStreamBeginCapture_v2(stream: usize, mode: c_int);
+    end_capture = cuStreamEndCapture(stream: usize, graph: *mut usize);
+    instantiate = cuGraphInstantiateWithFlags(instance: *mut usize, graph: usize, flags: u64);
+    graph_launch = cuGraphLaunch(instance: usize, stream: usize);
+    graph_destroy = cuGraphDestroy(graph: usize);
+    instance_destroy = cuGraphExecDestroy(instance: usize);
+    create_program = nvrtcCreateProgram(program: *mut usize, text: *const c_char, name: *const c_char, count: c_int,
+        headers: *const *const c_char, names: *const *const c_char);
+    compile_program = nvrtcCompileProgram(program: usize, count: c_int, options: *const *const c_char);
+    cubin_size = nvrtcGetCUBINSize(program: usize, size: *mut usize);
+    cubin = nvrtcGetCUBIN(program: usize, to: *mut u8);
+    log_size = nvrtcGetProgramLogSize(program: usize, size: *mut usize);
+    log = nvrtcGetProgramLog(program: usize, to: *mut u8);
+    destroy_program = nvrtcDestroyProgram(program: *mut usize);
+}
+
+/// Adds `by` to each of `count` numbers.
+pub const ADD: &str = "#include \"device.h\"\nKERNEL void add(GLOBAL float* to, const int count, const float by, const integer begin) {
+    if (ITEM(0) < count) {
+        to[begin + ITEM(0)] += by;
+    }
+}
+";
+
+impl Cuda {
+    fn load() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        cuda_double::lay_out(folder.path()).unwrap();
+        // SAFETY: the double may be loaded at any time.
+        Self { library: unsafe { Library::new(folder.path().join("libcuda.so.1")) }.unwrap() }
+    }
+
+    /// A result that a function writes.
+    pub fn get<T: Default>(&self, call: impl FnOnce(*mut T) -> c_int) -> T {
+        let mut value = T::default();
+        assert_eq!(call(&raw mut value), 0);
+        value
+    }
+
+    /// Retains the context of a device and makes it current.
+    pub fn enter(&self, device: c_int) {
+        let context = self.get(|to| self.retain(to, device));
+        assert_eq!(self.set_current(context), 0);
+    }
+
+    pub fn stream(&self) -> usize {
+        self.get(|to| self.stream_create(to, 1))
+    }
+
+    pub fn event(&self) -> usize {
+        self.get(|to| self.event_create(to, 0))
+    }
+
+    /// Memory of so many numbers.
+    pub fn memory(&self, count: usize) -> usize {
+        self.get(|to| self.alloc(to, 4 * count))
+    }
+
+    /// Memory of the host, of cuMemHostAlloc.
+    pub fn get_pointer(&self, bytes: usize) -> *mut f32 {
+        let mut pointer = ptr::null_mut();
+        assert_eq!(self.host_alloc(&raw mut pointer, bytes, 1), 0);
+        pointer
+    }
+
+    /// Compiles a text. Returns the "cubin", or the error with the log.
+    pub fn compile(&self, text: &str, architecture: &str) -> Result<Vec<u8>, (c_int, String)> {
+        let c = |text: &str| CString::new(text).unwrap();
+        let texts = [c(text), c("test.cu"), c(kernels::CUDA), c("device.h"), c(architecture)];
+        let [text, name, header, header_name, option] = texts.each_ref().map(|text| text.as_ptr());
+        let mut program = self.get(|to| self.create_program(to, text, name, 1, &header, &header_name));
+        let status = self.compile_program(program, 1, &option);
+        let bytes = |size: &dyn Fn(*mut usize) -> c_int, copy: &dyn Fn(*mut u8) -> c_int| {
+            let mut bytes = vec![0; self.get(size)];
+            assert_eq!(copy(bytes.as_mut_ptr()), 0);
+            bytes
+        };
+        let log = bytes(&|to| self.log_size(program, to), &|to| self.log(program, to));
+        let code = bytes(&|to| self.cubin_size(program, to), &|to| self.cubin(program, to));
+        assert_eq!(self.destroy_program(&raw mut program), 0);
+        let log = CStr::from_bytes_with_nul(&log).unwrap().to_string_lossy().into_owned();
+        if status == 0 { Ok(code) } else { Err((status, log)) }
+    }
+
+    /// Module and kernel of [`ADD`].
+    pub fn add(&self) -> (usize, usize) {
+        let code = self.compile(ADD, "--gpu-architecture=sm_90").unwrap();
+        let module = self.get(|to| self.module_load(to, code.as_ptr().cast()));
+        (module, self.get(|to| self.module_function(to, module, c"add".as_ptr())))
+    }
+
+    /// Launches it, in blocks of 32 threads.
+    pub fn launch_add(
+        &self,
+        function: usize,
+        stream: usize,
+        to: usize,
+        count: i32,
+        by: f32,
+        begin: i64,
+    ) -> c_int {
+        let arguments: [*const c_void; 4] = [
+            (&raw const to).cast(),
+            (&raw const count).cast(),
+            (&raw const by).cast(),
+            (&raw const begin).cast(),
+        ];
+        let blocks = count.cast_unsigned().div_ceil(32);
+        self.launch_kernel(function, blocks, 1, 1, 32, 1, 1, 0, stream, arguments.as_ptr(), ptr::null())
+    }
+}

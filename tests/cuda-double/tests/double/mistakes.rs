@@ -1,0 +1,178 @@
+//! Mistakes that the double names, each with the error of CUDA.
+
+use crate::{
+    BYTES, Bench, COUNT,
+    cuda::{Cuda, alone},
+};
+
+/// Tests, each with what the double says and what is done wrong.
+macro_rules! mistakes {
+    ($($name:ident says $words:literal |$cuda:ident, $bench:ident| $body:block)*) => {
+        $(#[test]
+        fn $name() {
+            let name = concat!("mistakes::", stringify!($name));
+            let said = alone(name, &[("CUDA_DOUBLE_DEVICES", "One;Other")], |$cuda: &Cuda| {
+                let $bench = Bench::new($cuda);
+                $body
+            });
+            if let Some(said) = said {
+                said.assert_one($words);
+            }
+        })*
+    };
+}
+
+mistakes! {
+    no_context says "no current context" |cuda, bench| {
+        std::thread::scope(|scope| scope.spawn(|| assert_eq!(cuda.alloc(&mut 0, 4), 201)).join().unwrap());
+        bench.give_back(cuda);
+    }
+
+    a_stream_that_is_gone says "no such stream" |cuda, bench| {
+        let stream = cuda.stream();
+        assert_eq!(cuda.stream_destroy(stream), 0);
+        assert_eq!(cuda.stream_synchronize(stream), 400);
+        bench.give_back(cuda);
+    }
+
+    memory_that_is_freed_twice says "no memory of this device" |cuda, bench| {
+        let memory = cuda.memory(1);
+        assert_eq!(cuda.free(memory), 0);
+        assert_eq!(cuda.free(memory), 1);
+        bench.give_back(cuda);
+    }
+
+    memory_of_another_device says "another device's" |cuda, bench| {
+        cuda.enter(1);
+        let stream = cuda.stream();
+        assert_eq!(cuda.copy_in(bench.memory, [0.0; COUNT].as_ptr(), BYTES, stream), 1);
+        assert_eq!((cuda.stream_destroy(stream), cuda.release(1)), (0, 0));
+        cuda.enter(0);
+        assert_eq!(cuda.release(0), 0);
+        bench.give_back(cuda);
+    }
+
+    a_copy_beyond_memory says "4 bytes are beyond" |cuda, bench| {
+        assert_eq!(cuda.copy_in(bench.memory + 4, [0.0; COUNT].as_ptr(), BYTES, bench.stream), 1);
+        bench.give_back(cuda);
+    }
+
+    an_argument_that_is_no_memory says "argument 0 of kernel add" |cuda, bench| {
+        assert_eq!(cuda.launch_add(bench.add, bench.stream, bench.memory + BYTES, 1, 0.0, 0), 1);
+        bench.give_back(cuda);
+    }
+
+    a_kernel_that_writes_beside_its_memory says "has written beside" |cuda, bench| {
+        assert_eq!(cuda.copy_in(bench.memory, [0.0; COUNT].as_ptr(), BYTES, bench.stream), 0);
+        let zero = cuda.memory(64);
+        assert_eq!(cuda.copy_in(zero, [0.0; COUNT].as_ptr(), 256, bench.stream), 0);
+        // What nobody has written is no number, and stays none when something is added: so it is turned into another.
+        let code = cuda.compile(
+            "#include \"device.h\"\nKERNEL void put(GLOBAL float* to) { to[100] = 1.0f; }\n",
+            "--gpu-architecture=sm_90",
+        );
+        let module = cuda.get(|to| cuda.module_load(to, code.unwrap().as_ptr().cast()));
+        let put = cuda.get(|to| cuda.module_function(to, module, c"put".as_ptr()));
+        let argument: *const std::ffi::c_void = (&raw const bench.memory).cast();
+        let launched = cuda.launch_kernel(put, 1, 1, 1, 1, 1, 1, 0, bench.stream, &raw const argument, std::ptr::null());
+        assert_eq!(launched, 0);
+        assert_eq!(cuda.stream_synchronize(bench.stream), 700);
+        assert_eq!(cuda.release(0), 0);
+    }
+
+    memory_that_is_freed_in_use says "work in a stream uses this memory" |cuda, bench| {
+        bench.launch(cuda, 1.0);
+        assert_eq!(cuda.free(bench.memory), 1);
+        bench.give_back(cuda);
+    }
+
+    memory_of_the_host_that_is_freed_in_use says "work in a stream uses this memory" |cuda, bench| {
+        let pinned = cuda.get_pointer(BYTES);
+        assert_eq!(cuda.copy_out(pinned, bench.memory, BYTES, bench.stream), 0);
+        assert_eq!(cuda.host_free(pinned), 1);
+        assert_eq!((cuda.synchronize(), cuda.host_free(pinned)), (0, 0));
+        bench.give_back(cuda);
+    }
+
+    a_module_that_is_unloaded_in_use says "work in a stream uses this module" |cuda, bench| {
+        bench.launch(cuda, 1.0);
+        assert_eq!(cuda.module_unload(bench.module), 1);
+        bench.give_back(cuda);
+    }
+
+    an_event_that_is_destroyed_in_use says "work in a stream uses this event" |cuda, bench| {
+        let event = cuda.event();
+        assert_eq!(cuda.event_record(event, bench.stream), 0);
+        assert_eq!(cuda.event_destroy(event), 1);
+        assert_eq!((cuda.synchronize(), cuda.event_destroy(event)), (0, 0));
+        bench.give_back(cuda);
+    }
+
+    the_time_of_an_event_that_was_not_passed says "has not passed" |cuda, bench| {
+        let event = cuda.event();
+        assert_eq!(cuda.event_record(event, bench.stream), 0);
+        assert_eq!(cuda.elapsed(&mut 0.0, event, event), 600);
+        assert_eq!((cuda.event_synchronize(event), cuda.elapsed(&mut 0.0, event, event)), (0, 0));
+        assert_eq!((cuda.event_query(event), cuda.event_destroy(event)), (0, 0));
+        bench.give_back(cuda);
+    }
+
+    an_allocation_during_a_capture says "not allowed while a stream is captured" |cuda, bench| {
+        assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
+        assert_eq!(cuda.alloc(&mut 0, 4), 900);
+        assert_eq!(cuda.end_capture(bench.stream, &mut 0), 901);
+        bench.give_back(cuda);
+    }
+
+    a_wait_for_what_is_captured says "the stream is captured" |cuda, bench| {
+        assert_eq!(cuda.begin_capture(bench.stream, 2), 0);
+        assert_eq!(cuda.stream_synchronize(bench.stream), 900);
+        assert_eq!(cuda.end_capture(bench.stream, &mut 0), 901);
+        bench.give_back(cuda);
+    }
+
+    a_graph_whose_memory_is_gone says "is no memory of a device" |cuda, bench| {
+        let memory = cuda.memory(COUNT);
+        assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
+        assert_eq!(cuda.launch_add(bench.add, bench.stream, memory, 100, 1.0, 0), 0);
+        let graph = cuda.get(|to| cuda.end_capture(bench.stream, to));
+        let instance = cuda.get(|to| cuda.instantiate(to, graph, 0));
+        assert_eq!(cuda.free(memory), 0);
+        assert_eq!(cuda.graph_launch(instance, bench.stream), 1);
+        assert_eq!((cuda.instance_destroy(instance), cuda.graph_destroy(graph)), (0, 0));
+        bench.give_back(cuda);
+    }
+
+    a_block_of_too_many_threads says "a block of 1056 threads" |cuda, bench| {
+        let launched = cuda.launch_kernel(
+            bench.add, 1, 1, 1, 33, 32, 1, 0, bench.stream, std::ptr::null(), std::ptr::null(),
+        );
+        assert_eq!(launched, 1);
+        bench.give_back(cuda);
+    }
+
+    a_grid_of_too_many_blocks says "a grid of [1, 65536, 1] blocks" |cuda, bench| {
+        let launched = cuda.launch_kernel(
+            bench.add, 1, 65_536, 1, 1, 1, 1, 0, bench.stream, std::ptr::null(), std::ptr::null(),
+        );
+        assert_eq!(launched, 1);
+        bench.give_back(cuda);
+    }
+
+    a_cubin_for_another_device says "the cubin is for sm_80" |cuda, bench| {
+        let code = cuda.compile(crate::ADD, "--gpu-architecture=sm_80").unwrap();
+        assert_eq!(cuda.module_load(&mut 0, code.as_ptr().cast()), 209);
+        bench.give_back(cuda);
+    }
+
+    what_is_not_given_back says "1 allocations of the host, 1 streams, 1 events" |cuda, bench| {
+        cuda.get_pointer(4);
+        cuda.stream();
+        cuda.event();
+        bench.give_back(cuda);
+    }
+
+    a_context_that_is_not_released says "device 0 is retained, with 1 allocations, 1 streams, 1 modules" |cuda, bench| {
+        assert_eq!(cuda.stream_synchronize(bench.stream), 0);
+    }
+}
