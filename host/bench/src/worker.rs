@@ -22,8 +22,9 @@ use serde_json::Value;
 
 use crate::foreign::{FOREIGN_SHARE_MAX, Watch};
 
-/// Where libraries of kernels look for a number of threads; candle looks nowhere else.
-const THREAD_VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
+/// Where libraries of kernels look for a number of threads; candle and PoCL, a driver for OpenCL, look nowhere else.
+const THREAD_VARIABLES: [&str; 4] =
+    ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT"];
 /// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
 /// Where a worker writes the times of its calls, in ns, as little-endian u64.
