@@ -27,7 +27,7 @@ macro_rules! engine {
             engine!(@suite valid_in_single_stream, valid_in_multi_stream, valid_in_server, valid_in_offline, valid_in_a_process_of_its_own,
                 the_digits_are_those_of_the_reference, two_instances, batches_of_every_size, the_same_run_twice,
                 inputs_are_copied_as_declared, described_without_a_device, handlers_of_signals_are_left_alone, an_unknown_option,
-                an_unknown_precision);
+                an_unknown_precision, the_rules_of_the_boundary);
             engine!(@precisions every_precision_keeps_the_accuracy);
             engine!(@bad_files files_that_are_no_models, models_that_are_not_the_benchmarks);
             $(engine!(@$part $further);)*

@@ -2,6 +2,8 @@
 
 use std::thread::available_parallelism;
 
+use serde_json::Value;
+
 use crate::engine::{ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, short};
 
 fn valid_in(engine: &Engine, scenario: &str) {
@@ -153,6 +155,22 @@ pub fn an_unknown_precision(engine: &Engine) {
     let run = engine.run(&bench, engine.model(), "--precision f23");
     run.finished.assert_error(PLUGIN, &["does not declare precision f23; it declares", "f32"]);
     assert!(!run.folder().exists());
+}
+
+/// The conformance suite, all of it.
+pub fn the_rules_of_the_boundary(engine: &Engine) {
+    let Some(bench) = engine.bench() else { return };
+    let benchmark = format!("--benchmark {}", engine.model());
+    let finished = bench.host(&format!("validate {} {benchmark} --format json", engine.name));
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+    let cases = report["cases"].as_array().unwrap();
+    let passed = cases.iter().filter(|case| case["outcome"] == "PASS").count();
+    let bad: Vec<_> = (cases.iter())
+        .filter(|case| case["outcome"] != "PASS" && case["outcome"] != "SKIP")
+        .map(|case| format!("{}: {}", case["name"], case["reason"]))
+        .collect();
+    assert!(bad.is_empty() && finished.code() == 0, "{}", bad.join("\n"));
+    assert!(passed > 80, "{passed} cases passed: {finished}");
 }
 
 pub fn more_threads_than_processors(engine: &Engine) {
