@@ -1,0 +1,170 @@
+//! The plugin `cuda` with the real host, over the double of NVIDIA's driver: no GPU is needed, and mistakes in the use
+//! of the driver show. What the plugin computes is what it would on a GPU; how long it takes says nothing.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+
+use proctor_test_needs::skip;
+use proctor_tests::{Bench, Run, datasets, find_plugin};
+use serde_json::Value;
+
+/// Exit code for a plugin that cannot be loaded or used.
+const PLUGIN: i32 = 3;
+
+/// The host over the double.
+struct OverDouble {
+    bench: Bench,
+    run_count: usize,
+}
+
+impl OverDouble {
+    /// `None`, and the reason is printed, where there is no plugin or no OpenCL.
+    fn new() -> Option<Self> {
+        if find_plugin("cuda").is_none() {
+            skip("plugin cuda is not built; `cargo xtask test` builds it");
+            return None;
+        }
+        let bench = Bench::new();
+        fs::create_dir(bench.file("libraries")).unwrap();
+        cuda_double::lay_out(&bench.file("libraries")).unwrap();
+        let mut over_double = Self { bench, run_count: 0 };
+        let run = over_double.run("--mode accuracy", &[]);
+        if let Some(reason) = run.finished.stderr.lines().find(|line| line.starts_with("cuda double: cuInit"))
+        {
+            skip(format!("{reason}; `cargo xtask setup` installs PoCL"));
+            return None;
+        }
+        run.assert_valid();
+        Some(over_double)
+    }
+
+    /// Runs a benchmark, digits-cnn unless the flags name another.
+    fn run(&mut self, flags: &str, variables: &[(&str, &str)]) -> Run {
+        self.run_count += 1;
+        let output = self.bench.file(&format!("cuda-{}", self.run_count));
+        let benchmark = if flags.contains("--benchmark") { "" } else { "--benchmark digits-cnn" };
+        let flags = format!("--plugin cuda {benchmark} --set floor=false {flags}");
+        let mut command = self.bench.command(&format!("run --output {} {flags}", output.display()));
+        command.env("LD_LIBRARY_PATH", self.bench.file("libraries"));
+        command.env("CUDA_DOUBLE_REPORT", self.bench.file("report")).envs(variables.iter().copied());
+        // Of this run alone.
+        let _ = fs::remove_file(self.bench.file("report"));
+        Run::new(self.bench.start_command(command).finish(), output)
+    }
+
+    /// Asserts that the double has named no mistake in the last run, and that the contexts of these devices were
+    /// released with everything given back.
+    fn assert_clean(&self, run: &Run, devices: &[usize]) {
+        assert!(!run.finished.stderr.contains("cuda double"), "{}", run.finished);
+        let report = fs::read_to_string(self.bench.file("report")).unwrap_or_default();
+        assert!(!report.contains("cuda double"), "{report}{}", run.finished);
+        for device in devices {
+            let released = format!("released: device {device}, ");
+            assert_eq!(report.matches(&released).count(), 1, "{report}{}", run.finished);
+        }
+        assert_eq!(report.lines().count(), devices.len(), "{report}{}", run.finished);
+    }
+}
+
+/// Asserts that a run is VALID with as many right answers as the reference.
+fn assert_as_the_reference(run: &Run, model: &str) {
+    let text = fs::read_to_string(datasets().join("digits/reference.json")).unwrap();
+    let reference: Value = serde_json::from_str(&text).unwrap();
+    let correct = &run.assert_valid().result()["accuracy"]["correct_count"];
+    assert_eq!(*correct, reference["models"][model]["correct_count"], "{model}: {}", run.finished);
+}
+
+fn short(scenario: &str) -> String {
+    let length = match scenario {
+        "SingleStream" => "--duration 100ms",
+        "MultiStream" => "--duration 100ms --batch-size 8",
+        "Server" => "--duration 200ms --target-qps 200 --set server_target_latency_ns=10000000000",
+        _ => "--set min_query_count=700 --batch-size 16",
+    };
+    format!("--scenario {scenario} {length}")
+}
+
+fn valid_in_all_scenarios(model: &str) {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let run = over_double.run(&format!("--benchmark {model} {}", short(scenario)), &[]);
+        assert_as_the_reference(&run, model);
+        over_double.assert_clean(&run, &[0]);
+    }
+}
+
+#[test]
+fn convolutions_are_valid_in_all_scenarios() {
+    valid_in_all_scenarios("digits-cnn");
+}
+
+#[test]
+fn a_perceptron_is_valid_in_all_scenarios() {
+    valid_in_all_scenarios("digits-mlp");
+}
+
+#[test]
+fn a_recurrent_layer_is_valid_in_all_scenarios() {
+    valid_in_all_scenarios("digits-lstm");
+}
+
+/// Streams beside each other, in several orders.
+#[test]
+fn instances_with_batches_in_flight_do_not_meet() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    for seed in ["1", "2", "3"] {
+        let flags = format!("{} --instances 2 --set cuda.in_flight=2", short("Offline"));
+        let run = over_double.run(&flags, &[("CUDA_DOUBLE_SEED", seed)]);
+        assert_as_the_reference(&run, "digits-cnn");
+        over_double.assert_clean(&run, &[0]);
+    }
+}
+
+#[test]
+fn instances_are_spread_over_two_devices() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    let flags = format!("{} --instances 2", short("Offline"));
+    let run = over_double.run(&flags, &[("CUDA_DOUBLE_DEVICES", "One;Other")]);
+    assert_as_the_reference(&run, "digits-cnn");
+    over_double.assert_clean(&run, &[0, 1]);
+}
+
+/// The memory may end at any allocation.
+#[test]
+fn a_model_that_does_not_fit_is_refused() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    for bytes in ["1000", "20000", "40000"] {
+        let run = over_double.run("--batch-size 32 --scenario Offline", &[("CUDA_DOUBLE_MEMORY", bytes)]);
+        let texts = ["OUT_OF_MEMORY", "bytes of memory of the device, of which"];
+        run.finished.assert_error(PLUGIN, &texts);
+        over_double.assert_clean(&run, &[0]);
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_leaves_the_samples_before() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    let flags = "--mode performance --scenario SingleStream --duration 1s";
+    let run = over_double.run(flags, &[("CUDA_DOUBLE_LOST_AT", "600")]);
+    run.assert_invalid(&["DEVICE_LOST, code 700", "CUDA_ERROR_ILLEGAL_ADDRESS", "samples failed"]);
+    // Six kernels for each sample, and some batches to warm up. Latencies of failed samples have the highest bit.
+    let samples = run.samples();
+    let answered = samples.iter().take_while(|(_, latency)| latency >> 63 == 0).count();
+    assert!((50..=100).contains(&answered), "{answered} of {} samples: {}", samples.len(), run.finished);
+    assert!(samples[answered..].iter().all(|(_, latency)| latency >> 63 == 1));
+    assert!(!run.finished.stderr.contains("cuda double"), "{}", run.finished);
+}
+
+#[test]
+fn a_driver_or_a_device_that_will_not_do_is_refused() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    let run = over_double.run("", &[("CUDA_DOUBLE_DRIVER", "11040")]);
+    run.finished.assert_error(PLUGIN, &["the CUDA driver is for CUDA 11.4, which is too old"]);
+    let run = over_double.run("", &[("CUDA_DOUBLE_DEVICES", "")]);
+    run.finished.assert_error(PLUGIN, &["there is no CUDA device"]);
+    let run = over_double.run("", &[("CUDA_DOUBLE_CAPABILITY", "3.5")]);
+    run.finished.assert_error(PLUGIN, &["--gpu-architecture=sm_35", "another version of NVRTC"]);
+    over_double.assert_clean(&run, &[0]);
+}
