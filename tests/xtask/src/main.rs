@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::package::PackageArgs;
+use crate::package::{PackageArgs, gpu_check, gpu_check::GpuCheckArgs};
 
 /// Sets up, checks and tests this workspace.
 #[derive(Parser)]
@@ -71,6 +71,9 @@ enum Task {
     /// Make a folder that works without the source tree, and an archive of it.
     #[command(long_about = package::LONG_ABOUT, after_help = package::EXAMPLES)]
     Package(PackageArgs),
+    /// Make a folder that checks and measures the plugin cuda on a machine with a GPU.
+    #[command(long_about = gpu_check::LONG_ABOUT, after_help = gpu_check::EXAMPLES)]
+    GpuCheck(GpuCheckArgs),
 }
 
 #[derive(Args)]
@@ -127,6 +130,7 @@ fn main() -> ExitCode {
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),
         Task::Package(args) => package::run(&args),
+        Task::GpuCheck(args) => gpu_check::run(&args),
         Task::Header(args) if args.check_frozen => frozen::check(),
         Task::Header(args) => header::run(args.freeze),
     };

@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plugin {
     /// As `host run --plugin` takes it.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The package of the workspace that makes the library.
     cargo_package: &'static str,
 }
@@ -62,8 +62,8 @@ const COPIES: [&str; 3] = ["LICENSE", "datasets/digits", "plugin-api/CHANGELOG.m
 const PAGES: &str = "docs";
 
 /// Pages that speak of the source tree: how parts of it are made, and figures that its programs have measured.
-const PAGES_LEFT_BEHIND: [&str; 5] =
-    ["benchmarks.md", "engines.md", "packaging.md", "performance.md", "rnn.md"];
+const PAGES_LEFT_BEHIND: [&str; 6] =
+    ["benchmarks.md", "engines.md", "gpu.md", "packaging.md", "performance.md", "rnn.md"];
 
 /// Crates that a plugin in Rust needs. Their places in the package are those in the workspace, and so are their ways to
 /// each other.
@@ -112,17 +112,7 @@ impl Package {
     /// # Errors
     /// If something is not there, or cannot be read or written.
     pub(crate) fn lay_out(&self, built: &Path) -> Result<Vec<String>> {
-        let mut files = Vec::new();
-        for program in PROGRAMS {
-            let place = format!("bin/{program}");
-            copy_built(&built.join(program), &self.folder.join(&place), program)?;
-            files.push(place);
-        }
-        for plugin in &self.plugins {
-            let place = format!("lib/proctor/{}", plugin.library());
-            copy_built(&built.join(plugin.library()), &self.folder.join(&place), plugin.cargo_package)?;
-            files.push(place);
-        }
+        let files = lay_out_programs(built, &self.plugins, &self.folder)?;
         for path in COPIES {
             copy(&workspace_root().join(path), &self.folder.join(path))?;
         }
@@ -213,6 +203,26 @@ impl Package {
     }
 }
 
+/// Puts the programs and these plugins out of the folder `built` in their places in `folder`, and returns these,
+/// relative to it.
+///
+/// # Errors
+/// If something is not there, or cannot be copied.
+pub(crate) fn lay_out_programs(built: &Path, plugins: &[Plugin], folder: &Path) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for program in PROGRAMS {
+        let place = format!("bin/{program}");
+        copy_built(&built.join(program), &folder.join(&place), program)?;
+        files.push(place);
+    }
+    for plugin in plugins {
+        let place = format!("lib/proctor/{}", plugin.library());
+        copy_built(&built.join(plugin.library()), &folder.join(&place), plugin.cargo_package)?;
+        files.push(place);
+    }
+    Ok(files)
+}
+
 /// Returns the packages of the workspace that make the programs and these plugins.
 pub(crate) fn cargo_packages(plugins: &[Plugin]) -> Vec<&'static str> {
     PROGRAMS.into_iter().chain(plugins.iter().map(|plugin| plugin.cargo_package)).collect()
@@ -239,7 +249,10 @@ fn copy_built(from: &Path, to: &Path, package: &str) -> Result<()> {
 }
 
 /// Copies a file, or a folder with all that is below it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+///
+/// # Errors
+/// If something cannot be read or written.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         for entry in entries(from)? {
             copy(&entry, &to.join(name_of(&entry)))?;
@@ -267,7 +280,11 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+/// Returns what is in a folder.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()
 }

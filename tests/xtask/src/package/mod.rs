@@ -1,10 +1,12 @@
 //! `cargo xtask package`: a folder with program, plugins and what plugins are built with, and an archive of it.
 //!
 //! `build` makes program and plugins for an older C library, `layout` puts all files in their places, with `crates` and
-//! `licenses` for those that are written, and `symbols` looks at what the programs then need.
+//! `licenses` for those that are written, and `symbols` looks at what the programs then need. `gpu_check` makes another
+//! folder of the same programs, to be checked on a machine with a GPU.
 
 mod build;
 mod crates;
+pub(crate) mod gpu_check;
 mod layout;
 mod licenses;
 mod symbols;
@@ -72,31 +74,49 @@ pub(crate) struct PackageArgs {
 /// If something is not built, cannot be read or written, or needs a newer glibc than is allowed.
 pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     let plugins = if args.plugins.is_empty() { layout::PLUGINS.to_vec() } else { args.plugins.clone() };
-    let (built, linker_license, newest_allowed) = match &args.built {
-        Some(folder) => (folder.clone(), None, args.glibc.clone()),
-        None => {
-            let glibc = args.glibc.clone().unwrap_or_else(|| GLIBC.into());
-            let built = build::build(&plugins, &glibc)?;
-            (built.folder, Some(built.linker_license), Some(glibc))
-        }
-    };
+    let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &plugins)?;
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
     let version = of_workspace("version")?;
     let name = format!("proctor-{version}-{}-linux", env::consts::ARCH);
     let folder = output.join(&name);
     let package = Package { folder: output.join(format!("{name}.partial")), version, plugins };
     remove(&package.folder)?;
-    let programs = package.lay_out(&built)?;
-    if let Some(license) = linker_license {
-        package.add_license(&license, "zig.txt")?;
+    let files = package.lay_out(&programs.folder)?;
+    if let Some(license) = &programs.linker_license {
+        package.add_license(license, "zig.txt")?;
     }
-    let glibc = symbols::check(&package.folder, &programs, newest_allowed.as_ref())?;
+    let glibc = symbols::check(&package.folder, &files, programs.newest_glibc.as_ref())?;
     package.write_readme(&glibc, &of_workspace("rust-version")?)?;
     remove(&folder)?;
     fs::rename(&package.folder, &folder)
         .with_context(|| format!("cannot rename {}", package.folder.display()))?;
     println!("{} needs glibc {glibc} or later", folder.display());
     if args.no_archive { Ok(()) } else { archive(&output, &name) }
+}
+
+/// Program and plugins, built.
+struct Programs {
+    folder: PathBuf,
+    /// Licence of the code that the linker adds.
+    linker_license: Option<PathBuf>,
+    /// Newest glibc that they may need; `None` for any.
+    newest_glibc: Option<GlibcVersion>,
+}
+
+impl Programs {
+    /// Takes what was `built`, or builds it for this glibc.
+    ///
+    /// # Errors
+    /// As [`build::build`].
+    fn get(built: Option<&Path>, glibc: Option<&GlibcVersion>, plugins: &[Plugin]) -> Result<Self> {
+        if let Some(folder) = built {
+            return Ok(Self { folder: folder.into(), linker_license: None, newest_glibc: glibc.cloned() });
+        }
+        let glibc = glibc.cloned().unwrap_or_else(|| GLIBC.into());
+        let built = build::build(plugins, &glibc)?;
+        let linker_license = Some(built.linker_license);
+        Ok(Self { folder: built.folder, linker_license, newest_glibc: Some(glibc) })
+    }
 }
 
 /// Returns a field of the packages of the workspace that they have in common.

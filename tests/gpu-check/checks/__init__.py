@@ -1,0 +1,1 @@
+"""Steps of gpu_check.py, a module for each section of the report."""

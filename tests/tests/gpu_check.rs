@@ -1,0 +1,91 @@
+//! The folder of `cargo xtask gpu-check`: its script runs to its end on the double of CUDA's driver.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
+
+use proctor_test_needs::skip;
+use proctor_tests::{Bench, built};
+use serde_json::Value;
+
+/// Names under which programs look for what the double stands for.
+const LIBRARIES: [&str; 3] = ["libcuda.so.1", "libnvrtc.so.12", "libnvidia-ml.so.1"];
+
+/// Makes the folder from what is built, which is far larger than an optimised build.
+fn package(bench: &Bench, size_max_mb: &str) -> Result<PathBuf, String> {
+    let folder = bench.file("gpu-check");
+    let mut xtask = Command::new(built("xtask"));
+    xtask.args(["gpu-check", "--size-max-mb", size_max_mb, "--built"]).arg(built("host").parent().unwrap());
+    let made = xtask.arg("--output").arg(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    if made.status.success() { Ok(folder) } else { Err(said) }
+}
+
+/// A folder with the double, under the names of NVIDIA's libraries.
+fn double(bench: &Bench) -> PathBuf {
+    let folder = bench.file("double");
+    fs::create_dir(&folder).unwrap();
+    for name in LIBRARIES {
+        symlink(built("libcuda_double.so"), folder.join(name)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn its_script_runs_to_the_end_on_the_double() {
+    let bench = Bench::new();
+    let folder = package(&bench, "1000").unwrap();
+    let output = bench.file("results");
+    let mut python = Command::new("python3");
+    python.arg(folder.join("gpu_check.py")).args(["--quick", "--fake"]).arg(double(&bench));
+    let Ok(finished) = python.arg("--output").arg(&output).output() else {
+        skip("no python3; `cargo xtask setup` installs it");
+        return;
+    };
+    let said =
+        [finished.stdout, finished.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(finished.status.success(), "{}\n{said}", finished.status);
+
+    let report: Value = serde_json::from_slice(&fs::read(output.join("gpu-check.json")).unwrap()).unwrap();
+    assert_eq!(report["double"], true);
+    let steps = report["steps"].as_array().unwrap();
+    for step in steps {
+        let status = step["status"].as_str().unwrap();
+        assert!(["ok", "missing"].contains(&status), "{step:#}");
+        assert!(step["device"].as_str().unwrap().starts_with("DOUBLE ("), "{step:#}");
+        assert!(output.join(step["log"].as_str().unwrap()).is_file(), "{step:#}");
+    }
+    let rows = |section: &str| -> Vec<&Value> {
+        let of_section = steps.iter().filter(|step| step["section"] == section && step["status"] == "ok");
+        of_section.flat_map(|step| step["rows"].as_array().unwrap()).collect()
+    };
+    let judged = rows("correctness");
+    assert!(judged.iter().any(|row| row["metric"] == "top1" && row["right"] == 595), "{judged:#?}");
+    assert!(judged.iter().any(|row| row["precision"] == "bf16" && row["metric"] == "close"), "{judged:#?}");
+    let swept = rows("sweeps");
+    assert!(
+        swept.iter().any(|row| row["batch"] == 8 && row["compute us"].as_f64() > Some(0.0)),
+        "{swept:#?}"
+    );
+    assert!(
+        swept.iter().any(|row| row["instances"] == 2 && row["samples/s"].as_f64() > Some(0.0)),
+        "{swept:#?}"
+    );
+    let policies: Vec<_> = rows("scaling").iter().map(|row| row["policy"].as_str().unwrap()).collect();
+    assert_eq!(policies, ["clipper", "dnnscaler", "joint", "all"]);
+
+    let page = fs::read_to_string(output.join("gpu-check.md")).unwrap();
+    let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let others: Vec<_> =
+        lines.filter(|line| !line.starts_with("| device |") && !line.starts_with("| DOUBLE (")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn a_folder_that_is_too_large_is_not_made() {
+    let bench = Bench::new();
+    let refusal = package(&bench, "1").unwrap_err();
+    assert!(refusal.contains("more than 1 MB"), "{refusal}");
+    assert!(!bench.file("gpu-check").exists());
+}

@@ -1,0 +1,164 @@
+//! `cargo xtask gpu-check`: a folder to take to a machine with a GPU, where its script checks and measures the plugin
+//! cuda.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::{
+    command::workspace_root,
+    package::{
+        Programs,
+        layout::{self, PLUGINS, Plugin},
+        remove,
+        symbols::{self, GlibcVersion},
+    },
+};
+
+pub(crate) const LONG_ABOUT: &str = "Make a folder that checks and measures the plugin cuda on a machine with a GPU.
+
+The folder has the program, the plugins cuda, opencl and onnx, the digits, small benchmarks and the script gpu_check.py. It \
+needs no Rust and no network there, and is small enough to be copied quickly; weights of the large models are made there. \
+docs/gpu.md has the details.";
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  cargo xtask gpu-check                                target/gpu-check, for glibc 2.28 and later
+  cargo xtask gpu-check --built target/release         what is built there, for the glibc of this machine and later
+  python3 target/gpu-check/gpu_check.py --quick        run it";
+
+/// The folder under the workspace.
+const OUTPUT: &str = "target/gpu-check";
+
+/// Plugins that are compared: ours for the device, the same kernels by OpenCL, and ONNX Runtime.
+const COMPARED: [&str; 3] = ["cuda", "onnx", "opencl"];
+
+/// Files and folders that are copied, and their places.
+const COPIES: [(&str, &str); 4] = [
+    ("LICENSE", "LICENSE"),
+    ("datasets/digits", "datasets/digits"),
+    ("tests/gpu-check/gpu_check.py", "gpu_check.py"),
+    ("tests/gpu-check/checks", "checks"),
+];
+
+/// The folder of the benchmarks of tiny models, which the program does not have itself.
+const BENCHMARKS: &str = "tests/fixtures/benchmarks";
+
+/// Compiled Python, which stays behind.
+const PYTHON_CACHE: &str = "checks/__pycache__";
+
+/// Flags of `cargo xtask gpu-check`.
+#[derive(Args)]
+pub(crate) struct GpuCheckArgs {
+    /// The folder to make, in the place of an older one [default: target/gpu-check]
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Take program and plugins from this folder, and build nothing
+    #[arg(long, value_name = "FOLDER")]
+    built: Option<PathBuf>,
+    /// Newest glibc that program and plugins may need [default: 2.28; with --built any]
+    #[arg(long, value_name = "VERSION")]
+    glibc: Option<GlibcVersion>,
+    /// Largest size of the folder; machines are lent with little room for what is brought
+    #[arg(long, value_name = "MB", default_value_t = 60)]
+    size_max_mb: u64,
+}
+
+/// Makes the folder.
+///
+/// # Errors
+/// If something is not built, cannot be read or written, needs a newer glibc than is allowed, or if all of it is too
+/// large.
+pub(crate) fn run(args: &GpuCheckArgs) -> Result<()> {
+    let plugins: Vec<Plugin> = PLUGINS.into_iter().filter(|plugin| COMPARED.contains(&plugin.name)).collect();
+    let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &plugins)?;
+    let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
+    ensure_ours(&output)?;
+    let partial = output.with_extension("partial");
+    remove(&partial)?;
+    let files = layout::lay_out_programs(&programs.folder, &plugins, &partial)?;
+    for (from, to) in COPIES {
+        layout::copy(&workspace_root().join(from), &partial.join(to))?;
+    }
+    remove(&partial.join(PYTHON_CACHE))?;
+    copy_benchmarks(&partial.join("benchmarks"))?;
+    let glibc = symbols::check(&partial, &files, programs.newest_glibc.as_ref())?;
+    let size = size_of(&partial)?;
+    ensure!(
+        size <= args.size_max_mb * 1_000_000,
+        "{} takes {:.1} MB, more than {} MB",
+        partial.display(),
+        size as f64 / 1e6,
+        args.size_max_mb
+    );
+    remove(&output)?;
+    fs::rename(&partial, &output).with_context(|| format!("cannot rename {}", partial.display()))?;
+    println!("{} takes {:.1} MB and needs glibc {glibc} or later", output.display(), size as f64 / 1e6);
+    Ok(())
+}
+
+/// # Errors
+/// If the folder is there and was not made here: then it is not to be replaced.
+fn ensure_ours(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.join("gpu_check.py").is_file() {
+        bail!("{} is there and has no gpu_check.py: name another folder by --output", folder.display());
+    }
+    Ok(())
+}
+
+/// Copies the benchmarks whose models come as ONNX, which the compared plugins read.
+fn copy_benchmarks(to: &Path) -> Result<()> {
+    for file in layout::entries(&workspace_root().join(BENCHMARKS))? {
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        if let Some(name) = file.file_name()
+            && text.contains("[model.files.onnx]")
+        {
+            layout::copy(&file, &to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn size_of(path: &Path) -> Result<u64> {
+    if path.is_dir() {
+        layout::entries(path)?.iter().map(|entry| size_of(entry)).sum()
+    } else {
+        Ok(path.metadata().with_context(|| format!("cannot look at {}", path.display()))?.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_there_and_every_plugin_is_ours() {
+        for (from, _) in COPIES {
+            assert!(workspace_root().join(from).exists(), "{from}");
+        }
+        for name in COMPARED {
+            assert!(Plugin::named(name).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_benchmarks_with_onnx_files_are_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        copy_benchmarks(folder.path()).unwrap();
+        assert!(folder.path().join("resnet50-tiny.toml").is_file());
+        assert!(!folder.path().join("gnmt-tiny.toml").exists());
+        assert!(size_of(folder.path()).unwrap() > 1000);
+    }
+
+    #[test]
+    fn a_folder_of_somebody_else_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(ensure_ours(folder.path()).is_err());
+        assert!(ensure_ours(&folder.path().join("new")).is_ok());
+        fs::write(folder.path().join("gpu_check.py"), "").unwrap();
+        assert!(ensure_ours(folder.path()).is_ok());
+    }
+}
