@@ -5,11 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use proctor_device::{driver::DeviceError, kernels, program::call::Kernel};
+use proctor_device::{cache::Cache, driver::DeviceError, kernels, program::call::Kernel};
 use proctor_plugin_api::Host;
 
 use crate::{
-    cache::Cache,
     error::{OpenError, refused},
     libraries::{
         cuda,
@@ -37,6 +36,12 @@ impl Compiler {
         Ok(Arc::new(Self { nvrtc, cache: cache.map(Cache::new) }))
     }
 
+    /// Its name and version.
+    pub(crate) fn version(&self) -> String {
+        let (major, minor) = self.nvrtc.version;
+        format!("NVRTC {major}.{minor}")
+    }
+
     /// The code of a kernel for an architecture such as `sm_90`, a cubin. `host` hears of it if it takes a while.
     pub(crate) fn compile(
         &self,
@@ -46,8 +51,7 @@ impl Compiler {
     ) -> Result<Vec<u8>, DeviceError> {
         let text = kernel.text(&format!("#include \"{PRELUDE}\"\n"));
         let options = [format!("--gpu-architecture={architecture}")];
-        let (major, minor) = self.nvrtc.version;
-        let version = format!("NVRTC {major}.{minor}");
+        let version = self.version();
         let key = [text.as_str(), kernels::CUDA, &options[0], &version];
         if let Some(code) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
             return Ok(code);

@@ -4,7 +4,6 @@
 //! the plugin is opened, none of which a build needs: the driver through cudarc, which `libraries::cuda` keeps from
 //! panicking; the compiler NVRTC; and NVML for what the devices use, without which there are no such figures.
 
-mod cache;
 mod compiler;
 mod context;
 mod devices;

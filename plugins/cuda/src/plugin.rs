@@ -32,6 +32,7 @@ pub struct CudaPlugin {
     compiler: Arc<Compiler>,
     nvml: Option<Arc<Nvml>>,
     in_flight_max: usize,
+    calibrates: bool,
 }
 
 impl Plugin for CudaPlugin {
@@ -62,6 +63,12 @@ impl Plugin for CudaPlugin {
                 "nvrtc",
                 "The folder of the compiler's library, libnvrtc.so.12 or another version; without it the system's.",
             ))
+            .option(OptionSpec::boolean(
+                "calibrate",
+                true,
+                "Whether the tile of products is found by trying a few, for models of more than a GFLOP a batch; what is found \
+                 is kept in the cache folder. Else it is the one that suits most devices of the kind.",
+            ))
             .option(OptionSpec::integer(
                 "in_flight",
                 1,
@@ -86,7 +93,14 @@ impl Plugin for CudaPlugin {
             tracing::info!(reason, "no metrics and no energy of the devices: there is no NVML");
         }
         let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());
-        Ok(Self { host, devices, compiler, nvml: nvml.ok(), in_flight_max: in_flight_max.unwrap_or(1) })
+        Ok(Self {
+            host,
+            devices,
+            compiler,
+            nvml: nvml.ok(),
+            in_flight_max: in_flight_max.unwrap_or(1),
+            calibrates: options.boolean("calibrate"),
+        })
     }
 
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
@@ -98,7 +112,9 @@ impl Plugin for CudaPlugin {
             let info = self.info(index)?;
             let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler))?;
             let tuning = Tuning::GPU.within(info.limits.threads);
-            Ok(Target { driver, tuning, in_flight_max: self.in_flight_max })
+            // The same name for each device of a product: one is as the other.
+            let calibrated_as = self.calibrates.then(|| format!("{} {}", info.name, self.compiler.version()));
+            Ok(Target { driver, tuning, in_flight_max: self.in_flight_max, calibrated_as })
         })?;
         let used: BTreeSet<u32> = request.placements.iter().map(|placement| placement.device_index).collect();
         Ok(CudaModel { host: self.host, gauges: self.gauges(&used)?, reader: Mutex::default(), model })
@@ -211,7 +227,7 @@ mod tests {
             models.map(|model| [&model.model, &model.format, &model.precision, &model.device]).collect();
         assert_eq!(models, ["f32", "f16", "bf16", "int8"].map(|precision| ["*", "onnx", precision, "cuda"]));
         let names: Vec<_> = manifest.options.iter().map(|option| option.name.as_str()).collect();
-        assert_eq!(names, ["device", "nvrtc", "in_flight"]);
+        assert_eq!(names, ["device", "nvrtc", "calibrate", "in_flight"]);
     }
 
     #[test]

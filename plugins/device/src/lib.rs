@@ -12,6 +12,8 @@
 //!
 //! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
 
+pub mod cache;
+pub mod calibrate;
 pub mod driver;
 pub mod evaluate;
 pub mod graph;

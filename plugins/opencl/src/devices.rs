@@ -23,6 +23,8 @@ pub struct DeviceInfo {
     pub is_processor: bool,
     /// Most items of a group.
     pub group_items_max: usize,
+    /// Name and version of the device and its driver.
+    pub version: String,
     /// Its memory, in bytes.
     pub memory_bytes: u64,
     /// Its handle, for as long as the program runs.
@@ -96,6 +98,12 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
                 platform: name.clone(),
                 name: device.name().map_err(OpenError::Failed)?.trim().to_owned(),
                 group_items_max: device.max_work_group_size().map_err(OpenError::Failed)?,
+                version: format!(
+                    "{} {} {}",
+                    device.name().map_err(OpenError::Failed)?,
+                    device.version().map_err(OpenError::Failed)?,
+                    device.driver_version().map_err(OpenError::Failed)?
+                ),
                 memory_bytes: device.global_mem_size().map_err(OpenError::Failed)?,
                 is_processor: kind & CL_DEVICE_TYPE_CPU != 0,
                 device,

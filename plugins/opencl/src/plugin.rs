@@ -22,6 +22,7 @@ pub struct OpenClPlugin {
     host: Host,
     devices: Vec<DeviceInfo>,
     in_flight_max: usize,
+    calibrates: bool,
 }
 
 impl Plugin for OpenClPlugin {
@@ -37,6 +38,12 @@ impl Plugin for OpenClPlugin {
                 "device",
                 "The device: its number in the list that an error shows, or a part of its name or its platform's, which \
                  may be that of several, over which instances are spread then. The first one if none is named.",
+            ))
+            .option(OptionSpec::boolean(
+                "calibrate",
+                true,
+                "Whether the tile of products is found by trying a few, for models of more than a GFLOP a batch; what is found \
+                 is kept in the cache folder. Else it is the one that suits most devices of the kind.",
             ))
             .option(OptionSpec::integer(
                 "in_flight",
@@ -60,7 +67,8 @@ impl Plugin for OpenClPlugin {
             tracing::info!(platform = info.platform, device = info.name, "device opened");
         }
         let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());
-        Ok(Self { host, devices, in_flight_max: in_flight_max.unwrap_or(1) })
+        let calibrates = options.boolean("calibrate");
+        Ok(Self { host, devices, in_flight_max: in_flight_max.unwrap_or(1), calibrates })
     }
 
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
@@ -78,6 +86,7 @@ impl Plugin for OpenClPlugin {
                 driver: OpenCl::open(info)?,
                 tuning: tuning.within(info.group_items_max),
                 in_flight_max: self.in_flight_max,
+                calibrated_as: self.calibrates.then(|| info.version.clone()),
             })
         })
     }

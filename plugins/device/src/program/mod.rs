@@ -142,6 +142,12 @@ impl Program {
         &self.calls
     }
 
+    /// Multiplications and additions of all calls, counted one by one.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.calls.iter().map(|call| call.operations).sum()
+    }
+
     /// The buffers, by number.
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {

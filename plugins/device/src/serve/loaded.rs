@@ -3,13 +3,19 @@
 use proctor_onnx_file::Fit;
 use proctor_plugin_api::Host;
 
-use crate::{driver::Driver, program::Program, session::Resources};
+use crate::{
+    driver::Driver,
+    program::{Program, Tuning},
+    session::Resources,
+};
 
 /// A model on a device, without the memory of a batch.
 pub(super) struct Loaded<D: Driver> {
     pub host: Host,
     /// How samples and the model's tensors correspond.
     pub fit: Fit,
+    /// Tiles and groups of the plans.
+    pub tuning: Tuning,
     /// For each batch size, the largest first.
     pub plans: Vec<Plan>,
     pub resources: Resources<D>,

@@ -13,6 +13,8 @@ use super::{
     memory::SampleMemory,
 };
 use crate::{
+    cache::Cache,
+    calibrate::{OPERATIONS_MIN, calibrated},
     driver::Driver,
     passes::{narrow, simplify},
     program::{Program, Tuning},
@@ -36,6 +38,8 @@ pub struct Target<D> {
     pub tuning: Tuning,
     /// Batches that an instance has in flight.
     pub in_flight_max: usize,
+    /// Name and version of the device and its driver, on which the best tile depends; `None` to take that of `tuning`.
+    pub calibrated_as: Option<String>,
 }
 
 /// Reads the model that is asked for, plans it and brings it onto the devices that its instances are placed on, each of
@@ -73,14 +77,25 @@ pub fn load<D: Driver>(
         if model.devices.contains_key(&index) {
             continue;
         }
-        let Target { driver, tuning, in_flight_max } = open(index)?;
+        let Target { driver, mut tuning, in_flight_max, calibrated_as } = open(index)?;
         model.in_flight_max = in_flight_max;
         if D::PINS_MEMORY && model.memory.is_none() {
             model.memory = Some(SampleMemory::new(driver.sibling()?));
         }
         let mut resources = Resources::default();
         let mut plans = Vec::new();
-        for batch_size in fit.plan_sizes(batch_size_max) {
+        let batch_sizes = fit.plan_sizes(batch_size_max);
+        if let (Some(device), Some(largest)) = (&calibrated_as, batch_sizes.first())
+            && program(&source, &fit, tuning, narrowed, *largest, path)?.operations() >= OPERATIONS_MIN
+        {
+            host.progress(0, 0, "trying tiles of products");
+            let cache = host.cache_folder().map(Cache::new);
+            tuning = calibrated(&driver, tuning, cache.as_ref(), device)?;
+        }
+        for (done, batch_size) in (0..).zip(&batch_sizes) {
+            let batch_size = *batch_size;
+            let count = batch_sizes.len() as u64;
+            host.progress(done, count, &format!("compiling for batches of {batch_size}"));
             let mut program = program(&source, &fit, tuning, narrowed, batch_size, path)?;
             let prepared = resources.prepare(&driver, &mut program);
             prepared.map_err(|source| LoadError::Device { path: path.to_owned(), batch_size, source })?;
@@ -88,7 +103,7 @@ pub fn load<D: Driver>(
         }
         let calls = plans.first().map_or(0, |plan| plan.program.calls().len());
         tracing::info!(model = request.model, device = index, plans = plans.len(), calls, "model loaded");
-        let loaded = Loaded { host, fit: fit.clone(), plans, resources, driver };
+        let loaded = Loaded { host, fit: fit.clone(), tuning, plans, resources, driver };
         model.devices.insert(index, Arc::new(loaded));
     }
     Ok(model)
@@ -142,19 +157,25 @@ impl<D: Driver> Model for DeviceModel<D> {
     }
 
     fn explain(&self) -> Option<String> {
-        let plans = &self.devices.values().next()?.plans;
+        let Loaded { plans, tuning, .. } = &**self.devices.values().next()?;
         let mut text = String::new();
         for Plan { batch_size, program } in plans {
-            let operations: u64 = program.calls().iter().map(|call| call.operations).sum();
             // Writing to a string never fails.
             let _ = writeln!(
                 text,
                 "batches of {batch_size}: {} calls, {} MiB of memory, {:.3} G multiplications and additions",
                 program.calls().len(),
                 program.layout().bytes >> 20,
-                operations as f64 / 1e9
+                program.operations() as f64 / 1e9
             );
         }
+        let _ = writeln!(
+            text,
+            "products by tiles of {} x {}, {} of them in a group",
+            tuning.rows,
+            tuning.width * tuning.vectors,
+            tuning.product_group
+        );
         for call in plans.first().into_iter().flat_map(|plan| plan.program.calls()) {
             let _ = writeln!(text, "  {} by {}", call.label, call.kernel.function);
         }

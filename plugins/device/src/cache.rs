@@ -1,7 +1,7 @@
-//! Compiled kernels on disk, a file for each.
+//! Compiled kernels and what was found by trying, on disk, a file for each.
 //!
-//! The name of a file is a hash of all that the code follows from; in it are the SHA-256 of the code, and the code. It
-//! is written under a temporary name and renamed, so that half of one is never read.
+//! The name of a file is a hash of all that its content follows from; in it are the SHA-256 of the content, and the
+//! content. It is written under a temporary name and renamed, so that half of one is never read.
 
 use std::{
     fmt::Write as _,
@@ -16,53 +16,59 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a checksum.
 const CHECKSUM_BYTES: usize = 32;
 
-/// A folder of compiled kernels.
-pub(crate) struct Cache {
+/// A folder for what takes long to make.
+#[derive(Debug)]
+pub struct Cache {
     folder: PathBuf,
     /// Done when it was said that the folder cannot be written.
     warned: Once,
 }
 
 impl Cache {
-    /// The cache in a folder, which is made when the first kernel is stored.
+    /// The cache in a folder, which is made when the first file is stored.
+    #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self { folder, warned: Once::new() }
     }
 
-    /// The code that follows from these texts, if it is there and whole.
+    /// The content that follows from these texts, if it is there and whole.
+    #[must_use]
     pub fn load(&self, key: &[&str]) -> Option<Vec<u8>> {
         let path = self.path(key);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(path = %path.display(), %error, "a compiled kernel cannot be read");
+                    tracing::warn!(path = %path.display(), %error, "a cached file cannot be read");
                 }
                 return None;
             }
         };
         match bytes.split_at_checked(CHECKSUM_BYTES) {
-            Some((checksum, code)) if checksum == Sha256::digest(code).as_slice() => Some(code.to_vec()),
+            Some((checksum, content)) if checksum == Sha256::digest(content).as_slice() => {
+                Some(content.to_vec())
+            }
             _ => {
-                tracing::warn!(path = %path.display(), "a compiled kernel is damaged, and compiled again");
+                tracing::warn!(path = %path.display(), "a cached file is damaged, and made again");
                 None
             }
         }
     }
 
-    /// Keeps the code that follows from these texts. Where that fails it is compiled again next time.
-    pub fn store(&self, key: &[&str], code: &[u8]) {
-        if let Err(error) = self.write(self.path(key), code) {
+    /// Keeps the content that follows from these texts. Where that fails it is made again next time.
+    pub fn store(&self, key: &[&str], content: &[u8]) {
+        if let Err(error) = self.write(self.path(key), content) {
             let folder = self.folder.display();
-            self.warned.call_once(|| tracing::warn!(%folder, %error, "compiled kernels cannot be kept"));
+            self.warned
+                .call_once(|| tracing::warn!(%folder, %error, "what takes long to make cannot be kept"));
         }
     }
 
-    fn write(&self, path: PathBuf, code: &[u8]) -> io::Result<()> {
+    fn write(&self, path: PathBuf, content: &[u8]) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let mut file = tempfile::Builder::new().prefix(".kernel-").tempfile_in(&self.folder)?;
-        file.write_all(&Sha256::digest(code))?;
-        file.write_all(code)?;
+        let mut file = tempfile::Builder::new().prefix(".cached-").tempfile_in(&self.folder)?;
+        file.write_all(&Sha256::digest(content))?;
+        file.write_all(content)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
         Ok(())
@@ -80,7 +86,7 @@ impl Cache {
             // Writing to a string never fails.
             let _ = write!(name, "{byte:02x}");
         }
-        self.folder.join(name + ".cubin")
+        self.folder.join(name + ".cached")
     }
 }
 
