@@ -1,7 +1,7 @@
 //! Comparison of a device with the host.
 
 use proctor_device::{
-    driver::Driver,
+    driver::{DeviceError, Driver},
     evaluate,
     graph::Graph,
     passes::{narrow, simplify},
@@ -17,6 +17,16 @@ use crate::Case;
 const TOLERANCE: f64 = 1e-5;
 
 impl Case {
+    /// The outputs of a device, in the second of two runs.
+    ///
+    /// # Errors
+    /// The reason why the graph cannot be planned, or the device's.
+    pub fn outputs<D: Driver>(&self, device: &D, tuning: Tuning) -> Result<Vec<Array>, String> {
+        let mut graph = self.graph.clone();
+        simplify(&mut graph)?;
+        computed(device, &graph, &self.inputs, tuning)
+    }
+
     /// Compares the outputs of a device, with each tuning, with those of the host.
     ///
     /// # Panics
@@ -26,7 +36,7 @@ impl Case {
         let mut graph = self.graph.clone();
         simplify(&mut graph).unwrap();
         for tuning in tunings {
-            let outputs = computed(device, &graph, &self.inputs, *tuning);
+            let outputs = computed(device, &graph, &self.inputs, *tuning).unwrap();
             assert_eq!(outputs.len(), expected.len());
             for (number, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                 let what = format!("output {number} of {}, {tuning:?}", self.name);
@@ -62,7 +72,7 @@ impl Case {
         let narrow = Self { name: format!("{} in {}", self.name, element.name()), graph, inputs };
         let expected = evaluate::run(&narrow.graph, &narrow.inputs).unwrap();
         for tuning in tunings {
-            let outputs = computed(device, &narrow.graph, &narrow.inputs, *tuning);
+            let outputs = computed(device, &narrow.graph, &narrow.inputs, *tuning).unwrap();
             for (number, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                 let what = format!("output {number} of {}, {tuning:?}", narrow.name);
                 assert_near(output, expected, tolerance, &what);
@@ -72,11 +82,17 @@ impl Case {
 }
 
 /// The outputs of a graph on a device, in the second of two runs.
-fn computed<D: Driver>(device: &D, graph: &Graph, inputs: &[Array], tuning: Tuning) -> Vec<Array> {
-    let mut program = Program::new(graph, tuning).unwrap();
+fn computed<D: Driver>(
+    device: &D,
+    graph: &Graph,
+    inputs: &[Array],
+    tuning: Tuning,
+) -> Result<Vec<Array>, String> {
+    let failed = |error: DeviceError| error.to_string();
+    let mut program = Program::new(graph, tuning)?;
     let mut resources = Resources::default();
-    resources.prepare(device, &mut program).unwrap();
-    let session = Session::new(device, &resources, &program).unwrap();
+    resources.prepare(device, &mut program).map_err(failed)?;
+    let session = Session::new(device, &resources, &program).map_err(failed)?;
     // The first run is of other numbers: nothing of a batch is left over for the next.
     for is_first in [true, false] {
         for (number, input) in inputs.iter().enumerate() {
@@ -87,30 +103,51 @@ fn computed<D: Driver>(device: &D, graph: &Graph, inputs: &[Array], tuning: Tuni
                 values => values.clone(),
             };
             let input = Array { values, ..input.clone() };
-            put(device, session.input(number), &input.tensor().bytes).unwrap();
+            put(device, session.input(number), &input.tensor().bytes).map_err(failed)?;
         }
-        session.launch(device).unwrap();
+        session.launch(device).map_err(failed)?;
     }
     let outputs = program.outputs().iter().enumerate();
     outputs
         .map(|(number, view)| {
             let mut bytes = vec![0; view.element.bytes_of(view.shape.iter().product())];
-            get(device, session.output(number), &mut bytes).unwrap();
-            Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() }.array().unwrap()
+            get(device, session.output(number), &mut bytes).map_err(failed)?;
+            Tensor { element: view.element, shape: view.shape.clone(), bytes: bytes.into() }.array()
         })
         .collect()
 }
 
 fn assert_near(output: &Array, expected: &Array, tolerance: f64, what: &str) {
-    assert_eq!(output.shape, expected.shape, "{what}");
-    let (Values::Real(values), Values::Real(expected)) = (&output.values, &expected.values) else {
-        assert_eq!(output.values, expected.values, "{what}");
-        return;
+    difference(output, expected, tolerance).unwrap_or_else(|difference| panic!("{difference}, of {what}"));
+}
+
+/// Whether all elements are as expected: integers exactly, and numbers up to the tolerance, which is relative to the
+/// element, or to the largest of the output up to 1.
+///
+/// # Errors
+/// The first element that differs, or the shapes, in words.
+pub fn difference(output: &Array, expected: &Array, tolerance: f64) -> Result<(), String> {
+    if (output.element, &output.shape) != (expected.element, &expected.shape) {
+        let (one, other) = (output.element, expected.element);
+        return Err(format!("{one} {:?}, expected {other} {:?}", output.shape, expected.shape));
+    }
+    let (values, expected) = match (&output.values, &expected.values) {
+        (Values::Real(values), Values::Real(expected)) => (values, expected),
+        (Values::Integer(values), Values::Integer(expected)) => {
+            let differ = (0..values.len()).find(|at| values[*at] != expected[*at]);
+            return differ.map_or(Ok(()), |at| {
+                Err(format!("element {at}: {}, expected {}", values[at], expected[at]))
+            });
+        }
+        _ => return Err("numbers and integers".to_owned()),
     };
     let largest = expected.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()));
     for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
         // False also where one of them is no number.
         let is_near = (value - expected).abs() <= tolerance * expected.abs().max(largest.min(1.0));
-        assert!(is_near, "element {at}: {value}, expected {expected}, of {what}");
+        if !is_near && value != expected {
+            return Err(format!("element {at}: {value}, expected {expected}"));
+        }
     }
+    Ok(())
 }

@@ -17,11 +17,13 @@
 #![expect(clippy::unwrap_used, reason = "a case that cannot be made fails the test")]
 
 mod check;
+pub mod drawn;
 pub mod models;
 pub mod operators;
 mod random;
 pub mod recurrent;
 
+pub use check::difference;
 use proctor_device::{graph::Graph, tensor::Array};
 
 /// A graph and its inputs.

@@ -1,6 +1,6 @@
 //! Models, trained and generated, in batches.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proctor_device::{graph::Graph, read::Source, tensor::Array};
 use proctor_onnx_file::Dim;
@@ -20,16 +20,35 @@ const OPEN_EXTENT: usize = 7;
 /// A model of the digits in batches of these sizes.
 #[must_use]
 pub fn digits(model: &str, batch_sizes: &[usize]) -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
-    of_file(&folder.join(model).with_extension("onnx"), batch_sizes)
+    of_file(&digits_file(model), batch_sizes)
 }
 
 /// A generated model, made in a folder that is removed again, in batches of two.
 #[must_use]
 pub fn generated(model: &str) -> Vec<Case> {
+    in_generated(model, |file| of_file(file, &[2]))
+}
+
+/// Calls a function with each model's file, which is there until it returns, and a case of it.
+pub fn for_each_file(mut call: impl FnMut(&Path, &Case)) {
+    for model in DIGITS {
+        let file = digits_file(model);
+        of_file(&file, &[1, 5]).iter().for_each(|case| call(&file, case));
+    }
+    for model in GENERATED {
+        in_generated(model, |file| of_file(file, &[2]).iter().for_each(|case| call(file, case)));
+    }
+}
+
+fn digits_file(model: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
+    folder.join(model).with_extension("onnx")
+}
+
+fn in_generated<T>(model: &str, call: impl FnOnce(&Path) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
     let made = proctor_recipes::make_model(model, folder.path(), &mut |_, _| ()).unwrap();
-    of_file(&made.file("onnx").unwrap().path, &[2])
+    call(&made.file("onnx").unwrap().path)
 }
 
 fn of_file(path: &Path, batch_sizes: &[usize]) -> Vec<Case> {

@@ -9,8 +9,13 @@ impl Random {
         self.0 >> 40
     }
 
+    /// A number from 0 to `count` - 1.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() >> 8).unwrap() % count
+    }
+
     pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[usize::try_from(self.next() >> 8).unwrap() % from.len()]
+        from[self.below(from.len())]
     }
 
     /// Numbers from -1 to 1.
