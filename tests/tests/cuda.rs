@@ -7,7 +7,7 @@
 use std::fs;
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, datasets, find_plugin};
+use proctor_tests::{Bench, Run, datasets, find_plugin, workspace};
 use serde_json::Value;
 
 /// Exit code for a plugin that cannot be loaded or used.
@@ -108,6 +108,62 @@ fn a_perceptron_is_valid_in_all_scenarios() {
 #[test]
 fn a_recurrent_layer_is_valid_in_all_scenarios() {
     valid_in_all_scenarios("digits-lstm");
+}
+
+/// Convolutions, attention, embeddings and recurrent layers as of real models, also rounded to f16 and bf16.
+#[test]
+fn generated_models_answer_as_their_reference() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    let root = over_double.bench.file("data").display().to_string();
+    fs::create_dir_all(&root).unwrap();
+    for (model, precision) in [
+        ("resnet50-tiny", "f32"),
+        ("resnet50-tiny", "f16"),
+        ("mobilenet-v1-tiny", "bf16"),
+        ("bert-tiny", "f32"),
+        ("bert-tiny", "f16"),
+        ("llama-tiny", "f32"),
+        ("lstm-stack-tiny", "f32"),
+    ] {
+        let benchmark = workspace().join(format!("tests/fixtures/benchmarks/{model}.toml"));
+        let flags = format!("--mode accuracy --scenario Offline --batch-size 3 --data-root {root}");
+        let run = over_double
+            .run(&format!("--benchmark {} {flags} --precision {precision}", benchmark.display()), &[]);
+        assert_eq!(run.assert_valid().result()["accuracy"]["passed"], true, "{}", run.finished);
+        over_double.assert_clean(&run, &[0]);
+    }
+}
+
+#[test]
+fn a_process_of_its_own_gives_everything_back() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    // The one folder that the process may write, for the kernels that the double compiles.
+    let cache = over_double.bench.file("cache/proctor/cuda").display().to_string();
+    let report = over_double.bench.file("cache/proctor/cuda/report").display().to_string();
+    let variables = [("POCL_CACHE_DIR", cache.as_str()), ("CUDA_DOUBLE_REPORT", report.as_str())];
+    let run = over_double.run("--isolate --mode accuracy", &variables);
+    assert_as_the_reference(&run, "digits-cnn");
+    assert_eq!(run.result()["plugin"]["isolation"]["mode"], "process", "{}", run.finished);
+    let report = fs::read_to_string(report).unwrap();
+    assert!(report.starts_with("released: device 0, ") && report.lines().count() == 1, "{report}");
+}
+
+/// The conformance suite, all of it.
+#[test]
+fn the_rules_of_the_boundary() {
+    let Some(over_double) = OverDouble::new() else { return };
+    let mut command = over_double.bench.command("validate cuda --benchmark digits-cnn --format json");
+    command.env("LD_LIBRARY_PATH", over_double.bench.file("libraries"));
+    let finished = over_double.bench.start_command(command).finish();
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+    let cases = report["cases"].as_array().unwrap();
+    let passed = cases.iter().filter(|case| case["outcome"] == "PASS").count();
+    let bad: Vec<_> = (cases.iter())
+        .filter(|case| case["outcome"] != "PASS" && case["outcome"] != "SKIP")
+        .map(|case| format!("{}: {}", case["name"], case["reason"]))
+        .collect();
+    assert!(bad.is_empty() && finished.code() == 0, "{}", bad.join("\n"));
+    assert!(passed > 80, "{passed} cases passed: {finished}");
 }
 
 /// Streams beside each other, in several orders.

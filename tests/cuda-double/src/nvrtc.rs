@@ -107,9 +107,11 @@ unsafe extern "C" fn nvrtcCompileProgram(
             Err(reason) => return fail(COMPILATION, &reason),
         }
     }
-    match opencl.as_ref().map(|opencl| opencl.build(&text)) {
-        Some(Err(log)) => fail(COMPILATION, &log),
-        _ => {
+    let Some(opencl) = opencl.as_ref() else { return COMPILATION };
+    match opencl.build(&text) {
+        Err(log) => fail(COMPILATION, &log),
+        Ok(built) => {
+            opencl.release_program(&built);
             program.cubin = cubin(&text, architecture);
             0
         }

@@ -199,7 +199,7 @@ impl OpenCl {
         let name = CString::new(name).map_err(|error| error.to_string())?;
         let functions = &self.functions;
         let mut status = 0;
-        // SAFETY: the program lives as long as the process; each answer has room of its type.
+        // SAFETY: the program was not released; each answer has room of its type.
         unsafe {
             let handle = (functions.clCreateKernel)(program.handle, name.as_ptr(), &raw mut status);
             check("clCreateKernel", status)?;
@@ -230,6 +230,12 @@ impl OpenCl {
             }
             Ok(Kernel { handle, argument_bytes })
         }
+    }
+
+    /// Gives a program back, of which no kernel is left.
+    pub fn release_program(&self, program: &Program) {
+        // SAFETY: the caller does not use it any more.
+        unsafe { (self.functions.clReleaseProgram)(program.handle) };
     }
 
     /// Gives a kernel back.

@@ -48,7 +48,9 @@ functions! {
                 world.opencl.release(&function.kernel);
             }
         }
-        world.modules.remove(&module);
+        if let Some(module) = world.modules.remove(&module) {
+            world.opencl.release_program(&module.program);
+        }
         Ok(())
     }
 
