@@ -15,7 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
-from checks import correctness, machine, peers, scaling, sweeps
+from checks import ceilings, correctness, machine, peers, scaling, sweeps
 from checks.context import Context, Failed, Missing, Step, TimedOut
 from checks.report import SECTIONS, Report
 
@@ -35,7 +35,7 @@ Exit code 0 if no step failed; steps that lack something, or that no time was le
 
 def all_steps() -> list:
     """All steps, the most important first: what is right, then what it costs."""
-    return [step for module in (machine, correctness, sweeps, scaling, peers) for step in module.steps()]
+    return [step for module in (machine, correctness, sweeps, scaling, peers, ceilings) for step in module.steps()]
 
 
 def arguments() -> argparse.Namespace:
@@ -141,6 +141,7 @@ def main() -> int:
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
     nvrtc = options.nvrtc.resolve() if options.nvrtc else None if options.fake else machine.find_nvrtc()
+    report = Report(output, {"double": bool(options.fake), "plugin": options.plugin})
     context = Context(
         package=PACKAGE,
         output=output,
@@ -149,8 +150,8 @@ def main() -> int:
         double=options.fake,
         nvrtc=nvrtc,
         environment=environment(options.fake),
+        earlier=report.rows,
     )
-    report = Report(output, {"double": bool(options.fake), "plugin": options.plugin})
     device = device_name(context)
     ends = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     failed = 0

@@ -75,6 +75,16 @@ fn its_script_runs_to_the_end_on_the_double() {
     let policies: Vec<_> = rows("scaling").iter().map(|row| row["policy"].as_str().unwrap()).collect();
     assert_eq!(policies, ["clipper", "dnnscaler", "joint", "all"]);
 
+    let measured = rows("ceilings");
+    assert!(
+        measured.iter().any(|row| row["what"] == "product" && row["GFLOP/s"].as_f64() > Some(0.0)),
+        "{measured:#?}"
+    );
+    assert!(
+        measured.iter().any(|row| row["kernel"] == "gemm" && row["share of ceiling"].as_f64() > Some(0.0)),
+        "{measured:#?}"
+    );
+
     let page = fs::read_to_string(output.join("gpu-check.md")).unwrap();
     let lines = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let others: Vec<_> =

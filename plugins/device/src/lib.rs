@@ -11,6 +11,7 @@
 //! 5. [`serve`] puts batches together out of such sessions, behind the traits of a plugin.
 //!
 //! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
+//! [`profile`] measures each call of a program.
 
 pub mod cache;
 pub mod calibrate;
@@ -20,6 +21,7 @@ pub mod graph;
 pub mod kernels;
 pub mod op;
 pub mod passes;
+pub mod profile;
 pub mod program;
 pub mod read;
 pub mod serve;

@@ -10,7 +10,7 @@ use crate::{
     driver::{Bound, DeviceError, DeviceErrorKind, Driver},
     program::{
         Contents, Program, SLACK_BYTES,
-        call::{Argument, Kernel},
+        call::{Argument, Call, Kernel},
         view::BufferId,
     },
 };
@@ -67,14 +67,79 @@ impl<D: Driver> Resources<D> {
     }
 }
 
+/// The memory of a program on a device.
+pub(crate) struct Memories<D: Driver> {
+    /// Of each buffer.
+    places: Vec<D::Memory>,
+    /// All of them but constants are parts of it.
+    _whole: D::Memory,
+}
+
+impl<D: Driver> Memories<D> {
+    /// Makes room for a program for which the resources are prepared.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
+        let layout = program.layout();
+        let memory = driver.allocate(layout.bytes.max(1))?;
+        let mut places = Vec::with_capacity(program.buffers().len());
+        for (buffer, offset) in program.buffers().iter().zip(&layout.offsets) {
+            places.push(match &buffer.contents {
+                Contents::Constant(bytes) => {
+                    resources.constant(bytes).ok_or_else(|| not_prepared("constant"))?.clone()
+                }
+                _ => driver.part(&memory, *offset, buffer.bytes + SLACK_BYTES)?,
+            });
+        }
+        Ok(Self { places, _whole: memory })
+    }
+
+    /// The place of a buffer of the program.
+    pub(crate) fn place(&self, BufferId(buffer): BufferId) -> &D::Memory {
+        &self.places[buffer]
+    }
+
+    /// Binds a call of the program.
+    ///
+    /// # Errors
+    /// The device's.
+    pub(crate) fn bind(
+        &self,
+        driver: &D,
+        resources: &Resources<D>,
+        call: &Call,
+    ) -> Result<D::Launch, DeviceError> {
+        let function = resources.functions.get(&call.kernel).ok_or_else(|| not_prepared("kernel"))?;
+        let bound = |argument: &Argument| match *argument {
+            Argument::Buffer(buffer) => Bound::Memory(self.place(buffer)),
+            Argument::Int(number) => Bound::Int(number),
+            Argument::Long(number) => Bound::Long(number),
+            Argument::Float(number) => Bound::Float(number),
+        };
+        let arguments: Vec<_> = call.arguments.iter().map(bound).collect();
+        // SAFETY: lowering gives a kernel what its file asks for, and views that are within the buffers; every buffer
+        // has the bytes that it says and SLACK_BYTES more, here and in a constant's memory. A launch is in a sequence
+        // of this crate, which goes before its memory does.
+        unsafe { driver.bind(function, &arguments, call.items, call.group) }
+    }
+}
+
+fn not_prepared(lacks: &str) -> DeviceError {
+    DeviceError {
+        what: format!("the program was not prepared: it lacks a {lacks}"),
+        code: 0,
+        kind: DeviceErrorKind::Failed,
+    }
+}
+
 /// A program that can run: its launches, bound to memory of its own.
 pub struct Session<D: Driver> {
     /// First, so that it is given back before the memory that it uses.
     sequence: D::Sequence,
     inputs: Vec<D::Memory>,
     outputs: Vec<D::Memory>,
-    /// All parts are of it.
-    _memory: D::Memory,
+    _memories: Memories<D>,
 }
 
 impl<D: Driver> Session<D> {
@@ -83,43 +148,14 @@ impl<D: Driver> Session<D> {
     /// # Errors
     /// The device's.
     pub fn new(driver: &D, resources: &Resources<D>, program: &Program) -> Result<Self, DeviceError> {
-        let missing = |what: &str| DeviceError {
-            what: format!("the program was not prepared: it lacks a {what}"),
-            code: 0,
-            kind: DeviceErrorKind::Failed,
-        };
-        let layout = program.layout();
-        let memory = driver.allocate(layout.bytes.max(1))?;
-        let mut places = Vec::with_capacity(program.buffers().len());
-        for (buffer, offset) in program.buffers().iter().zip(&layout.offsets) {
-            places.push(match &buffer.contents {
-                Contents::Constant(bytes) => {
-                    resources.constant(bytes).ok_or_else(|| missing("constant"))?.clone()
-                }
-                _ => driver.part(&memory, *offset, buffer.bytes + SLACK_BYTES)?,
-            });
-        }
-        let mut launches = Vec::with_capacity(program.calls().len());
-        for call in program.calls() {
-            let function = resources.functions.get(&call.kernel).ok_or_else(|| missing("kernel"))?;
-            let bound = |argument: &Argument| match *argument {
-                Argument::Buffer(BufferId(buffer)) => Bound::Memory(&places[buffer]),
-                Argument::Int(number) => Bound::Int(number),
-                Argument::Long(number) => Bound::Long(number),
-                Argument::Float(number) => Bound::Float(number),
-            };
-            let arguments: Vec<_> = call.arguments.iter().map(bound).collect();
-            // SAFETY: lowering gives a kernel what its file asks for, and views that are within the buffers; every
-            // buffer has the bytes that it says and SLACK_BYTES more, here and in a constant's memory, for as long as
-            // the session.
-            launches.push(unsafe { driver.bind(function, &arguments, call.items, call.group) }?);
-        }
-        let place = |BufferId(buffer): BufferId| places[buffer].clone();
+        let memories = Memories::new(driver, resources, program)?;
+        let launches = program.calls().iter().map(|call| memories.bind(driver, resources, call));
+        let place = |id: BufferId| memories.place(id).clone();
         Ok(Self {
-            sequence: driver.sequence(launches)?,
+            sequence: driver.sequence(launches.collect::<Result<_, _>>()?)?,
             inputs: program.inputs().iter().map(|id| place(*id)).collect(),
             outputs: program.outputs().iter().map(|view| place(view.buffer)).collect(),
-            _memory: memory,
+            _memories: memories,
         })
     }
 

@@ -55,7 +55,9 @@ class Context:
     quick: bool
     double: Optional[Path]
     nvrtc: Optional[Path]
-    environment: dict = field(default_factory=dict)
+    environment: dict
+    # Rows of a step that ran before, by its section and name.
+    earlier: Callable[[str, str], list]
     rows: list = field(default_factory=list)
     commands: list = field(default_factory=list)
     step: Optional[Step] = None

@@ -9,6 +9,9 @@ from pathlib import Path
 
 SCHEMA_VERSION = 1
 
+# Rows of a step that its table shows.
+ROWS_MAX = 30
+
 # Sections in their order, with the line that says what their table is about.
 SECTIONS = {
     "machine": "What was run, and on what.",
@@ -16,6 +19,7 @@ SECTIONS = {
     "sweeps": "Throughput and latency by batch size and instances. Stages are by the device's clock, means of a batch.",
     "scaling": "What the policies of `host scale` choose. The tail is the 95th percentile of the latency of a batch.",
     "peers": "The same work by other systems on this machine.",
+    "ceilings": "What the device can do at most, and each call of a model: bytes are those of its operands and results.",
 }
 
 
@@ -48,6 +52,12 @@ class Report:
             self.steps.append(record)
         self.write()
 
+    def rows(self, section: str, name: str) -> list:
+        """Rows of a step that ran before, none if it did not."""
+        return [
+            row for step in self.steps if (step["section"], step["name"]) == (section, name) for row in step["rows"]
+        ]
+
     def write(self) -> None:
         """Writes both files; whoever reads them meanwhile sees the old ones or the new ones."""
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -79,8 +89,10 @@ def table(steps: list) -> str:
     for step in steps:
         common = {"device": step["device"], "step": step["name"], "status": step["status"]}
         rows = step["rows"] or [{}]
-        for row in rows:
+        for row in rows[:ROWS_MAX]:
             lines.append({**common, **row, "reason": row.get("reason", "")})
+        if len(rows) > ROWS_MAX:
+            lines.append({**common, "reason": f"{len(rows) - ROWS_MAX} more rows are in gpu-check.json"})
         if step["reason"]:
             lines[-1]["reason"] = "; ".join(filter(None, [lines[-1]["reason"], step["reason"]]))
     columns = list(dict.fromkeys(key for line in lines for key in line if key != "reason"))

@@ -13,7 +13,7 @@ mod tests;
 mod types;
 pub mod view;
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use self::{
     call::Call,
@@ -152,6 +152,13 @@ impl Program {
     #[must_use]
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
+    }
+
+    /// Bytes of the buffers that a call reads or writes, each counted once. It may use a part of them alone.
+    #[must_use]
+    pub fn bytes_of(&self, call: &Call) -> usize {
+        let buffers: BTreeSet<BufferId> = call.buffers().collect();
+        buffers.into_iter().map(|BufferId(buffer)| self.buffers[buffer].bytes).sum()
     }
 
     /// The bytes of the constants, to be shared with other programs.

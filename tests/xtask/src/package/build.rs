@@ -6,10 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     command::{output, run as run_command, target_folder, workspace_root},
-    package::{
-        layout::{Plugin, cargo_packages},
-        symbols::GlibcVersion,
-    },
+    package::symbols::GlibcVersion,
     python,
 };
 
@@ -19,13 +16,13 @@ pub(crate) struct Built {
     pub(crate) linker_license: PathBuf,
 }
 
-/// Builds the programs and these plugins to run with this glibc and any later one.
+/// Builds these packages of the workspace to run with this glibc and any later one.
 ///
 /// Zig has the symbols of every glibc since 2.17, so what is linked by it needs none that is newer than asked for.
 ///
 /// # Errors
 /// If zig cannot be had, or the build fails.
-pub(crate) fn build(plugins: &[Plugin], glibc: &GlibcVersion) -> Result<Built> {
+pub(crate) fn build(packages: &[&str], glibc: &GlibcVersion) -> Result<Built> {
     let zig = python::require(&python::ZIG).context(
         "cannot build for an older glibc; `--built target/release` takes what is built for this machine's own",
     )?;
@@ -35,7 +32,7 @@ pub(crate) fn build(plugins: &[Plugin], glibc: &GlibcVersion) -> Result<Built> {
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace('-', "_"));
     command.env(flags, shared_unwinder()?);
     command.args(["zigbuild", "--release", "--locked", "--target"]).arg(format!("{target}.{glibc}"));
-    for package in cargo_packages(plugins) {
+    for package in packages {
         command.args(["--package", package]);
     }
     run_command(&mut command)?;

@@ -13,7 +13,7 @@ use crate::{
     command::workspace_root,
     package::{
         Programs,
-        layout::{self, PLUGINS, Plugin},
+        layout::{self, PLUGINS, PROGRAMS, Plugin, Program},
         remove,
         symbols::{self, GlibcVersion},
     },
@@ -35,6 +35,12 @@ const OUTPUT: &str = "target/gpu-check";
 
 /// Plugins that are compared: ours for the device, the same kernels by OpenCL, and ONNX Runtime.
 const COMPARED: [&str; 3] = ["cuda", "onnx", "opencl"];
+
+/// Programs that measure the device itself, and each call of a model on it.
+const MEASURING: [Program; 2] = [
+    Program { name: "gpu-layers-cuda", cargo_package: "proctor-gpu-layers" },
+    Program { name: "gpu-layers-opencl", cargo_package: "proctor-gpu-layers" },
+];
 
 /// Files and folders that are copied, and their places.
 const COPIES: [(&str, &str); 4] = [
@@ -74,12 +80,14 @@ pub(crate) struct GpuCheckArgs {
 /// large.
 pub(crate) fn run(args: &GpuCheckArgs) -> Result<()> {
     let plugins: Vec<Plugin> = PLUGINS.into_iter().filter(|plugin| COMPARED.contains(&plugin.name)).collect();
-    let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &plugins)?;
+    let taken = [&PROGRAMS[..], &MEASURING].concat();
+    let packages = layout::cargo_packages(&taken, &plugins);
+    let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &packages)?;
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
     ensure_ours(&output)?;
     let partial = output.with_extension("partial");
     remove(&partial)?;
-    let files = layout::lay_out_programs(&programs.folder, &plugins, &partial)?;
+    let files = layout::lay_out_programs(&programs.folder, &taken, &plugins, &partial)?;
     for (from, to) in COPIES {
         layout::copy(&workspace_root().join(from), &partial.join(to))?;
     }

@@ -24,9 +24,20 @@ pub(crate) struct Plugin {
     cargo_package: &'static str,
 }
 
-/// Programs, which the packages of the workspace make that are called so: the host, and the process of a plugin that
-/// has one of its own.
-const PROGRAMS: [&str; 2] = ["host", "proctor-worker"];
+/// A program of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The package of the workspace that makes it.
+    pub(crate) cargo_package: &'static str,
+}
+
+/// The host, and the process of a plugin that has one of its own.
+pub(crate) const PROGRAMS: [Program; 2] = [
+    Program { name: "host", cargo_package: "host" },
+    Program { name: "proctor-worker", cargo_package: "proctor-worker" },
+];
 
 /// Plugins that a package has unless others are asked for.
 pub(crate) const PLUGINS: [Plugin; 9] = [
@@ -112,7 +123,7 @@ impl Package {
     /// # Errors
     /// If something is not there, or cannot be read or written.
     pub(crate) fn lay_out(&self, built: &Path) -> Result<Vec<String>> {
-        let files = lay_out_programs(built, &self.plugins, &self.folder)?;
+        let files = lay_out_programs(built, &PROGRAMS, &self.plugins, &self.folder)?;
         for path in COPIES {
             copy(&workspace_root().join(path), &self.folder.join(path))?;
         }
@@ -175,7 +186,7 @@ impl Package {
     fn write_licenses(&self) -> Result<()> {
         write(
             &self.folder.join("licenses/third-party.txt"),
-            &licenses::page(&cargo_packages(&self.plugins))?,
+            &licenses::page(&cargo_packages(&PROGRAMS, &self.plugins))?,
         )?;
         let toolchain =
             output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace_root()))?;
@@ -203,16 +214,21 @@ impl Package {
     }
 }
 
-/// Puts the programs and these plugins out of the folder `built` in their places in `folder`, and returns these,
+/// Puts these programs and plugins out of the folder `built` in their places in `folder`, and returns these,
 /// relative to it.
 ///
 /// # Errors
 /// If something is not there, or cannot be copied.
-pub(crate) fn lay_out_programs(built: &Path, plugins: &[Plugin], folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn lay_out_programs(
+    built: &Path,
+    programs: &[Program],
+    plugins: &[Plugin],
+    folder: &Path,
+) -> Result<Vec<String>> {
     let mut files = Vec::new();
-    for program in PROGRAMS {
-        let place = format!("bin/{program}");
-        copy_built(&built.join(program), &folder.join(&place), program)?;
+    for program in programs {
+        let place = format!("bin/{}", program.name);
+        copy_built(&built.join(program.name), &folder.join(&place), program.cargo_package)?;
         files.push(place);
     }
     for plugin in plugins {
@@ -223,9 +239,10 @@ pub(crate) fn lay_out_programs(built: &Path, plugins: &[Plugin], folder: &Path) 
     Ok(files)
 }
 
-/// Returns the packages of the workspace that make the programs and these plugins.
-pub(crate) fn cargo_packages(plugins: &[Plugin]) -> Vec<&'static str> {
-    PROGRAMS.into_iter().chain(plugins.iter().map(|plugin| plugin.cargo_package)).collect()
+/// Returns the packages of the workspace that make these programs and plugins.
+pub(crate) fn cargo_packages(programs: &[Program], plugins: &[Plugin]) -> Vec<&'static str> {
+    let programs = programs.iter().map(|program| program.cargo_package);
+    programs.chain(plugins.iter().map(|plugin| plugin.cargo_package)).collect()
 }
 
 /// Reads a manifest of the workspace.

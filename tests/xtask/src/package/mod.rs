@@ -74,7 +74,11 @@ pub(crate) struct PackageArgs {
 /// If something is not built, cannot be read or written, or needs a newer glibc than is allowed.
 pub(crate) fn run(args: &PackageArgs) -> Result<()> {
     let plugins = if args.plugins.is_empty() { layout::PLUGINS.to_vec() } else { args.plugins.clone() };
-    let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &plugins)?;
+    let programs = Programs::get(
+        args.built.as_deref(),
+        args.glibc.as_ref(),
+        &layout::cargo_packages(&layout::PROGRAMS, &plugins),
+    )?;
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));
     let version = of_workspace("version")?;
     let name = format!("proctor-{version}-{}-linux", env::consts::ARCH);
@@ -104,16 +108,16 @@ struct Programs {
 }
 
 impl Programs {
-    /// Takes what was `built`, or builds it for this glibc.
+    /// Takes what was `built`, or builds these packages of the workspace for this glibc.
     ///
     /// # Errors
     /// As [`build::build`].
-    fn get(built: Option<&Path>, glibc: Option<&GlibcVersion>, plugins: &[Plugin]) -> Result<Self> {
+    fn get(built: Option<&Path>, glibc: Option<&GlibcVersion>, packages: &[&str]) -> Result<Self> {
         if let Some(folder) = built {
             return Ok(Self { folder: folder.into(), linker_license: None, newest_glibc: glibc.cloned() });
         }
         let glibc = glibc.cloned().unwrap_or_else(|| GLIBC.into());
-        let built = build::build(plugins, &glibc)?;
+        let built = build::build(packages, &glibc)?;
         let linker_license = Some(built.linker_license);
         Ok(Self { folder: built.folder, linker_license, newest_glibc: Some(glibc) })
     }

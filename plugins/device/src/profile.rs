@@ -1,0 +1,87 @@
+//! Times of single calls and copies, by the device's clock.
+//!
+//! # Choices
+//! A call is put in the queue several times at once between two events, so that the launch itself is a small part of
+//! its time. Calls go in the order of their program, so each finds what those before it have written; one that works in
+//! place does so several times, by which numbers lose their meaning and times do not.
+
+use crate::{
+    driver::{DeviceError, Driver},
+    program::{Program, call::Call},
+    session::{Memories, Resources, put},
+};
+
+/// The median time in ns of each call of a program, in order, with inputs of zeros.
+///
+/// A call is launched `copies` times in a row, `rounds` times after one that warms up; both at least once.
+///
+/// # Errors
+/// The device's.
+pub fn call_times<D: Driver>(
+    driver: &D,
+    resources: &Resources<D>,
+    program: &Program,
+    copies: usize,
+    rounds: usize,
+) -> Result<Vec<u64>, DeviceError> {
+    let copies = copies.max(1);
+    let memories = Memories::new(driver, resources, program)?;
+    for id in program.inputs() {
+        put(driver, memories.place(*id), &vec![0; program.buffers()[id.0].bytes])?;
+    }
+    let sequence_of = |call: &Call| {
+        let launches = (0..copies).map(|_| memories.bind(driver, resources, call));
+        driver.sequence(launches.collect::<Result<_, _>>()?)
+    };
+    let sequences: Vec<D::Sequence> = program.calls().iter().map(sequence_of).collect::<Result<_, _>>()?;
+    let mut times_ns = vec![Vec::with_capacity(rounds.max(1)); sequences.len()];
+    for round in 0..=rounds.max(1) {
+        for (sequence, times_ns) in sequences.iter().zip(&mut times_ns) {
+            let elapsed_ns = timed(driver, || driver.launch(sequence))?;
+            if round > 0 {
+                times_ns.push(elapsed_ns / copies as u64);
+            }
+        }
+    }
+    Ok(times_ns.into_iter().map(median).collect())
+}
+
+/// Median times in ns of a copy of so many bytes, at least 1: to the device, and from it.
+///
+/// # Errors
+/// The device's.
+pub fn copy_times<D: Driver>(driver: &D, bytes: usize, rounds: usize) -> Result<[u64; 2], DeviceError> {
+    let memory = driver.allocate(bytes)?;
+    let mut host = driver.allocate_host(bytes)?;
+    let [mut to_ns, mut from_ns] = [Vec::new(), Vec::new()];
+    for round in 0..=rounds.max(1) {
+        // SAFETY: nobody touches the bytes until `timed` has waited for an event after the copy.
+        let to = timed(driver, || unsafe { driver.write(&memory, 0, &host) })?;
+        // SAFETY: as above.
+        let from = timed(driver, || unsafe { driver.read(&memory, 0, &mut host) })?;
+        if round > 0 {
+            to_ns.push(to);
+            from_ns.push(from);
+        }
+    }
+    Ok([median(to_ns), median(from_ns)])
+}
+
+/// The time from an event before work to one after it, in ns. The queue is empty afterwards, also if something failed.
+fn timed<D: Driver>(
+    driver: &D,
+    mut work: impl FnMut() -> Result<(), DeviceError>,
+) -> Result<u64, DeviceError> {
+    let [mut from, mut to] = [driver.event()?, driver.event()?];
+    let put = driver.record(&mut from).and_then(|()| work()).and_then(|()| driver.record(&mut to));
+    driver.finish()?;
+    put?;
+    driver.wait(&from)?;
+    driver.wait(&to)?;
+    driver.elapsed_ns(&from, &to)
+}
+
+fn median(mut times_ns: Vec<u64>) -> u64 {
+    times_ns.sort_unstable();
+    times_ns.get(times_ns.len() / 2).copied().unwrap_or(0)
+}

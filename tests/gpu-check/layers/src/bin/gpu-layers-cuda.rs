@@ -1,0 +1,31 @@
+//! `gpu-layers` with the driver of the plugin cuda.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser};
+use cuda_sut::{Compiler, Cuda, devices};
+use proctor_device::program::Tuning;
+use proctor_gpu_layers::Cli;
+use proctor_plugin_api::Host;
+
+#[derive(Args)]
+struct Own {
+    /// Folder of CUDA's compiler, without it the system's.
+    #[arg(long)]
+    nvrtc: Option<PathBuf>,
+    /// Folder for compiled kernels.
+    #[arg(long)]
+    cache: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let Cli { device, own, task } = Cli::<Own>::parse();
+    let devices = devices()?;
+    let info = devices.get(device).context("there is no device of this number")?;
+    let driver = Cuda::open(Host::detached(), info, Compiler::load(own.nvrtc.as_deref(), own.cache)?)?;
+    println!("{}", task.run(&driver, &info.name, Tuning::GPU.within(info.limits.threads))?);
+    Ok(())
+}

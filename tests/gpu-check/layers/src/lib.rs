@@ -1,0 +1,88 @@
+//! The programs `gpu-layers-cuda` and `gpu-layers-opencl`: what a device can do at most, and how near each call of a
+//! model comes to it.
+//!
+//! ```text
+//! gpu-layers-opencl ceilings --extents 256,512
+//! gpu-layers-cuda model resnet50.onnx --batch-size 64 --precision f16
+//! ```
+//! Each prints one line of JSON; messages go to stderr. Times are by the device's clock. There is a program for each
+//! driver because two plugins cannot be linked into one.
+
+#![forbid(unsafe_code)]
+
+mod ceilings;
+mod layers;
+mod planned;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use proctor_device::{driver::Driver, program::Tuning};
+use serde_json::{Value, json};
+
+pub use crate::planned::Precision;
+
+/// Command line of a program, with flags of its own.
+#[derive(Parser)]
+#[command(about = "What a device can do at most, and how near each call of a model comes to it.")]
+pub struct Cli<Own: Args> {
+    /// Number of the device in the driver's list.
+    #[arg(long, default_value_t = 0)]
+    pub device: usize,
+    /// Flags of one driver.
+    #[command(flatten)]
+    pub own: Own,
+    /// Measurement.
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+/// Measurement.
+#[derive(Subcommand)]
+pub enum Task {
+    /// Measure the bandwidth of copies and of a kernel that adds, and products of square matrices.
+    Ceilings {
+        /// Bytes of a copy, and of each operand of the addition.
+        #[arg(long, default_value_t = 256 << 20)]
+        bytes: usize,
+        /// Rows of the matrices.
+        #[arg(long, value_delimiter = ',', default_values_t = [512, 1024, 2048, 4096, 8192])]
+        extents: Vec<usize>,
+        /// Times that each is measured.
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
+    },
+    /// Measure the time of each call of a model.
+    Model {
+        /// The ONNX file.
+        file: PathBuf,
+        /// Samples of a batch.
+        #[arg(long, default_value_t = 1)]
+        batch_size: usize,
+        /// The precision, that of the file or one to which f32 is rounded.
+        #[arg(long, value_enum, default_value_t = Precision::F32)]
+        precision: Precision,
+        /// Times that each is measured.
+        #[arg(long, default_value_t = 9)]
+        rounds: usize,
+    },
+}
+
+impl Task {
+    /// Measures on a device of this name, and returns rows to print.
+    ///
+    /// # Errors
+    /// If a model cannot be read or planned, or the device's.
+    pub fn run<D: Driver>(&self, driver: &D, device: &str, tuning: Tuning) -> Result<Value> {
+        let rows = match self {
+            Self::Ceilings { bytes, extents, rounds } => {
+                ceilings::measure(driver, tuning, *bytes, extents, *rounds)?
+            }
+            Self::Model { file, batch_size, precision, rounds } => {
+                layers::measure(driver, tuning, file, *batch_size, *precision, *rounds)?
+            }
+        };
+        Ok(json!({ "device": device, "rows": rows }))
+    }
+}
