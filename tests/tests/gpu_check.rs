@@ -3,7 +3,12 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
 
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, built};
@@ -32,25 +37,36 @@ fn double(bench: &Bench) -> PathBuf {
     folder
 }
 
+/// Runs the script with these flags; `None` where there is no Python, and the test is to skip itself.
+fn check(folder: &Path, double: &Path, output: &Path, flags: &[&str]) -> Option<Output> {
+    let mut python = Command::new("python3");
+    python.arg(folder.join("gpu_check.py")).arg("--fake").arg(double).arg("--output").arg(output);
+    let finished = python.args(flags).output().ok();
+    if finished.is_none() {
+        skip("no python3; `cargo xtask setup` installs it");
+    }
+    finished
+}
+
+/// The steps of a report.
+fn steps_in(output: &Path) -> Vec<Value> {
+    let report: Value = serde_json::from_slice(&fs::read(output.join("gpu-check.json")).unwrap()).unwrap();
+    assert_eq!(report["double"], true);
+    report["steps"].as_array().unwrap().clone()
+}
+
 #[test]
 fn its_script_runs_to_the_end_on_the_double() {
     let bench = Bench::new();
     let folder = package(&bench, "1000").unwrap();
     let output = bench.file("results");
-    let mut python = Command::new("python3");
-    python.arg(folder.join("gpu_check.py")).args(["--quick", "--fake"]).arg(double(&bench));
-    let Ok(finished) = python.arg("--output").arg(&output).output() else {
-        skip("no python3; `cargo xtask setup` installs it");
-        return;
-    };
+    let Some(finished) = check(&folder, &double(&bench), &output, &["--quick"]) else { return };
     let said =
         [finished.stdout, finished.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     assert!(finished.status.success(), "{}\n{said}", finished.status);
 
-    let report: Value = serde_json::from_slice(&fs::read(output.join("gpu-check.json")).unwrap()).unwrap();
-    assert_eq!(report["double"], true);
-    let steps = report["steps"].as_array().unwrap();
-    for step in steps {
+    let steps = steps_in(&output);
+    for step in &steps {
         let status = step["status"].as_str().unwrap();
         assert!(["ok", "missing"].contains(&status), "{step:#}");
         assert!(step["device"].as_str().unwrap().starts_with("DOUBLE ("), "{step:#}");
@@ -90,6 +106,30 @@ fn its_script_runs_to_the_end_on_the_double() {
     let others: Vec<_> =
         lines.filter(|line| !line.starts_with("| device |") && !line.starts_with("| DOUBLE (")).collect();
     assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_others_alone() {
+    let bench = Bench::new();
+    let folder = package(&bench, "1000").unwrap();
+    let output = bench.file("results");
+    let broken = bench.write("broken/libcuda.so.1", "no library");
+    let flags = ["--only", "machine", "--only", "correctness/digits-mlp-f32", "--only", "ceilings/small"];
+    let Some(finished) = check(&folder, broken.parent().unwrap(), &output, &flags) else { return };
+    assert_eq!(finished.status.code(), Some(1));
+    let steps = steps_in(&output);
+    let status = |name: &str| &steps.iter().find(|step| step["name"] == name).unwrap()["status"];
+    assert_eq!(status("device"), "missing");
+    assert_eq!(status("program"), "ok");
+    assert_eq!(status("digits-mlp-f32"), "failed");
+    assert_eq!(status("small"), "failed");
+    let failed = steps.iter().find(|step| step["name"] == "digits-mlp-f32").unwrap();
+    assert!(failed["reason"].as_str().unwrap().contains("libcuda.so.1"), "{failed:#}");
+
+    // A further call adds to the report, and takes the place of the steps that it runs again.
+    let again = check(&folder, broken.parent().unwrap(), &output, &["--only", "machine/program"]).unwrap();
+    assert!(again.status.success());
+    assert_eq!(steps_in(&output).len(), steps.len());
 }
 
 #[test]

@@ -92,7 +92,7 @@ class Context:
             log.flush()
             left_s = self.left_s()
             if left_s <= 0:
-                raise TimedOut(f"no time left for: {line}")
+                raise TimedOut("no time left for a further command")
             try:
                 process = subprocess.Popen(
                     words,
@@ -112,7 +112,7 @@ class Context:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
-                raise TimedOut(f"no end after {left_s:.0f} s: {line}") from None
+                raise TimedOut(f"no end after {left_s:.0f} s") from None
             except BaseException:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from .context import Context, Failed, Step
-from .sweeps import scale, used
+from .context import Context, Step
+from .sweeps import scale, seen, used
 
 POLICIES = ["clipper", "dnnscaler", "joint"]
 # Targets in ms that a large GPU meets with batches of some tens.
@@ -31,23 +31,22 @@ def compare(
     instances: int = INSTANCES,
 ) -> list:
     """A row for each policy with the setting that it chose, and one with what the device used over all of them."""
-    scaled = scale(context, benchmark, "f32", POLICIES, batch_size, instances, duration_s, slo_ms)
-    for course in scaled["courses"]:
-        setting = course["setting"] or course["last"]
-        context.rows.append(
-            {
-                "policy": course["policy"],
-                "target ms": slo_ms,
-                "batch": setting["batch_size"],
-                "instances": setting["instances"],
-                "samples/s": course["throughput_qps"],
-                "above target": course["violation_share"],
-                "within target": course["within_target"],
-                "decisions": len(course["decisions"]),
-                "reason": "" if course["setting"] else "it did not settle, the last setting is shown",
-            }
-        )
-    context.rows.append({"policy": "all", "target ms": slo_ms, **used(scaled["plugin"])})
-    if scaled["faults"]:
-        raise Failed("; ".join(map(str, scaled["faults"])))
-    return context.rows
+    row_of = partial(policy_row, slo_ms=slo_ms)
+    scaled = scale(context, benchmark, "f32", POLICIES, batch_size, instances, duration_s, slo_ms, row_of)
+    return [*context.rows, {"policy": "all", "target ms": slo_ms, **used(scaled["plugin"])}]
+
+
+def policy_row(course: dict, slo_ms: float) -> dict:
+    """The setting that a policy chose, and how it did there."""
+    setting = course["setting"] or course["last"]
+    return {
+        "policy": course["policy"],
+        "target ms": slo_ms,
+        "batch": setting["batch_size"],
+        "instances": setting["instances"],
+        **seen(course),
+        "above target": course["violation_share"],
+        "within target": course["within_target"],
+        "decisions": len(course["decisions"]),
+        "reason": "" if course["setting"] else "it did not settle, the last setting is shown",
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from typing import Callable
 
 from .context import Context, Failed, Step, remove
 
@@ -120,15 +121,15 @@ def grid(
     duration_s = 1 if context.quick else 3
     for count in instances:
         settings = [f"{size}x{count}" for size in batch_sizes]
-        scaled = scale(context, benchmark, precision, settings, max(batch_sizes), count, duration_s, NO_TARGET_MS)
-        for course in scaled["courses"]:
-            knobs = course["last"]
-            context.rows.append(
-                {"batch": knobs["batch_size"], "instances": knobs["instances"], "precision": precision, **seen(course)}
-            )
-        for fault in scaled["faults"]:
-            raise Failed(str(fault))
+        row_of = partial(setting_row, precision=precision)
+        scale(context, benchmark, precision, settings, max(batch_sizes), count, duration_s, NO_TARGET_MS, row_of)
     return context.rows
+
+
+def setting_row(course: dict, precision: str) -> dict:
+    """The row of a setting that stays."""
+    knobs = course["last"]
+    return {"batch": knobs["batch_size"], "instances": knobs["instances"], "precision": precision, **seen(course)}
 
 
 def seen(course: dict) -> dict:
@@ -139,7 +140,10 @@ def seen(course: dict) -> dict:
         return {"samples/s": course["throughput_qps"]}
     mean_ns = sum(span["mean_ns"] * span["samples"] for span in spans) / samples
     tails = sorted(span["tail_ns"] for span in spans)
-    figures = {"samples/s": course["throughput_qps"], "batch mean us": mean_ns / NS_PER_US}
+    rates = sorted(span["throughput_qps"] for span in spans)
+    # Where it did not settle, the rate in the last setting is all that there is.
+    rate = course["throughput_qps"] or rates[len(rates) // 2]
+    figures = {"samples/s": rate, "batch mean us": mean_ns / NS_PER_US}
     return {**figures, "batch p95 us": tails[len(tails) // 2] / NS_PER_US}
 
 
@@ -152,8 +156,12 @@ def scale(
     instances: int,
     duration_s: float,
     slo_ms: float,
+    row_of: Callable[[dict], dict],
 ) -> dict:
-    """Runs `host scale --compare` and returns its `scale.json`."""
+    """Runs `host scale --compare`, adds a row for each policy, and returns `scale.json`.
+
+    It is written after each policy: those that were done have their rows even if the time is up.
+    """
     folder = context.output / "runs" / f"{context.step.path.replace('/', '-')}-{len(context.commands)}"
     for old in (folder, folder.with_name(folder.name + ".partial")):
         remove(old)
@@ -161,8 +169,14 @@ def scale(
     words = [context.host, "scale", "--plugin", context.plugin, "--benchmark", context.benchmark(benchmark)]
     words += ["--precision", precision, "--batch-size", batch_size, "--instances", instances, "--slo-ms", slo_ms]
     words += ["--compare", ",".join(compared), "--duration", duration_s, "--output", folder, *context.options()]
-    context.command(words, may_fail=True)
-    result = folder / "scale.json"
-    if not result.is_file():
+    try:
+        context.command(words, may_fail=True)
+    finally:
+        files = [place / "scale.json" for place in (folder, folder.with_name(folder.name + ".partial"))]
+        scaled = next((json.loads(file.read_text()) for file in files if file.is_file()), None)
+        context.rows += map(row_of, scaled["courses"] if scaled else [])
+    if scaled is None:
         raise Failed(context.last_words())
-    return json.loads(result.read_text())
+    if scaled["faults"]:
+        raise Failed("; ".join(map(str, scaled["faults"])))
+    return scaled
