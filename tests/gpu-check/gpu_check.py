@@ -119,16 +119,13 @@ def run(context: Context, step: Step, limit_s: float, device: str) -> dict:
     }
 
 
-def device_name(context: Context) -> str:
-    """Name of the device in each line of the report, which says whether it is a double's."""
-    if context.plugin != "cuda":
-        return f"plugin {context.plugin}"
-    context.begin(Step("machine", "device-name", 60, lambda _: []), 60)
+def look_at_driver(context: Context) -> dict:
+    """The answer of the driver about its devices; nothing is in it where there is none."""
+    context.begin(Step("machine", "driver", 60, lambda _: []), 60)
     try:
-        name = context.probe("driver.py")["devices"][0]["name"]
-    except (Missing, Failed, TimedOut, IndexError):
-        name = "no device"
-    return f"DOUBLE ({name})" if context.double else name
+        return context.probe("driver.py")
+    except (Missing, Failed, TimedOut):
+        return {"cuda": "", "devices": []}
 
 
 def main() -> int:
@@ -140,7 +137,6 @@ def main() -> int:
         return 0
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    nvrtc = options.nvrtc.resolve() if options.nvrtc else None if options.fake else machine.find_nvrtc()
     report = Report(output, {"double": bool(options.fake), "plugin": options.plugin})
     context = Context(
         package=PACKAGE,
@@ -148,11 +144,17 @@ def main() -> int:
         plugin=options.plugin,
         quick=options.quick,
         double=options.fake,
-        nvrtc=nvrtc,
+        nvrtc=options.nvrtc and options.nvrtc.resolve(),
         environment=environment(options.fake),
         earlier=report.rows,
     )
-    device = device_name(context)
+    device = f"plugin {options.plugin}"
+    if options.plugin == "cuda":
+        driver = look_at_driver(context)
+        device = driver["devices"][0]["name"] if driver["devices"] else "no device"
+        device = f"DOUBLE ({device})" if options.fake else device
+        if not (options.fake or options.nvrtc):
+            context.nvrtc = machine.find_nvrtc(driver["cuda"].split(".")[0])
     ends = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     failed = 0
     for number, step in enumerate(steps, 1):

@@ -94,10 +94,11 @@ def find_library(name: str) -> list:
     return [file for file in files if "alt" not in file.name]
 
 
-def find_nvrtc() -> Optional[Path]:
-    """The folder of the compiler; the plugin looks for the toolkit's itself."""
+def find_nvrtc(major: str) -> Optional[Path]:
+    """The folder of the compiler, of this major version of CUDA if there is one: a driver may refuse code of a newer."""
     files = find_library("libnvrtc")
-    return files[0].parent if files else None
+    fitting = [file for file in files if file.name.startswith(f"libnvrtc.so.{major}")]
+    return (fitting or files)[0].parent if files else None
 
 
 def libraries(context: Context) -> list:
