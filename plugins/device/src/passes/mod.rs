@@ -4,6 +4,7 @@
 
 mod batch_normalization;
 mod narrow;
+mod powers;
 pub(crate) mod unused;
 
 pub use narrow::narrow;
@@ -16,6 +17,7 @@ use crate::graph::Graph;
 /// The fault in a node, in words, that the reader of the file should have found.
 pub fn simplify(graph: &mut Graph) -> Result<(), String> {
     batch_normalization::fold(graph)?;
+    powers::multiply(graph);
     unused::remove(graph);
     Ok(())
 }
