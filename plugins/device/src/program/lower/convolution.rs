@@ -45,19 +45,30 @@ impl Lowering<'_> {
         let k = of_group * filter.iter().product::<usize>();
         let is_flat = input[0] == 1 && filter[0] == 1 && output[0] == 1;
         let product = if of_group == 1 && groups > 1 && is_flat {
-            let mut arguments = vec![int(channels)?, int(filters / channels)?];
-            for [_, height, width] in [
-                input,
-                filter,
-                output,
-                of_image(&conv.strides, 1),
-                of_image(&conv.dilations, 1),
-                of_image(&conv.pads_begin, 0),
-            ] {
-                arguments.extend([int(height)?, int(width)?]);
+            let strides = of_image(&conv.strides, 1);
+            let dilations = of_image(&conv.dilations, 1);
+            let pads = of_image(&conv.pads_begin, 0);
+            let numbers = [
+                [channels, filters / channels],
+                [input[1], input[2]],
+                [filter[1], output[1]],
+                [output[2], strides[1]],
+                [dilations[1], pads[1]],
+            ];
+            let mut arguments = Vec::new();
+            for number in numbers.into_iter().flatten().chain([pads[2]]) {
+                arguments.push(int(number)?);
             }
+            let places = self.tuning.width.min(output[2].next_power_of_two());
+            let defines = vec![
+                ("PLACES", places as i64),
+                ("FILTER_WIDTH", filter[2] as i64),
+                ("STRIDE_WIDTH", strides[2] as i64),
+                ("DILATION_WIDTH", dilations[2] as i64),
+            ];
+            let runs = output[1] * output[2].div_ceil(places);
             Product {
-                kind: ProductKind::Depthwise { images, filters: weights, arguments },
+                kind: ProductKind::Depthwise { images, filters: weights, defines, arguments, runs },
                 layout: StackLayout::Channels { groups: 1 },
                 extents: [filters, n, k],
                 stack: [count, 1],

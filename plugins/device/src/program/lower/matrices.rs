@@ -20,8 +20,15 @@ pub(super) struct Product {
 pub(super) enum ProductKind {
     /// Of two matrices.
     Matrices { a: Matrix, b: Matrix },
-    /// By a convolution of each channel, with these arguments after the buffers.
-    Depthwise { images: View, filters: View, arguments: Vec<Argument> },
+    /// As a convolution of each channel, compiled with these constants, by these arguments after the buffers, with an
+    /// item for each of so many runs of neighbours.
+    Depthwise {
+        images: View,
+        filters: View,
+        defines: Vec<(&'static str, i64)>,
+        arguments: Vec<Argument>,
+        runs: usize,
+    },
 }
 
 impl ProductKind {

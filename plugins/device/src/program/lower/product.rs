@@ -263,20 +263,16 @@ impl Lowering<'_> {
                 let group = self.tuning.product_group.min(items[0].next_power_of_two());
                 self.call(kernel, arguments, items, group, operations);
             }
-            ProductKind::Depthwise { images, filters, arguments: own } => {
-                let kernel = Kernel {
-                    file: KernelFile::Depthwise,
-                    function: "depthwise",
-                    defines: Vec::new(),
-                    preamble,
-                };
+            ProductKind::Depthwise { images, filters, defines, arguments: own, runs } => {
+                let kernel = Kernel { file: KernelFile::Depthwise, function: "depthwise", defines, preamble };
                 let mut arguments =
                     [&images, &filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
                 arguments.extend([&images, &filters, to].map(|view| long(view.offset)));
                 arguments.extend([int(c_row)?, long(c_matrix)]);
                 arguments.extend(own);
                 arguments.extend(extra);
-                self.call(kernel, arguments, [n, m, outer], self.tuning.element_group, operations);
+                let group = self.tuning.product_group.min(runs.next_power_of_two());
+                self.call(kernel, arguments, [runs, m, outer], group, operations);
             }
         }
         Ok(())
