@@ -88,8 +88,6 @@ def layers(context: Context, model: str, batch_size: int, precision: str) -> lis
     bandwidth, flops = highest(context, precision)
     rows = []
     for it in sorted(measured, key=lambda it: -it["ns"]):
-        # A program counts a multiplication with its addition.
-        it["operations"] *= 2
         least_ns = max(it["bytes"] / bandwidth if bandwidth else 0, it["operations"] / flops if flops else 0)
         rows.append(
             {

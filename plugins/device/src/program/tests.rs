@@ -34,6 +34,19 @@ fn bias_activation_and_other_sums_end_the_product_before_them() {
     assert_eq!(calls("digits-cnn.onnx"), ["columns", "gemm", "columns", "gemm", "pool", "gemm"]);
 }
 
+/// A multiplication and an addition for each weight and sample.
+#[test]
+fn operations_are_counted_one_by_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits/digits-mlp.onnx");
+    let source = Source::open(&path).unwrap();
+    let graph = source.graph(&input_shapes(&source, 5)).unwrap();
+    let weights = graph.values.iter().filter(|value| value.constant.is_some() && value.shape.len() == 2);
+    let weight_count: usize = weights.map(|value| value.shape.iter().product::<usize>()).sum();
+    assert!(weight_count > 1000, "{weight_count}");
+    let operations = program("digits-mlp.onnx", 5, Tuning::GPU).operations();
+    assert_eq!(operations, 2 * 5 * weight_count as u64);
+}
+
 /// Holds the places of buffers against the calls that use them, between the first and the last.
 fn assert_no_overlap(program: &Program, layout: &Layout) {
     let end = program.calls().len() + 1;

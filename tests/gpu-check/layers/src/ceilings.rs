@@ -41,7 +41,7 @@ pub(crate) fn measure<D: Driver>(
     for precision in [Precision::F32, Precision::F16] {
         for extent in extents {
             let ns = time_ns(driver, tuning, &product(*extent)?, precision, rounds)?;
-            // A multiplication and an addition count as one in a program, and as two here.
+            // As a program counts them: each multiplication and each addition.
             let operations = 2 * (*extent as u64).pow(3);
             rows.push(json!({
                 "what": "product", "precision": precision.name(), "extent": extent, "operations": operations, "ns": ns,
