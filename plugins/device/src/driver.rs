@@ -2,7 +2,7 @@
 
 use std::ops::DerefMut;
 
-use crate::program::call::Kernel;
+use crate::program::{call::Kernel, library::MatrixProduct};
 
 /// A device, and one queue of work to it.
 ///
@@ -14,7 +14,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// Memory of the host from which and to which the device copies fastest, all zero at first. It stays where it is
     /// when the value moves.
     type HostMemory: DerefMut<Target = [u8]> + Send;
-    /// A compiled kernel. Clones are the same one.
+    /// A compiled kernel, or a product of a library. Clones are the same one.
     type Function: Clone + Send + Sync;
     /// A kernel with its arguments.
     type Launch: Send;
@@ -57,6 +57,15 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The compiler's, with its log.
     fn compile(&self, kernel: &Kernel) -> Result<Self::Function, DeviceError>;
 
+    /// The function of the device's library that computes a product, if it has one. It is bound to the memory of A, B
+    /// and C, and that of the bias if there is one; items and groups have no meaning for it.
+    ///
+    /// # Errors
+    /// The device's. A product that the library does not have is none.
+    fn product(&self, _product: &MatrixProduct) -> Result<Option<Self::Function>, DeviceError> {
+        Ok(None)
+    }
+
     /// Binds a kernel to its arguments, so that it can be launched again and again.
     ///
     /// # Safety
@@ -73,7 +82,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
         group: [usize; 3],
     ) -> Result<Self::Launch, DeviceError>;
 
-    /// Makes these launches one.
+    /// Makes these launches, which this driver has bound, one for its own queue.
     ///
     /// # Errors
     /// The device's.

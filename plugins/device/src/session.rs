@@ -11,6 +11,7 @@ use crate::{
     program::{
         Contents, Program, SLACK_BYTES,
         call::{Argument, Call, Kernel},
+        library::{MatrixProduct, ProductCall},
         view::BufferId,
     },
 };
@@ -18,6 +19,8 @@ use crate::{
 /// Compiled kernels and constants on a device, for all programs of a model.
 pub struct Resources<D: Driver> {
     functions: HashMap<Kernel, D::Function>,
+    /// Products that the device's library was asked for, with its functions for those that it has.
+    products: HashMap<MatrixProduct, Option<D::Function>>,
     /// By a hash of their bytes: programs for several batch sizes have the same weights.
     constants: HashMap<u64, Vec<Constant<D>>>,
 }
@@ -30,7 +33,7 @@ struct Constant<D: Driver> {
 
 impl<D: Driver> Default for Resources<D> {
     fn default() -> Self {
-        Self { functions: HashMap::new(), constants: HashMap::new() }
+        Self { functions: HashMap::new(), products: HashMap::new(), constants: HashMap::new() }
     }
 }
 
@@ -42,7 +45,12 @@ impl<D: Driver> Resources<D> {
     /// The device's.
     pub fn prepare(&mut self, driver: &D, program: &mut Program) -> Result<(), DeviceError> {
         for call in program.calls() {
-            if !self.functions.contains_key(&call.kernel) {
+            if let Some(ProductCall { product, .. }) = &call.product
+                && !self.products.contains_key(product)
+            {
+                self.products.insert(*product, driver.product(product)?);
+            }
+            if !self.is_of_library(call) && !self.functions.contains_key(&call.kernel) {
                 let function = driver.compile(&call.kernel)?;
                 self.functions.insert(call.kernel.clone(), function);
             }
@@ -59,6 +67,17 @@ impl<D: Driver> Resources<D> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the device's library computes a call, and not the kernel.
+    #[must_use]
+    pub fn is_of_library(&self, call: &Call) -> bool {
+        self.library_function(call).is_some()
+    }
+
+    fn library_function<'a>(&'a self, call: &'a Call) -> Option<(&'a D::Function, &'a [BufferId])> {
+        let ProductCall { product, buffers } = call.product.as_ref()?;
+        Some((self.products.get(product)?.as_ref()?, buffers))
     }
 
     fn constant(&self, bytes: &Arc<Vec<u8>>) -> Option<&D::Memory> {
@@ -110,17 +129,23 @@ impl<D: Driver> Memories<D> {
         resources: &Resources<D>,
         call: &Call,
     ) -> Result<D::Launch, DeviceError> {
-        let function = resources.functions.get(&call.kernel).ok_or_else(|| not_prepared("kernel"))?;
+        let memory = |buffer: BufferId| Bound::Memory(self.place(buffer));
         let bound = |argument: &Argument| match *argument {
-            Argument::Buffer(buffer) => Bound::Memory(self.place(buffer)),
+            Argument::Buffer(buffer) => memory(buffer),
             Argument::Int(number) => Bound::Int(number),
             Argument::Long(number) => Bound::Long(number),
             Argument::Float(number) => Bound::Float(number),
         };
-        let arguments: Vec<_> = call.arguments.iter().map(bound).collect();
-        // SAFETY: lowering gives a kernel what its file asks for, and views that are within the buffers; every buffer
-        // has the bytes that it says and SLACK_BYTES more, here and in a constant's memory. A launch is in a sequence
-        // of this crate, which goes before its memory does.
+        let (function, arguments): (_, Vec<_>) = match resources.library_function(call) {
+            Some((function, buffers)) => (function, buffers.iter().copied().map(memory).collect()),
+            None => {
+                let function = resources.functions.get(&call.kernel).ok_or_else(|| not_prepared("kernel"))?;
+                (function, call.arguments.iter().map(bound).collect())
+            }
+        };
+        // SAFETY: lowering gives a kernel what its file asks for, a product its matrices, and views that are within the
+        // buffers; every buffer has the bytes that it says and SLACK_BYTES more, here and in a constant's memory. A
+        // launch is in a sequence of this crate, which goes before its memory does.
         unsafe { driver.bind(function, &arguments, call.items, call.group) }
     }
 }

@@ -2,11 +2,10 @@
 
 mod common;
 
-use proctor_device::program::Tuning;
 use proctor_device_cases::{Case, models};
 
 fn assert_computed(cases: &[Case]) {
-    common::assert_computed(cases, &[Tuning::PROCESSOR, Tuning::GPU]);
+    common::assert_computed(cases, &common::TUNINGS);
 }
 
 #[test]

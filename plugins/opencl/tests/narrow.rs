@@ -2,7 +2,6 @@
 
 mod common;
 
-use proctor_device::program::Tuning;
 use proctor_device_cases::{Case, models, operators};
 use proctor_vocabulary::ElementType;
 
@@ -16,7 +15,7 @@ fn assert_computed(cases: &[Case], tolerances: [(ElementType, f64); 2]) {
     let Some((device, _alone)) = common::device() else { return };
     for case in cases {
         for (element, tolerance) in tolerances {
-            case.check_narrow(&device, &[Tuning::PROCESSOR, Tuning::GPU], element, tolerance);
+            case.check_narrow(&device, &common::TUNINGS, element, tolerance);
         }
     }
 }

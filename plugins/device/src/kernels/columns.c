@@ -2,7 +2,8 @@
 // in the order channel, depth, height, width of the filter, column n has window n of the image.
 //
 // One matrix for each image and group of channels, packed as gemm.c reads B: element (k, n) at
-// (n / COLUMNS) k_end COLUMNS + k COLUMNS + n % COLUMNS. An item writes COLUMNS elements of a row.
+// (n / COLUMNS) k_end COLUMNS + k COLUMNS + n % COLUMNS, or, if IS_PLAIN, at k n_end + n. An item writes COLUMNS
+// elements of a row. Neighbouring items write neighbouring elements: they go along k first, or along n.
 // MOVED is an integer type of the size of an element: zero has the same bits.
 
 KERNEL void columns(
@@ -13,8 +14,13 @@ KERNEL void columns(
     const int stride_depth, const int stride_height, const int stride_width,
     const int dilation_depth, const int dilation_height, const int dilation_width,
     const int pad_depth, const int pad_height, const int pad_width) {
+#if IS_PLAIN
+    const int k = ITEM(1);
+    const int panel = ITEM(0);
+#else
     const int k = ITEM(0);
     const int panel = ITEM(1);
+#endif
     const int z = ITEM(2);
     const int k_end = channels * filter_depth * filter_height * filter_width;
     const int n_end = out_depth * out_height * out_width;
@@ -26,14 +32,20 @@ KERNEL void columns(
     const int d = k / (filter_width * filter_height) % filter_depth;
     const int channel = k / (filter_width * filter_height * filter_depth);
     GLOBAL const MOVED* image = images + begin + ((integer)z * channels + channel) * depth * height * width;
+#if IS_PLAIN
+    GLOBAL MOVED* row = to + z * matrix + (integer)k * n_end + panel * COLUMNS;
+    const int row_end = n_end - panel * COLUMNS < COLUMNS ? n_end - panel * COLUMNS : COLUMNS;
+#else
     GLOBAL MOVED* row = to + z * matrix + ((integer)panel * k_end + k) * COLUMNS;
+    const int row_end = COLUMNS;
+#endif
     int out_x = panel * COLUMNS % out_width;
     int out_y = panel * COLUMNS / out_width % out_height;
     int out_d = panel * COLUMNS / (out_width * out_height);
     // Run by run of neighbours in a line of the result. Beyond the last window there is another image, or none: no
     // result takes elements from there.
-    for (int j = 0; j < COLUMNS;) {
-        const int run = COLUMNS - j < out_width - out_x ? COLUMNS - j : out_width - out_x;
+    for (int j = 0; j < row_end;) {
+        const int run = row_end - j < out_width - out_x ? row_end - j : out_width - out_x;
         const int in_x = out_x * stride_width + x * dilation_width - pad_width;
         const int in_y = out_y * stride_height + y * dilation_height - pad_height;
         const int in_d = out_d * stride_depth + d * dilation_depth - pad_depth;

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{kernels::KernelFile, program::view::BufferId};
+use crate::{
+    kernels::KernelFile,
+    program::{library::ProductCall, view::BufferId},
+};
 
 /// A kernel, compiled with these macros defined.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -56,6 +59,8 @@ pub struct Call {
     pub items: [usize; 3],
     /// Items of a group along each dimension.
     pub group: [usize; 3],
+    /// The same as a product that the device's library may compute in place of the kernel.
+    pub product: Option<ProductCall>,
     /// Multiplications and additions that it does, counted one by one.
     pub operations: u64,
 }

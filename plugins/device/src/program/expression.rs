@@ -6,7 +6,7 @@ use proctor_vocabulary::ElementType;
 
 use crate::{
     op::{Binary, Unary, quantized_range},
-    program::types,
+    program::{library::Activation, types},
     tensor::is_real,
 };
 
@@ -56,6 +56,15 @@ pub enum Term {
         /// Zero point; 0 without one.
         zero_point: Option<TermId>,
     },
+}
+
+/// An operand or the sum of two, with a function of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    /// Numbers of the operands.
+    pub operands: (usize, Option<usize>),
+    /// The function.
+    pub activation: Activation,
 }
 
 impl Expression {
@@ -114,6 +123,33 @@ impl Expression {
     #[must_use]
     pub fn element(&self) -> ElementType {
         self.element_at(self.result())
+    }
+
+    /// The sum that this is, stored as elements of this type; `None` if it is anything else.
+    pub fn sum(&self, stored: ElementType) -> Option<Sum> {
+        let mut term = self.result();
+        let mut activation = Activation::None;
+        loop {
+            let operand = |term: TermId| match self.terms[term.0].0 {
+                Term::Operand(number, _) => Some(number),
+                _ => None,
+            };
+            match self.terms[term.0].0 {
+                // To be stored does the same.
+                Term::Cast(x, to) if to == stored && activation == Activation::None => term = x,
+                Term::Unary(Unary::Relu, x) if activation == Activation::None => {
+                    (term, activation) = (x, Activation::Relu);
+                }
+                Term::Unary(Unary::GeluTanh, x) if activation == Activation::None => {
+                    (term, activation) = (x, Activation::GeluTanh);
+                }
+                Term::Binary(Binary::Add, one, other) => {
+                    return Some(Sum { operands: (operand(one)?, Some(operand(other)?)), activation });
+                }
+                Term::Operand(number, _) => return Some(Sum { operands: (number, None), activation }),
+                _ => return None,
+            }
+        }
     }
 
     /// The statements of a function that returns the result, in the C that OpenCL and CUDA share, with the operands as

@@ -6,6 +6,7 @@
 
 pub mod call;
 mod expression;
+pub mod library;
 mod lower;
 pub mod memory;
 #[cfg(test)]
@@ -47,6 +48,9 @@ pub struct Tuning {
     pub recurrent_step_bytes: usize,
     /// Most items of a group then.
     pub recurrent_step_group: usize,
+    /// Whether the device has a library of products, which [`Driver::product`](crate::driver::Driver::product) offers:
+    /// then matrices lie row by row, and only what such a library knows ends a product.
+    pub has_library: bool,
 }
 
 impl Tuning {
@@ -77,6 +81,7 @@ impl Tuning {
         recurrent_samples: 4,
         recurrent_step_bytes: 2 << 20,
         recurrent_step_group: 1,
+        has_library: false,
     };
 
     /// For graphics processors.
@@ -92,6 +97,7 @@ impl Tuning {
         recurrent_samples: 2,
         recurrent_step_bytes: 512 << 10,
         recurrent_step_group: 32,
+        has_library: false,
     };
 }
 

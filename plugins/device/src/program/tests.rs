@@ -4,7 +4,10 @@ use std::path::Path;
 
 use proctor_onnx_file::Dim;
 
-use super::*;
+use super::{
+    library::{Activation, ProductCall},
+    *,
+};
 use crate::{evaluate, passes::simplify, read::Source, tensor::Array};
 
 /// Shapes of a file's inputs, with this extent wherever the file leaves one open.
@@ -143,5 +146,54 @@ fn a_graph_that_is_simplified_means_the_same() {
             }
         }
         Program::new(&graph, Tuning::GPU).unwrap();
+    }
+}
+
+#[test]
+fn a_library_gets_matrices_as_they_lie_and_the_ends_that_it_knows() {
+    let tuning = Tuning { has_library: true, ..Tuning::GPU };
+    let calls = |file| -> Vec<(&'static str, Option<(bool, Activation)>)> {
+        let of = |call: &Call| {
+            let product = call.product.as_ref().map(|call| &call.product);
+            (call.kernel.function, product.map(|product| (product.bias.is_some(), product.activation)))
+        };
+        program(file, 3, tuning).calls().iter().map(of).collect()
+    };
+    let relu = ("gemm", Some((true, Activation::Relu)));
+    let last = ("gemm", Some((true, Activation::None)));
+    assert_eq!(calls("digits-mlp.onnx"), [relu, relu, last]);
+    // The bias of a convolution belongs to rows.
+    let alone = ("gemm", Some((false, Activation::None)));
+    let (columns, end) = (("columns", None), ("elementwise", None));
+    assert_eq!(calls("digits-cnn.onnx"), [columns, alone, end, columns, alone, end, ("pool", None), last]);
+    assert!(program("digits-mlp.onnx", 3, Tuning::GPU).calls().iter().all(|call| call.product.is_none()));
+}
+
+#[test]
+fn matrices_for_a_library_are_within_their_buffers() {
+    let tuning = Tuning { has_library: true, ..Tuning::GPU };
+    for file in ["digits-mlp.onnx", "digits-cnn.onnx", "digits-lstm.onnx"] {
+        let program = program(file, 5, tuning);
+        let mut products = 0;
+        for call in program.calls() {
+            let Some(ProductCall { product, buffers }) = &call.product else { continue };
+            products += 1;
+            let [m, n, k] = product.extents;
+            let [outer, inner] = product.stack;
+            for (matrix, rows, columns, buffer) in
+                [(product.a, m, k, buffers[0]), (product.b, k, n, buffers[1]), (product.c, m, n, buffers[2])]
+            {
+                let steps = [
+                    (rows, matrix.row),
+                    (columns, matrix.column),
+                    (outer, matrix.outer),
+                    (inner, matrix.inner),
+                ];
+                let last = steps.iter().map(|(count, stride)| (count - 1) * stride.unsigned_abs());
+                let end = matrix.element.bytes_of(matrix.offset + last.sum::<usize>() + 1);
+                assert!(end <= program.buffers()[buffer.0].bytes, "{}: {matrix:?}", call.label);
+            }
+        }
+        assert!(products > 0, "{file}");
     }
 }

@@ -157,7 +157,7 @@ impl<D: Driver> Model for DeviceModel<D> {
     }
 
     fn explain(&self) -> Option<String> {
-        let Loaded { plans, tuning, .. } = &**self.devices.values().next()?;
+        let Loaded { plans, tuning, resources, .. } = &**self.devices.values().next()?;
         let mut text = String::new();
         for Plan { batch_size, program } in plans {
             // Writing to a string never fails.
@@ -177,7 +177,9 @@ impl<D: Driver> Model for DeviceModel<D> {
             tuning.product_group
         );
         for call in plans.first().into_iter().flat_map(|plan| plan.program.calls()) {
-            let _ = writeln!(text, "  {} by {}", call.label, call.kernel.function);
+            let by =
+                if resources.is_of_library(call) { "the library of products" } else { call.kernel.function };
+            let _ = writeln!(text, "  {} by {by}", call.label);
         }
         Some(text)
     }

@@ -10,6 +10,12 @@ use proctor_device_cases::Case;
 /// times while it compiles for several contexts at once.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Ways to plan: for the device at hand, for a graphics processor, and for one with a library of products, which
+/// this device computes by the kernel of products with matrices as they lie for the library.
+#[allow(dead_code, reason = "not every test plans in all of them")]
+pub const TUNINGS: [Tuning; 3] =
+    [Tuning::PROCESSOR, Tuning::GPU, Tuning { has_library: true, ..Tuning::GPU }];
+
 /// The device for a test alone, or nothing where there is none, after saying so.
 pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -117,7 +117,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The windows of images as panels of columns.
+    /// The windows of images as panels of columns, or row by row for a library.
     fn windows(
         &mut self,
         images: &View,
@@ -128,12 +128,17 @@ impl Lowering<'_> {
         let width = self.columns().unsigned_abs();
         let panels = n.div_ceil(width);
         let matrices = images.shape[0] * conv.groups;
-        let to = self.scratch(images.element, &[matrices, panels, k, width])?;
-        let matrix = panels * k * width;
+        let is_plain = self.tuning.has_library;
+        let row = if is_plain { n } else { panels * width };
+        let to = self.scratch(images.element, &[matrices, k, row])?;
+        let matrix = k * row;
         let kernel = Kernel {
             file: KernelFile::Columns,
             function: "columns",
-            defines: vec![("COLUMNS", width as i64)],
+            defines: [("COLUMNS", width as i64)]
+                .into_iter()
+                .chain(is_plain.then_some(("IS_PLAIN", 1)))
+                .collect(),
             preamble: format!("#define MOVED {}\n", types::moved(images.element)?),
         };
         let mut arguments = vec![
@@ -149,17 +154,23 @@ impl Lowering<'_> {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
         let group = self.tuning.product_group;
-        self.call(kernel, arguments, [k, panels, matrices], group, 0);
-        let [panel, matrix] = [k * width, matrix].map(usize::cast_signed);
+        let items = if is_plain { [panels, k, matrices] } else { [k, panels, matrices] };
+        self.call(kernel, arguments, items, group, 0);
+        let [panel, inner] = if is_plain { [width, n] } else { [k * width, width] }.map(usize::cast_signed);
+        let matrix = matrix.cast_signed();
         let outer = matrix * conv.groups.cast_signed();
-        Ok(Matrix { view: to, panel, row: 0, inner: width.cast_signed(), matrix, outer, is_packed: true })
+        Ok(Matrix { view: to, panel, row: 0, inner, matrix, outer, is_packed: !is_plain })
     }
 
-    /// Filters as a matrix for each group: as panels of rows where they are constant.
+    /// Filters as a matrix for each group: as panels of rows where they are constant, and not for a library.
     fn packed_filters(&mut self, weights: &View, groups: usize, k: usize) -> Result<Matrix, String> {
         let of_group = weights.shape[0] / groups;
         let rows = self.rows_of(of_group);
-        let Contents::Constant(bytes) = self.buffers[weights.buffer.0].contents.clone() else {
+        let constant = match self.buffers[weights.buffer.0].contents.clone() {
+            Contents::Constant(bytes) if !self.tuning.has_library => Some(bytes),
+            _ => None,
+        };
+        let Some(bytes) = constant else {
             let k = k.cast_signed();
             let matrix = k * of_group.cast_signed();
             let panel = k * rows.cast_signed();

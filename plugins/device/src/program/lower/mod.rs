@@ -2,6 +2,7 @@
 
 mod convolution;
 mod elementwise;
+mod library;
 mod matrices;
 mod movement;
 mod pool;
@@ -258,7 +259,8 @@ impl<'a> Lowering<'a> {
         }
         let items = [items[0].next_multiple_of(group), items[1], items[2]];
         let label = self.label.clone();
-        self.calls.push(Call { label, kernel, arguments, items, group: [group, 1, 1], operations });
+        let group = [group, 1, 1];
+        self.calls.push(Call { label, kernel, arguments, items, group, product: None, operations });
     }
 }
 

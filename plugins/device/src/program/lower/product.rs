@@ -5,7 +5,9 @@ use proctor_vocabulary::ElementType;
 use super::{
     Lowering, ValueState,
     elementwise::{OperandSource, Pending, function},
-    int, long,
+    int,
+    library::{Epilogue, product_call},
+    long,
     matrices::{Matrix, Product, ProductKind, StackLayout},
 };
 use crate::{
@@ -19,7 +21,7 @@ use crate::{
         types,
         view::View,
     },
-    tensor::{Tensor, strides},
+    tensor::Tensor,
 };
 
 impl Lowering<'_> {
@@ -74,7 +76,12 @@ impl Lowering<'_> {
             // One that is repeated would only become larger.
             Contents::Constant(bytes) if b.shape.len() == 2 && bytes.len() >= b.element.bytes_of(k * n) => {
                 let tensor = Tensor { element: b.element, shape: Vec::new(), bytes };
-                Some(self.packed_columns(&tensor, &b)?)
+                match (self.tuning.has_library, b.strides[1]) {
+                    (false, _) => Some(self.packed_columns(&tensor, &b)?),
+                    // As it lies.
+                    (true, 1) => None,
+                    (true, _) => Some(self.turned_columns(&tensor, &b)?),
+                }
             }
             _ => None,
         };
@@ -140,10 +147,24 @@ impl Lowering<'_> {
         if m == 1 { 1 } else { self.tuning.rows }
     }
 
-    /// A constant matrix of k rows as panels of columns, filled up with zeros.
+    /// A constant matrix as panels of columns, filled up with zeros.
     fn packed_columns(&mut self, tensor: &Tensor, view: &View) -> Result<Matrix, String> {
+        let width = self.columns();
+        let view = self.panels(tensor, view, width.unsigned_abs())?;
+        let panel = view.strides[0];
+        Ok(Matrix { view, panel, row: 0, inner: width, matrix: 0, outer: 0, is_packed: true })
+    }
+
+    /// A constant matrix row by row.
+    fn turned_columns(&mut self, tensor: &Tensor, view: &View) -> Result<Matrix, String> {
+        let n = view.shape[1];
+        let (view, panel) = (self.panels(tensor, view, n.max(1))?, self.columns());
+        Ok(Matrix { view, panel, row: 0, inner: n.cast_signed(), matrix: 0, outer: 0, is_packed: false })
+    }
+
+    /// The columns of a constant matrix of k rows in panels of this width.
+    fn panels(&mut self, tensor: &Tensor, view: &View, width: usize) -> Result<View, String> {
         let (k, n) = (view.shape[0], view.shape[1]);
-        let width = self.columns().unsigned_abs();
         let at = |row: usize, column: usize| {
             view.offset + row.cast_signed() * view.strides[0] + column.cast_signed() * view.strides[1]
         };
@@ -161,10 +182,7 @@ impl Lowering<'_> {
             }
         }
         let shape = [n.div_ceil(width), k, width];
-        let tensor = Tensor { element: tensor.element, shape: shape.to_vec(), bytes: bytes.into() };
-        let (panel, row) = (strides(&shape)[0], width.cast_signed());
-        let view = self.constant(&tensor)?;
-        Ok(Matrix { view, panel, row: 0, inner: row, matrix: 0, outer: 0, is_packed: true })
+        self.constant(&Tensor { element: tensor.element, shape: shape.to_vec(), bytes: bytes.into() })
     }
 
     /// Adds the call of a product, whose elements this expression ends.
@@ -180,11 +198,20 @@ impl Lowering<'_> {
             // The kernel knows one stride from matrix to matrix of the result.
             (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
         });
-        let Some([_, c_matrix, c_row, _]) =
-            target_strides.filter(|_| types::stored_reals(to.element).is_ok())
-        else {
-            // Into a place of its own first.
-            let own = self.scratch(ElementType::F32, &to.shape)?;
+        let target_strides = target_strides.filter(|_| types::stored_reals(to.element).is_ok());
+        let is_for_library = self.tuning.has_library && matches!(kind, ProductKind::Matrices { .. });
+        let epilogue = match is_for_library {
+            true => Epilogue::of(expression, operands, layout, n, to.element),
+            false => None,
+        };
+        let fits = |_: &[isize; 4]| !is_for_library || epilogue.is_some();
+        let Some([_, c_matrix, c_row, _]) = target_strides.filter(fits) else {
+            // Without an end first: where the result goes, if that will do, or into a place of its own.
+            let element = if is_for_library { kind.element()? } else { ElementType::F32 };
+            let own = match target_strides.filter(|_| is_for_library && to.element == element) {
+                Some(_) => to.clone(),
+                None => self.scratch(element, &to.shape)?,
+            };
             let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner] };
             let mut alone = Expression::default();
             alone.add(Term::Operand(0, ElementType::F32))?;
@@ -262,6 +289,12 @@ impl Lowering<'_> {
                 let items = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs()), outer * inner];
                 let group = self.tuning.product_group.min(items[0].next_power_of_two());
                 self.call(kernel, arguments, items, group, operations);
+                if let (Some(epilogue), Some(call)) = (epilogue, self.calls.last_mut())
+                    && !items.contains(&0)
+                {
+                    let to = (to, [c_matrix, c_row]);
+                    call.product = product_call([&a, &b], to, [m, n, k], [outer, inner], epilogue);
+                }
             }
             ProductKind::Depthwise { images, filters, defines, arguments: own, runs } => {
                 let kernel = Kernel { file: KernelFile::Depthwise, function: "depthwise", defines, preamble };
