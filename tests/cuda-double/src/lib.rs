@@ -1,8 +1,8 @@
-//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12` and `libnvidia-ml.so.1` in one library, which runs
-//! what it is given on a processor, by OpenCL (PoCL). With it the plugin `cuda` runs where there is no GPU, and
-//! mistakes show that a GPU would forgive.
+//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12`, `libcublasLt.so.12` and `libnvidia-ml.so.1` in one
+//! library, which runs what it is given on a processor: kernels by OpenCL (PoCL), products by itself. With it the
+//! plugin `cuda` runs where there is no GPU, and mistakes show that a GPU would forgive.
 //!
-//! [`lay_out`] puts the library into a folder under its three names, for `LD_LIBRARY_PATH` of a program.
+//! [`lay_out`] puts the library into a folder under its four names, for `LD_LIBRARY_PATH` of a program.
 //!
 //! # Checks
 //! A mistake of the caller is a line on stderr that begins with `cuda double: `, and the error of CUDA that fits:
@@ -11,6 +11,8 @@
 //!   just outside of one;
 //! - memory, events, modules and memory of the host given back while work in a stream uses them;
 //! - waits and allocations during a capture, and launches of graphs whose memory or kernels are gone;
+//! - products whose matrices do not fit each other, overlap or are not aligned as was said, without a bias, with the
+//!   algorithm of another product, or with too little workspace;
 //! - blocks and grids that no device takes; times of events that the device has not passed;
 //! - at the last release of the primary context, and at the end of the process, whatever was not given back.
 //!
@@ -20,6 +22,7 @@
 //! - A copy to the device takes the bytes at the call if they lie in ordinary memory, and when it is done if in that
 //!   of cuMemHostAlloc: CUDA may do either.
 //! - Memory is full of ones at first: not zeros, and no numbers.
+//! - Products are summed in f64 and rounded once. Afterwards nothing is left of what was in the workspace.
 //! - "Cubins" are the texts of kernels. They include `device.h`, for which the prelude of OpenCL is put.
 //! - There is no default stream, and events have no place in a capture: the plugin uses neither.
 //!
@@ -32,6 +35,7 @@
 //! | `CUDA_DOUBLE_MEMORY` | bytes of memory of each device, beyond which there is none | 2^30 |
 //! | `CUDA_DOUBLE_THREADS` | most threads of a block | 1024 |
 //! | `CUDA_DOUBLE_LOST_AT` | number of the launch, from 1, at which the device is lost for good | never |
+//! | `CUDA_DOUBLE_ALGORITHMS` | how often the heuristic for products has an algorithm | always |
 //! | `CUDA_DOUBLE_SEED` | seed of the order of the streams | 1 |
 //! | `CUDA_DOUBLE_REPORT` | file to which mistakes are added, and a line at the last release of a context | none |
 //!
@@ -39,6 +43,7 @@
 //! The functions that the plugin calls, and few more. One call at a time: it says nothing about speed. PoCL has to be
 //! installed when the driver is started.
 
+mod cublaslt;
 mod driver;
 mod errors;
 mod handlers;
@@ -57,7 +62,7 @@ use std::{
 };
 
 /// Names under which programs look for the library.
-const NAMES: [&str; 3] = ["libcuda.so.1", "libnvrtc.so.12", "libnvidia-ml.so.1"];
+const NAMES: [&str; 4] = ["libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libnvidia-ml.so.1"];
 
 /// The library beside the running test.
 ///

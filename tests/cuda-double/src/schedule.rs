@@ -55,6 +55,12 @@ impl World {
         let illegal = |_| CudaError::ERROR_ILLEGAL_ADDRESS;
         match work {
             Work::Launch(launch) => self.run(device, launch)?,
+            Work::Product(product) => {
+                self.count_launch()?;
+                self.counts.products += 1;
+                self.check_product(product).map_err(|_| CudaError::ERROR_ILLEGAL_ADDRESS)?;
+                product.run();
+            }
             Work::CopyIn { to, from, bytes } => {
                 self.within(device, *to, *bytes, "a copy to the device, when it is done").map_err(illegal)?;
                 self.counts.copies += 1;
@@ -95,11 +101,14 @@ impl World {
         Ok(())
     }
 
-    fn run(&mut self, device: usize, launch: &Launch) -> Done {
+    fn count_launch(&mut self) -> Done {
         self.counts.launches += 1;
-        if self.settings.lost_at == Some(self.counts.launches) {
-            return Err(CudaError::ERROR_ILLEGAL_ADDRESS);
-        }
+        let is_lost = self.settings.lost_at == Some(self.counts.launches);
+        if is_lost { Err(CudaError::ERROR_ILLEGAL_ADDRESS) } else { Ok(()) }
+    }
+
+    fn run(&mut self, device: usize, launch: &Launch) -> Done {
+        self.count_launch()?;
         let illegal = |_| CudaError::ERROR_ILLEGAL_ADDRESS;
         self.check_launch(device, launch).map_err(illegal)?;
         let Some(function) = self.functions.get(&launch.function) else {

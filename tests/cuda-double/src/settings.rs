@@ -12,6 +12,7 @@ pub(crate) struct Settings {
     pub memory: usize,
     pub threads_max: usize,
     pub lost_at: Option<u64>,
+    pub algorithms: Option<u64>,
     pub seed: u64,
     pub report: Option<PathBuf>,
 }
@@ -30,6 +31,7 @@ impl Settings {
             memory: number("MEMORY").unwrap_or(1 << 30),
             threads_max: number("THREADS").unwrap_or(1024),
             lost_at: number("LOST_AT"),
+            algorithms: number("ALGORITHMS"),
             seed: number("SEED").unwrap_or(1),
             report: env::var_os("CUDA_DOUBLE_REPORT").map(PathBuf::from),
         }

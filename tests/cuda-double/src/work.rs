@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::opencl::Argument;
+use crate::{cublaslt::product::Product, opencl::Argument};
 
 /// Number of a thing that the double has handed out. No number comes twice.
 pub(crate) type Id = usize;
@@ -12,6 +12,8 @@ pub(crate) type Id = usize;
 pub(crate) enum Work {
     /// A kernel.
     Launch(Launch),
+    /// A product of matrices.
+    Product(Product),
     /// Bytes of the host to the device.
     CopyIn { to: usize, from: From, bytes: usize },
     /// Bytes of the device to the host.
@@ -51,6 +53,7 @@ impl Work {
                 .arguments
                 .iter()
                 .any(|argument| matches!(argument, Argument::Address(address) if is_in(*address))),
+            Self::Product(product) => product.uses(begin, end),
             Self::CopyIn { to, .. } => is_in(*to),
             Self::CopyOut { from, .. } => is_in(*from),
             _ => false,

@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    cublaslt::objects::Objects,
     errors::CudaError,
     opencl::{Kernel, OpenCl, Program},
     settings::Settings,
@@ -96,6 +97,9 @@ pub(crate) struct Counts {
     pub launches: u64,
     pub graphs: u64,
     pub copies: u64,
+    pub products: u64,
+    /// How often the heuristic for products was asked.
+    pub proposals: u64,
 }
 
 pub(crate) struct World {
@@ -110,6 +114,7 @@ pub(crate) struct World {
     pub functions: BTreeMap<Id, Function>,
     pub graphs: BTreeMap<Id, Graph>,
     pub instances: BTreeMap<Id, Graph>,
+    pub objects: Objects,
     pub counts: Counts,
     pub random: u64,
     next: Id,
@@ -138,6 +143,7 @@ impl World {
             functions: BTreeMap::new(),
             graphs: BTreeMap::new(),
             instances: BTreeMap::new(),
+            objects: Objects::default(),
             counts: Counts::default(),
             random: settings.seed,
             next: 0x1000,
@@ -246,22 +252,34 @@ impl World {
             ("events", self.events.values().filter(|it| it.device == device).count()),
             ("modules", self.modules.values().filter(|it| it.device == device).count()),
             ("graphs", self.graphs.values().filter(|it| it.device == device).count()),
+            ("handles of cuBLASLt", self.objects.handles.values().filter(|it| **it == device).count()),
             ("instances of graphs", self.instances.values().filter(|it| it.device == device).count()),
         ];
-        let leaked = counts.into_iter().filter(|(_, count)| *count > 0);
+        // Those that belong to no device, at the end of the last one.
+        let is_last =
+            (self.devices.iter().enumerate()).all(|(other, it)| other == device || it.retained == 0);
+        let objects = self.objects.left().into_iter().filter(|_| is_last);
+        let counts = counts.into_iter().chain(objects);
+        let leaked = counts.filter(|(_, count)| *count > 0);
         leaked.map(|(what, count)| format!("{count} {what}")).collect()
     }
 }
 
 /// Calls something with the world, which cuInit makes.
 pub(crate) fn call(name: &'static str, call: impl FnOnce(&mut World) -> Done) -> i32 {
+    let done = with(name, call).unwrap_or(Err(CudaError::ERROR_NOT_INITIALIZED));
+    done.err().unwrap_or(CudaError::SUCCESS).0
+}
+
+/// The same of any function; `None` if there is no world.
+pub(crate) fn with<T>(name: &'static str, call: impl FnOnce(&mut World) -> T) -> Option<T> {
     let mut world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(world) = world.as_mut() else {
         eprintln!("cuda double: {name}: cuInit was not called");
-        return CudaError::ERROR_NOT_INITIALIZED.0;
+        return None;
     };
     world.call = name;
-    call(world).err().unwrap_or(CudaError::SUCCESS).0
+    Some(call(world))
 }
 
 /// Makes the world if it is not there.

@@ -11,7 +11,7 @@ use crate::{
 
 impl World {
     /// The device of a stream, which is that of the current context.
-    pub(super) fn stream(&self, stream: Id) -> Result<usize, CudaError> {
+    pub(crate) fn stream(&self, stream: Id) -> Result<usize, CudaError> {
         let device = self.current()?;
         match self.streams.get(&stream) {
             Some(stream) if stream.device == device => Ok(device),
@@ -28,7 +28,7 @@ impl World {
     }
 
     /// Puts work in a stream, or in the graph that is captured there.
-    pub(super) fn put(&mut self, stream: Id, work: Work) -> Done {
+    pub(crate) fn put(&mut self, stream: Id, work: Work) -> Done {
         if let Some(stream) = self.streams.get_mut(&stream) {
             match &mut stream.capture {
                 Some(capture) => capture.work.push(work),

@@ -64,7 +64,7 @@ macro_rules! functions {
         #[allow(clippy::too_many_arguments, reason = "as many as CUDA's functions have")]
         impl Cuda {
             $(pub fn $method(&self, $($argument: $type),*) -> c_int {
-                // SAFETY: the types are those of cuda.h and nvrtc.h; the tests hand over places that are there.
+                // SAFETY: the types are those of the headers; the tests hand over places that are there.
                 unsafe {
                     let function = self.library.get::<unsafe extern "C" fn($($type),*) -> c_int>(stringify!($name));
                     function.unwrap()($($argument),*)
@@ -119,6 +119,22 @@ functions! {
     log_size = nvrtcGetProgramLogSize(program: usize, size: *mut usize);
     log = nvrtcGetProgramLog(program: usize, to: *mut u8);
     destroy_program = nvrtcDestroyProgram(program: *mut usize);
+    lt_create = cublasLtCreate(handle: *mut usize);
+    lt_destroy = cublasLtDestroy(handle: usize);
+    lt_description = cublasLtMatmulDescCreate(description: *mut usize, compute: c_int, scale: c_int);
+    lt_describe = cublasLtMatmulDescSetAttribute(description: usize, attribute: c_int, value: *const c_void, bytes: usize);
+    lt_description_destroy = cublasLtMatmulDescDestroy(description: usize);
+    lt_layout = cublasLtMatrixLayoutCreate(layout: *mut usize, element: c_int, rows: u64, columns: u64, ld: i64);
+    lt_lay_out = cublasLtMatrixLayoutSetAttribute(layout: usize, attribute: c_int, value: *const c_void, bytes: usize);
+    lt_layout_destroy = cublasLtMatrixLayoutDestroy(layout: usize);
+    lt_preference = cublasLtMatmulPreferenceCreate(preference: *mut usize);
+    lt_prefer = cublasLtMatmulPreferenceSetAttribute(preference: usize, attribute: c_int, value: *const c_void, bytes: usize);
+    lt_preference_destroy = cublasLtMatmulPreferenceDestroy(preference: usize);
+    lt_heuristic = cublasLtMatmulAlgoGetHeuristic(handle: usize, description: usize, a: usize, b: usize, c: usize, d: usize,
+        preference: usize, wanted: c_int, proposals: *mut c_void, count: *mut c_int);
+    lt_multiply = cublasLtMatmul(handle: usize, description: usize, alpha: *const f32, a_at: usize, a: usize, b_at: usize,
+        b: usize, beta: *const f32, c_at: usize, c: usize, d_at: usize, d: usize, algorithm: *const c_void,
+        workspace: usize, workspace_bytes: usize, stream: usize);
 }
 
 /// Adds `by` to each of `count` numbers.

@@ -4,6 +4,7 @@
 
 mod cuda;
 mod mistakes;
+mod products;
 
 use cuda::{ADD, Cuda, alone};
 

@@ -3,6 +3,7 @@
 use crate::{
     BYTES, Bench, COUNT,
     cuda::{Cuda, alone},
+    products::Product,
 };
 
 /// Tests, each with what the double says and what is done wrong.
@@ -174,5 +175,129 @@ mistakes! {
 
     a_context_that_is_not_released says "device 0 is retained, with 1 allocations, 1 streams, 1 modules" |cuda, bench| {
         assert_eq!(cuda.stream_synchronize(bench.stream), 0);
+    }
+
+    a_product_of_matrices_that_do_not_fit says "2 x 3 by 2 x 2 is not" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        let layouts = product.layouts;
+        product.layouts[1] = layouts[2];
+        assert_eq!(product.ask(cuda).0, 7);
+        product.layouts = layouts;
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_column_that_is_shorter_than_its_rows says "with 1 from column to column" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        assert_eq!(cuda.lt_layout_destroy(product.layouts[2]), 0);
+        product.layouts[2] = cuda.get(|to| cuda.lt_layout(to, 0, 2, 2, 1));
+        assert_eq!(product.ask(cuda).0, 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    results_that_overlap_in_a_stack says "the matrices of D overlap" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        for layout in product.layouts {
+            let (count, stride) = (2_i32, 3_i64);
+            assert_eq!(cuda.lt_lay_out(layout, 5, (&raw const count).cast(), 4), 0);
+            assert_eq!(cuda.lt_lay_out(layout, 6, (&raw const stride).cast(), 8), 0);
+        }
+        assert_eq!(product.ask(cuda).0, 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    stacks_of_different_numbers says "stacks of [2, 1, 1] matrices" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        let count = 2_i32;
+        assert_eq!(cuda.lt_lay_out(product.layouts[0], 5, (&raw const count).cast(), 4), 0);
+        assert_eq!(product.ask(cuda).0, 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    an_attribute_of_another_size says "attribute 5 of 8 bytes" |cuda, bench| {
+        let product = Product::new(cuda, &bench);
+        let count = 2_i64;
+        assert_eq!(cuda.lt_lay_out(product.layouts[0], 5, (&raw const count).cast(), 8), 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_bias_that_is_missing says "a bias without an address" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        product.describe(cuda, 8, 0_u64);
+        assert_eq!(product.ask(cuda).0, 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    the_algorithm_of_another_product says "the algorithm is of another product" |cuda, bench| {
+        let product = Product::new(cuda, &bench);
+        product.describe(cuda, 7, 2_u32);
+        assert_eq!(product.multiply(cuda, bench.stream), 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_matrix_that_is_not_aligned says "B is not aligned to 32 bytes" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        product.at[1] += 4;
+        assert_eq!(product.multiply(cuda, bench.stream), 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_matrix_beyond_memory says "A: 8 bytes are beyond the memory" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        product.at[0] += 384;
+        assert_eq!(product.multiply(cuda, bench.stream), 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_result_over_a_factor says "D overlaps B" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        product.at[2] = product.at[1];
+        assert_eq!(product.multiply(cuda, bench.stream), 7);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    too_little_workspace says "4095 bytes of workspace are too few" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        let layouts = product.layouts;
+        product.layouts = [(2, 32), (32, 2), (2, 2)]
+            .map(|(rows, columns)| cuda.get(|to| cuda.lt_layout(to, 0, rows, columns, rows.cast_signed())));
+        product.prefer(cuda, 1, 1_u64 << 20);
+        assert_eq!(product.ask(cuda), (0, 1));
+        product.workspace = (bench.memory, 4095);
+        assert_eq!(product.multiply(cuda, bench.stream), 7);
+        assert_eq!(layouts.map(|layout| cuda.lt_layout_destroy(layout)), [0; 3]);
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_handle_that_is_gone says "no such handle" |cuda, bench| {
+        let mut product = Product::new(cuda, &bench);
+        assert_eq!(cuda.lt_destroy(product.handle), 0);
+        assert_eq!(product.multiply(cuda, bench.stream), 1);
+        product.handle = cuda.get(|to| cuda.lt_create(to));
+        product.give_back(cuda);
+        bench.give_back(cuda);
+    }
+
+    a_handle_that_is_made_during_a_capture says "not allowed while a stream is captured" |cuda, bench| {
+        assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
+        assert_eq!(cuda.lt_create(&mut 0), 13);
+        assert_eq!(cuda.end_capture(bench.stream, &mut 0), 901);
+        bench.give_back(cuda);
+    }
+
+    objects_that_are_not_given_back says "1 handles of cuBLASLt, 1 descriptions of products" |cuda, bench| {
+        assert_eq!(cuda.lt_create(&mut 0), 0);
+        assert_eq!(cuda.lt_description(&mut 0, 68, 0), 0);
+        bench.give_back(cuda);
     }
 }
