@@ -54,6 +54,22 @@ impl OverDouble {
         Run::new(self.bench.start_command(command).finish(), output)
     }
 
+    /// Runs a plan's description.
+    fn plan(&self, flags: &str) -> String {
+        let mut command = self.bench.command(&format!("describe cuda --plan {flags}"));
+        command.env("LD_LIBRARY_PATH", self.bench.file("libraries"));
+        let finished = self.bench.start_command(command).finish();
+        assert_eq!(finished.code(), 0, "{finished}");
+        finished.stdout
+    }
+
+    /// Products that cuBLASLt has computed in the last run.
+    fn product_count(&self) -> usize {
+        let report = fs::read_to_string(self.bench.file("report")).unwrap();
+        let (launches, _) = report.split_once(" of them products").unwrap();
+        launches.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
     /// Asserts that the double has named no mistake in the last run, and that the contexts of these devices were
     /// released with everything given back.
     fn assert_clean(&self, run: &Run, devices: &[usize]) {
@@ -110,7 +126,19 @@ fn a_recurrent_layer_is_valid_in_all_scenarios() {
     valid_in_all_scenarios("digits-lstm");
 }
 
-/// Convolutions, attention, embeddings and recurrent layers as of real models, also rounded to f16 and bf16.
+#[test]
+fn half_the_precision_is_valid_in_all_scenarios() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let run = over_double.run(&format!("--precision f16 {}", short(scenario)), &[]);
+        run.assert_valid();
+        over_double.assert_clean(&run, &[0]);
+        assert!(over_double.product_count() > 0);
+    }
+}
+
+/// Convolutions, attention, embeddings and recurrent layers as of real models, also rounded to f16 and bf16,
+/// with cuBLASLt and without.
 #[test]
 fn generated_models_answer_as_their_reference() {
     let Some(mut over_double) = OverDouble::new() else { return };
@@ -126,11 +154,14 @@ fn generated_models_answer_as_their_reference() {
         ("lstm-stack-tiny", "f32"),
     ] {
         let benchmark = workspace().join(format!("tests/fixtures/benchmarks/{model}.toml"));
-        let flags = format!("--mode accuracy --scenario Offline --batch-size 3 --data-root {root}");
-        let run = over_double
-            .run(&format!("--benchmark {} {flags} --precision {precision}", benchmark.display()), &[]);
-        assert_eq!(run.assert_valid().result()["accuracy"]["passed"], true, "{}", run.finished);
-        over_double.assert_clean(&run, &[0]);
+        for products in ["auto", "own"] {
+            let flags = format!("--mode accuracy --scenario Offline --batch-size 3 --data-root {root}");
+            let flags = format!("{flags} --precision {precision} --set cuda.products={products}");
+            let run = over_double.run(&format!("--benchmark {} {flags}", benchmark.display()), &[]);
+            assert_eq!(run.assert_valid().result()["accuracy"]["passed"], true, "{}", run.finished);
+            over_double.assert_clean(&run, &[0]);
+            assert_eq!(over_double.product_count() > 0, products == "auto", "{model} {flags}");
+        }
     }
 }
 
@@ -164,6 +195,36 @@ fn the_rules_of_the_boundary() {
         .collect();
     assert!(bad.is_empty() && finished.code() == 0, "{}", bad.join("\n"));
     assert!(passed > 80, "{passed} cases passed: {finished}");
+}
+
+#[test]
+fn without_the_library_products_are_the_plugins_own() {
+    let Some(mut over_double) = OverDouble::new() else { return };
+    let planned = over_double.plan("digits-cnn");
+    assert_eq!(planned.matches("by the library of products").count(), 3, "{planned}");
+    assert!(!planned.contains("by gemm"), "{planned}");
+    let run = over_double.run("--mode accuracy", &[]);
+    assert!(over_double.product_count() > 0, "{}", run.finished);
+    // With an algorithm for the first product alone.
+    let run = over_double.run("--mode accuracy", &[("CUDA_DOUBLE_ALGORITHMS", "1")]);
+    assert_as_the_reference(&run, "digits-cnn");
+    over_double.assert_clean(&run, &[0]);
+    let run = over_double.run("--mode accuracy --set cuda.tf32=true", &[]);
+    run.assert_valid();
+    over_double.assert_clean(&run, &[0]);
+
+    fs::remove_file(over_double.bench.file("libraries/libcublasLt.so.12")).unwrap();
+    let planned = over_double.plan("digits-cnn");
+    assert_eq!(planned.matches("by gemm").count(), 3, "{planned}");
+    let run = over_double.run("--mode accuracy", &[]);
+    assert_as_the_reference(&run, "digits-cnn");
+    over_double.assert_clean(&run, &[0]);
+    assert_eq!(over_double.product_count(), 0);
+    for flags in ["--set cuda.products=cublaslt", "--set cuda.cublaslt=/nowhere"] {
+        let run = over_double.run(flags, &[]);
+        run.finished.assert_error(PLUGIN, &["there is no cuBLASLt", "nvidia-cublas-cu12"]);
+        assert!(!run.finished.stderr.contains("panicked"), "{}", run.finished);
+    }
 }
 
 /// Streams beside each other, in several orders.

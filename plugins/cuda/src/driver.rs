@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proctor_device::{
     driver::{Bound, DeviceError, Driver},
-    program::call::Kernel,
+    program::{call::Kernel, library::MatrixProduct},
 };
 use proctor_plugin_api::Host;
 
@@ -14,6 +14,7 @@ use crate::{
     devices::DeviceInfo,
     launch::{Function, Launch, Sequence},
     memory::{HostMemory, Memory},
+    product::{Product, ProductLibrary, Products},
     queue::{Event, Queue},
 };
 
@@ -28,16 +29,27 @@ struct Shared {
     host: Host,
     info: DeviceInfo,
     compiler: Arc<Compiler>,
+    /// Products by cuBLASLt, if it is there and wanted.
+    products: Option<Arc<Products>>,
 }
 
 impl Cuda {
-    /// Opens a device. `host` hears of the progress of compilation.
+    /// Opens a device. `host` hears of the progress of compilation. Products are computed by `library`, if there is
+    /// one.
     ///
     /// # Errors
     /// CUDA's.
-    pub fn open(host: Host, info: &DeviceInfo, compiler: Arc<Compiler>) -> Result<Self, DeviceError> {
-        let queue = Queue::new(&Context::open(info)?)?;
-        Ok(Self { queue, shared: Arc::new(Shared { host, info: info.clone(), compiler }) })
+    pub fn open(
+        host: Host,
+        info: &DeviceInfo,
+        compiler: Arc<Compiler>,
+        library: Option<&ProductLibrary>,
+    ) -> Result<Self, DeviceError> {
+        let context = Context::open(info)?;
+        let products = |library: &ProductLibrary| Products::new(library, &context);
+        let products = library.map(products).transpose()?;
+        let queue = Queue::new(&context)?;
+        Ok(Self { queue, shared: Arc::new(Shared { host, info: info.clone(), compiler, products }) })
     }
 
     fn context(&self) -> &Arc<Context> {
@@ -72,9 +84,15 @@ impl Driver for Cuda {
     }
 
     fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
-        let Shared { host, info, compiler } = &*self.shared;
+        let Shared { host, info, compiler, .. } = &*self.shared;
         let code = compiler.compile(*host, kernel, &info.architecture)?;
         Function::load(self.context(), kernel.function, &code)
+    }
+
+    fn product(&self, product: &MatrixProduct) -> Result<Option<Function>, DeviceError> {
+        let Some(products) = &self.shared.products else { return Ok(None) };
+        self.context().enter()?;
+        Ok(Product::new(products, product)?.map(Function::of_product))
     }
 
     unsafe fn bind(
@@ -84,7 +102,7 @@ impl Driver for Cuda {
         items: [usize; 3],
         group: [usize; 3],
     ) -> Result<Launch, DeviceError> {
-        Launch::new(&self.shared.info.limits, function, arguments, items, group)
+        Launch::new(&self.queue, &self.shared.info.limits, function, arguments, [items, group])
     }
 
     fn sequence(&self, launches: Vec<Launch>) -> Result<Sequence, DeviceError> {

@@ -62,6 +62,15 @@ pub enum OpenError {
         /// The error of the library that was tried first.
         reason: String,
     },
+    /// The library of products was asked for, and cannot be loaded.
+    #[error(
+        "there is no cuBLASLt ({reason}); install the CUDA toolkit's libcublasLt or the Python package nvidia-cublas-cu12, \
+         and name its folder with cuda.cublaslt, or set cuda.products=own"
+    )]
+    NoCublasLt {
+        /// The error of the library that was tried first.
+        reason: String,
+    },
     /// A call has failed.
     #[error("{}{}", .0.what, advice(.0.code))]
     Failed(DeviceError),

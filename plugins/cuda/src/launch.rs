@@ -13,12 +13,19 @@ use crate::{
     devices::Limits,
     error::{failed, log, refused},
     memory::Memory,
+    product::{Product, ProductLaunch},
     queue::Queue,
 };
 
-/// A compiled kernel.
+/// A compiled kernel, or a product of cuBLASLt.
 #[derive(Clone)]
-pub struct Function(Arc<Loaded>);
+pub struct Function(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Kernel(Arc<Loaded>),
+    Product(Arc<Product>),
+}
 
 /// A module with one kernel.
 struct Loaded {
@@ -65,7 +72,11 @@ impl Function {
         let most = unsafe { result::function::get_function_attribute(loaded.function, attribute) };
         let most = most.map_err(failed(&format!("cuFuncGetAttribute of kernel {name}")))?;
         loaded.threads_max = usize::try_from(most).unwrap_or(0);
-        Ok(Self(Arc::new(loaded)))
+        Ok(Self(Kind::Kernel(Arc::new(loaded))))
+    }
+
+    pub(crate) fn of_product(product: Product) -> Self {
+        Self(Kind::Product(Arc::new(product)))
     }
 }
 
@@ -78,9 +89,17 @@ impl Drop for Loaded {
     }
 }
 
+/// A kernel or a product with its arguments.
+pub struct Launch(Bind);
+
+enum Bind {
+    Kernel(KernelLaunch),
+    Product(ProductLaunch),
+}
+
 /// A kernel with its arguments and its grid.
-pub struct Launch {
-    function: Function,
+struct KernelLaunch {
+    kernel: Arc<Loaded>,
     arguments: Vec<Argument>,
     blocks: [u32; 3],
     threads: [u32; 3],
@@ -103,13 +122,34 @@ impl Argument {
 
 impl Launch {
     pub(crate) fn new(
+        queue: &Queue,
         limits: &Limits,
-        function: &Function,
+        Function(kind): &Function,
         arguments: &[Bound<'_, Memory>],
-        items: [usize; 3],
-        group: [usize; 3],
+        grid: [[usize; 3]; 2],
     ) -> Result<Self, DeviceError> {
-        let Function(loaded) = function;
+        Ok(Self(match kind {
+            Kind::Kernel(kernel) => Bind::Kernel(KernelLaunch::new(limits, kernel, arguments, grid)?),
+            Kind::Product(product) => Bind::Product(ProductLaunch::new(queue, product, arguments)?),
+        }))
+    }
+
+    /// Puts the launch in a queue.
+    fn enqueue(&self, queue: &Queue) -> Result<(), DeviceError> {
+        match &self.0 {
+            Bind::Kernel(launch) => launch.enqueue(queue),
+            Bind::Product(launch) => launch.enqueue(queue),
+        }
+    }
+}
+
+impl KernelLaunch {
+    fn new(
+        limits: &Limits,
+        loaded: &Arc<Loaded>,
+        arguments: &[Bound<'_, Memory>],
+        [items, group]: [[usize; 3]; 2],
+    ) -> Result<Self, DeviceError> {
         let [blocks, threads] = limits
             .grid(items, group, loaded.threads_max)
             .map_err(|what| refused(format!("kernel {} cannot be launched: {what}", loaded.name)))?;
@@ -124,12 +164,11 @@ impl Launch {
             Bound::Float(number) => Argument::new(number.to_ne_bytes()),
         });
         let arguments = values.collect();
-        Ok(Self { function: function.clone(), arguments, blocks, threads, _memories: memories })
+        Ok(Self { kernel: Arc::clone(loaded), arguments, blocks, threads, _memories: memories })
     }
 
-    /// Puts the launch in a queue.
     fn enqueue(&self, queue: &Queue) -> Result<(), DeviceError> {
-        let Function(loaded) = &self.function;
+        let loaded = &*self.kernel;
         let mut places: Vec<*mut c_void> =
             self.arguments.iter().map(|argument| (&raw const *argument).cast_mut().cast()).collect();
         let [blocks, threads] = [self.blocks, self.threads].map(|[x, y, z]| (x, y, z));
@@ -156,7 +195,7 @@ pub struct Sequence {
 unsafe impl Send for Sequence {}
 
 impl Sequence {
-    /// Captures launches in a queue, which does none of them.
+    /// Captures launches in the queue that they were bound for, which does none of them.
     pub(crate) fn new(queue: &Queue, launches: Vec<Launch>) -> Result<Self, DeviceError> {
         let context = Arc::clone(queue.context());
         let graph = context.alone(|| capture(queue, &launches))?;

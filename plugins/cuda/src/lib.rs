@@ -1,8 +1,9 @@
 //! The CUDA plugin: ONNX files on NVIDIA's graphics processors.
 //!
-//! Graphs, plans and kernels are those of `proctor-device`; here are the calls of CUDA. Three libraries are loaded when
-//! the plugin is opened, none of which a build needs: the driver through cudarc, which `libraries::cuda` keeps from
-//! panicking; the compiler NVRTC; and NVML for what the devices use, without which there are no such figures.
+//! Graphs, plans and kernels are those of `proctor-device`; here are the calls of CUDA. Libraries are loaded when the
+//! plugin is opened, none of which a build needs: the driver through cudarc, which `libraries::cuda` keeps from
+//! panicking; the compiler NVRTC; cuBLASLt for products of matrices, without which the shared kernel computes them; and
+//! NVML for what the devices use, without which there are no such figures.
 
 mod compiler;
 mod context;
@@ -14,10 +15,13 @@ mod libraries;
 mod memory;
 mod metrics;
 mod plugin;
+mod product;
 mod queue;
+mod shape;
 
 pub use compiler::Compiler;
 pub use devices::{DeviceInfo, devices};
 pub use driver::Cuda;
 pub use error::OpenError;
 pub use plugin::{CudaModel, CudaPlugin};
+pub use product::ProductLibrary;

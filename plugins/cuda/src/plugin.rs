@@ -21,6 +21,7 @@ use crate::{
     error::OpenError,
     libraries::nvml::Nvml,
     metrics::{Gauges, Reader},
+    product::ProductLibrary,
 };
 
 export_plugin!(CudaPlugin);
@@ -30,6 +31,7 @@ pub struct CudaPlugin {
     host: Host,
     devices: Vec<DeviceInfo>,
     compiler: Arc<Compiler>,
+    library: Option<ProductLibrary>,
     nvml: Option<Arc<Nvml>>,
     in_flight_max: usize,
     calibrates: bool,
@@ -63,11 +65,25 @@ impl Plugin for CudaPlugin {
                 "nvrtc",
                 "The folder of the compiler's library, libnvrtc.so.12 or another version; without it the system's.",
             ))
+            .option(OptionSpec::choice(
+                "products",
+                &["auto", "cublaslt", "own"],
+                "What computes products of matrices: NVIDIA's library cuBLASLt, with tensor cores, the plugin's own kernel, or                  the one that is there: the library if it is.",
+            ))
+            .option(OptionSpec::boolean(
+                "tf32",
+                false,
+                "Whether cuBLASLt may take the factors of products in f32 as TF32, with 10 bits of fraction: faster, and less                  exact.",
+            ))
+            .option(OptionSpec::path(
+                "cublaslt",
+                "The folder of cuBLASLt, libcublasLt.so.12 or another version; without it the system's, or that of the Python                  packages of which nvrtc names the compiler's.",
+            ))
             .option(OptionSpec::boolean(
                 "calibrate",
                 true,
                 "Whether the tile of products is found by trying a few, for models of more than a GFLOP a batch; what is found \
-                 is kept in the cache folder. Else it is the one that suits most devices of the kind.",
+                 is kept in the cache folder. Else, and with cuBLASLt, it is the one that suits most devices of the kind.",
             ))
             .option(OptionSpec::integer(
                 "in_flight",
@@ -88,6 +104,7 @@ impl Plugin for CudaPlugin {
                 "device opened"
             );
         }
+        let library = library(options)?;
         let nvml = Nvml::open();
         if let Err(reason) = &nvml {
             tracing::info!(reason, "no metrics and no energy of the devices: there is no NVML");
@@ -97,6 +114,7 @@ impl Plugin for CudaPlugin {
             host,
             devices,
             compiler,
+            library,
             nvml: nvml.ok(),
             in_flight_max: in_flight_max.unwrap_or(1),
             calibrates: options.boolean("calibrate"),
@@ -110,14 +128,32 @@ impl Plugin for CudaPlugin {
     fn load_model(&self, request: &ModelRequest) -> Result<CudaModel, PluginError> {
         let model = load(self.host, request, |index| {
             let info = self.info(index)?;
-            let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler))?;
-            let tuning = Tuning::GPU.within(info.limits.threads);
+            let library = self.library.as_ref();
+            let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler), library)?;
+            let tuning = Tuning { has_library: library.is_some(), ..Tuning::GPU }.within(info.limits.threads);
             // The same name for each device of a product: one is as the other.
-            let calibrated_as = self.calibrates.then(|| format!("{} {}", info.name, self.compiler.version()));
+            let calibrates = self.calibrates && library.is_none();
+            let calibrated_as = calibrates.then(|| format!("{} {}", info.name, self.compiler.version()));
             Ok(Target { driver, tuning, in_flight_max: self.in_flight_max, calibrated_as })
         })?;
         let used: BTreeSet<u32> = request.placements.iter().map(|placement| placement.device_index).collect();
         Ok(CudaModel { host: self.host, gauges: self.gauges(&used)?, reader: Mutex::default(), model })
+    }
+}
+
+/// cuBLASLt, if it is wanted and there.
+fn library(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
+    let wanted = options.text("products").unwrap_or_default();
+    if wanted == "own" {
+        return Ok(None);
+    }
+    let (folder, compiler) = (options.path("cublaslt"), options.path("nvrtc"));
+    match ProductLibrary::load(folder, compiler, options.boolean("tf32")) {
+        Err(OpenError::NoCublasLt { reason }) if wanted != "cublaslt" && folder.is_none() => {
+            tracing::warn!(reason, "products are computed without tensor cores: there is no cuBLASLt");
+            Ok(None)
+        }
+        loaded => loaded.map(Some),
     }
 }
 
@@ -227,7 +263,7 @@ mod tests {
             models.map(|model| [&model.model, &model.format, &model.precision, &model.device]).collect();
         assert_eq!(models, ["f32", "f16", "bf16", "int8"].map(|precision| ["*", "onnx", precision, "cuda"]));
         let names: Vec<_> = manifest.options.iter().map(|option| option.name.as_str()).collect();
-        assert_eq!(names, ["device", "nvrtc", "calibrate", "in_flight"]);
+        assert_eq!(names, ["device", "nvrtc", "products", "tf32", "cublaslt", "calibrate", "in_flight"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A queue of work, and places in it: a stream of CUDA, and its events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{
     result::{self, stream::StreamKind},
@@ -14,9 +14,14 @@ use crate::{
     memory::Memory,
 };
 
+/// Memory that a product may use while it is computed: what NVIDIA advises for the largest devices.
+pub(crate) const WORKSPACE_BYTES: usize = 32 << 20;
+
 /// A stream that waits for no other one.
 pub(crate) struct Queue {
     stream: sys::CUstream,
+    /// For the products of this queue, one after the other; made when one first needs it.
+    workspace: Mutex<Option<Memory>>,
     context: Arc<Context>,
 }
 
@@ -38,7 +43,7 @@ impl Queue {
     pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
         context.enter()?;
         let stream = result::stream::create(StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
-        Ok(Self { stream, context: Arc::clone(context) })
+        Ok(Self { stream, workspace: Mutex::default(), context: Arc::clone(context) })
     }
 
     pub fn context(&self) -> &Arc<Context> {
@@ -48,6 +53,16 @@ impl Queue {
     /// The stream, which lives as long as `self`.
     pub fn stream(&self) -> sys::CUstream {
         self.stream
+    }
+
+    /// The workspace of the products in this queue.
+    pub fn workspace(&self) -> Result<Memory, DeviceError> {
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(workspace) = &*workspace {
+            return Ok(workspace.clone());
+        }
+        let made = Memory::allocate(&self.context, WORKSPACE_BYTES)?;
+        Ok(workspace.insert(made).clone())
     }
 
     /// Puts a copy to a device in the queue.

@@ -13,7 +13,7 @@ fn without_cuda_the_plugin_is_described_and_says_what_to_install() {
     let bench = Bench::new();
     let described = bench.host("describe cuda");
     assert_eq!(described.code(), 0, "{described}");
-    for text in ["cuda.OPTION=VALUE", "device", "nvrtc", "in_flight", "int8"] {
+    for text in ["cuda.OPTION=VALUE", "device", "nvrtc", "products", "in_flight", "int8"] {
         assert!(described.stdout.contains(text), "no \"{text}\" in {described}");
     }
 

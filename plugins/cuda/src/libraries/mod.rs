@@ -1,10 +1,27 @@
 //! The libraries of NVIDIA's that are loaded: the driver's by cudarc, the others here.
 
+pub(crate) mod cublaslt;
 pub(crate) mod cuda;
 pub(crate) mod nvml;
 pub(crate) mod nvrtc;
 
 use std::error::Error as _;
+
+/// Where the CUDA toolkit puts its libraries, which the system may not know.
+const TOOLKIT: &str = "/usr/local/cuda/lib64";
+
+/// Major versions that are tried, the newest first.
+const MAJORS: [i32; 2] = [13, 12];
+
+/// Names of the files that may be a library of CUDA's, in the order in which they are tried: the version that the
+/// driver is for comes first, and a newer one last.
+fn names(library: &str, major: i32) -> Vec<String> {
+    let mut majors = MAJORS.to_vec();
+    majors.sort_by_key(|tried| (*tried != major, *tried > major));
+    let mut names: Vec<String> = majors.iter().map(|major| format!("{library}.so.{major}")).collect();
+    names.push(format!("{library}.so"));
+    names
+}
 
 /// The reason why a library is not loaded: the loader's own, which the error keeps as its source.
 fn reason(error: &libloading::Error) -> String {

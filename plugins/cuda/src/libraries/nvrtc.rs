@@ -8,14 +8,8 @@ use std::{
 
 use libloading::Library;
 
-use super::{functions, reason};
+use super::{MAJORS, TOOLKIT, functions, names, reason};
 use crate::error::OpenError;
-
-/// Where the CUDA toolkit puts its libraries, which the system may not know.
-const TOOLKIT: &str = "/usr/local/cuda/lib64";
-
-/// Major versions that are tried, the newest first.
-const MAJORS: [i32; 2] = [13, 12];
 
 /// The error about an architecture that the compiler does not know.
 const INVALID_OPTION: c_int = 5;
@@ -190,10 +184,7 @@ fn c_text(text: &str) -> Result<CString, String> {
 
 /// Files that may be the library, in the order in which they are tried.
 fn candidates(folder: Option<&Path>, major: i32) -> Vec<PathBuf> {
-    let mut majors = MAJORS.to_vec();
-    majors.sort_by_key(|tried| (*tried != major, *tried > major));
-    let mut names: Vec<String> = majors.iter().map(|major| format!("libnvrtc.so.{major}")).collect();
-    names.push("libnvrtc.so".to_owned());
+    let names = names("libnvrtc", major);
     match folder {
         Some(folder) => names.iter().map(|name| folder.join(name)).collect(),
         None => {

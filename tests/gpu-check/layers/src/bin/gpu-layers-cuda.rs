@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser};
-use cuda_sut::{Compiler, Cuda, devices};
+use cuda_sut::{Compiler, Cuda, ProductLibrary, devices};
 use proctor_device::program::Tuning;
 use proctor_gpu_layers::Cli;
 use proctor_plugin_api::Host;
@@ -25,7 +25,11 @@ fn main() -> Result<()> {
     let Cli { device, own, task } = Cli::<Own>::parse();
     let devices = devices()?;
     let info = devices.get(device).context("there is no device of this number")?;
-    let driver = Cuda::open(Host::detached(), info, Compiler::load(own.nvrtc.as_deref(), own.cache)?)?;
-    println!("{}", task.run(&driver, &info.name, Tuning::GPU.within(info.limits.threads))?);
+    let compiler = Compiler::load(own.nvrtc.as_deref(), own.cache)?;
+    // As the plugin does by itself: the library where it is there.
+    let library = ProductLibrary::load(None, own.nvrtc.as_deref(), false).ok();
+    let driver = Cuda::open(Host::detached(), info, compiler, library.as_ref())?;
+    let tuning = Tuning { has_library: library.is_some(), ..Tuning::GPU };
+    println!("{}", task.run(&driver, &info.name, tuning.within(info.limits.threads))?);
     Ok(())
 }
