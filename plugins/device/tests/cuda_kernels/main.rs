@@ -43,6 +43,9 @@ const SHARED_BYTES_MAX: usize = 48 << 10;
 /// As many calls as steps, for layers of any size.
 const STEPS: Tuning = Tuning { recurrent_step_bytes: 0, ..Tuning::GPU };
 
+/// Products for a library.
+const LIBRARY: Tuning = Tuning { has_library: true, ..Tuning::GPU };
+
 /// A kernel for an architecture: the resources that it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Resources {
@@ -85,6 +88,9 @@ fn needed() -> Vec<(Kernel, usize)> {
     }
     for model in models::GENERATED {
         add(models::generated(model), &[Tuning::GPU]);
+    }
+    for cases in [operators::convolutions_of_parts(), operators::windows(), operators::products()] {
+        add(cases, &[LIBRARY]);
     }
     for cases in [
         operators::convolutions_of_parts(),
