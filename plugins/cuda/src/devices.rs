@@ -162,8 +162,7 @@ impl Limits {
             let blocks = items / group;
             if blocks > self.blocks[dimension] || group > self.block[dimension] {
                 return Err(format!(
-                    "{blocks} groups of {group} items along dimension {dimension}, where the device takes {} groups of \
-                     {}; a smaller batch has fewer",
+                    "{blocks} groups of {group} items along dimension {dimension}, where the device takes {} groups of {}",
                     self.blocks[dimension], self.block[dimension]
                 ));
             }

@@ -95,13 +95,16 @@ impl Plugin for OpenClPlugin {
 /// The device of this number, or those with this in their name or their platform's; the first of all if nothing is
 /// asked for.
 fn chosen(mut all: Vec<DeviceInfo>, wanted: &str) -> Result<Vec<DeviceInfo>, OpenError> {
-    let is_number = |number: &usize| *number < all.len();
-    if let Some(number) = if wanted.is_empty() { Some(0) } else { wanted.parse().ok() }.filter(is_number) {
+    let number = if wanted.is_empty() { Some(0) } else { wanted.parse::<usize>().ok() };
+    if let Some(number) = number.filter(|number| *number < all.len()) {
         return Ok(vec![all.swap_remove(number)]);
     }
     let lower = wanted.to_lowercase();
-    let is_it =
-        |info: &DeviceInfo| format!("{} {}", info.name, info.platform).to_lowercase().contains(&lower);
+    // A number that no device has may still be a word of a name, but not a digit in one.
+    let is_it = |info: &DeviceInfo| match number {
+        Some(_) => info.name.split_whitespace().any(|word| word == wanted),
+        None => format!("{} {}", info.name, info.platform).to_lowercase().contains(&lower),
+    };
     let found: Vec<DeviceInfo> = all.iter().filter(|info| is_it(info)).cloned().collect();
     if !found.is_empty() {
         return Ok(found);

@@ -19,6 +19,11 @@ fn windows_are_wherever_strides_dilations_and_pads_put_them() {
 }
 
 #[test]
+fn channels_have_filters_of_their_own_wherever_these_reach() {
+    assert_computed(&operators::depthwise());
+}
+
+#[test]
 fn products_follow_stacks_broadcasting_and_transposed_operands() {
     assert_computed(&operators::products());
 }

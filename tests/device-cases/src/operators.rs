@@ -81,6 +81,31 @@ pub fn windows() -> Vec<Case> {
     cases
 }
 
+/// Convolutions of each channel: in a volume that is flat but for its pads, and with windows that reach far.
+#[must_use]
+pub fn depthwise() -> Vec<Case> {
+    let of = |name: &str, image: &[usize], filter: &[usize], [strides, dilations, pads]: [&[i64]; 3]| {
+        case(name.to_owned(), &[image], |builder, random| {
+            let filters = weights(builder, random, "w", filter);
+            let attributes = [
+                ("group", i64::try_from(image[1]).unwrap().into()),
+                ("strides", ints(strides)),
+                ("dilations", ints(dilations)),
+                ("pads", ints(pads)),
+            ];
+            vec![builder.node("Conv", "conv", &["x0", &filters], &attributes)]
+        })
+    };
+    let (volume, cubes) = ([1, 4, 1, 5, 6], [4, 1, 1, 3, 3]);
+    vec![
+        of("a pad in depth", &volume, &cubes, [&[2, 1, 1], &[1, 1, 1], &[1, 1, 1, 0, 1, 1]]),
+        of("a flat volume", &volume, &cubes, [&[1, 2, 1], &[1, 1, 1], &[0, 1, 1, 0, 1, 1]]),
+        of("a far window", &[2, 3, 2100], &[6, 1, 3], [&[1], &[1024], &[1024, 1024]]),
+        of("a wide window", &[1, 2, 700], &[2, 1, 401], [&[10], &[1], &[200, 200]]),
+        of("several results", &[2, 3, 9, 21], &[6, 1, 3, 5], [&[2, 3], &[1, 2], &[1, 2, 0, 3]]),
+    ]
+}
+
 /// Products of stacks, with broadcasting, and of transposed operands.
 #[must_use]
 pub fn products() -> Vec<Case> {

@@ -14,15 +14,17 @@ KERNEL void columns(
     const int stride_depth, const int stride_height, const int stride_width,
     const int dilation_depth, const int dilation_height, const int dilation_width,
     const int pad_depth, const int pad_height, const int pad_width) {
+    const int k_end = channels * filter_depth * filter_height * filter_width;
 #if IS_PLAIN
     const int k = ITEM(1);
     const int panel = ITEM(0);
 #else
-    const int k = ITEM(0);
-    const int panel = ITEM(1);
+    // Both along one dimension, since some devices have few groups along the others. A group is within a panel.
+    const int k_items = (k_end + LANES(0) - 1) / LANES(0) * LANES(0);
+    const int k = ITEM(0) % k_items;
+    const int panel = ITEM(0) / k_items;
 #endif
     const int z = ITEM(2);
-    const int k_end = channels * filter_depth * filter_height * filter_width;
     const int n_end = out_depth * out_height * out_width;
     if (k >= k_end || panel * COLUMNS >= n_end) {
         return;

@@ -20,8 +20,10 @@ KERNEL void gemm(
     const int c_row, const integer c_matrix,
     const int inner_count, const integer a_outer, const integer b_outer
     RESULT_PARAMETERS) {
-    const int m_panel = ITEM(0);
-    const int n_panel = ITEM(1);
+    // Both along one dimension, since some devices have few groups along the others. A group is within a column panel.
+    const int m_items = ((m_end + ROWS - 1) / ROWS + LANES(0) - 1) / LANES(0) * LANES(0);
+    const int m_panel = ITEM(0) % m_items;
+    const int n_panel = ITEM(0) / m_items;
     const int z = ITEM(2);
     const int m_begin = m_panel * ROWS;
     const int n_begin = n_panel * COLUMNS;

@@ -4,7 +4,8 @@
 // A group of ROW_LANES items takes a row. Elements are of STORED; IS_NARROW says that it is narrower than float.
 
 INLINE float joined(const float one, const float other, const int is_max) {
-    return is_max ? fmax(one, other) : one + other;
+    // What is not a number stays so: fmax would take the other one.
+    return !is_max ? one + other : one > other || one != one ? one : other;
 }
 
 // The sum or the greatest of the values of all lanes, the same in each.

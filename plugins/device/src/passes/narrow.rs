@@ -63,10 +63,15 @@ fn cast(from: ValueId, result: ValueId, to: ElementType) -> Node {
     Node { label, op: Op::Cast(to), inputs: vec![Some(from)], outputs: vec![Some(result)] }
 }
 
-/// A constant in another type. What is finite stays finite: masks are often made of the least number of f32.
+/// A constant in another type. What is finite stays finite, and what is not 0 stays so: masks are often made of the
+/// least number of f32, and small numbers keep quotients from being infinite.
 fn rounded(constant: &Tensor, to: ElementType) -> Result<Tensor, String> {
     let greatest = if to == ElementType::F16 { f16::MAX.to_f64() } else { f64::from(half::bf16::MAX) };
-    let clamped = |value: &f64| if value.is_finite() { value.clamp(-greatest, greatest) } else { *value };
+    let least = if to == ElementType::F16 { 2_f64.powi(-24) } else { f64::from(f32::MIN_POSITIVE) };
+    let clamped = |value: &f64| match *value {
+        value if value == 0.0 || !value.is_finite() => value,
+        value => value.abs().clamp(least, greatest).copysign(value),
+    };
     let values = constant.array()?.reals()?.iter().map(clamped).collect();
     Ok(Array::real(to, &constant.shape, values).tensor())
 }
@@ -79,8 +84,9 @@ mod tests {
     #[test]
     fn values_are_narrow_within_and_wide_outside() {
         let mut graph = Graph::default();
-        let value = |constant| Value { element: ElementType::F32, shape: vec![2], constant };
-        let mask = Array::real(ElementType::F32, &[2], vec![f64::from(f32::MIN), f64::INFINITY]).tensor();
+        let value = |constant| Value { element: ElementType::F32, shape: vec![3], constant };
+        let mask =
+            Array::real(ElementType::F32, &[3], vec![f64::from(f32::MIN), f64::INFINITY, 1e-12]).tensor();
         let (x, mask) = (graph.add_value(value(None)), graph.add_value(value(Some(mask))));
         let (sum, wide) = (graph.add_value(value(None)), graph.add_value(value(None)));
         let node = |op, inputs: &[ValueId], output| Node {
@@ -102,6 +108,6 @@ mod tests {
         assert_eq!(elements(&graph.outputs), [ElementType::F32; 2]);
         assert_eq!(elements(&[x, mask, sum]), [ElementType::F16; 3]);
         let mask = graph.value(mask).constant.as_ref().unwrap().array().unwrap();
-        assert_eq!(mask.reals().unwrap(), [-65504.0, f64::INFINITY]);
+        assert_eq!(mask.reals().unwrap(), [-65504.0, f64::INFINITY, 2_f64.powi(-24)]);
     }
 }

@@ -239,7 +239,8 @@ impl Expression {
 fn unary(function: Unary, x: &str, is_real: bool) -> String {
     match function {
         Unary::Neg => format!("-{x}"),
-        Unary::Relu if is_real => format!("fmax({x}, 0.0f)"),
+        // What is not a number stays so: fmax would take the other one.
+        Unary::Relu if is_real => format!("{x} < 0.0f ? 0.0f : {x}"),
         Unary::Relu => format!("{x} > 0 ? {x} : 0"),
         Unary::Clip { least, greatest } if is_real => clipped(x, least, greatest),
         Unary::Clip { least, greatest } => clipped_integer(x, least, greatest),
@@ -248,7 +249,8 @@ fn unary(function: Unary, x: &str, is_real: bool) -> String {
         Unary::Erf => format!("erf({x})"),
         Unary::Gelu => format!("0.5f * {x} * (1.0f + erf({x} * 0.70710678f))"),
         Unary::GeluTanh => {
-            format!("0.5f * {x} * (1.0f + tanh(0.79788456f * ({x} + 0.044715f * {x} * {x} * {x})))")
+            // As a sigmoid, which comes to 0 where 1 + tanh leaves a rounding of 1.
+            format!("{x} / (1.0f + exp(-1.5957691f * ({x} + 0.044715f * {x} * {x} * {x})))")
         }
         Unary::Sqrt => format!("sqrt({x})"),
         Unary::Exp => format!("exp({x})"),
@@ -265,8 +267,8 @@ fn binary(function: Binary, x: &str, y: &str, is_real: bool) -> String {
         // Either would end a process that computes on a processor.
         (Binary::Div, false) => format!("{y} == 0 ? 0 : {y} == -1 ? -{x} : {x} / {y}"),
         (Binary::Pow, _) => format!("pow({x}, {y})"),
-        (Binary::Max, true) => format!("fmax({x}, {y})"),
-        (Binary::Min, true) => format!("fmin({x}, {y})"),
+        (Binary::Max, true) => format!("{x} > {y} || {x} != {x} ? {x} : {y}"),
+        (Binary::Min, true) => format!("{x} < {y} || {x} != {x} ? {x} : {y}"),
         (Binary::Max, false) => format!("{x} > {y} ? {x} : {y}"),
         (Binary::Min, false) => format!("{x} < {y} ? {x} : {y}"),
         (Binary::Equal, _) => format!("{x} == {y}"),
@@ -277,9 +279,14 @@ fn binary(function: Binary, x: &str, y: &str, is_real: bool) -> String {
 }
 
 fn clipped(x: &str, least: f64, greatest: f64) -> String {
-    let above =
-        if least == f64::NEG_INFINITY { x.to_owned() } else { format!("fmax({x}, {})", literal(least)) };
-    if greatest == f64::INFINITY { above } else { format!("fmin({above}, {})", literal(greatest)) }
+    let mut text = x.to_owned();
+    for (relation, bound) in [('>', greatest), ('<', least)] {
+        if bound.is_finite() {
+            let bound = literal(bound);
+            text = format!("{x} {relation} {bound} ? {bound} : {text}");
+        }
+    }
+    text
 }
 
 /// An integer within bounds. A bound saturates at 64 bits, so that an infinite one has no effect.
@@ -327,7 +334,7 @@ mod tests {
         let moved = sum.add(Term::Binary(Binary::Add, x, bias)).unwrap();
         sum.add(Term::Unary(Unary::Clip { least: 0.0, greatest: 6.0 }, moved)).unwrap();
         let expected = "    real t0 = x0;\n    real t1 = x1;\n    real t2 = t0 + t1;\n    \
-                        real t3 = fmin(fmax(t2, 0e0f), 6e0f);\n    return t3;\n";
+                        real t3 = t2 < 0e0f ? 0e0f : t2 > 6e0f ? 6e0f : t2;\n    return t3;\n";
         assert_eq!(sum.text(), expected);
         assert_eq!(sum.element(), ElementType::F32);
     }
@@ -375,7 +382,7 @@ mod tests {
         let x = sum.add(Term::Operand(0, ElementType::F32)).unwrap();
         let y = sum.append(&relu, &[3]);
         sum.add(Term::Binary(Binary::Add, x, y)).unwrap();
-        let expected = "    real t0 = x0;\n    real t1 = x3;\n    real t2 = fmax(t1, 0.0f);\n    \
+        let expected = "    real t0 = x0;\n    real t1 = x3;\n    real t2 = t1 < 0.0f ? 0.0f : t1;\n    \
                         real t3 = t0 + t2;\n    return t3;\n";
         assert_eq!(sum.text(), expected);
     }

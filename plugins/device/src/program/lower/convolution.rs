@@ -30,6 +30,9 @@ pub(super) fn of_image(listed: &[usize], missing: usize) -> [usize; 3] {
     image
 }
 
+/// Most elements of a row of an image that an item of a depthwise convolution holds: beyond it compilers take minutes.
+const WINDOW_MAX: usize = 128;
+
 impl Lowering<'_> {
     pub(super) fn conv(&mut self, node: &Node, conv: &Conv) -> Result<(), String> {
         let result = Self::result(node);
@@ -43,11 +46,16 @@ impl Lowering<'_> {
         let n: usize = output.iter().product();
         let of_group = channels / groups;
         let k = of_group * filter.iter().product::<usize>();
-        let is_flat = input[0] == 1 && filter[0] == 1 && output[0] == 1;
-        let product = if of_group == 1 && groups > 1 && is_flat {
-            let strides = of_image(&conv.strides, 1);
-            let dilations = of_image(&conv.dilations, 1);
-            let pads = of_image(&conv.pads_begin, 0);
+        let pads = of_image(&conv.pads_begin, 0);
+        let is_flat = input[0] == 1 && filter[0] == 1 && output[0] == 1 && pads[0] == 0;
+        let strides = of_image(&conv.strides, 1);
+        let dilations = of_image(&conv.dilations, 1);
+        // As many neighbours as there is a window for.
+        let window = |places: &usize| (places - 1) * strides[2] + (filter[2] - 1) * dilations[2] + 1;
+        let most = self.tuning.width.min(output[2].next_power_of_two());
+        let places = iter::successors(Some(most), |places| Some(places / 2).filter(|places| *places > 0));
+        let places = places.into_iter().find(|places| window(places) <= WINDOW_MAX);
+        let product = if let (true, Some(places)) = (of_group == 1 && groups > 1 && is_flat, places) {
             let numbers = [
                 [channels, filters / channels],
                 [input[1], input[2]],
@@ -59,7 +67,6 @@ impl Lowering<'_> {
             for number in numbers.into_iter().flatten().chain([pads[2]]) {
                 arguments.push(int(number)?);
             }
-            let places = self.tuning.width.min(output[2].next_power_of_two());
             let defines = vec![
                 ("PLACES", places as i64),
                 ("FILTER_WIDTH", filter[2] as i64),
@@ -154,7 +161,10 @@ impl Lowering<'_> {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
         let group = self.tuning.product_group;
-        let items = if is_plain { [panels, k, matrices] } else { [k, panels, matrices] };
+        let items = match is_plain {
+            true => [panels, k, matrices],
+            false => [k.next_multiple_of(group) * panels, 1, matrices],
+        };
         self.call(kernel, arguments, items, group, 0);
         let [panel, inner] = if is_plain { [width, n] } else { [k * width, width] }.map(usize::cast_signed);
         let matrix = matrix.cast_signed();

@@ -286,8 +286,9 @@ impl Lowering<'_> {
                 arguments.extend([int(b.panel)?, int(b.inner)?, long(b.matrix)]);
                 arguments.extend([int(c_row)?, long(c_matrix), int(inner)?, long(a.outer), long(b.outer)]);
                 arguments.extend(extra);
-                let items = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs()), outer * inner];
-                let group = self.tuning.product_group.min(items[0].next_power_of_two());
+                let panels = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs())];
+                let group = self.tuning.product_group.min(panels[0].next_power_of_two());
+                let items = [panels[0].next_multiple_of(group) * panels[1], 1, outer * inner];
                 self.call(kernel, arguments, items, group, operations);
                 if let (Some(epilogue), Some(call)) = (epilogue, self.calls.last_mut())
                     && !items.contains(&0)
