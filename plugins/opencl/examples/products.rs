@@ -17,7 +17,7 @@ use std::{
 use opencl_sut::{OpenCl, devices};
 use proctor_device::{
     driver::Driver,
-    passes::simplify,
+    passes,
     program::{Program, Tuning},
     read::Source,
     session::{Resources, Session, put},
@@ -62,7 +62,7 @@ fn median_s(driver: &OpenCl, extent: usize, tuning: Tuning) -> Result<f64, Box<d
     builder.output(&product, F32, &Dim::fixed(&shape));
     let source = Source::from_bytes(Path::new("product.onnx"), &builder.into_bytes())?;
     let mut graph = source.graph(&[shape.to_vec()])?;
-    simplify(&mut graph)?;
+    passes::apply(&mut graph, None)?;
     let mut program = Program::new(&graph, tuning)?;
     let mut resources = Resources::default();
     resources.prepare(driver, &mut program)?;

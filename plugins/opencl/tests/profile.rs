@@ -3,7 +3,7 @@
 mod common;
 
 use proctor_device::{
-    passes::simplify,
+    passes,
     profile::{call_times, copy_times},
     program::{Program, Tuning},
     session::Resources,
@@ -15,7 +15,7 @@ fn each_call_and_each_copy_takes_time() {
     let Some((device, _alone)) = common::device() else { return };
     let cases = models::digits("digits-cnn", &[5]);
     let mut graph = cases[0].graph.clone();
-    simplify(&mut graph).unwrap();
+    passes::apply(&mut graph, None).unwrap();
     let mut program = Program::new(&graph, Tuning::PROCESSOR).unwrap();
     let mut resources = Resources::default();
     resources.prepare(&device, &mut program).unwrap();

@@ -4,7 +4,7 @@ use proctor_device::{
     driver::{DeviceError, Driver},
     evaluate,
     graph::Graph,
-    passes::{narrow, simplify},
+    passes,
     program::{Program, Tuning},
     session::{Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
@@ -23,7 +23,7 @@ impl Case {
     /// The reason why the graph cannot be planned, or the device's.
     pub fn outputs<D: Driver>(&self, device: &D, tuning: Tuning) -> Result<Vec<Array>, String> {
         let mut graph = self.graph.clone();
-        simplify(&mut graph)?;
+        passes::apply(&mut graph, None)?;
         computed(device, &graph, &self.inputs, tuning)
     }
 
@@ -34,7 +34,7 @@ impl Case {
     pub fn check<D: Driver>(&self, device: &D, tunings: &[Tuning]) {
         let expected = evaluate::run(&self.graph, &self.inputs).unwrap();
         let mut graph = self.graph.clone();
-        simplify(&mut graph).unwrap();
+        passes::apply(&mut graph, None).unwrap();
         for tuning in tunings {
             let outputs = computed(device, &graph, &self.inputs, *tuning).unwrap();
             assert_eq!(outputs.len(), expected.len());
@@ -66,8 +66,7 @@ impl Case {
             Values::Integer(_) => input.clone(),
         };
         let mut graph = self.graph.clone();
-        simplify(&mut graph).unwrap();
-        narrow(&mut graph, element).unwrap();
+        passes::apply(&mut graph, Some(element)).unwrap();
         let inputs = self.inputs.iter().map(rounded).collect();
         let narrow = Self { name: format!("{} in {}", self.name, element.name()), graph, inputs };
         let expected = evaluate::run(&narrow.graph, &narrow.inputs).unwrap();

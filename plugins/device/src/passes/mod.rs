@@ -1,23 +1,23 @@
 //! Changes of a graph that make it cheaper on any device.
 //!
-//! [`simplify`] keeps its results, [`narrow`] rounds them.
+//! Rounding to a narrower type comes last, so that what was folded is rounded once.
 
 mod batch_normalization;
 mod narrow;
 mod powers;
 pub(crate) mod unused;
 
-pub use narrow::narrow;
+use proctor_vocabulary::ElementType;
 
 use crate::graph::Graph;
 
-/// Does all of them.
+/// Does all of them; with `narrowed`, f16 or bf16, also makes values and weights of f32 ones of that type.
 ///
 /// # Errors
 /// The fault in a node, in words, that the reader of the file should have found.
-pub fn simplify(graph: &mut Graph) -> Result<(), String> {
+pub fn apply(graph: &mut Graph, narrowed: Option<ElementType>) -> Result<(), String> {
     batch_normalization::fold(graph)?;
     powers::multiply(graph);
     unused::remove(graph);
-    Ok(())
+    narrowed.map_or(Ok(()), |element| narrow::narrow(graph, element))
 }

@@ -16,7 +16,7 @@ use crate::{
 ///
 /// # Errors
 /// The fault of a constant, in words.
-pub fn narrow(graph: &mut Graph, to: ElementType) -> Result<(), String> {
+pub(super) fn narrow(graph: &mut Graph, to: ElementType) -> Result<(), String> {
     let is_wide = |value: &Value| value.element == ElementType::F32;
     let wide: Vec<ValueId> =
         (0..graph.values.len()).map(ValueId).filter(|id| is_wide(graph.value(*id))).collect();

@@ -8,7 +8,7 @@ use super::{
     library::{Activation, ProductCall},
     *,
 };
-use crate::{evaluate, passes::simplify, read::Source, tensor::Array};
+use crate::{evaluate, passes, read::Source, tensor::Array};
 
 /// Shapes of a file's inputs, with this extent wherever the file leaves one open.
 fn input_shapes(source: &Source, open: usize) -> Vec<Vec<usize>> {
@@ -24,7 +24,7 @@ fn program(file: &str, batch_size: usize, tuning: Tuning) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file);
     let source = Source::open(&path).unwrap();
     let mut graph = source.graph(&input_shapes(&source, batch_size)).unwrap();
-    simplify(&mut graph).unwrap();
+    passes::apply(&mut graph, None).unwrap();
     Program::new(&graph, tuning).unwrap()
 }
 
@@ -137,7 +137,7 @@ fn a_graph_that_is_simplified_means_the_same() {
             .collect();
         let before = evaluate::run(&graph, &inputs).unwrap();
         let nodes = graph.nodes().len();
-        simplify(&mut graph).unwrap();
+        passes::apply(&mut graph, None).unwrap();
         assert!(["bert-tiny", "llama-tiny"].contains(&name) || graph.nodes().len() < nodes, "{name}");
         for (before, after) in before.iter().zip(evaluate::run(&graph, &inputs).unwrap()) {
             for (before, after) in before.reals().unwrap().iter().zip(after.reals().unwrap()) {

@@ -16,7 +16,7 @@ use crate::{
     cache::Cache,
     calibrate::{OPERATIONS_MIN, calibrated},
     driver::Driver,
-    passes::{narrow, simplify},
+    passes,
     program::{Program, Tuning},
     read::source::Source,
     session::Resources,
@@ -132,10 +132,7 @@ fn program(
                 return Err(format!("output \"{name}\" is {} of {:?}, not {wanted:?}", is.element, is.shape));
             }
         }
-        simplify(graph)?;
-        if let Some(element) = narrowed {
-            narrow(graph, element)?;
-        }
+        passes::apply(graph, narrowed)?;
         Program::new(graph, tuning)
     };
     planned(&mut graph).map_err(|what| LoadError::Plan { path: path.to_owned(), batch_size, what })

@@ -13,8 +13,7 @@ use std::{collections::HashMap, env, fs, path::Path, process::Command, thread};
 use nvrtc::Nvrtc;
 use page::{macros, page};
 use proctor_device::{
-    kernels,
-    passes::{narrow, simplify},
+    kernels, passes,
     program::{Program, Tuning, call::Kernel},
 };
 use proctor_device_cases::{Case, models, operators, recurrent};
@@ -70,9 +69,9 @@ struct Compiled {
 /// The kernels that all cases need on a graphics processor, with the items of their largest group.
 fn needed() -> Vec<(Kernel, usize)> {
     let mut needed = HashMap::new();
-    let mut add = |cases: Vec<Case>, tunings: &[Tuning]| {
+    let mut add = |cases: Vec<Case>, narrowed: Option<ElementType>, tunings: &[Tuning]| {
         for Case { name, mut graph, .. } in cases {
-            simplify(&mut graph).unwrap();
+            passes::apply(&mut graph, narrowed).unwrap();
             for tuning in tunings {
                 let program = Program::new(&graph, *tuning);
                 let program = program.unwrap_or_else(|reason| panic!("{name}: {reason}"));
@@ -84,13 +83,13 @@ fn needed() -> Vec<(Kernel, usize)> {
         }
     };
     for model in models::DIGITS {
-        add(models::digits(model, &[1, 5, 32]), &[Tuning::GPU]);
+        add(models::digits(model, &[1, 5, 32]), None, &[Tuning::GPU]);
     }
     for model in models::GENERATED {
-        add(models::generated(model), &[Tuning::GPU]);
+        add(models::generated(model), None, &[Tuning::GPU]);
     }
     for cases in [operators::convolutions_of_parts(), operators::windows(), operators::products()] {
-        add(cases, &[LIBRARY]);
+        add(cases, None, &[LIBRARY]);
     }
     for cases in [
         operators::convolutions_of_parts(),
@@ -100,13 +99,13 @@ fn needed() -> Vec<(Kernel, usize)> {
         operators::rows(),
         operators::clipped_integers(),
     ] {
-        add(cases, &[Tuning::GPU]);
+        add(cases, None, &[Tuning::GPU]);
     }
-    add(recurrent::large_layers(), &[Tuning::GPU]);
+    add(recurrent::large_layers(), None, &[Tuning::GPU]);
     for cases in
         [recurrent::layers(), recurrent::lengths(), recurrent::batch_first(), recurrent::single_results()]
     {
-        add(cases, &[Tuning::GPU, STEPS]);
+        add(cases, None, &[Tuning::GPU, STEPS]);
     }
     for element in [ElementType::F16, ElementType::Bf16] {
         let cases = [
@@ -116,9 +115,8 @@ fn needed() -> Vec<(Kernel, usize)> {
             models::generated("bert-tiny"),
             operators::rows(),
         ];
-        for mut case in cases.into_iter().flatten() {
-            narrow(&mut case.graph, element).unwrap();
-            add(vec![case], &[Tuning::GPU]);
+        for cases in cases {
+            add(cases, Some(element), &[Tuning::GPU]);
         }
     }
     let mut needed: Vec<_> = needed.into_iter().collect();

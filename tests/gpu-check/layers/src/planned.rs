@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
 use proctor_device::{
     driver::Driver,
-    passes::{narrow, simplify},
+    passes,
     program::{Program, Tuning},
     read::Source,
     session::Resources,
@@ -74,10 +74,7 @@ impl<D: Driver> Planned<D> {
         let shapes: Vec<Vec<usize>> = inputs.map(|input| shape_of(&input.dims)).collect::<Result<_>>()?;
         let mut graph = source.graph(&shapes)?;
         let mut plan = || {
-            simplify(&mut graph)?;
-            if let Some(element) = precision.narrowed() {
-                narrow(&mut graph, element)?;
-            }
+            passes::apply(&mut graph, precision.narrowed())?;
             Program::new(&graph, tuning)
         };
         let mut program = plan().map_err(|what| anyhow!(what))?;
