@@ -6,6 +6,7 @@ use crate::{
     cache::Cache,
     driver::{DeviceError, Driver},
     graph::{Graph, Node, Value, ValueId},
+    kernels::KernelFile,
     op::Op,
     program::{Program, Tuning},
     session::{Resources, Session},
@@ -23,7 +24,7 @@ const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 const RUNS: usize = 5;
 
 /// The tuning with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
-/// what: its name, and the version of its driver.
+/// what: its name, and the version of what compiles for it.
 ///
 /// # Errors
 /// The device's, for the tile of the tuning itself; others that it does not take are left out.
@@ -34,7 +35,7 @@ pub fn calibrated<D: Driver>(
     device: &str,
 ) -> Result<Tuning, DeviceError> {
     let tiles = tiles(tuning);
-    let key = [device, env!("CARGO_PKG_VERSION"), &format!("{tiles:?} {PRODUCTS:?}")];
+    let key = [device, KernelFile::Gemm.text(), &format!("{tiles:?} {PRODUCTS:?}")];
     let kept = cache.and_then(|cache| cache.load(&key)).and_then(|kept| String::from_utf8(kept).ok());
     // By its place in the list, which is a part of the key.
     if let Some(tile) = kept.and_then(|kept| tiles.get(kept.parse::<usize>().ok()?).copied()) {

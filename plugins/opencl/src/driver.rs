@@ -115,7 +115,11 @@ impl Driver for OpenCl {
         let text = kernel.text(kernels::OPENCL);
         let program = Program::create_and_build_from_source(&self.context, &text, OPTIONS);
         let program = program.map_err(|log| DeviceError {
-            what: format!("the compiler refuses kernel {}: {log}", kernel.function),
+            what: format!(
+                "the compiler refuses kernel {}: {log}; PoCL needs a cache that it can write, whose folder \
+                 POCL_CACHE_DIR names",
+                kernel.function
+            ),
             code: 0,
             kind: DeviceErrorKind::Failed,
         })?;

@@ -38,7 +38,8 @@ pub struct Target<D> {
     pub tuning: Tuning,
     /// Batches that an instance has in flight.
     pub in_flight_max: usize,
-    /// Name and version of the device and its driver, on which the best tile depends; `None` to take that of `tuning`.
+    /// Names and versions of the device and of what compiles for it, on which the best tile depends; `None` to
+    /// take that of `tuning`.
     pub calibrated_as: Option<String>,
 }
 
@@ -108,6 +109,7 @@ pub fn load<D: Driver>(
     }
     Ok(model)
 }
+
 /// The program of a file for batches of one size, with the outputs that the benchmark wants.
 fn program(
     source: &Source,
