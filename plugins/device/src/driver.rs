@@ -2,7 +2,10 @@
 
 use std::ops::DerefMut;
 
-use crate::program::{call::Kernel, library::MatrixProduct};
+use crate::program::{
+    call::Kernel,
+    library::{Convolution, MatrixProduct},
+};
 
 /// A device, and one queue of work to it.
 ///
@@ -14,7 +17,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// Memory of the host from which and to which the device copies fastest, all zero at first. It stays where it is
     /// when the value moves.
     type HostMemory: DerefMut<Target = [u8]> + Send;
-    /// A compiled kernel, or a product of a library. Clones are the same one.
+    /// A compiled kernel, or a product or a convolution of a library. Clones are the same one.
     type Function: Clone + Send + Sync;
     /// A kernel with its arguments.
     type Launch: Send;
@@ -63,6 +66,16 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// # Errors
     /// The device's. A product that the library does not have is none.
     fn product(&self, _product: &MatrixProduct) -> Result<Option<Self::Function>, DeviceError> {
+        Ok(None)
+    }
+
+    /// The function of the device's library that computes a convolution, if it has one. It is bound to the memory of
+    /// images, filters and results, and then that of the bias and of the residual as far as they are there; items and
+    /// groups have no meaning for it.
+    ///
+    /// # Errors
+    /// The device's. A convolution that the library does not have is none.
+    fn convolution(&self, _convolution: &Convolution) -> Result<Option<Self::Function>, DeviceError> {
         Ok(None)
     }
 

@@ -8,10 +8,11 @@ use std::{
 
 use crate::{
     driver::{Bound, DeviceError, DeviceErrorKind, Driver},
+    graph::Graph,
     program::{
-        Contents, Program, SLACK_BYTES,
-        call::{Argument, Call, Kernel},
-        library::{MatrixProduct, ProductCall},
+        Contents, Program, SLACK_BYTES, Tuning,
+        call::{Argument, Call, Kernel, KernelCall, Work},
+        library::{Convolution, ConvolutionCall, MatrixProduct, ProductCall},
         view::BufferId,
     },
 };
@@ -21,8 +22,33 @@ pub struct Resources<D: Driver> {
     functions: HashMap<Kernel, D::Function>,
     /// Products that the device's library was asked for, with its functions for those that it has.
     products: HashMap<MatrixProduct, Option<D::Function>>,
+    /// The same of convolutions. An error is told when a program that has one is prepared.
+    convolutions: HashMap<Convolution, Result<Option<D::Function>, DeviceError>>,
     /// By a hash of their bytes: programs for several batch sizes have the same weights.
     constants: HashMap<u64, Vec<Constant<D>>>,
+}
+
+/// A kernel or a library that computes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComputedBy {
+    /// The kernel of this name.
+    Kernel(&'static str),
+    /// The device's library of products.
+    ProductLibrary,
+    /// Its library of convolutions.
+    ConvolutionLibrary,
+}
+
+impl ComputedBy {
+    /// Its name, for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel(name) => name,
+            Self::ProductLibrary => "the library of products",
+            Self::ConvolutionLibrary => "the library of convolutions",
+        }
+    }
 }
 
 /// A constant on the host and on the device.
@@ -33,11 +59,28 @@ struct Constant<D: Driver> {
 
 impl<D: Driver> Default for Resources<D> {
     fn default() -> Self {
-        Self { functions: HashMap::new(), products: HashMap::new(), constants: HashMap::new() }
+        Self {
+            functions: HashMap::new(),
+            products: HashMap::new(),
+            convolutions: HashMap::new(),
+            constants: HashMap::new(),
+        }
     }
 }
 
 impl<D: Driver> Resources<D> {
+    /// Plans a graph, with the device's library for the convolutions that it takes.
+    ///
+    /// # Errors
+    /// As [`Program::new`].
+    pub fn plan(&mut self, driver: &D, graph: &Graph, tuning: Tuning) -> Result<Program, String> {
+        Program::with_library(graph, tuning, &mut |convolution| {
+            let known = self.convolutions.entry(*convolution);
+            let known = known.or_insert_with(|| driver.convolution(convolution));
+            !matches!(known, Ok(None))
+        })
+    }
+
     /// Brings what a program needs onto the device, if it is not there. Constants that are there already are shared, on
     /// the host, too.
     ///
@@ -45,14 +88,23 @@ impl<D: Driver> Resources<D> {
     /// The device's.
     pub fn prepare(&mut self, driver: &D, program: &mut Program) -> Result<(), DeviceError> {
         for call in program.calls() {
-            if let Some(ProductCall { product, .. }) = &call.product
+            let of_kernel = match &call.work {
+                Work::Kernel(call) => call,
+                Work::Convolution(ConvolutionCall { convolution, .. }) => {
+                    if let Some(Err(error)) = self.convolutions.get(convolution) {
+                        return Err(error.clone());
+                    }
+                    continue;
+                }
+            };
+            if let Some(ProductCall { product, .. }) = &of_kernel.product
                 && !self.products.contains_key(product)
             {
                 self.products.insert(*product, driver.product(product)?);
             }
-            if !self.is_of_library(call) && !self.functions.contains_key(&call.kernel) {
-                let function = driver.compile(&call.kernel)?;
-                self.functions.insert(call.kernel.clone(), function);
+            if self.product(of_kernel).is_none() && !self.functions.contains_key(&of_kernel.kernel) {
+                let function = driver.compile(&of_kernel.kernel)?;
+                self.functions.insert(of_kernel.kernel.clone(), function);
             }
         }
         for bytes in program.constants_mut() {
@@ -69,15 +121,26 @@ impl<D: Driver> Resources<D> {
         Ok(())
     }
 
-    /// Whether the device's library computes a call, and not the kernel.
+    /// The kernel or the library that computes a call of a program for which this is prepared.
     #[must_use]
-    pub fn is_of_library(&self, call: &Call) -> bool {
-        self.library_function(call).is_some()
+    pub fn computed_by(&self, call: &Call) -> ComputedBy {
+        match &call.work {
+            Work::Convolution(_) => ComputedBy::ConvolutionLibrary,
+            Work::Kernel(of_kernel) => match self.product(of_kernel) {
+                Some(_) => ComputedBy::ProductLibrary,
+                None => ComputedBy::Kernel(of_kernel.kernel.function),
+            },
+        }
     }
 
-    fn library_function<'a>(&'a self, call: &'a Call) -> Option<(&'a D::Function, &'a [BufferId])> {
+    /// The function of the library that computes a product in place of the kernel, with the buffers that it takes.
+    fn product<'a>(&'a self, call: &'a KernelCall) -> Option<(&'a D::Function, &'a [BufferId])> {
         let ProductCall { product, buffers } = call.product.as_ref()?;
         Some((self.products.get(product)?.as_ref()?, buffers))
+    }
+
+    fn convolution(&self, call: &ConvolutionCall) -> Option<&D::Function> {
+        self.convolutions.get(&call.convolution)?.as_ref().ok()?.as_ref()
     }
 
     fn constant(&self, bytes: &Arc<Vec<u8>>) -> Option<&D::Memory> {
@@ -136,17 +199,29 @@ impl<D: Driver> Memories<D> {
             Argument::Long(number) => Bound::Long(number),
             Argument::Float(number) => Bound::Float(number),
         };
-        let (function, arguments): (_, Vec<_>) = match resources.library_function(call) {
-            Some((function, buffers)) => (function, buffers.iter().copied().map(memory).collect()),
-            None => {
-                let function = resources.functions.get(&call.kernel).ok_or_else(|| not_prepared("kernel"))?;
-                (function, call.arguments.iter().map(bound).collect())
+        let all = |buffers: &[BufferId]| buffers.iter().copied().map(memory).collect();
+        let (function, arguments, grid): (_, Vec<_>, _) = match &call.work {
+            Work::Convolution(call) => {
+                let function = resources.convolution(call).ok_or_else(|| not_prepared("convolution"))?;
+                (function, all(&call.buffers), [[1; 3]; 2])
+            }
+            Work::Kernel(call) => {
+                let grid = [call.items, call.group];
+                match resources.product(call) {
+                    Some((function, buffers)) => (function, all(buffers), grid),
+                    None => {
+                        let function = resources.functions.get(&call.kernel);
+                        let function = function.ok_or_else(|| not_prepared("kernel"))?;
+                        (function, call.arguments.iter().map(bound).collect(), grid)
+                    }
+                }
             }
         };
-        // SAFETY: lowering gives a kernel what its file asks for, a product its matrices, and views that are within the
-        // buffers; every buffer has the bytes that it says and SLACK_BYTES more, here and in a constant's memory. A
-        // launch is in a sequence of this crate, which goes before its memory does.
-        unsafe { driver.bind(function, &arguments, call.items, call.group) }
+        let [items, group] = grid;
+        // SAFETY: lowering gives a kernel what its file asks for, a product its matrices, a convolution its tensors,
+        // and views that are within the buffers; every buffer has the bytes that it says and SLACK_BYTES more, here and
+        // in a constant's memory. A launch is in a sequence of this crate, which goes before its memory does.
+        unsafe { driver.bind(function, &arguments, items, group) }
     }
 }
 

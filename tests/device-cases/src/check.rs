@@ -5,7 +5,7 @@ use proctor_device::{
     evaluate,
     graph::Graph,
     passes,
-    program::{Program, Tuning},
+    program::Tuning,
     session::{Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
 };
@@ -88,8 +88,8 @@ fn computed<D: Driver>(
     tuning: Tuning,
 ) -> Result<Vec<Array>, String> {
     let failed = |error: DeviceError| error.to_string();
-    let mut program = Program::new(graph, tuning)?;
     let mut resources = Resources::default();
+    let mut program = resources.plan(device, graph, tuning)?;
     resources.prepare(device, &mut program).map_err(failed)?;
     let session = Session::new(device, &resources, &program).map_err(failed)?;
     // The first run is of other numbers: nothing of a batch is left over for the next.

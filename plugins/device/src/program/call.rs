@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use crate::{
     kernels::KernelFile,
-    program::{library::ProductCall, view::BufferId},
+    program::{
+        library::{ConvolutionCall, ProductCall},
+        view::BufferId,
+    },
 };
 
 /// A kernel, compiled with these macros defined.
@@ -46,11 +49,29 @@ pub enum Argument {
     Float(f32),
 }
 
-/// Call of a kernel.
+/// Step of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// Names of the nodes that it computes, for people.
     pub label: String,
+    /// The work.
+    pub work: Work,
+    /// Multiplications and additions that it does, counted one by one.
+    pub operations: u64,
+}
+
+/// Work of a [`Call`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// A kernel.
+    Kernel(KernelCall),
+    /// A convolution by the device's library, which has said that it takes it.
+    Convolution(ConvolutionCall),
+}
+
+/// Call of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelCall {
     /// The kernel.
     pub kernel: Kernel,
     /// Its arguments.
@@ -61,16 +82,30 @@ pub struct Call {
     pub group: [usize; 3],
     /// The same as a product that the device's library may compute in place of the kernel.
     pub product: Option<ProductCall>,
-    /// Multiplications and additions that it does, counted one by one.
-    pub operations: u64,
 }
 
 impl Call {
+    /// The kernel, if it is the call of one.
+    #[must_use]
+    pub fn kernel(&self) -> Option<&KernelCall> {
+        match &self.work {
+            Work::Kernel(call) => Some(call),
+            Work::Convolution(_) => None,
+        }
+    }
+
     /// The buffers that it reads or writes.
-    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        self.arguments.iter().filter_map(|argument| match argument {
-            Argument::Buffer(buffer) => Some(*buffer),
-            _ => None,
-        })
+    #[must_use]
+    pub fn buffers(&self) -> Vec<BufferId> {
+        match &self.work {
+            Work::Kernel(call) => {
+                let buffers = call.arguments.iter().filter_map(|argument| match argument {
+                    Argument::Buffer(buffer) => Some(*buffer),
+                    _ => None,
+                });
+                buffers.collect()
+            }
+            Work::Convolution(call) => call.buffers.clone(),
+        }
     }
 }

@@ -58,11 +58,11 @@ pub enum Term {
     },
 }
 
-/// An operand or the sum of two, with a function of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A sum of operands, with a function of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Numbers of the operands.
-    pub operands: (usize, Option<usize>),
+    /// Numbers of the operands, at least one.
+    pub operands: Vec<usize>,
     /// The function.
     pub activation: Activation,
 }
@@ -130,10 +130,6 @@ impl Expression {
         let mut term = self.result();
         let mut activation = Activation::None;
         loop {
-            let operand = |term: TermId| match self.terms[term.0].0 {
-                Term::Operand(number, _) => Some(number),
-                _ => None,
-            };
             match self.terms[term.0].0 {
                 // To be stored does the same.
                 Term::Cast(x, to) if to == stored && activation == Activation::None => term = x,
@@ -143,13 +139,18 @@ impl Expression {
                 Term::Unary(Unary::GeluTanh, x) if activation == Activation::None => {
                     (term, activation) = (x, Activation::GeluTanh);
                 }
-                Term::Binary(Binary::Add, one, other) => {
-                    return Some(Sum { operands: (operand(one)?, Some(operand(other)?)), activation });
-                }
-                Term::Operand(number, _) => return Some(Sum { operands: (number, None), activation }),
+                _ => break,
+            }
+        }
+        let (mut operands, mut left) = (Vec::new(), vec![term]);
+        while let Some(term) = left.pop() {
+            match self.terms[term.0].0 {
+                Term::Operand(number, _) => operands.push(number),
+                Term::Binary(Binary::Add, one, other) => left.extend([other, one]),
                 _ => return None,
             }
         }
+        Some(Sum { operands, activation })
     }
 
     /// The statements of a function that returns the result, in the C that OpenCL and CUDA share, with the operands as

@@ -1,4 +1,4 @@
-//! Products of matrices as a device's own library may take them.
+//! Products of matrices and convolutions as a device's own library may take them.
 
 use proctor_vocabulary::ElementType;
 
@@ -43,7 +43,7 @@ pub struct Matrix {
     pub inner: isize,
 }
 
-/// Function that ends a product.
+/// Function that ends a product or a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activation {
     /// None.
@@ -60,5 +60,68 @@ pub struct ProductCall {
     /// The product.
     pub product: MatrixProduct,
     /// Buffers of A, B and C, and that of the bias if there is one.
+    pub buffers: Vec<BufferId>,
+}
+
+/// y = f(x * w + bias + residual), a cross-correlation of images, with all tensors row by row and without gaps.
+///
+/// Sums are in 32-bit floating point, whatever the elements are stored as. Beyond the images there are zeros, as many
+/// before as behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Convolution {
+    /// Type of the elements of all tensors: f32, f16 or bf16.
+    pub element: ElementType,
+    /// Number of images, channels, height and width of x, none of them 0.
+    pub images: [usize; 4],
+    /// Number of filters, channels of a group, height and width of w.
+    pub filters: [usize; 4],
+    /// Height and width of y.
+    pub results: [usize; 2],
+    /// Zeros above and below, and to the left and to the right.
+    pub pads: [usize; 2],
+    /// From a window to the one below it and to the one beside it.
+    pub strides: [usize; 2],
+    /// The same of the elements of a window.
+    pub dilations: [usize; 2],
+    /// Groups of channels, each convolved alone.
+    pub groups: usize,
+    /// Offsets of x, w and y in their memory, in elements.
+    pub offsets: [usize; 3],
+    /// Sums and activation that end it, if there are any.
+    pub end: Option<ConvolutionEnd>,
+}
+
+/// End of a [`Convolution`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConvolutionEnd {
+    /// Offset of the bias in its memory, an element for each filter.
+    pub bias: usize,
+    /// Offset of the residual in its memory, of the shape of y, if one is added.
+    pub residual: Option<usize>,
+    /// Whether f(x) is max(x, 0), and not x.
+    pub is_rectified: bool,
+}
+
+impl Convolution {
+    /// Shape of y.
+    #[must_use]
+    pub fn result_shape(&self) -> [usize; 4] {
+        [self.images[0], self.filters[0], self.results[0], self.results[1]]
+    }
+
+    /// Multiplications and additions, counted one by one.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        let window: usize = self.filters[1..].iter().product();
+        2 * (self.result_shape().iter().product::<usize>() * window) as u64
+    }
+}
+
+/// A convolution with its memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvolutionCall {
+    /// The convolution.
+    pub convolution: Convolution,
+    /// Buffers of x, w and y, and then those of the bias and of the residual as far as they are there.
     pub buffers: Vec<BufferId>,
 }

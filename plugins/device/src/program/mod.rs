@@ -18,6 +18,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use self::{
     call::Call,
+    library::Convolution,
     memory::{Layout, Lifetime, lay_out},
     view::{BufferId, View},
 };
@@ -139,7 +140,19 @@ impl Program {
     /// # Errors
     /// The node that no kernel computes, and why, in words.
     pub fn new(graph: &Graph, tuning: Tuning) -> Result<Self, String> {
-        lower::lower(graph, tuning)
+        Self::with_library(graph, tuning, &mut |_| false)
+    }
+
+    /// Plans a graph for a device with a library of convolutions, which says whether it takes one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_library(
+        graph: &Graph,
+        tuning: Tuning,
+        takes: &mut dyn FnMut(&Convolution) -> bool,
+    ) -> Result<Self, String> {
+        lower::lower(graph, tuning, takes)
     }
 
     /// The calls, in order.
@@ -163,7 +176,7 @@ impl Program {
     /// Bytes of the buffers that a call reads or writes, each counted once. It may use a part of them alone.
     #[must_use]
     pub fn bytes_of(&self, call: &Call) -> usize {
-        let buffers: BTreeSet<BufferId> = call.buffers().collect();
+        let buffers: BTreeSet<BufferId> = call.buffers().into_iter().collect();
         buffers.into_iter().map(|BufferId(buffer)| self.buffers[buffer].bytes).sum()
     }
 

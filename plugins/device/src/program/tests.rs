@@ -1,11 +1,13 @@
 //! Programs of real models, without a device.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proctor_onnx_file::Dim;
+use proctor_vocabulary::ElementType;
 
 use super::{
-    library::{Activation, ProductCall},
+    call::{KernelCall, Work},
+    library::{Activation, ConvolutionEnd, ProductCall},
     *,
 };
 use crate::{evaluate, passes, read::Source, tensor::Array};
@@ -20,18 +22,29 @@ fn input_shapes(source: &Source, open: usize) -> Vec<Vec<usize>> {
     inputs.map(|input| input.dims.as_ref().unwrap().iter().map(extent).collect()).collect()
 }
 
-fn program(file: &str, batch_size: usize, tuning: Tuning) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file);
-    let source = Source::open(&path).unwrap();
+fn graph(file: &Path, batch_size: usize, narrowed: Option<ElementType>) -> Graph {
+    let source = Source::open(file).unwrap();
     let mut graph = source.graph(&input_shapes(&source, batch_size)).unwrap();
-    passes::apply(&mut graph, None).unwrap();
-    Program::new(&graph, tuning).unwrap()
+    passes::apply(&mut graph, narrowed).unwrap();
+    graph
+}
+
+fn digits(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits").join(file)
+}
+
+fn program(file: &str, batch_size: usize, tuning: Tuning) -> Program {
+    Program::new(&graph(&digits(file), batch_size, None), tuning).unwrap()
 }
 
 #[test]
 fn bias_activation_and_other_sums_end_the_product_before_them() {
     let calls = |file| -> Vec<&'static str> {
-        program(file, 1, Tuning::PROCESSOR).calls().iter().map(|call| call.kernel.function).collect()
+        program(file, 1, Tuning::PROCESSOR)
+            .calls()
+            .iter()
+            .map(|call| call.kernel().unwrap().kernel.function)
+            .collect()
     };
     assert_eq!(calls("digits-mlp.onnx"), ["gemm", "gemm", "gemm"]);
     assert_eq!(calls("digits-cnn.onnx"), ["columns", "gemm", "columns", "gemm", "pool", "gemm"]);
@@ -54,8 +67,11 @@ fn operations_are_counted_one_by_one() {
 fn assert_no_overlap(program: &Program, layout: &Layout) {
     let end = program.calls().len() + 1;
     let used = |number: usize| {
-        let uses =
-            program.calls().iter().enumerate().filter(|(_, call)| call.buffers().any(|id| id.0 == number));
+        let uses = program
+            .calls()
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| call.buffers().iter().any(|id| id.0 == number));
         let calls: Vec<usize> = uses.map(|(at, _)| at).collect();
         let is_output = program.outputs().iter().any(|view| view.buffer.0 == number);
         let is_input = program.inputs().iter().any(|id| id.0 == number);
@@ -104,8 +120,9 @@ fn buffers_that_are_in_use_together_lie_apart() {
         assert!(layout.bytes >= 2 * memory::ALIGNMENT, "{} bytes", layout.bytes);
         assert_no_overlap(&program, &layout);
         for call in program.calls() {
-            assert!(call.items.iter().zip(call.group).all(|(items, group)| items.is_multiple_of(group)));
-            let buffers = call.buffers().count();
+            let KernelCall { items, group, .. } = call.kernel().unwrap();
+            assert!(items.iter().zip(group).all(|(items, group)| items.is_multiple_of(*group)));
+            let buffers = call.buffers().len();
             assert!(buffers >= 2, "{}", call.label);
         }
     }
@@ -154,6 +171,7 @@ fn a_library_gets_matrices_as_they_lie_and_the_ends_that_it_knows() {
     let tuning = Tuning { has_library: true, ..Tuning::GPU };
     let calls = |file| -> Vec<(&'static str, Option<(bool, Activation)>)> {
         let of = |call: &Call| {
+            let call = call.kernel().unwrap();
             let product = call.product.as_ref().map(|call| &call.product);
             (call.kernel.function, product.map(|product| (product.bias.is_some(), product.activation)))
         };
@@ -166,7 +184,13 @@ fn a_library_gets_matrices_as_they_lie_and_the_ends_that_it_knows() {
     let alone = ("gemm", Some((false, Activation::None)));
     let (columns, end) = (("columns", None), ("elementwise", None));
     assert_eq!(calls("digits-cnn.onnx"), [columns, alone, end, columns, alone, end, ("pool", None), last]);
-    assert!(program("digits-mlp.onnx", 3, Tuning::GPU).calls().iter().all(|call| call.product.is_none()));
+    assert!(
+        program("digits-mlp.onnx", 3, Tuning::GPU).calls().iter().all(|call| call
+            .kernel()
+            .unwrap()
+            .product
+            .is_none())
+    );
 }
 
 #[test]
@@ -176,7 +200,7 @@ fn matrices_for_a_library_are_within_their_buffers() {
         let program = program(file, 5, tuning);
         let mut products = 0;
         for call in program.calls() {
-            let Some(ProductCall { product, buffers }) = &call.product else { continue };
+            let Some(ProductCall { product, buffers }) = &call.kernel().unwrap().product else { continue };
             products += 1;
             let [m, n, k] = product.extents;
             let [outer, inner] = product.stack;
@@ -196,4 +220,69 @@ fn matrices_for_a_library_are_within_their_buffers() {
         }
         assert!(products > 0, "{file}");
     }
+}
+
+/// The convolutions of a program for a library that takes all, and the kernels between them.
+fn with_library(graph: &Graph) -> (Program, Vec<Convolution>, Vec<&'static str>) {
+    let program = Program::with_library(graph, Tuning::GPU, &mut |_| true).unwrap();
+    let (mut convolutions, mut kernels) = (Vec::new(), Vec::new());
+    for call in program.calls() {
+        match &call.work {
+            Work::Convolution(call) => convolutions.push(call.convolution),
+            Work::Kernel(call) => kernels.push(call.kernel.function),
+        }
+    }
+    (program, convolutions, kernels)
+}
+
+#[test]
+fn a_library_takes_convolutions_whole_with_their_ends() {
+    let graph_of_digits = graph(&digits("digits-cnn.onnx"), 3, None);
+    let (program, convolutions, kernels) = with_library(&graph_of_digits);
+    assert_eq!(kernels, ["pool", "gemm"]);
+    let end = ConvolutionEnd { bias: 0, residual: None, is_rectified: true };
+    assert!(convolutions.len() == 2 && convolutions.iter().all(|it| it.end == Some(end)), "{convolutions:?}");
+    let layout = program.layout();
+    assert_no_overlap(&program, &layout);
+    let own = Program::new(&graph_of_digits, Tuning::GPU).unwrap();
+    assert_eq!(program.operations(), own.operations());
+    // No windows are laid out.
+    assert!(layout.bytes < own.layout().bytes, "{} and {} bytes", layout.bytes, own.layout().bytes);
+}
+
+#[test]
+fn residuals_and_rounded_models_fit_a_library_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = proctor_recipes::make_model("resnet50-tiny", folder.path(), &mut |_, _| ()).unwrap();
+    let file = &made.file("onnx").unwrap().path;
+    for (narrowed, element) in [(None, ElementType::F32), (Some(ElementType::F16), ElementType::F16)] {
+        let (program, convolutions, kernels) = with_library(&graph(file, 2, narrowed));
+        assert!(!kernels.contains(&"columns"), "{kernels:?}");
+        let count = |fits: &dyn Fn(ConvolutionEnd) -> bool| {
+            convolutions.iter().filter(|it| it.end.is_some_and(fits)).count()
+        };
+        // Each block ends with a sum and Relu; convolutions beside it have a bias alone.
+        let residuals = count(&|end| end.residual.is_some() && end.is_rectified);
+        let alone = count(&|end| end.residual.is_none() && !end.is_rectified);
+        assert!(residuals > 0 && alone > 0, "{convolutions:?}");
+        assert_eq!(count(&|_| true), convolutions.len());
+        assert!(convolutions.iter().all(|it| it.element == element));
+        assert_no_overlap(&program, &program.layout());
+    }
+}
+
+#[test]
+fn what_a_library_refuses_is_the_kernels() {
+    let graph = graph(&digits("digits-cnn.onnx"), 3, None);
+    let mut asked = Vec::new();
+    let program = Program::with_library(&graph, Tuning::GPU, &mut |convolution| {
+        asked.push(*convolution);
+        convolution.end.is_none() && convolution.images[1] == 1
+    });
+    let kernels = |call: &Call| call.kernel().map(|call| call.kernel.function);
+    let kernels: Vec<_> = program.unwrap().calls().iter().map(kernels).collect();
+    // The first convolution without its end, the second not at all.
+    let expected = [None, Some("elementwise"), Some("columns"), Some("gemm"), Some("pool"), Some("gemm")];
+    assert_eq!(kernels, expected);
+    assert_eq!(asked.iter().map(|it| it.end.is_some()).collect::<Vec<_>>(), [true, false, true, false]);
 }

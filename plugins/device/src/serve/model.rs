@@ -16,6 +16,7 @@ use crate::{
     cache::Cache,
     calibrate::{OPERATIONS_MIN, calibrated},
     driver::Driver,
+    graph::Graph,
     passes,
     program::{Program, Tuning},
     read::source::Source,
@@ -86,8 +87,9 @@ pub fn load<D: Driver>(
         let mut resources = Resources::default();
         let mut plans = Vec::new();
         let batch_sizes = fit.plan_sizes(batch_size_max);
+        let plain = |graph: &Graph| Program::new(graph, tuning);
         if let (Some(device), Some(largest)) = (&calibrated_as, batch_sizes.first())
-            && program(&source, &fit, tuning, narrowed, *largest, path)?.operations() >= OPERATIONS_MIN
+            && program(&source, &fit, narrowed, *largest, path, plain)?.operations() >= OPERATIONS_MIN
         {
             host.progress(0, 0, "trying tiles of products");
             let cache = host.cache_folder().map(Cache::new);
@@ -97,7 +99,8 @@ pub fn load<D: Driver>(
             let batch_size = *batch_size;
             let count = batch_sizes.len() as u64;
             host.progress(done, count, &format!("compiling for batches of {batch_size}"));
-            let mut program = program(&source, &fit, tuning, narrowed, batch_size, path)?;
+            let with_library = |graph: &Graph| resources.plan(&driver, graph, tuning);
+            let mut program = program(&source, &fit, narrowed, batch_size, path, with_library)?;
             let prepared = resources.prepare(&driver, &mut program);
             prepared.map_err(|source| LoadError::Device { path: path.to_owned(), batch_size, source })?;
             plans.push(Plan { batch_size, program });
@@ -110,18 +113,18 @@ pub fn load<D: Driver>(
     Ok(model)
 }
 
-/// The program of a file for batches of one size, with the outputs that the benchmark wants.
+/// The program of a file for batches of one size, as `plan` makes it, with the outputs that the benchmark wants.
 fn program(
     source: &Source,
     fit: &Fit,
-    tuning: Tuning,
     narrowed: Option<ElementType>,
     batch_size: usize,
     path: &Path,
+    plan: impl FnOnce(&Graph) -> Result<Program, String>,
 ) -> Result<Program, LoadError> {
     let shapes: Vec<Vec<usize>> = fit.inputs.iter().map(|port| fit.shape(port, batch_size)).collect();
     let mut graph = source.graph(&shapes)?;
-    let planned = |graph: &mut crate::graph::Graph| {
+    let planned = |graph: &mut Graph| {
         graph.outputs = fit.outputs.iter().map(|port| graph.outputs[port.value]).collect();
         for (port, id) in fit.outputs.iter().zip(&graph.outputs) {
             let (is, wanted) = (graph.value(*id).clone(), fit.shape(port, batch_size));
@@ -135,7 +138,7 @@ fn program(
             }
         }
         passes::apply(graph, narrowed)?;
-        Program::new(graph, tuning)
+        plan(graph)
     };
     planned(&mut graph).map_err(|what| LoadError::Plan { path: path.to_owned(), batch_size, what })
 }
@@ -176,9 +179,7 @@ impl<D: Driver> Model for DeviceModel<D> {
             tuning.product_group
         );
         for call in plans.first().into_iter().flat_map(|plan| plan.program.calls()) {
-            let by =
-                if resources.is_of_library(call) { "the library of products" } else { call.kernel.function };
-            let _ = writeln!(text, "  {} by {by}", call.label);
+            let _ = writeln!(text, "  {} by {}", call.label, resources.computed_by(call).name());
         }
         Some(text)
     }

@@ -76,6 +76,7 @@ fn needed() -> Vec<(Kernel, usize)> {
                 let program = Program::new(&graph, *tuning);
                 let program = program.unwrap_or_else(|reason| panic!("{name}: {reason}"));
                 for call in program.calls() {
+                    let call = call.kernel().expect("there is no library");
                     let items = needed.entry(call.kernel.clone()).or_insert(0);
                     *items = call.group.iter().product::<usize>().max(*items);
                 }

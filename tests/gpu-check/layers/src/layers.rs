@@ -27,10 +27,9 @@ pub(crate) fn measure<D: Driver>(
     let times_ns = call_times(driver, &resources, &program, COPIES, rounds)?;
     let total_ns = times_ns.iter().sum::<u64>().max(1);
     let rows = program.calls().iter().zip(&times_ns).map(|(call, time_ns)| {
-        let is_of_library = resources.is_of_library(call);
         json!({
             "label": call.label,
-            "kernel": if is_of_library { "library" } else { call.kernel.function },
+            "kernel": resources.computed_by(call).name(),
             "operations": call.operations,
             "bytes": program.bytes_of(call),
             "ns": time_ns,

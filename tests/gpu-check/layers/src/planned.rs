@@ -73,12 +73,12 @@ impl<D: Driver> Planned<D> {
         let inputs = source.file().signature.inputs.iter();
         let shapes: Vec<Vec<usize>> = inputs.map(|input| shape_of(&input.dims)).collect::<Result<_>>()?;
         let mut graph = source.graph(&shapes)?;
+        let mut resources = Resources::default();
         let mut plan = || {
             passes::apply(&mut graph, precision.narrowed())?;
-            Program::new(&graph, tuning)
+            resources.plan(driver, &graph, tuning)
         };
         let mut program = plan().map_err(|what| anyhow!(what))?;
-        let mut resources = Resources::default();
         resources.prepare(driver, &mut program)?;
         Ok(Self { program, resources })
     }

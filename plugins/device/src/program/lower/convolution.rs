@@ -8,6 +8,7 @@ use super::{
     int,
     matrices::{Matrix, Product, ProductKind, StackLayout},
     product::element_bytes,
+    windows::{Windows, of_image},
 };
 use crate::{
     graph::Node,
@@ -23,13 +24,6 @@ use crate::{
     tensor::Tensor,
 };
 
-/// Numbers for the three dimensions of an image, `missing` for the first of them if there are fewer.
-pub(super) fn of_image(listed: &[usize], missing: usize) -> [usize; 3] {
-    let mut image = [missing; 3];
-    image[3 - listed.len()..].copy_from_slice(listed);
-    image
-}
-
 /// Most elements of a row of an image that an item of a depthwise convolution holds: beyond it compilers take minutes.
 const WINDOW_MAX: usize = 128;
 
@@ -38,7 +32,37 @@ impl Lowering<'_> {
         let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let images = self.contiguous(Self::input(node, 0))?;
-        let weights = self.contiguous(Self::input(node, 1))?;
+        let filters = self.contiguous(Self::input(node, 1))?;
+        let (count, maps) = (shape[0], shape[1]);
+        let of_map: usize = filters.shape[1..].iter().product();
+        let windows = Windows { images, filters, conv: conv.clone(), shape: shape.clone() };
+        let product = Product {
+            kind: ProductKind::Windows(Box::new(windows)),
+            layout: StackLayout::Channels { groups: 1 },
+            extents: [maps, shape[2..].iter().product(), of_map],
+            stack: [count, 1],
+        };
+        let mut pending = Pending::of_product(&self.label, product, &shape)?;
+        if let Some(bias) = Self::optional_input(node, 2) {
+            let mut by_channel = vec![1; shape.len() - 1];
+            by_channel[0] = maps;
+            let bias = self.contiguous(bias)?;
+            let bias =
+                bias.reshaped(&by_channel).expect("a bias has an element for each channel").broadcast(&shape);
+            let x = pending.expression.result();
+            let element = bias.element;
+            pending.operands.push(OperandSource::Stored(bias));
+            let bias = pending.expression.add(Term::Operand(1, element))?;
+            pending.expression.add(Term::Binary(Binary::Add, x, bias))?;
+        }
+        self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
+        Ok(())
+    }
+
+    /// A convolution by kernels: as a product of filters and windows, which are laid out for it, or channel by channel.
+    pub(super) fn own_convolution(&mut self, windows: &Windows) -> Result<Product, String> {
+        let Windows { images, filters: weights, conv, shape } = windows;
+        let (images, weights) = (images.clone(), weights.clone());
         let (count, channels, filters) = (images.shape[0], images.shape[1], weights.shape[0]);
         let groups = conv.groups;
         let (input, filter) = (of_image(&images.shape[2..], 1), of_image(&weights.shape[2..], 1));
@@ -55,7 +79,7 @@ impl Lowering<'_> {
         let most = self.tuning.width.min(output[2].next_power_of_two());
         let places = iter::successors(Some(most), |places| Some(places / 2).filter(|places| *places > 0));
         let places = places.into_iter().find(|places| window(places) <= WINDOW_MAX);
-        let product = if let (true, Some(places)) = (of_group == 1 && groups > 1 && is_flat, places) {
+        if let (true, Some(places)) = (of_group == 1 && groups > 1 && is_flat, places) {
             let numbers = [
                 [channels, filters / channels],
                 [input[1], input[2]],
@@ -74,54 +98,38 @@ impl Lowering<'_> {
                 ("DILATION_WIDTH", dilations[2] as i64),
             ];
             let runs = output[1] * output[2].div_ceil(places);
-            Product {
+            return Ok(Product {
                 kind: ProductKind::Depthwise { images, filters: weights, defines, arguments, runs },
                 layout: StackLayout::Channels { groups: 1 },
                 extents: [filters, n, k],
                 stack: [count, 1],
+            });
+        }
+        let is_pointwise = filter == [1; 3]
+            && conv.strides.iter().all(|stride| *stride == 1)
+            && conv.pads_begin.iter().all(|pad| *pad == 0)
+            && input == output;
+        let b = if is_pointwise {
+            let matrix = (of_group * n).cast_signed();
+            Matrix {
+                view: images,
+                panel: self.columns(),
+                row: 0,
+                inner: n.cast_signed(),
+                matrix,
+                outer: matrix * groups.cast_signed(),
+                is_packed: false,
             }
         } else {
-            let is_pointwise = filter == [1; 3]
-                && conv.strides.iter().all(|stride| *stride == 1)
-                && conv.pads_begin.iter().all(|pad| *pad == 0)
-                && input == output;
-            let b = if is_pointwise {
-                let matrix = (of_group * n).cast_signed();
-                Matrix {
-                    view: images,
-                    panel: self.columns(),
-                    row: 0,
-                    inner: n.cast_signed(),
-                    matrix,
-                    outer: matrix * groups.cast_signed(),
-                    is_packed: false,
-                }
-            } else {
-                self.windows(&images, conv, [input, filter, output], [k, n])?
-            };
-            let a = self.packed_filters(&weights, groups, k)?;
-            Product {
-                kind: ProductKind::Matrices { a, b },
-                layout: StackLayout::Channels { groups },
-                extents: [filters / groups, n, k],
-                stack: [count, groups],
-            }
+            self.windows(&images, conv, [input, filter, output], [k, n])?
         };
-        let mut pending = Pending::of_product(&self.label, product, &shape)?;
-        if let Some(bias) = Self::optional_input(node, 2) {
-            let mut by_channel = vec![1; shape.len() - 1];
-            by_channel[0] = filters;
-            let bias = self.contiguous(bias)?;
-            let bias =
-                bias.reshaped(&by_channel).expect("a bias has an element for each channel").broadcast(&shape);
-            let x = pending.expression.result();
-            let element = bias.element;
-            pending.operands.push(OperandSource::Stored(bias));
-            let bias = pending.expression.add(Term::Operand(1, element))?;
-            pending.expression.add(Term::Binary(Binary::Add, x, bias))?;
-        }
-        self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
-        Ok(())
+        let a = self.packed_filters(&weights, groups, k)?;
+        Ok(Product {
+            kind: ProductKind::Matrices { a, b },
+            layout: StackLayout::Channels { groups },
+            extents: [filters / groups, n, k],
+            stack: [count, groups],
+        })
     }
 
     /// The windows of images as panels of columns, or row by row for a library.

@@ -2,6 +2,7 @@
 
 use proctor_vocabulary::ElementType;
 
+use super::windows::Windows;
 use crate::program::{call::Argument, view::View};
 
 /// A product that is still to be computed.
@@ -29,6 +30,8 @@ pub(super) enum ProductKind {
         arguments: Vec<Argument>,
         runs: usize,
     },
+    /// As a convolution by the device's library, or by whichever of the other ways it has.
+    Windows(Box<Windows>),
 }
 
 impl ProductKind {
@@ -40,6 +43,7 @@ impl ProductKind {
         let [one, other] = match self {
             Self::Matrices { a, b } => [a.view.element, b.view.element],
             Self::Depthwise { images, filters, .. } => [images.element, filters.element],
+            Self::Windows(windows) => [windows.images.element, windows.filters.element],
         };
         if one == other {
             return Ok(one);

@@ -9,6 +9,7 @@ mod pool;
 mod product;
 mod recurrent;
 mod rows;
+mod windows;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,7 +18,8 @@ use proctor_vocabulary::ElementType;
 use self::elementwise::Pending;
 use super::{
     Buffer, Contents, Program, Tuning,
-    call::{Argument, Call, Kernel},
+    call::{Argument, Call, Kernel, KernelCall, Work},
+    library::Convolution,
     view::{BufferId, View},
 };
 use crate::{
@@ -29,11 +31,16 @@ use crate::{
 /// A graph is checked where it is read.
 const HAS_INPUTS: &str = "a node has all inputs that it needs";
 
-/// Plans a graph.
-pub(super) fn lower(graph: &Graph, tuning: Tuning) -> Result<Program, String> {
+/// Plans a graph, with the device's library for the convolutions that it takes.
+pub(super) fn lower(
+    graph: &Graph,
+    tuning: Tuning,
+    takes: &mut dyn FnMut(&Convolution) -> bool,
+) -> Result<Program, String> {
     let mut lowering = Lowering {
         graph,
         tuning,
+        takes,
         reader_counts: graph.reader_counts(),
         states: vec![None; graph.values.len()],
         buffers: Vec::new(),
@@ -74,6 +81,8 @@ fn forget_unread_constants(buffers: &mut [Buffer], calls: &[Call]) {
 struct Lowering<'a> {
     graph: &'a Graph,
     tuning: Tuning,
+    /// Whether the device's library takes a convolution.
+    takes: &'a mut dyn FnMut(&Convolution) -> bool,
     /// Number of readers of each value, nodes and outputs.
     reader_counts: Vec<usize>,
     states: Vec<Option<ValueState>>,
@@ -259,8 +268,8 @@ impl<'a> Lowering<'a> {
         }
         let items = [items[0].next_multiple_of(group), items[1], items[2]];
         let label = self.label.clone();
-        let group = [group, 1, 1];
-        self.calls.push(Call { label, kernel, arguments, items, group, product: None, operations });
+        let call = KernelCall { kernel, arguments, items, group: [group, 1, 1], product: None };
+        self.calls.push(Call { label, work: Work::Kernel(call), operations });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pools.
 
-use super::{Lowering, ValueState, convolution::of_image, int, long};
+use super::{Lowering, ValueState, int, long, windows::of_image};
 use crate::{
     graph::Node,
     kernels::KernelFile,

@@ -16,7 +16,7 @@ use crate::{
     op::{Binary, Gemm},
     program::{
         Contents,
-        call::{Argument, Kernel},
+        call::{Argument, Kernel, Work},
         expression::{Expression, Term},
         types,
         view::View,
@@ -185,6 +185,23 @@ impl Lowering<'_> {
         self.constant(&Tensor { element: tensor.element, shape: shape.to_vec(), bytes: bytes.into() })
     }
 
+    /// Has the elements of a product, which are stored without their end, ended by this expression.
+    pub(super) fn emit_end(
+        &mut self,
+        product: &View,
+        expression: &Expression,
+        operands: &[OperandSource],
+        to: &View,
+    ) -> Result<(), String> {
+        let stored = |operand: &OperandSource| match operand {
+            OperandSource::Product => OperandSource::Stored(product.clone()),
+            stored @ OperandSource::Stored(_) => stored.clone(),
+        };
+        let operands = operands.iter().map(stored).collect();
+        let (expression, shape) = (expression.clone(), to.shape.clone());
+        self.emit(Pending { label: None, product: None, expression, operands, shape }, to)
+    }
+
     /// Adds the call of a product, whose elements this expression ends.
     pub(super) fn emit_product(
         &mut self,
@@ -194,6 +211,12 @@ impl Lowering<'_> {
         to: &View,
     ) -> Result<(), String> {
         let Product { kind, layout, extents: [m, n, k], stack: [outer, inner] } = product;
+        let kind = match kind {
+            ProductKind::Windows(windows) => {
+                return self.emit_convolution(*windows, expression, operands, to);
+            }
+            kind => kind,
+        };
         let target_strides = layout.strides(to).filter(|[outer_stride, inner_stride, _, column]| {
             // The kernel knows one stride from matrix to matrix of the result.
             (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
@@ -216,19 +239,7 @@ impl Lowering<'_> {
             let mut alone = Expression::default();
             alone.add(Term::Operand(0, ElementType::F32))?;
             self.emit_product(plain, &alone, &[OperandSource::Product], &own)?;
-            let stored = |operand: &OperandSource| match operand {
-                OperandSource::Product => OperandSource::Stored(own.clone()),
-                stored @ OperandSource::Stored(_) => stored.clone(),
-            };
-            let operands = operands.iter().map(stored).collect();
-            let pending = Pending {
-                label: None,
-                product: None,
-                expression: expression.clone(),
-                operands,
-                shape: to.shape.clone(),
-            };
-            return self.emit(pending, to);
+            return self.emit_end(&own, expression, operands, to);
         };
 
         let (mut parameters, mut elements, mut values, mut extra) =
@@ -291,12 +302,14 @@ impl Lowering<'_> {
                 let items = [panels[0].next_multiple_of(group) * panels[1], 1, outer * inner];
                 self.call(kernel, arguments, items, group, operations);
                 if let (Some(epilogue), Some(call)) = (epilogue, self.calls.last_mut())
+                    && let Work::Kernel(call) = &mut call.work
                     && !items.contains(&0)
                 {
                     let to = (to, [c_matrix, c_row]);
                     call.product = product_call([&a, &b], to, [m, n, k], [outer, inner], epilogue);
                 }
             }
+            ProductKind::Windows(_) => unreachable!("it was emitted above"),
             ProductKind::Depthwise { images, filters, defines, arguments: own, runs } => {
                 let kernel = Kernel { file: KernelFile::Depthwise, function: "depthwise", defines, preamble };
                 let mut arguments =
