@@ -1,6 +1,7 @@
 //! A folder for a test, and the program run in it.
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -23,6 +24,7 @@ use crate::{
 pub struct Bench {
     folder: Arc<TempDir>,
     run_count: AtomicU32,
+    variables: Vec<(String, OsString)>,
 }
 
 impl Default for Bench {
@@ -40,7 +42,7 @@ impl Bench {
     pub fn new() -> Self {
         let folder =
             tempfile::Builder::new().prefix("proctor-test-").tempdir().expect("a folder can be made");
-        Self { folder: Arc::new(folder), run_count: AtomicU32::new(0) }
+        Self { folder: Arc::new(folder), run_count: AtomicU32::new(0), variables: Vec::new() }
     }
 
     /// The folder.
@@ -53,6 +55,12 @@ impl Bench {
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
+    }
+
+    /// Sets a variable of the environment of every program that is started from now on.
+    pub fn set_variable(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.retain(|(other, _)| other != name);
+        self.variables.push((name.to_owned(), value.into()));
     }
 
     /// Writes a file, and the folders that it is in.
@@ -167,6 +175,7 @@ impl Bench {
         // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a
         // hang.
         command.env("RUST_BACKTRACE", "0");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.args(arguments.split_whitespace());
         command
     }

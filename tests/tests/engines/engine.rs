@@ -5,8 +5,10 @@ use std::{fs, path::Path};
 use proctor_accuracy::read_log;
 use proctor_datasets::sha256_hex;
 use proctor_test_needs::{skip, skip_without_hardware};
-use proctor_tests::{Bench, Run, datasets, find_plugin, workspace};
+use proctor_tests::{Bench, Run, datasets, find_plugin, short, workspace};
 use serde_json::Value;
+
+use crate::cuda_double;
 
 /// Exit code for a flag or a setting that is wrong.
 pub const SETTINGS: i32 = 2;
@@ -27,10 +29,12 @@ pub struct Engine {
     pub format: &'static str,
     /// Benchmarks of `tests/fixtures/benchmarks` that it runs.
     pub generated: &'static [&'static str],
-    /// Its message if a library that it loads is not on this machine.
-    pub library: Option<&'static str>,
+    /// Beginnings of its messages if a library that it loads is not on this machine.
+    pub missing: &'static [&'static str],
     /// Whether the library comes with hardware, which a machine need not have.
     pub needs_hardware: bool,
+    /// Whether it runs over the double of NVIDIA's libraries.
+    pub over_double: bool,
     /// An option that it has.
     pub option: &'static str,
     /// Whether it tells how many bytes of input it has copied.
@@ -53,8 +57,9 @@ pub const PLAIN: Engine = Engine {
         "lstm-stack-tiny",
         "llama-tiny",
     ],
-    library: None,
+    missing: &[],
     needs_hardware: false,
+    over_double: false,
     option: "threads",
     counts_copies: true,
     lends_inputs: false,
@@ -63,24 +68,38 @@ pub const PLAIN: Engine = Engine {
 impl Engine {
     /// A folder to run it in; `None`, and the reason is printed, where the engine is not there.
     pub fn bench(&self) -> Option<Bench> {
+        let bench = self.bench_without_libraries()?;
+        let Some(reason) = self.missing_library(&bench) else { return Some(bench) };
+        if self.needs_hardware {
+            skip_without_hardware(reason);
+        } else {
+            skip(reason);
+        }
+        None
+    }
+
+    /// As [`bench`](Self::bench), also where a library is missing.
+    pub fn bench_without_libraries(&self) -> Option<Bench> {
         if find_plugin(self.name).is_none() {
             skip(format!("plugin {} is not built; `cargo xtask test` builds it", self.name));
             return None;
         }
-        let bench = Bench::new();
-        if let Some(words) = self.library {
-            let plan = bench.host(&format!("describe {} --plan {}", self.name, self.model()));
-            if plan.code() == PLUGIN && plan.stderr.contains(words) {
-                let reason = plan.stderr.lines().next().unwrap_or(words);
-                if self.needs_hardware {
-                    skip_without_hardware(reason)
-                } else {
-                    skip(reason)
-                }
-                return None;
-            }
+        let mut bench = Bench::new();
+        if self.over_double {
+            cuda_double::lay_out(&mut bench);
         }
         Some(bench)
+    }
+
+    /// Its message about a library that is not on this machine.
+    pub fn missing_library(&self, bench: &Bench) -> Option<String> {
+        if self.missing.is_empty() {
+            return None;
+        }
+        let plan = bench.host(&format!("describe {} --plan {}", self.name, self.model()));
+        let is_about_it = |line: &&str| self.missing.iter().any(|words| line.contains(words));
+        let line = plan.stderr.lines().find(is_about_it)?;
+        (plan.code() == PLUGIN).then(|| line.to_owned())
     }
 
     /// The model that most tests are made with.
@@ -90,22 +109,25 @@ impl Engine {
 
     /// Runs a benchmark with it.
     pub fn run(&self, bench: &Bench, benchmark: &str, flags: &str) -> Run {
-        bench.run(&format!("--plugin {} --benchmark {benchmark} {flags}", self.name))
+        if self.over_double {
+            cuda_double::forget_report(bench);
+        }
+        let run = bench.run(&format!("--plugin {} --benchmark {benchmark} {flags}", self.name));
+        if self.over_double {
+            cuda_double::assert_no_mistakes(bench, &run);
+        }
+        run
     }
 }
 
-/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. The harness's own
-/// floor is left to one of them.
-pub fn short(scenario: &str) -> String {
-    let length = match scenario {
-        "SingleStream" => "--duration 100ms",
-        "MultiStream" => "--duration 100ms --batch-size 8 --set floor=false",
-        "Server" => {
-            "--duration 200ms --target-qps 200 --set server_target_latency_ns=10000000000 --set floor=false"
-        }
-        _ => "--set min_query_count=700 --batch-size 16 --set floor=false",
+/// Flags of a short run, in batches of several samples where the scenario has them.
+pub fn short_in_batches(scenario: &str) -> String {
+    let batches = match scenario {
+        "MultiStream" => "--batch-size 8",
+        "Offline" => "--batch-size 16",
+        _ => "",
     };
-    format!("--scenario {scenario} {length}")
+    format!("{} {batches}", short(scenario))
 }
 
 /// An accuracy run alone.

@@ -8,13 +8,24 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod bad_files;
-mod driver;
+mod cuda_double;
 mod engine;
 mod generated;
 mod precisions;
 mod suite;
 
 use engine::{Engine, PLAIN};
+
+/// The plugin cuda on what there is of NVIDIA's hardware.
+const CUDA: Engine = Engine {
+    name: "cuda",
+    missing: &["there is no CUDA driver", "there is no CUDA device"],
+    needs_hardware: true,
+    option: "device",
+    precisions: &["f32", "f16", "bf16", "int8"],
+    counts_copies: false,
+    ..PLAIN
+};
 
 /// The tests of an engine, each with its name: `engines::<engine>::<promise>`.
 macro_rules! engine {
@@ -44,11 +55,12 @@ macro_rules! engine {
 engine!(
     onnx: Engine {
         name: "onnx",
-        library: Some("found no ONNX Runtime"),
+        missing: &["found no ONNX Runtime"],
         lends_inputs: true,
         precisions: &["f32", "f16", "int8"],
         ..PLAIN
     },
+    also suite a_missing_library_says_what_to_install,
     also suite more_threads_than_processors,
     also precisions a_bad_quantisation_fails,
     also generated generated_models_one_by_one,
@@ -73,15 +85,16 @@ engine!(
     also generated generated_models_in_batches
 );
 engine!(
-    cuda: Engine {
-        name: "cuda",
-        library: Some("there is no CUDA d"),
-        needs_hardware: true,
-        option: "device",
-        precisions: &["f32", "f16", "bf16", "int8"],
-        counts_copies: false,
-        ..PLAIN
-    },
+    cuda: CUDA,
+    also suite a_missing_library_says_what_to_install,
+    also suite several_batches_in_flight,
+    also suite stages_of_a_device,
+    also precisions a_bad_quantisation_fails,
+    also generated generated_models_one_by_one,
+    also generated generated_models_in_batches
+);
+engine!(
+    cuda_over_double: cuda_double::OVER_DOUBLE,
     also suite several_batches_in_flight,
     also suite stages_of_a_device,
     also precisions a_bad_quantisation_fails,
@@ -91,12 +104,13 @@ engine!(
 engine!(
     opencl: Engine {
         name: "opencl",
-        library: Some("there is no OpenCL device"),
+        missing: &["there is no OpenCL device"],
         option: "device",
         precisions: &["f32", "f16", "bf16", "int8"],
         counts_copies: false,
         ..PLAIN
     },
+    also suite a_missing_library_says_what_to_install,
     also suite several_batches_in_flight,
     also suite stages_of_a_device,
     also precisions a_bad_quantisation_fails,

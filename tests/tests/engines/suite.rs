@@ -2,13 +2,14 @@
 
 use std::thread::available_parallelism;
 
+use proctor_tests::SCENARIOS;
 use serde_json::Value;
 
-use crate::engine::{ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, short};
+use crate::engine::{ACCURACY, Engine, PLUGIN, SETTINGS, assert_as_the_reference, short_in_batches};
 
 fn valid_in(engine: &Engine, scenario: &str) {
     let Some(bench) = engine.bench() else { return };
-    let run = engine.run(&bench, engine.model(), &short(scenario));
+    let run = engine.run(&bench, engine.model(), &short_in_batches(scenario));
     assert_as_the_reference(&run, engine.model());
     let result = run.result();
     assert_eq!((&result["scenario"], &result["plugin"]["name"]), (&scenario.into(), &engine.name.into()));
@@ -33,8 +34,8 @@ pub fn valid_in_offline(engine: &Engine) {
 
 pub fn valid_in_a_process_of_its_own(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
-    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
-        let run = engine.run(&bench, engine.model(), &format!("{} --isolate", short(scenario)));
+    for scenario in SCENARIOS {
+        let run = engine.run(&bench, engine.model(), &format!("{} --isolate", short_in_batches(scenario)));
         assert_as_the_reference(&run, engine.model());
         assert_eq!(run.result()["plugin"]["isolation"]["mode"], "process", "{}", run.finished);
     }
@@ -49,7 +50,7 @@ pub fn the_digits_are_those_of_the_reference(engine: &Engine) {
 
 pub fn two_instances(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
-    let flags = format!("{} --instances 2", short("Offline"));
+    let flags = format!("{} --instances 2", short_in_batches("Offline"));
     let run = engine.run(&bench, engine.model(), &flags);
     assert_as_the_reference(&run, engine.model());
     let busy = &run.result()["performance_run"]["scheduler"]["instance_busy_ns"];
@@ -61,7 +62,7 @@ pub fn several_batches_in_flight(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     let in_flight = format!("--instances 2 --set {}.in_flight=3", engine.name);
     for scenario in ["Server", "Offline"] {
-        let run = engine.run(&bench, engine.model(), &format!("{} {in_flight}", short(scenario)));
+        let run = engine.run(&bench, engine.model(), &format!("{} {in_flight}", short_in_batches(scenario)));
         assert_as_the_reference(&run, engine.model());
     }
 }
@@ -69,7 +70,7 @@ pub fn several_batches_in_flight(engine: &Engine) {
 /// The stages of a batch are told by the device's own clock.
 pub fn stages_of_a_device(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
-    let run = engine.run(&bench, engine.model(), &short("SingleStream"));
+    let run = engine.run(&bench, engine.model(), &short_in_batches("SingleStream"));
     let stages = &run.assert_valid().result()["plugin"]["stages"];
     for stage in ["device_queue", "copy_in", "compute", "copy_out"] {
         assert!(stages[stage].is_object(), "no stage {stage} in {stages}");
@@ -120,16 +121,24 @@ pub fn inputs_are_copied_as_declared(engine: &Engine) {
 
 /// A description needs none of the libraries that the engine needs to run.
 pub fn described_without_a_device(engine: &Engine) {
-    if engine.bench().is_none() {
-        return;
-    }
-    let finished = proctor_tests::Bench::new().host(&format!("describe {}", engine.name));
+    let Some(bench) = engine.bench_without_libraries() else { return };
+    let finished = bench.host(&format!("describe {}", engine.name));
     assert_eq!(finished.code(), 0, "{finished}");
     assert!(finished.stdout.starts_with(&format!("{} ", engine.name)), "{finished}");
     for text in ["Models", "SingleStream, MultiStream, Server, Offline", engine.option, "f32", engine.format]
     {
         assert!(finished.stdout.contains(text), "no \"{text}\" in {finished}");
     }
+}
+
+/// Where a library is missing, the run does not begin, and its error says what to install.
+pub fn a_missing_library_says_what_to_install(engine: &Engine) {
+    let Some(bench) = engine.bench_without_libraries() else { return };
+    let Some(reason) = engine.missing_library(&bench) else { return };
+    let run = engine.run(&bench, engine.model(), "");
+    run.finished.assert_error(PLUGIN, &[&reason, "install"]);
+    assert!(!run.finished.stderr.contains("panicked"), "{}", run.finished);
+    assert!(!run.folder().exists());
 }
 
 /// Ctrl-C and the report of a crash are the host's business.

@@ -6,7 +6,7 @@
 use std::{fs, path::Path, process::Command};
 
 use proctor_datasets::sha256_hex;
-use proctor_tests::{Bench, Run, workspace};
+use proctor_tests::{Bench, Run, SCENARIOS, short, workspace};
 
 /// Exit codes.
 const SETTINGS: i32 = 2;
@@ -15,16 +15,6 @@ const DATA: i32 = 4;
 /// The definition of a network with a tiny model.
 fn tiny(network: &str) -> String {
     workspace().join(format!("tests/fixtures/benchmarks/{network}-tiny.toml")).display().to_string()
-}
-
-/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is.
-fn short(scenario: &str) -> String {
-    let length = match scenario {
-        "Server" => "--duration 200ms --target-qps 400 --set server_target_latency_ns=2000000000",
-        "Offline" => "--set min_query_count=200",
-        _ => "--duration 200ms",
-    };
-    format!("--scenario {scenario} {length}")
 }
 
 /// Runs a benchmark with a data root of its own, in which there is nothing yet.
@@ -46,26 +36,24 @@ fn assert_right(benchmark: &str, scenarios: &[&str]) {
     }
 }
 
-const ALL: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
-
 #[test]
 fn text_similarity_in_all_scenarios() {
-    assert_right(&tiny("text-similarity"), &ALL);
+    assert_right(&tiny("text-similarity"), &SCENARIOS);
 }
 
 #[test]
 fn attention_sum_reader_in_all_scenarios() {
-    assert_right(&tiny("attention-sum-reader"), &ALL);
+    assert_right(&tiny("attention-sum-reader"), &SCENARIOS);
 }
 
 #[test]
 fn bidaf_in_all_scenarios() {
-    assert_right(&tiny("bidaf"), &ALL);
+    assert_right(&tiny("bidaf"), &SCENARIOS);
 }
 
 #[test]
 fn gnmt_in_all_scenarios() {
-    assert_right(&tiny("gnmt"), &ALL);
+    assert_right(&tiny("gnmt"), &SCENARIOS);
 }
 
 #[test]

@@ -7,10 +7,11 @@ use std::fs;
 
 use proctor_accuracy::read_log;
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, find_plugin, workspace};
+use proctor_tests::{Bench, Run, SCENARIOS, find_plugin, short, workspace};
 use serde_json::Value;
 
-const ALL: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
+/// Bounds of tokens that no machine breaks, for runs in Server.
+const TOKENS: &str = "--set server_ttft_latency=20000000000 --set server_tpot_latency=20000000000";
 
 /// A folder for runs; `None`, and the reason is printed, where the plugin is not there.
 fn bench() -> Option<Bench> {
@@ -19,19 +20,6 @@ fn bench() -> Option<Bench> {
         return None;
     }
     Some(Bench::new())
-}
-
-/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is.
-fn short(scenario: &str) -> String {
-    let length = match scenario {
-        "Server" => {
-            "--duration 200ms --target-qps 100 --set server_target_latency_ns=20000000000 \
-                     --set server_ttft_latency=20000000000 --set server_tpot_latency=20000000000"
-        }
-        "Offline" => "--set min_query_count=100",
-        _ => "--duration 100ms",
-    };
-    format!("--scenario {scenario} {length} --set floor=false")
 }
 
 /// Runs a benchmark of the tiny decoder; `usage` is what its name ends with.
@@ -65,8 +53,8 @@ fn answers(run: &Run) -> Vec<(u64, Vec<u8>)> {
 #[test]
 fn logits_in_all_scenarios() {
     let Some(bench) = bench() else { return };
-    for scenario in ALL {
-        let run = run(&bench, "", &short(scenario));
+    for scenario in SCENARIOS {
+        let run = run(&bench, "", &format!("{} {TOKENS}", short(scenario)));
         assert_right(&run);
         assert_eq!(run.result()["performance_run"]["figures"]["tokens"], Value::Null, "{scenario}");
     }
@@ -76,9 +64,9 @@ fn logits_in_all_scenarios() {
 fn texts_in_all_scenarios_with_the_times_of_their_tokens() {
     let Some(bench) = bench() else { return };
     for (usage, scenario) in
-        ["-generate", "-generate-beam4"].into_iter().flat_map(|it| ALL.map(|other| (it, other)))
+        ["-generate", "-generate-beam4"].into_iter().flat_map(|it| SCENARIOS.map(|other| (it, other)))
     {
-        let run = run(&bench, usage, &short(scenario));
+        let run = run(&bench, usage, &format!("{} {TOKENS}", short(scenario)));
         assert_right(&run);
         let result = run.result();
         let tokens = &result["performance_run"]["figures"]["tokens"];

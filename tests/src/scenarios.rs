@@ -1,0 +1,19 @@
+//! The scenarios, and short runs of them.
+
+/// All scenarios.
+pub const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
+
+/// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. The harness's own
+/// floor is left to SingleStream. Batch sizes are those of the benchmark.
+#[must_use]
+pub fn short(scenario: &str) -> String {
+    let length = match scenario {
+        "SingleStream" => "--duration 100ms",
+        "MultiStream" => "--duration 100ms --set floor=false",
+        "Server" => {
+            "--duration 200ms --target-qps 200 --set server_target_latency_ns=20000000000 --set floor=false"
+        }
+        _ => "--set min_query_count=200 --set floor=false",
+    };
+    format!("--scenario {scenario} {length}")
+}
