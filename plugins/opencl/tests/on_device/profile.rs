@@ -1,7 +1,5 @@
 //! Times of single calls and copies.
 
-mod common;
-
 use proctor_device::{
     passes,
     profile::{call_times, copy_times},
@@ -10,9 +8,11 @@ use proctor_device::{
 };
 use proctor_device_cases::models;
 
+use crate::device::device;
+
 #[test]
 fn each_call_and_each_copy_takes_time() {
-    let Some((device, _alone)) = common::device() else { return };
+    let Some((device, _alone)) = device() else { return };
     let cases = models::digits("digits-cnn", &[5]);
     let mut graph = cases[0].graph.clone();
     passes::apply(&mut graph, None).unwrap();

@@ -12,7 +12,6 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Ways to plan: for the device at hand, for a graphics processor, and for one with a library of products, which
 /// this device computes by the kernel of products with matrices as they lie for the library.
-#[allow(dead_code, reason = "not every test plans in all of them")]
 pub const TUNINGS: [Tuning; 3] =
     [Tuning::PROCESSOR, Tuning::GPU, Tuning { has_library: true, ..Tuning::GPU }];
 
@@ -30,7 +29,6 @@ pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
 }
 
 /// Asserts that the device computes these cases, with each tuning.
-#[allow(dead_code, reason = "not every test compares as it does")]
 pub fn assert_computed(cases: &[Case], tunings: &[Tuning]) {
     let Some((device, _alone)) = device() else { return };
     cases.iter().for_each(|case| case.check(&device, tunings));

@@ -1,14 +1,14 @@
 //! Tiles that are found by trying.
 
-mod common;
-
 use std::fs;
 
 use proctor_device::{cache::Cache, calibrate::calibrated, program::Tuning};
 
+use crate::device::device;
+
 #[test]
 fn a_tile_is_found_once_for_each_device() {
-    let Some((device, _alone)) = common::device() else { return };
+    let Some((device, _alone)) = device() else { return };
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::new(folder.path().to_owned());
     let tuned = |name: &str| calibrated(&device, Tuning::PROCESSOR, Some(&cache), name).unwrap();

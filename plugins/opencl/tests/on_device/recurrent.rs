@@ -1,10 +1,7 @@
 //! Recurrent layers on a device compared with the host.
 
-mod common;
-
 use std::path::Path;
 
-use common::assert_computed;
 use proctor_device::{
     program::{Program, Tuning},
     read::Source,
@@ -12,6 +9,8 @@ use proctor_device::{
 use proctor_device_cases::recurrent;
 use proctor_onnx_file::{Dim, GraphBuilder};
 use proctor_vocabulary::ElementType::F32;
+
+use crate::device::assert_computed;
 
 /// Items in groups as on a graphics processor, here so few that the units of a layer make several panels.
 const GROUPS: Tuning = Tuning { recurrent_group: 8, ..Tuning::GPU };

@@ -1,9 +1,9 @@
 //! Operators and models in f16 and bf16 on a device, compared with the host.
 
-mod common;
-
 use proctor_device_cases::{Case, models, operators};
 use proctor_vocabulary::ElementType;
+
+use crate::device::{TUNINGS, device};
 
 /// Greatest difference where a result is rounded once or twice: by two units in the last place.
 const OF_OPERATORS: [(ElementType, f64); 2] = [(ElementType::F16, 2e-3), (ElementType::Bf16, 1.6e-2)];
@@ -11,30 +11,30 @@ const OF_OPERATORS: [(ElementType, f64); 2] = [(ElementType::F16, 2e-3), (Elemen
 /// The same where values between are rounded, too.
 const OF_MODELS: [(ElementType, f64); 2] = [(ElementType::F16, 2e-2), (ElementType::Bf16, 1.5e-1)];
 
-fn assert_computed(cases: &[Case], tolerances: [(ElementType, f64); 2]) {
-    let Some((device, _alone)) = common::device() else { return };
+fn assert_near(cases: &[Case], tolerances: [(ElementType, f64); 2]) {
+    let Some((device, _alone)) = device() else { return };
     for case in cases {
         for (element, tolerance) in tolerances {
-            case.check_narrow(&device, &common::TUNINGS, element, tolerance);
+            case.check_narrow(&device, &TUNINGS, element, tolerance);
         }
     }
 }
 
 #[test]
 fn operators_round_as_they_store() {
-    assert_computed(&operators::convolutions_of_parts(), OF_OPERATORS);
-    assert_computed(&operators::windows(), OF_OPERATORS);
-    assert_computed(&operators::products(), OF_OPERATORS);
-    assert_computed(&operators::elements(), OF_OPERATORS);
-    assert_computed(&operators::rows(), OF_OPERATORS);
+    assert_near(&operators::convolutions_of_parts(), OF_OPERATORS);
+    assert_near(&operators::windows(), OF_OPERATORS);
+    assert_near(&operators::products(), OF_OPERATORS);
+    assert_near(&operators::elements(), OF_OPERATORS);
+    assert_near(&operators::rows(), OF_OPERATORS);
 }
 
 #[test]
 fn models_stay_near() {
-    for model in ["digits-mlp", "digits-cnn", "digits-lstm"] {
-        assert_computed(&models::digits(model, &[3]), OF_MODELS);
+    for model in models::DIGITS {
+        assert_near(&models::digits(model, &[3]), OF_MODELS);
     }
     for model in models::GENERATED {
-        assert_computed(&models::generated(model), OF_MODELS);
+        assert_near(&models::generated(model), OF_MODELS);
     }
 }

@@ -4,15 +4,11 @@
 //! operator, and `PROCTOR_DRAWN_SEED` the first of them:
 //!
 //! ```text
-//! PROCTOR_DRAWN_CASES=100 cargo test --release -p proctor-opencl --test onnxruntime
+//! PROCTOR_DRAWN_CASES=100 cargo test --release -p proctor-opencl --test on_device onnxruntime
 //! ```
 //! The file of a case that fails stays in the folder that the failure names. What is left out on purpose,
 //! [`proctor_device_cases::drawn`] says.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod runtime;
 
 use std::{
@@ -24,6 +20,8 @@ use opencl_sut::OpenCl;
 use proctor_device::program::Tuning;
 use proctor_device_cases::{Case, difference, drawn, models};
 use runtime::Runtime;
+
+use crate::device::device;
 
 /// Seeds of each operator unless the environment says otherwise: few, since each has kernels to be compiled.
 const CASES: u64 = 3;
@@ -67,7 +65,7 @@ fn compare(
 /// Computes all seeds of some operators on both sides, and fails with all differences. Those with many attributes have
 /// so many times as many seeds.
 fn check(operators: &[drawn::Operator], times: u64) {
-    let Some((device, _alone)) = common::device() else { return };
+    let Some((device, _alone)) = device() else { return };
     let Some(runtime) = Runtime::load() else { return };
     let first = number("PROCTOR_DRAWN_SEED", 0);
     let mut failures = Vec::new();
@@ -138,7 +136,7 @@ fn several_after_each_other() {
 
 #[test]
 fn small_models() {
-    let Some((device, _alone)) = common::device() else { return };
+    let Some((device, _alone)) = device() else { return };
     let Some(runtime) = Runtime::load() else { return };
     let mut failures = Vec::new();
     models::for_each_file(|file, case| {

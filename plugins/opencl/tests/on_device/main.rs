@@ -1,0 +1,12 @@
+//! Plans and kernels of `plugins/device` on the first device of OpenCL, compared with the host and with ONNX Runtime.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod calibrate;
+mod device;
+mod models;
+mod narrow;
+mod onnxruntime;
+mod operators;
+mod profile;
+mod recurrent;
