@@ -11,7 +11,7 @@ from .context import Context, Missing, Step
 
 EXTENTS = (512, 1024, 2048, 4096)
 LARGEST_EXTENT = 8192
-# Models with the batch sizes of their layers.
+# Models with the batch sizes in which their calls are measured.
 MODELS = {"resnet50": 64, "bert-base": 16}
 PRECISIONS = ("f32", "f16")
 NS_PER_US = 1e3
@@ -26,10 +26,10 @@ def steps() -> list:
     for model, batch_size in MODELS.items():
         for precision in PRECISIONS:
             of = {"model": model, "batch_size": batch_size, "precision": precision}
-            found.append(Step("ceilings", f"{model}-{precision}-layers", 180, partial(layers, **of)))
+            found.append(Step("ceilings", f"{model}-{precision}-calls", 180, partial(calls, **of)))
     found.append(Step("ceilings", "small", 60, partial(device, extents=(128,), nbytes=1 << 20), in_quick=True))
-    tiny = partial(layers, model="resnet50-tiny", batch_size=4, precision="f32")
-    return found + [Step("ceilings", "resnet50-tiny-f32-layers", 60, tiny, in_quick=True)]
+    tiny = partial(calls, model="resnet50-tiny", batch_size=4, precision="f32")
+    return found + [Step("ceilings", "resnet50-tiny-f32-calls", 60, tiny, in_quick=True)]
 
 
 def torch(context: Context) -> list:
@@ -40,8 +40,8 @@ def torch(context: Context) -> list:
 
 
 def measure(context: Context, *arguments: object) -> list:
-    """Runs `gpu-layers` with the driver of the plugin and returns its rows."""
-    words = [context.package / "bin" / f"gpu-layers-{context.plugin}"]
+    """Runs `gpu-profile` with the driver of the plugin and returns its rows."""
+    words = [context.package / "bin" / f"gpu-profile-{context.plugin}"]
     if context.plugin == "cuda":
         words += ["--cache", context.package / "cache" / "kernels"]
         words += ["--nvrtc", context.nvrtc] if context.nvrtc else []
@@ -78,7 +78,7 @@ def highest(context: Context, precision: str) -> tuple:
     return max(bandwidths, default=None), max(products, default=None)
 
 
-def layers(context: Context, model: str, batch_size: int, precision: str) -> list:
+def calls(context: Context, model: str, batch_size: int, precision: str) -> list:
     """Each call of a model, the longest first.
 
     The share of the ceiling is the least time that bytes or operations need at the highest rates, by the time taken.

@@ -38,8 +38,8 @@ const COMPARED: [&str; 3] = ["cuda", "onnx", "opencl"];
 
 /// Programs that measure the device itself, and each call of a model on it.
 const MEASURING: [Program; 2] = [
-    Program { name: "gpu-layers-cuda", cargo_package: "proctor-gpu-layers" },
-    Program { name: "gpu-layers-opencl", cargo_package: "proctor-gpu-layers" },
+    Program { name: "gpu-profile-cuda", cargo_package: "proctor-gpu-profile" },
+    Program { name: "gpu-profile-opencl", cargo_package: "proctor-gpu-profile" },
 ];
 
 /// Files and folders that are copied, and their places.

@@ -1,4 +1,4 @@
-//! `gpu-layers` with the driver of the plugin opencl.
+//! `gpu-profile` with the driver of the plugin opencl.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser};
 use opencl_sut::{OpenCl, devices};
 use proctor_device::program::Tuning;
-use proctor_gpu_layers::Cli;
+use proctor_gpu_profile::Cli;
 
 #[derive(Args)]
 struct Own {}

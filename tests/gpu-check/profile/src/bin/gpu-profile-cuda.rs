@@ -1,4 +1,4 @@
-//! `gpu-layers` with the driver of the plugin cuda.
+//! `gpu-profile` with the driver of the plugin cuda.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser};
 use cuda_sut::{Compiler, Cuda, ProductLibrary, devices};
 use proctor_device::program::Tuning;
-use proctor_gpu_layers::Cli;
+use proctor_gpu_profile::Cli;
 use proctor_plugin_api::Host;
 
 #[derive(Args)]

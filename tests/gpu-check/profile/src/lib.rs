@@ -1,17 +1,17 @@
-//! The programs `gpu-layers-cuda` and `gpu-layers-opencl`: what a device can do at most, and how near each call of a
+//! The programs `gpu-profile-cuda` and `gpu-profile-opencl`: what a device can do at most, and how near each call of a
 //! model comes to it.
 //!
 //! ```text
-//! gpu-layers-opencl ceilings --extents 256,512
-//! gpu-layers-cuda model resnet50.onnx --batch-size 64 --precision f16
+//! gpu-profile-opencl ceilings --extents 256,512
+//! gpu-profile-cuda model resnet50.onnx --batch-size 64 --precision f16
 //! ```
 //! Each prints one line of JSON; messages go to stderr. Times are by the device's clock. There is a program for each
 //! driver because two plugins cannot be linked into one.
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod ceilings;
-mod layers;
 mod planned;
 
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ impl Task {
                 ceilings::measure(driver, tuning, *bytes, extents, *rounds)?
             }
             Self::Model { file, batch_size, precision, rounds } => {
-                layers::measure(driver, tuning, file, *batch_size, *precision, *rounds)?
+                calls::measure(driver, tuning, file, *batch_size, *precision, *rounds)?
             }
         };
         Ok(json!({ "device": device, "rows": rows }))
