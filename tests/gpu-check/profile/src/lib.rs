@@ -2,7 +2,7 @@
 //! model comes to it.
 //!
 //! ```text
-//! gpu-profile-opencl ceilings --extents 256,512
+//! gpu-profile-opencl ceilings --extents 256,512 --tuning gpu
 //! gpu-profile-cuda model resnet50.onnx --batch-size 64 --precision f16
 //! ```
 //! Each prints one line of JSON; messages go to stderr. Times are by the device's clock. There is a program for each
@@ -17,7 +17,7 @@ mod planned;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use proctor_device::{driver::Driver, program::Tuning};
 use serde_json::{Value, json};
 
@@ -49,6 +49,9 @@ pub enum Task {
         /// Rows of the matrices.
         #[arg(long, value_delimiter = ',', default_values_t = [512, 1024, 2048, 4096, 8192])]
         extents: Vec<usize>,
+        /// Kind of device that kernels are planned for, without it that of the device.
+        #[arg(long, value_enum)]
+        tuning: Option<Kind>,
         /// Times that each is measured.
         #[arg(long, default_value_t = 9)]
         rounds: usize,
@@ -69,14 +72,42 @@ pub enum Task {
     },
 }
 
+/// Kind of device.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Kind {
+    /// A processor.
+    Processor,
+    /// A graphics processor.
+    Gpu,
+}
+
+impl Kind {
+    fn tuning(self) -> Tuning {
+        match self {
+            Self::Processor => Tuning::PROCESSOR,
+            Self::Gpu => Tuning::GPU,
+        }
+    }
+}
+
 impl Task {
-    /// Measures on a device of this name, and returns rows to print.
+    /// Measures on a device of this name, which takes groups of at most `group_items_max` items, and returns rows to
+    /// print.
     ///
     /// # Errors
     /// If a model cannot be read or planned, or the device's.
-    pub fn run<D: Driver>(&self, driver: &D, device: &str, tuning: Tuning) -> Result<Value> {
+    pub fn run<D: Driver>(
+        &self,
+        driver: &D,
+        device: &str,
+        tuning: Tuning,
+        group_items_max: usize,
+    ) -> Result<Value> {
+        let tuning = tuning.within(group_items_max);
         let rows = match self {
-            Self::Ceilings { bytes, extents, rounds } => {
+            Self::Ceilings { bytes, extents, tuning: kind, rounds } => {
+                let other = |kind: Kind| Tuning { has_library: tuning.has_library, ..kind.tuning() };
+                let tuning = kind.map_or(tuning, |kind| other(kind).within(group_items_max));
                 ceilings::measure(driver, tuning, *bytes, extents, *rounds)?
             }
             Self::Model { file, batch_size, precision, rounds } => {

@@ -30,6 +30,6 @@ fn main() -> Result<()> {
     let library = ProductLibrary::load(None, own.nvrtc.as_deref(), false).ok();
     let driver = Cuda::open(Host::detached(), info, compiler, library.as_ref())?;
     let tuning = Tuning { has_library: library.is_some(), ..Tuning::GPU };
-    println!("{}", task.run(&driver, &info.name, tuning.within(info.limits.threads))?);
+    println!("{}", task.run(&driver, &info.name, tuning, info.limits.threads)?);
     Ok(())
 }

@@ -16,6 +16,6 @@ fn main() -> Result<()> {
     let devices = devices()?;
     let info = devices.get(device).context("there is no device of this number")?;
     let tuning = if info.is_processor { Tuning::PROCESSOR } else { Tuning::GPU };
-    println!("{}", task.run(&OpenCl::open(info)?, &info.name, tuning.within(info.group_items_max))?);
+    println!("{}", task.run(&OpenCl::open(info)?, &info.name, tuning, info.group_items_max)?);
     Ok(())
 }
