@@ -21,6 +21,12 @@ pub enum Op {
     Gemm(Gemm),
     /// Product of stacked matrices, with broadcasting of the stacks.
     MatMul,
+    /// [`MatMul`](Self::MatMul) of 8-bit integers in 32 bits, with the zero points of both as further inputs, single
+    /// elements of the type of their factor. A factor counts less its zero point, if there is one.
+    MatMulInteger,
+    /// [`Conv`](Self::Conv) of 8-bit integers in 32 bits, without a bias, with zero points as of
+    /// [`MatMulInteger`](Self::MatMulInteger). Pads are zero points.
+    ConvInteger(Conv),
     /// `scale (x - mean) / sqrt(variance + epsilon) + bias` by channel, inputs in the order x, scale, bias, mean,
     /// variance.
     BatchNormalization {

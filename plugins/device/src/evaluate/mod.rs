@@ -5,6 +5,7 @@
 //! the least of some values is a NaN if one of them is.
 
 mod elementwise;
+mod integers;
 mod movement;
 mod norms;
 mod operands;
@@ -105,6 +106,8 @@ fn wanted_results(
         Op::Conv(parameters) => window::conv::conv(parameters, operands, form()?),
         Op::Gemm(parameters) => product::gemm(*parameters, operands, form()?),
         Op::MatMul => product::matmul(operands, form()?),
+        Op::MatMulInteger => integers::matmul_integer(operands, form()?),
+        Op::ConvInteger(parameters) => integers::conv_integer(parameters, operands, form()?),
         Op::BatchNormalization { epsilon } => norms::batch(*epsilon, operands, form()?),
         Op::LayerNormalization { axis, epsilon } => norms::layer(*axis, *epsilon, operands, form()?),
         Op::Pool(parameters) => window::pool::pool(parameters, operands, form()?),

@@ -154,14 +154,13 @@ impl Choices {
             ),
             3 => Op::Where,
             4 => Op::Cast(self.element()),
-            5 => Op::Conv(Conv {
-                strides: self.list(2),
-                dilations: self.list(2),
-                pads_begin: self.list(2),
-                groups: self.number(),
-            }),
+            5 => {
+                let (strides, dilations, pads_begin) = (self.list(2), self.list(2), self.list(2));
+                let conv = Conv { strides, dilations, pads_begin, groups: self.number() };
+                if one { Op::Conv(conv) } else { Op::ConvInteger(conv) }
+            }
             6 => Op::Gemm(Gemm { alpha: 1.0, beta: 1.0, transpose_a: one, transpose_b: two }),
-            7 => Op::MatMul,
+            7 => [Op::MatMul, Op::MatMulInteger][self.below(2)].clone(),
             8 => Op::BatchNormalization { epsilon },
             9 => Op::LayerNormalization { axis, epsilon },
             10 => Op::Pool(Pool {
@@ -203,7 +202,7 @@ type Form = (ElementType, Vec<usize>);
 
 /// Types and shapes that fit an operator with the most common parameters: the operands and the results.
 fn fitting(op: &Op) -> (Vec<Form>, Vec<Form>) {
-    use ElementType::{Bool, F32, I8, I64};
+    use ElementType::{Bool, F32, I8, I32, I64};
     let of = |element, shapes: &[&[usize]]| -> Vec<Form> {
         shapes.iter().map(|shape| (element, shape.to_vec())).collect()
     };
@@ -222,6 +221,8 @@ fn fitting(op: &Op) -> (Vec<Form>, Vec<Form>) {
         Op::Pool(_) => (of(F32, &[image]), of(F32, &[image])),
         Op::Gemm(_) => (of(F32, &[square, square, &[2]]), of(F32, &[square])),
         Op::MatMul => (of(F32, &[&[3, 1, 2, 2], &[2, 2, 1]]), of(F32, &[&[3, 2, 2, 1]])),
+        Op::MatMulInteger => (of(I8, &[square, square, &[], &[]]), of(I32, &[square])),
+        Op::ConvInteger(_) => (of(I8, &[image, &[3, 2, 1, 2], &[]]), of(I32, &[&[1, 3, 2, 3]])),
         Op::BatchNormalization { .. } => (of(F32, &[square, &[2], &[2], &[2], &[2]]), of(F32, &[square])),
         Op::LayerNormalization { .. } => (of(F32, &[square, &[2], &[2]]), of(F32, &[square])),
         Op::Reduce(Reduce { keep: true, .. }) => (of(F32, &[square]), of(F32, &[&[2, 1]])),
@@ -235,7 +236,7 @@ fn fitting(op: &Op) -> (Vec<Form>, Vec<Form>) {
         Op::Recurrent(Recurrent { cell, .. }) => {
             let rows = if *cell == Cell::Lstm { 8 } else { 6 };
             let weights = of(F32, &[&[3, 2, 1], &[1, rows, 1], &[1, rows, 2], &[1, 2 * rows]]);
-            let rest = [of(ElementType::I32, &[&[2]]), of(F32, &[&[1, 2, 2]])].concat();
+            let rest = [of(I32, &[&[2]]), of(F32, &[&[1, 2, 2]])].concat();
             ([weights, rest].concat(), of(F32, &[&[3, 1, 2, 2], &[1, 2, 2]]))
         }
         Op::QuantizeLinear { .. } => {

@@ -4,7 +4,8 @@
 // One matrix for each image and group of channels, packed as gemm.c reads B: element (k, n) at
 // (n / COLUMNS) k_end COLUMNS + k COLUMNS + n % COLUMNS, or, if IS_PLAIN, at k n_end + n. An item writes COLUMNS
 // elements of a row. Neighbouring items write neighbouring elements: they go along k first, or along n.
-// MOVED is an integer type of the size of an element: zero has the same bits.
+// Beyond an image there is `pad`. MOVED is an integer type of the size of an element: the zero of reals has the same
+// bits as that of integers.
 
 KERNEL void columns(
     GLOBAL const MOVED* images, GLOBAL MOVED* to, const integer begin, const integer matrix,
@@ -13,7 +14,7 @@ KERNEL void columns(
     const int out_depth, const int out_height, const int out_width,
     const int stride_depth, const int stride_height, const int stride_width,
     const int dilation_depth, const int dilation_height, const int dilation_width,
-    const int pad_depth, const int pad_height, const int pad_width) {
+    const int pad_depth, const int pad_height, const int pad_width, const int pad) {
     const int k_end = channels * filter_depth * filter_height * filter_width;
 #if IS_PLAIN
     const int k = ITEM(1);
@@ -59,7 +60,7 @@ KERNEL void columns(
         const int end = !has_line ? begin : after < begin ? begin : after < run ? after : run;
         GLOBAL const MOVED* line = image + ((integer)in_d * height + in_y) * width + in_x;
         for (int i = 0; i < begin; i++) {
-            row[j + i] = 0;
+            row[j + i] = (MOVED)pad;
         }
         if (stride_width == 1) {
             for (int i = begin; i < end; i++) {
@@ -71,7 +72,7 @@ KERNEL void columns(
             }
         }
         for (int i = end; i < run; i++) {
-            row[j + i] = 0;
+            row[j + i] = (MOVED)pad;
         }
         j += run;
         out_x = 0;

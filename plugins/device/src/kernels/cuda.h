@@ -21,11 +21,11 @@
 typedef float real;
 typedef long long integer;
 
+// As OpenCL has it; on ARM `char` has no sign.
+typedef signed char schar;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
-// As OpenCL has it; on ARM it has no sign by itself.
-#define char signed char
 
 // WIDTH numbers at a time, one unless a kernel is compiled with another constant.
 #ifndef WIDTH
@@ -81,7 +81,8 @@ INLINE vector MULTIPLY_ADD(const vector x, const vector y, const vector z) {
 #define JOIN_NAMES(one, other) one##other
 #define JOIN(one, other) JOIN_NAMES(one, other)
 
-// Reals in memory: float, half, or bfloat, which is the upper half of a float.
+// Reals in memory: float, half, or bfloat, which is the upper half of a float. Integers of 8 bits
+// are loaded as reals, too.
 struct half {
     ushort bits;
 };
@@ -123,6 +124,14 @@ INLINE real READ_bfloat(const bfloat* from, const integer at) {
     return from_bfloat(from[at].bits);
 }
 
+INLINE real READ_schar(const schar* from, const integer at) {
+    return from[at];
+}
+
+INLINE real READ_uchar(const uchar* from, const integer at) {
+    return from[at];
+}
+
 INLINE void WRITE_float(const real value, float* to, const integer at) {
     to[at] = value;
 }
@@ -153,7 +162,7 @@ INLINE real ROUND_bfloat(const real value) {
 #define WRITE(value, to, at) JOIN(WRITE_, STORED)(value, to, at)
 
 #if WIDTH == 1
-#define LOAD_STORED(from) READ(from, 0)
+#define LOAD_OF(type, from) JOIN(READ_, type)(from, 0)
 #else
 template <typename Stored>
 INLINE vector load_stored(const Stored* from, real (*read)(const Stored*, integer)) {
@@ -164,5 +173,6 @@ INLINE vector load_stored(const Stored* from, real (*read)(const Stored*, intege
     }
     return loaded;
 }
-#define LOAD_STORED(from) load_stored(from, JOIN(READ_, STORED))
+#define LOAD_OF(type, from) load_stored(from, JOIN(READ_, type))
 #endif
+#define LOAD_STORED(from) LOAD_OF(STORED, from)

@@ -5,14 +5,32 @@
 // (n / COLUMNS) b_panel + k b_row + n % COLUMNS. Packed panels are complete, filled up with anything. Plain ones may be
 // cut off by M and N: B is read by up to COLUMNS - 1 elements beyond its end, which have to be there.
 //
-// A and B are of STORED. RESULT(x, m, n, z) is the element of the product x; its operands come as RESULT_PARAMETERS,
-// and WRITE_RESULT stores it as RESULT_TYPE.
+// A and B are of A_STORED and B_STORED. RESULT(x, m, n, z) is the element of the product x; its operands come as
+// RESULT_PARAMETERS, and WRITE_RESULT stores it as RESULT_TYPE.
+//
+// If IS_INTEGER, factors are of 8 bits and count less their zero points, a_zero and b_zero among RESULT_PARAMETERS. Their
+// products are at most 255 * 255, so that a float holds the sum of 256 of them exactly: such sums are added up as
+// integers.
 
 #define COLUMNS (VECTORS * WIDTH)
 
+#if IS_INTEGER
+#define SUM int
+#define WITH_RUN(sum, run) ((sum) + (int)(run))
+#define RUN_END(k) (k_end - (k) < 256 ? k_end : (k) + 256)
+#define READ_A(from, at) (JOIN(READ_, A_STORED)(from, at) - (float)a_zero)
+#define LOAD_B(from) MULTIPLY_ADD(SPLAT(1.0f), LOAD_OF(B_STORED, from), SPLAT(-(float)b_zero))
+#else
+#define SUM float
+#define WITH_RUN(sum, run) (run)
+#define RUN_END(k) k_end
+#define READ_A(from, at) JOIN(READ_, A_STORED)(from, at)
+#define LOAD_B(from) LOAD_OF(B_STORED, from)
+#endif
+
 // 64-bit places: a stack of matrices may be larger than 2^31 elements.
 KERNEL void gemm(
-    GLOBAL const STORED* a, GLOBAL const STORED* b, GLOBAL RESULT_TYPE* c,
+    GLOBAL const A_STORED* a, GLOBAL const B_STORED* b, GLOBAL RESULT_TYPE* c,
     const integer a_begin, const integer b_begin, const integer c_begin,
     const int m_end, const int n_end, const int k_end,
     const int a_panel, const int a_row, const int a_column, const integer a_matrix,
@@ -33,8 +51,8 @@ KERNEL void gemm(
     // A stack in two levels, as broadcasting makes of any.
     const int outer = z / inner_count;
     const int inner = z % inner_count;
-    GLOBAL const STORED* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
-    GLOBAL const STORED* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
+    GLOBAL const A_STORED* a_from = a + a_begin + outer * a_outer + inner * a_matrix + (integer)m_panel * a_panel;
+    GLOBAL const B_STORED* b_from = b + b_begin + outer * b_outer + inner * b_matrix + (integer)n_panel * b_panel;
 
     // A panel that is cut off reads its last row again.
     int a_places[ROWS];
@@ -43,39 +61,52 @@ KERNEL void gemm(
         a_places[i] = A_IS_PACKED ? i : (m_begin + i < m_end ? i : m_end - 1 - m_begin) * a_row;
     }
 
-    vector sum[ROWS][VECTORS];
+    SUM sums[ROWS * COLUMNS];
     UNROLL
-    for (int i = 0; i < ROWS; i++) {
-        UNROLL
-        for (int j = 0; j < VECTORS; j++) {
-            sum[i][j] = SPLAT(0.0f);
-        }
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        sums[i] = 0;
     }
-    for (int k = 0; k < k_end; k++) {
-        vector row[VECTORS];
+    int k = 0;
+    do {
+        vector run[ROWS][VECTORS];
         UNROLL
-        for (int j = 0; j < VECTORS; j++) {
-            row[j] = LOAD_STORED(b_from + j * WIDTH);
+        for (int i = 0; i < ROWS; i++) {
+            UNROLL
+            for (int j = 0; j < VECTORS; j++) {
+                run[i][j] = SPLAT(0.0f);
+            }
+        }
+        for (const int run_end = RUN_END(k); k < run_end; k++) {
+            vector row[VECTORS];
+            UNROLL
+            for (int j = 0; j < VECTORS; j++) {
+                row[j] = LOAD_B(b_from + j * WIDTH);
+            }
+            UNROLL
+            for (int i = 0; i < ROWS; i++) {
+                const vector x = SPLAT(READ_A(a_from, a_places[i]));
+                UNROLL
+                for (int j = 0; j < VECTORS; j++) {
+                    run[i][j] = MULTIPLY_ADD(x, row[j], run[i][j]);
+                }
+            }
+            a_from += A_IS_PACKED ? ROWS : a_column;
+            b_from += b_row;
         }
         UNROLL
         for (int i = 0; i < ROWS; i++) {
-            const vector x = SPLAT(READ(a_from, a_places[i]));
             UNROLL
             for (int j = 0; j < VECTORS; j++) {
-                sum[i][j] = MULTIPLY_ADD(x, row[j], sum[i][j]);
+                float lanes[WIDTH];
+                STORE(run[i][j], lanes);
+                UNROLL
+                for (int lane = 0; lane < WIDTH; lane++) {
+                    const int at = i * COLUMNS + j * WIDTH + lane;
+                    sums[at] = WITH_RUN(sums[at], lanes[lane]);
+                }
             }
         }
-        a_from += A_IS_PACKED ? ROWS : a_column;
-        b_from += b_row;
-    }
-    float sums[ROWS * COLUMNS];
-    UNROLL
-    for (int i = 0; i < ROWS; i++) {
-        UNROLL
-        for (int j = 0; j < VECTORS; j++) {
-            STORE(sum[i][j], sums + i * COLUMNS + j * WIDTH);
-        }
-    }
+    } while (k < k_end);
 
     GLOBAL RESULT_TYPE* to = c + c_begin + z * c_matrix + (integer)m_begin * c_row + n_begin;
     const int rows = m_end - m_begin < ROWS ? m_end - m_begin : ROWS;

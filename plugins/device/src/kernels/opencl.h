@@ -17,6 +17,7 @@
 // Kernels compute in these.
 typedef float real;
 typedef long integer;
+typedef char schar;
 
 #define JOIN_NAMES(one, other) one##other
 #define JOIN(one, other) JOIN_NAMES(one, other)
@@ -39,7 +40,7 @@ typedef JOIN(float, WIDTH) vector;
 #define MULTIPLY_ADD(x, y, z) fma(x, y, z)
 
 // Reals in memory: float, half, or bfloat, which is the upper half of a float. Devices that cannot compute with half
-// can load and store it.
+// can load and store it. Integers of 8 bits are loaded as reals, too.
 typedef ushort bfloat;
 
 INLINE real READ_float(GLOBAL const float* from, const integer at) {
@@ -52,6 +53,14 @@ INLINE real READ_half(GLOBAL const half* from, const integer at) {
 
 INLINE real READ_bfloat(GLOBAL const bfloat* from, const integer at) {
     return as_float((uint)from[at] << 16);
+}
+
+INLINE real READ_schar(GLOBAL const schar* from, const integer at) {
+    return from[at];
+}
+
+INLINE real READ_uchar(GLOBAL const uchar* from, const integer at) {
+    return from[at];
 }
 
 INLINE void WRITE_float(const real value, GLOBAL float* to, const integer at) {
@@ -91,14 +100,19 @@ INLINE real ROUND_bfloat(const real value) {
 #define LOAD_float(from) READ_float(from, 0)
 #define LOAD_half(from) READ_half(from, 0)
 #define LOAD_bfloat(from) READ_bfloat(from, 0)
+#define LOAD_schar(from) READ_schar(from, 0)
+#define LOAD_uchar(from) READ_uchar(from, 0)
 #else
 #define LOAD_float(from) LOAD(from)
 #define LOAD_half(from) JOIN(vload_half, WIDTH)(0, from)
 #define LOAD_bfloat(from) \
     JOIN(as_float, WIDTH)(JOIN(convert_uint, WIDTH)(JOIN(vload, WIDTH)(0, from)) << 16)
+#define LOAD_schar(from) JOIN(convert_float, WIDTH)(JOIN(vload, WIDTH)(0, from))
+#define LOAD_uchar(from) LOAD_schar(from)
 #endif
+#define LOAD_OF(type, from) JOIN(LOAD_, type)(from)
 
 // The same of the type STORED, which the text before a kernel defines.
 #define READ(from, at) JOIN(READ_, STORED)(from, at)
 #define WRITE(value, to, at) JOIN(WRITE_, STORED)(value, to, at)
-#define LOAD_STORED(from) JOIN(LOAD_, STORED)(from)
+#define LOAD_STORED(from) LOAD_OF(STORED, from)

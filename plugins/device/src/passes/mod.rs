@@ -3,6 +3,7 @@
 //! Rounding to a narrower type comes last, so that what was folded is rounded once.
 
 mod batch_normalization;
+pub(crate) mod integers;
 mod narrow;
 mod powers;
 pub(crate) mod unused;

@@ -366,11 +366,11 @@ mod tests {
             text.text()
         };
         let holds = |text: &str, part: &str| assert!(text.contains(part), "{part} in {text}");
-        holds(&clipped(-3.0, 5.0), "(char)(t0 < -3 ? -3 : t0 > 5 ? 5 : t0);");
-        holds(&clipped(f64::NEG_INFINITY, 5.0), "(char)(t0 > 5 ? 5 : t0);");
-        holds(&clipped(-3.0, f64::INFINITY), "(char)(t0 < -3 ? -3 : t0);");
+        holds(&clipped(-3.0, 5.0), "(schar)(t0 < -3 ? -3 : t0 > 5 ? 5 : t0);");
+        holds(&clipped(f64::NEG_INFINITY, 5.0), "(schar)(t0 > 5 ? 5 : t0);");
+        holds(&clipped(-3.0, f64::INFINITY), "(schar)(t0 < -3 ? -3 : t0);");
         // The greatest value wins.
-        holds(&clipped(7.0, 5.0), "(char)(t0 < 7 ? 5 : t0 > 5 ? 5 : t0);");
+        holds(&clipped(7.0, 5.0), "(schar)(t0 < 7 ? 5 : t0 > 5 ? 5 : t0);");
         holds(&clipped(0.0, f64::NEG_INFINITY), "(-9223372036854775807 - 1)");
     }
 

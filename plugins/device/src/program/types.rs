@@ -68,6 +68,19 @@ pub(super) fn stored_reals(element: ElementType) -> Result<String, String> {
     }
 }
 
+/// The lines that define A_STORED and B_STORED, types of the factors of a product: of one type of reals, or of 8-bit
+/// integers.
+///
+/// # Errors
+/// Both types, in words, if no kernel multiplies them.
+pub(super) fn stored_factors(a: ElementType, b: ElementType) -> Result<String, String> {
+    let is_narrow = |element| matches!(element, ElementType::I8 | ElementType::U8);
+    if (a != b || is_real(a) != Ok(true)) && !(is_narrow(a) && is_narrow(b)) {
+        return Err(format!("products of {} and {} are not supported", a.name(), b.name()));
+    }
+    Ok(format!("#define A_STORED {}\n#define B_STORED {}\n", stored(a)?, stored(b)?))
+}
+
 /// Name of the type that elements are computed in.
 pub(super) fn computed(element: ElementType) -> &'static str {
     if is_real(element) == Ok(true) { "real" } else { "integer" }
@@ -81,7 +94,7 @@ pub(super) fn wrapped(element: ElementType, value: &str) -> String {
 /// Name of an integer type that is narrower than the one that integers are computed in.
 fn narrow(element: ElementType) -> Option<&'static str> {
     match element {
-        ElementType::I8 => Some("char"),
+        ElementType::I8 => Some("schar"),
         ElementType::U8 => Some("uchar"),
         ElementType::I16 => Some("short"),
         ElementType::U16 => Some("ushort"),

@@ -89,8 +89,14 @@ pub(super) fn operands(graph: &Graph, inputs: &[Option<ValueId>]) -> Option<Vec<
     inputs.iter().map(tensor).collect()
 }
 
-/// Whether an operator of known operands is computed as soon as it is met.
+/// Whether an operator of known operands is computed as soon as it is met. Quantised weights are not: products take
+/// them as they are.
 pub(super) fn is_cheap(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> bool {
+    if let (Op::DequantizeLinear { .. }, [(_, shape)]) = (op, results)
+        && shape.len() > 1
+    {
+        return false;
+    }
     let operand_shapes = operands.iter().flatten().map(|tensor| &tensor.shape);
     let shapes = operand_shapes.chain(results.iter().map(|(_, shape)| shape));
     let count = |shape: &Vec<usize>| element_count(shape).unwrap_or(usize::MAX);

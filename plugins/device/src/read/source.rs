@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     graph::{Graph, Value, ValueId},
-    passes::unused,
+    passes::{integers, unused},
     tensor::{Tensor, is_countable, is_real},
 };
 
@@ -95,7 +95,8 @@ impl Source {
     /// The graph for inputs of these shapes, in the order of the file's signature.
     ///
     /// A tensor of the file is the same memory in every graph, and so is a large one that was computed of such tensors
-    /// alone. Results and constants that nothing reads are left out; inputs and outputs are always there.
+    /// alone. Results and constants that nothing reads are left out; inputs and outputs are always there. Products of
+    /// dequantised 8-bit integers are products of the integers.
     ///
     /// # Errors
     /// A [`ReadError`] that names the file, and the inputs that do not take these shapes or all nodes that are refused.
@@ -135,6 +136,7 @@ impl Source {
             };
             return Err(self.value_error(&spec.name, what));
         }
+        integers::rewrite(&mut graph);
         unused::remove(&mut graph);
         self.folds.fold(&mut graph).map_err(|refusal| self.refused(vec![refusal]))?;
         unused::remove(&mut graph);

@@ -16,7 +16,7 @@ fails where this page is out of date, too, and says how to write it anew.
 
 A row has all kernels of a function with the same macros, `HAS_` aside: they differ in what is computed for each element
 of a result, and in which operands there are. Its figures are the greatest of them. Macros that are 0 are left out,
-and STORED where it is float.
+and types that are float.
 ";
 
 /// The page of these kernels, which are in order.
@@ -64,7 +64,9 @@ pub fn macros(kernel: &Kernel) -> String {
         1 if name.starts_with("IS_") || name.starts_with("RESETS_") => (*name).to_owned(),
         value => format!("{name}={value}"),
     });
-    let stored = kernel.preamble.lines().find_map(|line| line.strip_prefix("#define STORED "));
-    let narrow = stored.filter(|stored| *stored != "float").map(|stored| format!("STORED={stored}"));
-    narrow.into_iter().chain(shown).collect::<Vec<_>>().join(" ")
+    let stored = kernel.preamble.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once(' '));
+    let narrow = stored
+        .filter(|(name, stored)| name.ends_with("STORED") && *stored != "float")
+        .map(|(name, stored)| format!("{name}={stored}"));
+    narrow.chain(shown).collect::<Vec<_>>().join(" ")
 }

@@ -30,6 +30,37 @@ fn scales(drawing: &mut Drawing, shape: &[usize], is_signed: bool) -> (String, S
     (scale, zero, axis)
 }
 
+/// Dequantised integers of 8 bits: an input or a constant with a single scale and zero point, or in half of the cases,
+/// if there is an axis, with one for each place along it.
+pub(super) fn dequantized(
+    drawing: &mut Drawing,
+    shape: &[usize],
+    axis: Option<usize>,
+    is_constant: bool,
+) -> String {
+    let is_signed = drawing.coin();
+    let (element, least, greatest) = if is_signed { (I8, -128, 127) } else { (U8, 0, 255) };
+    let x = match is_constant {
+        true => {
+            let values = drawing.integer_values(shape.iter().product(), least, greatest);
+            drawing.constant(element, shape, values)
+        }
+        false => drawing.integers(element, shape, least, greatest),
+    };
+    let axis = axis.filter(|_| drawing.coin());
+    let of: Vec<usize> = axis.iter().map(|axis| shape[*axis]).collect();
+    // Small ones: the runtime rounds each product, and sums are to be about 1.
+    let scale = drawing.weights_of(&of, 0.001, 0.01);
+    // Products of factors with zero points by place are those of real numbers.
+    let zeros = match drawing.coin() {
+        true => vec![0; of.iter().product()],
+        false => drawing.integer_values(of.iter().product(), least, greatest),
+    };
+    let zero = drawing.constant(element, &of, zeros);
+    let attributes = [("axis", (axis.unwrap_or(0) as i64).into())];
+    drawing.node("DequantizeLinear", &[&x, &scale, &zero], &attributes)
+}
+
 /// Numbers of which many are halves of a step.
 fn quantize(drawing: &mut Drawing) {
     drawing.tolerance = EXACT;

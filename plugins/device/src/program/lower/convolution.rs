@@ -13,7 +13,7 @@ use super::{
 use crate::{
     graph::Node,
     kernels::KernelFile,
-    op::{Binary, Conv},
+    op::{Binary, Conv, Op},
     program::{
         Contents,
         call::{Argument, Kernel},
@@ -23,6 +23,9 @@ use crate::{
     },
     tensor::Tensor,
 };
+
+/// Most products of two numbers of -255..255 that a sum in f32 holds exactly, as in `gemm.c`.
+const EXACT_SUMMANDS: usize = 256;
 
 /// Most elements of a row of an image that an item of a depthwise convolution holds: beyond it compilers take minutes.
 const WINDOW_MAX: usize = 128;
@@ -35,15 +38,17 @@ impl Lowering<'_> {
         let filters = self.contiguous(Self::input(node, 1))?;
         let (count, maps) = (shape[0], shape[1]);
         let of_map: usize = filters.shape[1..].iter().product();
-        let windows = Windows { images, filters, conv: conv.clone(), shape: shape.clone() };
+        let zero_points = self.zero_points(node)?.map(|[of_images, of_filters]| [of_filters, of_images]);
+        let windows = Windows { images, filters, conv: conv.clone(), shape: shape.clone(), zero_points };
         let product = Product {
             kind: ProductKind::Windows(Box::new(windows)),
             layout: StackLayout::Channels { groups: 1 },
             extents: [maps, shape[2..].iter().product(), of_map],
             stack: [count, 1],
+            zero_points,
         };
         let mut pending = Pending::of_product(&self.label, product, &shape)?;
-        if let Some(bias) = Self::optional_input(node, 2) {
+        if let (Op::Conv(_), Some(bias)) = (&node.op, Self::optional_input(node, 2)) {
             let mut by_channel = vec![1; shape.len() - 1];
             by_channel[0] = maps;
             let bias = self.contiguous(bias)?;
@@ -61,7 +66,8 @@ impl Lowering<'_> {
 
     /// A convolution by kernels: as a product of filters and windows, which are laid out for it, or channel by channel.
     pub(super) fn own_convolution(&mut self, windows: &Windows) -> Result<Product, String> {
-        let Windows { images, filters: weights, conv, shape } = windows;
+        let Windows { images, filters: weights, conv, shape, zero_points } = windows;
+        let zero_points = *zero_points;
         let (images, weights) = (images.clone(), weights.clone());
         let (count, channels, filters) = (images.shape[0], images.shape[1], weights.shape[0]);
         let groups = conv.groups;
@@ -79,7 +85,10 @@ impl Lowering<'_> {
         let most = self.tuning.width.min(output[2].next_power_of_two());
         let places = iter::successors(Some(most), |places| Some(places / 2).filter(|places| *places > 0));
         let places = places.into_iter().find(|places| window(places) <= WINDOW_MAX);
-        if let (true, Some(places)) = (of_group == 1 && groups > 1 && is_flat, places) {
+        // A sum of more products of integers is not exact.
+        let is_depthwise =
+            of_group == 1 && groups > 1 && is_flat && (k <= EXACT_SUMMANDS || zero_points.is_none());
+        if let (true, Some(places)) = (is_depthwise, places) {
             let numbers = [
                 [channels, filters / channels],
                 [input[1], input[2]],
@@ -103,6 +112,7 @@ impl Lowering<'_> {
                 layout: StackLayout::Channels { groups: 1 },
                 extents: [filters, n, k],
                 stack: [count, 1],
+                zero_points,
             });
         }
         let is_pointwise = filter == [1; 3]
@@ -121,7 +131,8 @@ impl Lowering<'_> {
                 is_packed: false,
             }
         } else {
-            self.windows(&images, conv, [input, filter, output], [k, n])?
+            let pad = zero_points.map_or(0, |[_, of_images]| of_images);
+            self.windows(&images, conv, [input, filter, output], [k, n], pad)?
         };
         let a = self.packed_filters(&weights, groups, k)?;
         Ok(Product {
@@ -129,16 +140,18 @@ impl Lowering<'_> {
             layout: StackLayout::Channels { groups },
             extents: [filters / groups, n, k],
             stack: [count, groups],
+            zero_points,
         })
     }
 
-    /// The windows of images as panels of columns, or row by row for a library.
+    /// The windows of images, with this beyond the images, as panels of columns, or row by row for a library.
     fn windows(
         &mut self,
         images: &View,
         conv: &Conv,
         [input, filter, output]: [[usize; 3]; 3],
         [k, n]: [usize; 2],
+        pad: i64,
     ) -> Result<Matrix, String> {
         let width = self.columns().unsigned_abs();
         let panels = n.div_ceil(width);
@@ -168,6 +181,7 @@ impl Lowering<'_> {
         for extents in [input, filter, output, strides, dilations, pads_begin] {
             arguments.extend(extents.into_iter().map(int).collect::<Result<Vec<_>, _>>()?);
         }
+        arguments.push(int(pad)?);
         let group = self.tuning.product_group;
         let items = match is_plain {
             true => [panels, k, matrices],

@@ -60,7 +60,7 @@ impl Pending {
     /// The elements of a product as they are.
     pub(super) fn of_product(label: &str, product: Product, shape: &[usize]) -> Result<Self, String> {
         let mut expression = Expression::default();
-        expression.add(Term::Operand(0, ElementType::F32))?;
+        expression.add(Term::Operand(0, product.element()))?;
         let shape = shape.to_vec();
         let (label, operands) = (Some(label.to_owned()), vec![OperandSource::Product]);
         Ok(Self { label, product: Some(product), expression, operands, shape })

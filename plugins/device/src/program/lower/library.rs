@@ -141,8 +141,9 @@ impl Windows {
     /// The description of the convolution for a library, with the result from this place on; `None` if it is not of the
     /// form that libraries have.
     fn described(&self, end: &End, element: ElementType, result: isize) -> Option<Convolution> {
-        let Self { images, filters, conv, shape } = self;
-        if images.element != element || filters.element != element || shape.contains(&0) {
+        let Self { images, filters, conv, shape, zero_points } = self;
+        let is_other = images.element != element || filters.element != element || zero_points.is_some();
+        if is_other || shape.contains(&0) {
             return None;
         }
         let flat = |listed: &[usize], missing: usize| match of_image(listed, missing) {

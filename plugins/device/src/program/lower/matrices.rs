@@ -14,6 +14,15 @@ pub(super) struct Product {
     pub extents: [usize; 3],
     /// Matrices of the stack: of the outer and the inner level.
     pub stack: [usize; 2],
+    /// Zero points of both factors, of a product of integers.
+    pub zero_points: Option<[i64; 2]>,
+}
+
+impl Product {
+    /// Type of the elements that are computed.
+    pub(super) fn element(&self) -> ElementType {
+        if self.zero_points.is_some() { ElementType::I32 } else { ElementType::F32 }
+    }
 }
 
 /// Way in which a [`Product`] is computed.
@@ -35,20 +44,13 @@ pub(super) enum ProductKind {
 }
 
 impl ProductKind {
-    /// Type of the elements of both factors.
-    ///
-    /// # Errors
-    /// Both types, in words, if they differ.
-    pub(super) fn element(&self) -> Result<ElementType, String> {
-        let [one, other] = match self {
+    /// Types of the elements of the factors.
+    pub(super) fn elements(&self) -> [ElementType; 2] {
+        match self {
             Self::Matrices { a, b } => [a.view.element, b.view.element],
-            Self::Depthwise { images, filters, .. } => [images.element, filters.element],
-            Self::Windows(windows) => [windows.images.element, windows.filters.element],
-        };
-        if one == other {
-            return Ok(one);
+            Self::Depthwise { images, filters, .. } => [filters.element, images.element],
+            Self::Windows(windows) => [windows.filters.element, windows.images.element],
         }
-        Err(format!("products of {} and {} are not supported", one.name(), other.name()))
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     graph::Node,
     kernels::KernelFile,
-    op::{Binary, Gemm},
+    op::{Binary, Gemm, Op},
     program::{
         Contents,
         call::{Argument, Kernel, Work},
@@ -50,7 +50,8 @@ impl Lowering<'_> {
         let result = Self::result(node);
         let shape = self.shape(result).to_vec();
         let (a, b) = (self.stored(Self::input(node, 0))?, self.stored(Self::input(node, 1))?);
-        let product = self.product(a, b, &shape)?;
+        let zero_points = self.zero_points(node)?;
+        let product = Product { zero_points, ..self.product(a, b, &shape)? };
         self.states[result.0] =
             Some(ValueState::Pending(Box::new(Pending::of_product(&self.label, product, &shape)?)));
         Ok(())
@@ -117,7 +118,24 @@ impl Lowering<'_> {
             layout,
             extents: [m, n, k],
             stack: [outer, inner],
+            zero_points: None,
         })
+    }
+
+    /// Zero points of the factors of a product of integers, in the order of its operands; `None` of any other.
+    pub(super) fn zero_points(&self, node: &Node) -> Result<Option<[i64; 2]>, String> {
+        if !matches!(node.op, Op::MatMulInteger | Op::ConvInteger(_)) {
+            return Ok(None);
+        }
+        let zero_point = |at: usize| {
+            let Some(id) = Self::optional_input(node, at) else { return Ok(0) };
+            let constant = self.graph.value(id).constant.as_ref().and_then(Tensor::integers);
+            match constant.as_deref() {
+                Some([zero_point]) => Ok(*zero_point),
+                _ => Err(format!("its input {at} is not a constant of one element")),
+            }
+        };
+        Ok(Some([zero_point(2)?, zero_point(3)?]))
     }
 
     /// A factor that fits: as it lies, as a copy, or as a copy of all that it is broadcast to.
@@ -210,7 +228,8 @@ impl Lowering<'_> {
         operands: &[OperandSource],
         to: &View,
     ) -> Result<(), String> {
-        let Product { kind, layout, extents: [m, n, k], stack: [outer, inner] } = product;
+        let computed = product.element();
+        let Product { kind, layout, extents: [m, n, k], stack: [outer, inner], zero_points } = product;
         let kind = match kind {
             ProductKind::Windows(windows) => {
                 return self.emit_convolution(*windows, expression, operands, to);
@@ -221,8 +240,8 @@ impl Lowering<'_> {
             // The kernel knows one stride from matrix to matrix of the result.
             (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
         });
-        let target_strides = target_strides.filter(|_| types::stored_reals(to.element).is_ok());
-        let is_for_library = self.tuning.has_library && matches!(kind, ProductKind::Matrices { .. });
+        let is_for_library =
+            self.tuning.has_library && zero_points.is_none() && matches!(kind, ProductKind::Matrices { .. });
         let epilogue = match is_for_library {
             true => Epilogue::of(expression, operands, layout, n, to.element),
             false => None,
@@ -230,14 +249,14 @@ impl Lowering<'_> {
         let fits = |_: &[isize; 4]| !is_for_library || epilogue.is_some();
         let Some([_, c_matrix, c_row, _]) = target_strides.filter(fits) else {
             // Without an end first: where the result goes, if that will do, or into a place of its own.
-            let element = if is_for_library { kind.element()? } else { ElementType::F32 };
+            let element = if is_for_library { kind.elements()[0] } else { computed };
             let own = match target_strides.filter(|_| is_for_library && to.element == element) {
                 Some(_) => to.clone(),
                 None => self.scratch(element, &to.shape)?,
             };
-            let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner] };
+            let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner], zero_points };
             let mut alone = Expression::default();
-            alone.add(Term::Operand(0, ElementType::F32))?;
+            alone.add(Term::Operand(0, computed))?;
             self.emit_product(plain, &alone, &[OperandSource::Product], &own)?;
             return self.emit_end(&own, expression, operands, to);
         };
@@ -246,7 +265,7 @@ impl Lowering<'_> {
             (String::new(), Vec::new(), Vec::new(), Vec::new());
         for (number, operand) in operands.iter().enumerate() {
             let OperandSource::Stored(view) = operand else {
-                elements.push(ElementType::F32);
+                elements.push(computed);
                 values.push("(x)".to_owned());
                 continue;
             };
@@ -267,9 +286,15 @@ impl Lowering<'_> {
             extra.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
             extra.extend([int(row)?, int(column)?]);
         }
+        let factors = kind.elements();
+        let is_integer = zero_points.is_some().then_some(("IS_INTEGER", 1));
+        if let Some([of_a, of_b]) = zero_points {
+            parameters += ", const int a_zero, const int b_zero";
+            extra.extend([int(of_a)?, int(of_b)?]);
+        }
         let preamble = format!(
             "{}{}#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
-            types::stored_reals(kind.element()?)?,
+            types::stored_factors(factors[0], factors[1])?,
             types::result(to.element)?,
             values.join(", "),
             function(expression, &elements)
@@ -281,13 +306,16 @@ impl Lowering<'_> {
                 let kernel = Kernel {
                     file: KernelFile::Gemm,
                     function: "gemm",
-                    defines: vec![
+                    defines: [
                         ("WIDTH", self.tuning.width as i64),
                         ("VECTORS", self.tuning.vectors as i64),
                         ("ROWS", rows as i64),
                         ("A_IS_PACKED", i64::from(a.is_packed)),
                         ("B_IS_PACKED", i64::from(b.is_packed)),
-                    ],
+                    ]
+                    .into_iter()
+                    .chain(is_integer)
+                    .collect(),
                     preamble,
                 };
                 let mut arguments = [&a.view, &b.view, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
@@ -310,7 +338,8 @@ impl Lowering<'_> {
                 }
             }
             ProductKind::Windows(_) => unreachable!("it was emitted above"),
-            ProductKind::Depthwise { images, filters, defines, arguments: own, runs } => {
+            ProductKind::Depthwise { images, filters, mut defines, arguments: own, runs } => {
+                defines.extend(is_integer);
                 let kernel = Kernel { file: KernelFile::Depthwise, function: "depthwise", defines, preamble };
                 let mut arguments =
                     [&images, &filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();

@@ -18,4 +18,6 @@ pub(super) struct Windows {
     pub conv: Conv,
     /// Of the result.
     pub shape: Vec<usize>,
+    /// Of filters and of images, of a convolution of integers.
+    pub zero_points: Option<[i64; 2]>,
 }

@@ -149,3 +149,14 @@ fn the_models_of_digits_mean_what_they_should() {
         assert_eq!(digits(logits), digits(&wanted), "{file}");
     }
 }
+
+#[test]
+fn products_of_a_quantised_file_are_of_integers() {
+    let source = Source::open(&digits().join("digits-cnn-int8.onnx")).unwrap();
+    let shape = kind(&source.file().signature.inputs[0], 2).1;
+    let graph = source.graph(&[shape]).unwrap();
+    let count = |is: fn(&Op) -> bool| graph.nodes().iter().filter(|node| is(&node.op)).count();
+    assert_eq!(count(|op| matches!(op, Op::Conv(_) | Op::Gemm(_) | Op::MatMul)), 0);
+    assert_eq!(count(|op| matches!(op, Op::ConvInteger(_))), 2);
+    assert_eq!(count(|op| *op == Op::MatMulInteger), 1);
+}
