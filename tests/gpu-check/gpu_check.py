@@ -61,7 +61,7 @@ def arguments() -> argparse.Namespace:
         "--nvrtc", type=Path, metavar="FOLDER", help="where the compiler of CUDA is (that of this Python's packages)"
     )
     parser.add_argument(
-        "--fake",
+        "--double",
         type=Path,
         metavar="FOLDER",
         help="the libraries of a double of NVIDIA's driver; each line of the report says so",
@@ -137,23 +137,23 @@ def main() -> int:
         return 0
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    report = Report(output, {"double": bool(options.fake), "plugin": options.plugin})
+    report = Report(output, {"double": bool(options.double), "plugin": options.plugin})
     context = Context(
         package=PACKAGE,
         output=output,
         plugin=options.plugin,
         quick=options.quick,
-        double=options.fake,
+        double=options.double,
         nvrtc=options.nvrtc and options.nvrtc.resolve(),
-        environment=environment(options.fake),
+        environment=environment(options.double),
         earlier=report.rows,
     )
     device = f"plugin {options.plugin}"
     if options.plugin == "cuda":
         driver = look_at_driver(context)
         device = driver["devices"][0]["name"] if driver["devices"] else "no device"
-        device = f"DOUBLE ({device})" if options.fake else device
-        if not (options.fake or options.nvrtc):
+        device = f"DOUBLE ({device})" if options.double else device
+        if not (options.double or options.nvrtc):
             context.nvrtc = machine.find_nvrtc(driver["cuda"].split(".")[0])
     ends = time.monotonic() + options.minutes * 60 if options.minutes else float("inf")
     failed = 0

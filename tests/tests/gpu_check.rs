@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -13,9 +12,6 @@ use std::{
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, built};
 use serde_json::Value;
-
-/// Names under which programs look for what the double stands for.
-const LIBRARIES: [&str; 3] = ["libcuda.so.1", "libnvrtc.so.12", "libnvidia-ml.so.1"];
 
 /// Makes the folder from what is built, which is far larger than an optimised build.
 fn package(bench: &Bench, size_max_mb: &str) -> Result<PathBuf, String> {
@@ -31,16 +27,14 @@ fn package(bench: &Bench, size_max_mb: &str) -> Result<PathBuf, String> {
 fn double(bench: &Bench) -> PathBuf {
     let folder = bench.file("double");
     fs::create_dir(&folder).unwrap();
-    for name in LIBRARIES {
-        symlink(built("libcuda_double.so"), folder.join(name)).unwrap();
-    }
+    cuda_double::lay_out(&folder).unwrap();
     folder
 }
 
 /// Runs the script with these flags; `None` where there is no Python, and the test is to skip itself.
 fn check(folder: &Path, double: &Path, output: &Path, flags: &[&str]) -> Option<Output> {
     let mut python = Command::new("python3");
-    python.arg(folder.join("gpu_check.py")).arg("--fake").arg(double).arg("--output").arg(output);
+    python.arg(folder.join("gpu_check.py")).arg("--double").arg(double).arg("--output").arg(output);
     let finished = python.args(flags).output().ok();
     if finished.is_none() {
         skip("no python3; `cargo xtask setup` installs it");
@@ -97,7 +91,10 @@ fn its_script_runs_to_the_end_on_the_double() {
         "{measured:#?}"
     );
     assert!(
-        measured.iter().any(|row| row["kernel"] == "gemm" && row["share of ceiling"].as_f64() > Some(0.0)),
+        measured
+            .iter()
+            .any(|row| row["kernel"] == "the library of products"
+                && row["share of ceiling"].as_f64() > Some(0.0)),
         "{measured:#?}"
     );
 
