@@ -94,7 +94,7 @@ def run(context: Context, step: Step, limit_s: float, device: str) -> dict:
     context.begin(step, limit_s)
     status, reason = "ok", ""
     try:
-        context.rows = step.action(context)
+        step.action(context)
     except Missing as error:
         status, reason = "missing", str(error)
     except Failed as error:
@@ -121,7 +121,7 @@ def run(context: Context, step: Step, limit_s: float, device: str) -> dict:
 
 def look_at_driver(context: Context) -> dict:
     """The answer of the driver about its devices; nothing is in it where there is none."""
-    context.begin(Step("machine", "driver", 60, lambda _: []), 60)
+    context.begin(Step("machine", "driver", 60, lambda _: None), 60)
     try:
         return context.probe("driver.py")
     except (Missing, Failed, TimedOut):

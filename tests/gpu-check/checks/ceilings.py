@@ -8,13 +8,13 @@ from importlib import util
 from pathlib import Path
 
 from .context import Context, Missing, Step
+from .host import NS_PER_US
 
 EXTENTS = (512, 1024, 2048, 4096)
 LARGEST_EXTENT = 8192
 # Models with the batch sizes in which their calls are measured.
 MODELS = {"resnet50": 64, "bert-base": 16}
 PRECISIONS = ("f32", "f16")
-NS_PER_US = 1e3
 
 
 def steps() -> list:
@@ -25,18 +25,18 @@ def steps() -> list:
     ]
     for model, batch_size in MODELS.items():
         for precision in PRECISIONS:
-            of = {"model": model, "batch_size": batch_size, "precision": precision}
-            found.append(Step("ceilings", f"{model}-{precision}-calls", 180, partial(calls, **of)))
+            arguments = {"model": model, "batch_size": batch_size, "precision": precision}
+            found.append(Step("ceilings", f"{model}-{precision}-calls", 180, partial(calls, **arguments)))
     found.append(Step("ceilings", "small", 60, partial(device, extents=(128,), nbytes=1 << 20), in_quick=True))
     tiny = partial(calls, model="resnet50-tiny", batch_size=4, precision="f32")
     return found + [Step("ceilings", "resnet50-tiny-f32-calls", 60, tiny, in_quick=True)]
 
 
-def torch(context: Context) -> list:
+def torch(context: Context) -> None:
     """Copies within the device, and products by cuBLAS: what others get out of it."""
     if util.find_spec("torch") is None:
         raise Missing("this Python has no torch")
-    return context.probe("torch_ceilings.py", LARGEST_EXTENT)["rows"]
+    context.add(*context.probe("torch_ceilings.py", LARGEST_EXTENT)["rows"])
 
 
 def measure(context: Context, *arguments: object) -> list:
@@ -59,13 +59,11 @@ def rates(it: dict) -> dict:
     return rates
 
 
-def device(context: Context, extents: tuple, nbytes: int = 256 << 20) -> list:
+def device(context: Context, extents: tuple, nbytes: int = 256 << 20) -> None:
     """Bandwidth, and products by our own kernel."""
-    measured = measure(context, "ceilings", "--bytes", nbytes, "--extents", ",".join(map(str, extents)))
-    return [
-        {"what": it["what"], "precision": it.get("precision"), "extent": it.get("extent"), **rates(it)}
-        for it in measured
-    ]
+    for it in measure(context, "ceilings", "--bytes", nbytes, "--extents", ",".join(map(str, extents))):
+        shared = {"what": it["what"], "precision": it.get("precision"), "extent": it.get("extent")}
+        context.add({**shared, **rates(it)})
 
 
 def highest(context: Context, precision: str) -> tuple:
@@ -78,7 +76,7 @@ def highest(context: Context, precision: str) -> tuple:
     return max(bandwidths, default=None), max(products, default=None)
 
 
-def calls(context: Context, model: str, batch_size: int, precision: str) -> list:
+def calls(context: Context, model: str, batch_size: int, precision: str) -> None:
     """Each call of a model, the longest first.
 
     The share of the ceiling is the least time that bytes or operations need at the highest rates, by the time taken.
@@ -86,23 +84,21 @@ def calls(context: Context, model: str, batch_size: int, precision: str) -> list
     file = model_file(context, model)
     measured = measure(context, "model", file, "--batch-size", batch_size, "--precision", precision)
     bandwidth, flops = highest(context, precision)
-    rows = []
+    total_us = sum(it["ns"] for it in measured) / NS_PER_US
+    shared = {"precision": precision, "batch": batch_size}
+    context.add({"what": f"all {len(measured)} calls", **shared, "us": total_us, "share of model": 1.0})
     for it in sorted(measured, key=lambda it: -it["ns"]):
         least_ns = max(it["bytes"] / bandwidth if bandwidth else 0, it["operations"] / flops if flops else 0)
-        rows.append(
+        context.add(
             {
                 "what": it["label"],
                 "kernel": it["kernel"],
-                "precision": precision,
-                "batch": batch_size,
+                **shared,
                 **rates(it),
                 "share of model": it["share"],
                 "share of ceiling": least_ns / it["ns"] if least_ns and it["ns"] else None,
             }
         )
-    total_us = sum(it["ns"] for it in measured) / NS_PER_US
-    whole = {"what": f"all {len(measured)} calls", "precision": precision, "batch": batch_size, "us": total_us}
-    return [{**whole, "share of model": 1.0}, *rows]
 
 
 def model_file(context: Context, model: str) -> Path:

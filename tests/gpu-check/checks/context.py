@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +12,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Optional
-
-# Queries of a run that is not Offline: the percentiles of their latencies mean little with fewer.
-LEAST_QUERIES = 200
 
 
 class Missing(Exception):
@@ -32,12 +28,12 @@ class TimedOut(Exception):
 
 @dataclass
 class Step:
-    """A row of the list of steps. `action` returns rows of the section's table, dictionaries of plain values."""
+    """A row of the list of steps. `action` adds rows to the section's table."""
 
     section: str
     name: str
     limit_s: float
-    action: Callable[["Context"], list]
+    action: Callable[["Context"], None]
     in_quick: bool = False
 
     @property
@@ -69,6 +65,10 @@ class Context:
         self.rows, self.commands = [], []
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log.write_text("")
+
+    def add(self, *rows: dict) -> None:
+        """Adds rows of plain values to the section's table. They stay if the step fails later."""
+        self.rows += rows
 
     @property
     def log(self) -> Path:
@@ -156,41 +156,3 @@ class Context:
         """A benchmark by its name, or the file of a tiny one."""
         file = self.package / "benchmarks" / f"{name}.toml"
         return str(file) if file.is_file() else name
-
-    def run_host(
-        self,
-        benchmark: str,
-        scenario: str,
-        mode: str,
-        precision: str = "f32",
-        batch_size: int = 1,
-        instances: int = 1,
-        duration_s: float = 2.0,
-        target_qps: Optional[float] = None,
-        plugin: Optional[str] = None,
-        more: tuple = (),
-    ) -> dict:
-        """Makes one run and returns its `result.json`, also of a run that is INVALID."""
-        number = len(self.commands)
-        folder = self.output / "runs" / f"{self.step.path.replace('/', '-')}-{number}"
-        for old in (folder, folder.with_name(folder.name + ".partial")):
-            remove(old)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        plugin = plugin or self.plugin
-        words = [self.host, "run", "--plugin", plugin, "--benchmark", self.benchmark(benchmark), "--scenario", scenario]
-        words += ["--mode", mode, "--precision", precision, "--batch-size", batch_size, "--instances", instances]
-        words += ["--duration", f"{int(duration_s * 1000)}ms", "--output", folder, *self.options(plugin), *more]
-        # The duration decides, not the number of queries, which would take minutes on a slow device.
-        words += ["--set", f"min_query_count={1 if scenario == 'Offline' else LEAST_QUERIES}"]
-        if target_qps is not None:
-            words += ["--target-qps", f"{target_qps:.6g}"]
-        self.command(words, may_fail=True)
-        result = folder / "result.json"
-        if not result.is_file():
-            raise Failed(self.last_words())
-        return json.loads(result.read_text())
-
-
-def remove(folder: Path) -> None:
-    """Removes a folder of an earlier check, if it is there."""
-    shutil.rmtree(folder, ignore_errors=True)

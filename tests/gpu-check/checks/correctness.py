@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+from . import host
 from .context import Context, Failed, Step
 
 SCENARIOS = ("SingleStream", "MultiStream", "Server", "Offline")
@@ -50,13 +51,12 @@ def accuracy_step(benchmark: str, precision: str, limit_s: float) -> Step:
     return Step("correctness", name, limit_s, action, in_quick=name in IN_QUICK)
 
 
-def accuracy(context: Context, benchmark: str, precision: str) -> list:
+def accuracy(context: Context, benchmark: str, precision: str) -> None:
     """The accuracy of a model in batches."""
-    result = context.run_host(benchmark, "Offline", "AccuracyOnly", precision, batch_size=BATCH_SIZE)
-    context.rows.append(judged(result, precision))
+    result = host.run(context, benchmark, "Offline", "AccuracyOnly", precision, batch_size=BATCH_SIZE)
+    context.add(judged(result, precision))
     if not result["accuracy"]["passed"]:
         raise Failed("the accuracy is below its target")
-    return context.rows
 
 
 def judged(result: dict, precision: str) -> dict:
@@ -75,24 +75,23 @@ def judged(result: dict, precision: str) -> dict:
     }
 
 
-def scenario_run(context: Context, scenario: str) -> list:
+def scenario_run(context: Context, scenario: str) -> None:
     """Accuracy, then a timed run with a verdict."""
     duration_s = 0.3 if context.quick else 2.0
     target_qps = {"Server": 200.0, "Offline": None}.get(scenario)
-    result = context.run_host("digits-cnn", scenario, "SubmissionRun", duration_s=duration_s, target_qps=target_qps)
+    result = host.run(context, "digits-cnn", scenario, "SubmissionRun", duration_s=duration_s, target_qps=target_qps)
     verdict = result["verdict"]
-    context.rows.append({**judged(result, "f32"), "verdict": "VALID" if verdict["valid"] else "INVALID"})
+    row = {**judged(result, "f32"), "verdict": "VALID" if verdict["valid"] else "INVALID"}
+    context.add({**row, "reason": "; ".join(verdict["reasons"])})
     if not result["accuracy"]["passed"]:
         raise Failed("the accuracy is below its target")
     # Too few queries say nothing about the plugin: nobody knows the rate of a device beforehand.
     broken = [it["rule"] for it in result["performance_run"]["findings"] if it["standing"] == "broken"]
     if set(broken) - {"min_duration", "min_query_count", "min_sample_count", "early_stopping"}:
         raise Failed("; ".join(verdict["reasons"]))
-    context.rows[-1]["reason"] = "; ".join(verdict["reasons"])
-    return context.rows
 
 
-def validate(context: Context) -> list:
+def validate(context: Context) -> None:
     """The conformance suite of the ABI on the library of the plugin."""
     library = context.package / "lib" / "proctor" / f"lib{context.plugin}_sut.so"
     words = [context.host, "validate", library, "--format", "json", *context.options()]
@@ -104,11 +103,10 @@ def validate(context: Context) -> list:
     except json.JSONDecodeError:
         raise Failed(context.last_words()) from None
     counts = report["counts"]
-    context.rows.append(
+    context.add(
         {"precision": report["model"]["precision"], "right": counts["PASS"], "judged": len(report["cases"])}
     )
     bad = [case for case in report["cases"] if case["outcome"] in ("FAIL", "CRASH")]
-    context.rows += [{"metric": case["name"], "reason": case["reason"]} for case in bad]
+    context.add(*({"metric": case["name"], "reason": case["reason"]} for case in bad))
     if not report["is_good"]:
         raise Failed(f"{len(bad)} cases of {len(report['cases'])} failed")
-    return context.rows

@@ -47,25 +47,25 @@ def steps() -> list:
     ]
 
 
-def row(what: str, value: object) -> dict:
-    return {"what": what, "value": value}
+def add(context: Context, what: str, value: object) -> None:
+    context.add({"what": what, "value": value})
 
 
-def device(context: Context) -> list:
+def device(context: Context) -> None:
     """The devices of the driver, and the system around them."""
-    rows = [row("system", f"{platform.platform()}, {' '.join(platform.libc_ver())}"), row("processors", os.cpu_count())]
-    context.rows = rows
+    add(context, "system", f"{platform.platform()}, {' '.join(platform.libc_ver())}")
+    add(context, "processors", os.cpu_count())
     if context.plugin != "cuda":
-        return rows + [row("device", f"that of the plugin {context.plugin}")]
+        add(context, "device", f"that of the plugin {context.plugin}")
+        return
     found = context.probe("driver.py")
-    rows.append(row("driver is for CUDA", found["cuda"]))
+    add(context, "driver is for CUDA", found["cuda"])
     for number, it in enumerate(found["devices"]):
         memory = f"{it['memory_bytes'] / 2**30:.1f} GiB"
-        rows.append(row(f"device {number}", f"{it['name']}, capability {it['capability']}, {memory}, {it['uuid']}"))
-    return rows
+        add(context, f"device {number}", f"{it['name']}, capability {it['capability']}, {memory}, {it['uuid']}")
 
 
-def nvidia_smi(context: Context) -> list:
+def nvidia_smi(context: Context) -> None:
     """Lines of `nvidia-smi -q` about limits; all of it is in the log."""
     if context.double:
         raise Missing("a double has no nvidia-smi")
@@ -75,7 +75,9 @@ def nvidia_smi(context: Context) -> list:
     values = {}
     for name, value in pairs:
         values.setdefault(name.strip(), value.strip())
-    return [row(name, value) for name, value in values.items() if value not in ("N/A", "")]
+    for name, value in values.items():
+        if value not in ("N/A", ""):
+            add(context, name, value)
 
 
 def library_folders() -> list:
@@ -101,31 +103,26 @@ def find_nvrtc(major: str) -> Optional[Path]:
     return (fitting or files)[0].parent if files else None
 
 
-def libraries(context: Context) -> list:
+def libraries(context: Context) -> None:
     """Where the libraries of CUDA are; the compiler is what the plugin cannot do without."""
-    rows = context.rows
     for name in LIBRARIES:
         files = find_library(name)
-        rows.append(row(name, ", ".join(map(str, files[:3])) or "not there"))
-    rows.append(row("cuda.nvrtc", str(context.nvrtc or "not set: the system's")))
-    return rows
+        add(context, name, ", ".join(map(str, files[:3])) or "not there")
+    add(context, "cuda.nvrtc", str(context.nvrtc or "not set: the system's"))
 
 
-def python(context: Context) -> list:
+def python(context: Context) -> None:
     """This Python and its packages that compute."""
-    rows = [row("python", platform.python_version())]
+    add(context, "python", platform.python_version())
     for name in PACKAGES:
         try:
-            rows.append(row(name, metadata.version(name)))
+            add(context, name, metadata.version(name))
         except metadata.PackageNotFoundError:
-            rows.append(row(name, "not there"))
-    return rows
+            add(context, name, "not there")
 
 
-def program(context: Context) -> list:
+def program(context: Context) -> None:
     """Version of the program, and digests of what runs."""
-    rows = context.rows
-    rows.append(row("host --version", context.command([context.host, "--version"]).strip()))
+    add(context, "host --version", context.command([context.host, "--version"]).strip())
     for file in sorted([*context.package.glob("bin/*"), *context.package.glob("lib/proctor/*.so")]):
-        rows.append(row(f"sha256 of {file.name}", hashlib.sha256(file.read_bytes()).hexdigest()))
-    return rows
+        add(context, f"sha256 of {file.name}", hashlib.sha256(file.read_bytes()).hexdigest())

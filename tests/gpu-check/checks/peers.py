@@ -8,9 +8,9 @@ from importlib import util
 from pathlib import Path
 from typing import Optional
 
+from . import host
 from .context import Context, Missing, Step
 from .machine import library_folders
-from .sweeps import offline_run
 
 # Share of PyTorch's throughput with ResNet-50 in f16 that is the goal.
 RESNET_GOAL = 0.6
@@ -39,39 +39,37 @@ def beside(
     context: Context, system: str, theirs: float, ours: Optional[float], goal: Optional[float] = None, **shared
 ) -> None:
     """Adds the row of a peer, and ours with its share of that."""
-    context.rows.append({"system": system, **shared, "samples/s": theirs})
+    context.add({"system": system, **shared, "samples/s": theirs})
     if ours is not None:
         share = ours / theirs
         row = {"system": context.plugin, **shared, "samples/s": ours, "share of peer": share}
         if goal is not None:
             row["goal"] = f"{goal:.0%}: {'reached' if share >= goal else 'missed'}"
-        context.rows.append(row)
+        context.add(row)
 
 
 def ours_offline(context: Context, benchmark: str, precision: str, batch_size: int, expected: float) -> float:
-    result, _ = offline_run(context, benchmark, precision, batch_size, expected)
+    result, _ = host.offline(context, benchmark, precision, batch_size, expected)
     return result["performance_run"]["figures"]["completed_samples_per_second"]
 
 
-def resnet(context: Context, precision: str) -> list:
+def resnet(context: Context, precision: str) -> None:
     """ResNet-50 in batches: PyTorch with channels last and a CUDA graph."""
     answer = torch(context, "resnet50", precision, RESNET_BATCH)
     shared = {"model": "resnet50", "precision": precision, "batch": RESNET_BATCH}
     ours = ours_offline(context, "resnet50-generated", precision, RESNET_BATCH, answer["samples_per_second"])
     beside(context, answer["system"], answer["samples_per_second"], ours, RESNET_GOAL, **shared)
-    return context.rows
 
 
-def bert(context: Context) -> list:
+def bert(context: Context) -> None:
     """Layers of BERT-base: PyTorch with its fused attention."""
     answer = torch(context, "bert-base", "f16", BERT_BATCH)
     ours = ours_offline(context, "bert-base-generated", "f16", BERT_BATCH, answer["samples_per_second"])
     shared = {"model": "bert-base", "precision": "f16", "batch": BERT_BATCH}
     beside(context, answer["system"], answer["samples_per_second"], ours, **shared)
-    return context.rows
 
 
-def lstm(context: Context) -> list:
+def lstm(context: Context) -> None:
     """Three LSTM layers, which PyTorch has from cuDNN; its GRU stands alone, as no generated GRU comes as ONNX."""
     for batch_size in LSTM_BATCHES:
         answer = torch(context, "lstm-stack", "f32", batch_size)
@@ -80,10 +78,9 @@ def lstm(context: Context) -> list:
         beside(context, answer["system"], answer["samples_per_second"], ours, **shared)
         answer = torch(context, "gru-stack", "f32", batch_size)
         beside(context, answer["system"], answer["samples_per_second"], None, **{**shared, "model": "gru-stack"})
-    return context.rows
 
 
-def onnxruntime(context: Context) -> list:
+def onnxruntime(context: Context) -> None:
     """ONNX Runtime's CUDA provider, by the plugin onnx behind the same host."""
     found = util.find_spec("onnxruntime")
     if found is None or not found.origin:
@@ -99,11 +96,11 @@ def onnxruntime(context: Context) -> list:
     for batch_size in ORT_BATCHES:
         context.environment = with_libraries
         try:
-            of = {"plugin": "onnx", "more": more}
-            result, rate = offline_run(context, "resnet50-generated", "f32", batch_size, 100.0, **of)
+            result, rate = host.offline(
+                context, "resnet50-generated", "f32", batch_size, 100.0, plugin="onnx", more=more
+            )
         finally:
             context.environment = own
         theirs = result["performance_run"]["figures"]["completed_samples_per_second"]
         ours = ours_offline(context, "resnet50-generated", "f32", batch_size, rate)
         beside(context, "onnxruntime", theirs, ours, model="resnet50", precision="f32", batch=batch_size)
-    return context.rows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from . import host
 from .context import Context, Step
-from .sweeps import scale, seen, used
+from .host import device_use, last_setting
 
 POLICIES = ["clipper", "dnnscaler", "joint"]
 # Targets in ms that a large GPU meets with batches of some tens.
@@ -29,11 +30,11 @@ def compare(
     duration_s: float,
     batch_size: int = BATCH_SIZE,
     instances: int = INSTANCES,
-) -> list:
+) -> None:
     """A row for each policy with the setting that it chose, and one with what the device used over all of them."""
     row_of = partial(policy_row, slo_ms=slo_ms)
-    scaled = scale(context, benchmark, "f32", POLICIES, batch_size, instances, duration_s, slo_ms, row_of)
-    return [*context.rows, {"policy": "all", "target ms": slo_ms, **used(scaled["plugin"])}]
+    scaled = host.scale(context, benchmark, "f32", POLICIES, batch_size, instances, duration_s, slo_ms, row_of)
+    context.add({"policy": "all", "target ms": slo_ms, **device_use(scaled["plugin"])})
 
 
 def policy_row(course: dict, slo_ms: float) -> dict:
@@ -44,7 +45,7 @@ def policy_row(course: dict, slo_ms: float) -> dict:
         "target ms": slo_ms,
         "batch": setting["batch_size"],
         "instances": setting["instances"],
-        **seen(course),
+        **last_setting(course),
         "above target": course["violation_share"],
         "within target": course["within_target"],
         "decisions": len(course["decisions"]),
