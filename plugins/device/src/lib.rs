@@ -11,7 +11,7 @@
 //! 5. [`serve`] puts batches together out of such sessions, behind the traits of a plugin.
 //!
 //! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
-//! [`profile`] measures each call of a program.
+//! [`profile`] measures each call of a program. [`signals`] keeps the host's handlers from drivers that take them.
 
 pub mod cache;
 pub mod calibrate;
@@ -26,4 +26,5 @@ pub mod program;
 pub mod read;
 pub mod serve;
 pub mod session;
+pub mod signals;
 pub mod tensor;

@@ -5,7 +5,6 @@
 mod devices;
 mod driver;
 mod plugin;
-mod signals;
 
 pub use devices::{DeviceInfo, OpenError, devices};
 pub use driver::OpenCl;

@@ -3,6 +3,7 @@
 use proctor_device::{
     program::Tuning,
     serve::{DeviceModel, Target, load},
+    signals::Handlers,
 };
 use proctor_plugin_api::{
     Device, Host, Manifest, ModelRequest, ModelSupport, OptionSpec, Options, Plugin, PluginError,
@@ -12,7 +13,6 @@ use proctor_plugin_api::{
 use crate::{
     devices::{DeviceInfo, OpenError, devices},
     driver::OpenCl,
-    signals::Handlers,
 };
 
 export_plugin!(OpenClPlugin);

@@ -46,7 +46,6 @@
 mod cublaslt;
 mod driver;
 mod errors;
-mod handlers;
 mod nvml;
 mod nvrtc;
 mod opencl;

@@ -7,8 +7,7 @@ use std::{
 };
 
 use libloading::Library;
-
-use crate::handlers::with_own_handlers;
+use proctor_device::signals::Handlers;
 
 const DEVICE_TYPE_ALL: u64 = 0xFFFF_FFFF;
 const MEM_READ_WRITE: u64 = 1;
@@ -112,10 +111,7 @@ impl OpenCl {
     /// # Errors
     /// Why there is none.
     pub fn open() -> Result<Self, String> {
-        with_own_handlers(Self::open_here)
-    }
-
-    fn open_here() -> Result<Self, String> {
+        let _handlers = Handlers::kept();
         let functions = Functions::load().map_err(|error| error.to_string())?;
         let (mut platform, mut device, mut status) = (ptr::null_mut(), ptr::null_mut(), 0);
         // SAFETY: there is a place for one handle each time, and for the status; no other thread has them.
@@ -158,6 +154,8 @@ impl OpenCl {
     /// The compiler's log.
     pub fn build(&self, text: &str) -> Result<Program, String> {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // PoCL's compiler takes them for itself, which a real driver leaves alone.
+        let _handlers = Handlers::kept();
         let whole: Arc<str> = text.into();
         let text = CString::new(text).map_err(|error| error.to_string())?;
         let options = CString::new(OPTIONS).map_err(|error| error.to_string())?;
@@ -174,9 +172,14 @@ impl OpenCl {
             );
             check("clCreateProgramWithSource", status)?;
             let device = &raw const self.device;
-            let built = with_own_handlers(|| {
-                (functions.clBuildProgram)(program, 1, device, options.as_ptr(), ptr::null(), ptr::null_mut())
-            });
+            let built = (functions.clBuildProgram)(
+                program,
+                1,
+                device,
+                options.as_ptr(),
+                ptr::null(),
+                ptr::null_mut(),
+            );
             if built == 0 {
                 return Ok(Program { handle: program, text: whole });
             }
@@ -256,6 +259,8 @@ impl OpenCl {
         block: [usize; 3],
     ) -> Result<(), String> {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // PoCL's compiler takes them for itself, which a real driver leaves alone.
+        let _handlers = Handlers::kept();
         let items: [usize; 3] = std::array::from_fn(|at| grid[at] * block[at]);
         let functions = &self.functions;
         // SAFETY: arguments are of the kernel's sizes; addresses were looked up a moment ago, and lists have three
@@ -272,21 +277,19 @@ impl OpenCl {
                 };
                 check("clSetKernelArg", set)?;
             }
-            with_own_handlers(|| {
-                let run = (functions.clEnqueueNDRangeKernel)(
-                    self.queue,
-                    kernel.handle,
-                    3,
-                    ptr::null(),
-                    items.as_ptr(),
-                    block.as_ptr(),
-                    0,
-                    ptr::null(),
-                    ptr::null_mut(),
-                );
-                check("clEnqueueNDRangeKernel", run)?;
-                check("clFinish", (functions.clFinish)(self.queue))
-            })
+            let run = (functions.clEnqueueNDRangeKernel)(
+                self.queue,
+                kernel.handle,
+                3,
+                ptr::null(),
+                items.as_ptr(),
+                block.as_ptr(),
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            );
+            check("clEnqueueNDRangeKernel", run)?;
+            check("clFinish", (functions.clFinish)(self.queue))
         }
     }
 }

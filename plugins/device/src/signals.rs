@@ -18,10 +18,11 @@ const SIGNALS: [libc::c_int; 10] = [
 
 /// The handlers of a moment, which are put back at its end: Ctrl-C, and a crash that leaves a report, are the host's
 /// business, whatever a driver installs.
-pub(crate) struct Handlers([libc::sigaction; SIGNALS.len()]);
+pub struct Handlers([libc::sigaction; SIGNALS.len()]);
 
 impl Handlers {
     /// Remembers the present handlers.
+    #[must_use]
     pub fn kept() -> Self {
         Self(SIGNALS.map(|signal| {
             // SAFETY: all-zero bytes are a valid `sigaction`, the default action.
