@@ -38,8 +38,7 @@ impl Compiler {
 
     /// Its name and version.
     pub(crate) fn version(&self) -> String {
-        let (major, minor) = self.nvrtc.version;
-        format!("NVRTC {major}.{minor}")
+        self.nvrtc.name_and_version()
     }
 
     /// The code of a kernel for an architecture such as `sm_90`, a cubin. `host` hears of it if it takes a while.

@@ -68,16 +68,19 @@ impl Plugin for CudaPlugin {
             .option(OptionSpec::choice(
                 "products",
                 &["auto", "cublaslt", "own"],
-                "What computes products of matrices: NVIDIA's library cuBLASLt, with tensor cores, the plugin's own kernel, or                  the one that is there: the library if it is.",
+                "What computes products of matrices: NVIDIA's library cuBLASLt, with tensor cores, the plugin's own kernel, or \
+                 the one that is there: the library if it is.",
             ))
             .option(OptionSpec::boolean(
                 "tf32",
                 false,
-                "Whether cuBLASLt may take the factors of products in f32 as TF32, with 10 bits of fraction: faster, and less                  exact.",
+                "Whether cuBLASLt may take the factors of products in f32 as TF32, with 10 bits of fraction: faster, and less \
+                 exact.",
             ))
             .option(OptionSpec::path(
                 "cublaslt",
-                "The folder of cuBLASLt, libcublasLt.so.12 or another version; without it the system's, or that of the Python                  packages of which nvrtc names the compiler's.",
+                "The folder of cuBLASLt, libcublasLt.so.12 or another version; without it the system's, or that of the Python \
+                 packages of which nvrtc names the compiler's.",
             ))
             .option(OptionSpec::boolean(
                 "calibrate",

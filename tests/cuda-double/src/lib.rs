@@ -17,8 +17,8 @@
 //! - at the last release of the primary context, and at the end of the process, whatever was not given back.
 //!
 //! # Choices
-//! - Work in a stream is done when something waits for it, and not before. Streams that do not wait for each other go
-//!   on in an order that is drawn. So a missing wait shows as wrong numbers.
+//! - Work in a stream is done when something waits for it, and not before. Streams go on in an order that is drawn. So
+//!   a missing wait shows as wrong numbers.
 //! - A copy to the device takes the bytes at the call if they lie in ordinary memory, and when it is done if in that
 //!   of cuMemHostAlloc: CUDA may do either.
 //! - Memory is full of ones at first: not zeros, and no numbers.

@@ -19,21 +19,12 @@ impl World {
         self.devices[device].lost.map_or(Ok(()), Err)
     }
 
-    /// Does a piece of work of a stream that is not held up.
+    /// Does a piece of work of a stream that has some.
     pub fn step(&mut self) -> Done {
-        let is_free = |work: &Work| match work {
-            Work::Wait { event, time } => self.events.get(event).is_none_or(|event| event.passed >= *time),
-            _ => true,
-        };
-        let ready: Vec<Id> = (self.streams.iter())
-            .filter(|(_, stream)| stream.work.front().is_some_and(is_free))
-            .map(|(id, _)| *id)
-            .collect();
+        let with_work = self.streams.iter().filter(|(_, stream)| !stream.work.is_empty());
+        let ready: Vec<Id> = with_work.map(|(id, _)| *id).collect();
         if ready.is_empty() {
-            if self.streams.values().all(|stream| stream.work.is_empty()) {
-                return Ok(());
-            }
-            return self.mistake(CudaError::ERROR_LAUNCH_FAILED, "streams wait for each other for ever");
+            return Ok(());
         }
         let stream = ready[self.drawn(ready.len())];
         let device = self.streams[&stream].device;
@@ -83,13 +74,12 @@ impl World {
                     (event.passed, event.at) = (*time, Some(Instant::now()));
                 }
             }
-            Work::Wait { .. } => {}
             Work::Graph(id) => {
-                let work = self.instances.get(id).map(|graph| graph.work.clone());
+                let work = self.executables.get(id).map(|graph| graph.work.clone());
                 let Some(work) = work else {
                     return self.mistake(
                         CudaError::ERROR_ILLEGAL_ADDRESS,
-                        "the instance of a graph is gone before it ran",
+                        "an executable graph is gone before it ran",
                     );
                 };
                 for work in &work {

@@ -20,9 +20,7 @@ pub(crate) enum Work {
     CopyOut { to: usize, from: usize, bytes: usize },
     /// An event is passed, for this time.
     Record { event: Id, time: u64 },
-    /// Another stream has to pass an event for this time.
-    Wait { event: Id, time: u64 },
-    /// An instance of a graph.
+    /// An executable graph.
     Graph(Id),
 }
 

@@ -41,16 +41,11 @@ pub(crate) struct Device {
     pub lost: Option<CudaError>,
 }
 
+/// Memory of a device, or of the host by cuMemHostAlloc.
 pub(crate) struct Allocation {
     pub device: usize,
     pub bytes: usize,
-    /// Where the guard before it begins.
-    pub begin: *mut u8,
-}
-
-pub(crate) struct Pinned {
-    pub device: usize,
-    pub bytes: usize,
+    /// Where it begins, in memory of a device with the guard before it.
     pub begin: *mut u8,
 }
 
@@ -86,7 +81,7 @@ pub(crate) struct Function {
     pub kernel: Kernel,
 }
 
-/// A graph, or an instance of one.
+/// A graph, executable or not.
 pub(crate) struct Graph {
     pub device: usize,
     pub work: Vec<Work>,
@@ -107,13 +102,13 @@ pub(crate) struct World {
     pub opencl: OpenCl,
     pub devices: Vec<Device>,
     pub memory: BTreeMap<usize, Allocation>,
-    pub pinned: BTreeMap<usize, Pinned>,
+    pub pinned: BTreeMap<usize, Allocation>,
     pub streams: BTreeMap<Id, Stream>,
     pub events: BTreeMap<Id, Event>,
     pub modules: BTreeMap<Id, Module>,
     pub functions: BTreeMap<Id, Function>,
     pub graphs: BTreeMap<Id, Graph>,
-    pub instances: BTreeMap<Id, Graph>,
+    pub executables: BTreeMap<Id, Graph>,
     pub objects: Objects,
     pub counts: Counts,
     pub random: u64,
@@ -142,7 +137,7 @@ impl World {
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             graphs: BTreeMap::new(),
-            instances: BTreeMap::new(),
+            executables: BTreeMap::new(),
             objects: Objects::default(),
             counts: Counts::default(),
             random: settings.seed,
@@ -224,7 +219,7 @@ impl World {
     /// Whether something holds of work in a stream, or of that of a graph there.
     pub fn is_queued(&self, holds: impl Fn(&Work) -> bool) -> bool {
         let in_graph = |work: &Work| match work {
-            Work::Graph(id) => self.instances.get(id).is_some_and(|graph| graph.work.iter().any(&holds)),
+            Work::Graph(id) => self.executables.get(id).is_some_and(|graph| graph.work.iter().any(&holds)),
             work => holds(work),
         };
         self.streams.values().any(|stream| stream.work.iter().any(in_graph))
@@ -253,7 +248,7 @@ impl World {
             ("modules", self.modules.values().filter(|it| it.device == device).count()),
             ("graphs", self.graphs.values().filter(|it| it.device == device).count()),
             ("handles of cuBLASLt", self.objects.handles.values().filter(|it| **it == device).count()),
-            ("instances of graphs", self.instances.values().filter(|it| it.device == device).count()),
+            ("executable graphs", self.executables.values().filter(|it| it.device == device).count()),
         ];
         // Those that belong to no device, at the end of the last one.
         let is_last =

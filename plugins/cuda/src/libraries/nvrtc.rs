@@ -35,7 +35,7 @@ functions! {
 pub(crate) struct Nvrtc {
     functions: Functions,
     /// Its version, major and minor.
-    pub version: (i32, i32),
+    version: (i32, i32),
 }
 
 impl Nvrtc {
@@ -101,7 +101,7 @@ impl Nvrtc {
         let log = program.text(self.functions.nvrtcGetProgramLogSize, self.functions.nvrtcGetProgramLog);
         let log = log.map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches(['\0', '\n']).to_owned());
         if compiled != 0 {
-            let version = format!("NVRTC {}.{}", self.version.0, self.version.1);
+            let version = self.name_and_version();
             let (error, log) = (self.error(compiled), log.unwrap_or_default());
             let end = if compiled == INVALID_OPTION {
                 "; another version of NVRTC may know this device"
@@ -114,6 +114,12 @@ impl Nvrtc {
             tracing::debug!(name = source.name, log, "compiled");
         }
         program.text(self.functions.nvrtcGetCUBINSize, self.functions.nvrtcGetCUBIN)
+    }
+
+    /// Its name and version.
+    pub fn name_and_version(&self) -> String {
+        let (major, minor) = self.version;
+        format!("NVRTC {major}.{minor}")
     }
 
     fn check(&self, call: &str, result: c_int) -> Result<(), String> {

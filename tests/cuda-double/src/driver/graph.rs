@@ -39,22 +39,22 @@ functions! {
         give(graph, id)
     }
 
-    fn cuGraphInstantiateWithFlags(world, instance: *mut Id, graph: Id, _flags: u64) {
+    fn cuGraphInstantiateWithFlags(world, executable: *mut Id, graph: Id, _flags: u64) {
         world.current()?;
         let Some(of) = world.graphs.get(&graph) else {
             return world.mistake(CudaError::ERROR_INVALID_HANDLE, "no such graph");
         };
         let made = Graph { device: of.device, work: of.work.clone() };
         let id = world.id();
-        world.instances.insert(id, made);
-        give(instance, id)
+        world.executables.insert(id, made);
+        give(executable, id)
     }
 
-    fn cuGraphLaunch(world, instance: Id, stream: Id) {
+    fn cuGraphLaunch(world, executable: Id, stream: Id) {
         let device = world.stream(stream)?;
         world.not_captured(stream)?;
-        let Some(of) = world.instances.get(&instance) else {
-            return world.mistake(CudaError::ERROR_INVALID_HANDLE, "no such instance of a graph");
+        let Some(of) = world.executables.get(&executable) else {
+            return world.mistake(CudaError::ERROR_INVALID_HANDLE, "no such executable graph");
         };
         if of.device != device {
             return world.mistake(CudaError::ERROR_INVALID_VALUE, "the graph is of another device");
@@ -68,7 +68,7 @@ functions! {
                 _ => {}
             }
         }
-        world.put(stream, Work::Graph(instance))
+        world.put(stream, Work::Graph(executable))
     }
 
     fn cuGraphDestroy(world, graph: Id) {
@@ -78,13 +78,13 @@ functions! {
         Ok(())
     }
 
-    fn cuGraphExecDestroy(world, instance: Id) {
-        let is_it = |work: &Work| matches!(work, Work::Graph(id) if *id == instance);
+    fn cuGraphExecDestroy(world, executable: Id) {
+        let is_it = |work: &Work| matches!(work, Work::Graph(id) if *id == executable);
         if world.streams.values().any(|stream| stream.work.iter().any(is_it)) {
-            return world.mistake(CudaError::ERROR_INVALID_VALUE, "work in a stream uses this instance of a graph");
+            return world.mistake(CudaError::ERROR_INVALID_VALUE, "work in a stream uses this executable graph");
         }
-        if world.instances.remove(&instance).is_none() {
-            return world.mistake(CudaError::ERROR_INVALID_HANDLE, "no such instance of a graph");
+        if world.executables.remove(&executable).is_none() {
+            return world.mistake(CudaError::ERROR_INVALID_HANDLE, "no such executable graph");
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::{functions, give};
 use crate::{
     errors::CudaError,
     work::{From, Id, Work},
-    world::{Allocation, GUARD, Pinned, UNWRITTEN},
+    world::{Allocation, GUARD, UNWRITTEN},
 };
 
 functions! {
@@ -63,7 +63,7 @@ functions! {
         }
         // SAFETY: as many bytes were allocated, for nobody else.
         unsafe { begin.write_bytes(UNWRITTEN, bytes) };
-        world.pinned.insert(begin as usize, Pinned { device, bytes, begin });
+        world.pinned.insert(begin as usize, Allocation { device, bytes, begin });
         give(address, begin)
     }
 

@@ -72,13 +72,6 @@ functions! {
         world.finish(stream)
     }
 
-    fn cuStreamWaitEvent(world, stream: Id, event: Id, _flags: c_uint) {
-        world.stream(stream)?;
-        world.not_captured(stream)?;
-        let time = world.event(event)?.recorded;
-        world.put(stream, Work::Wait { event, time })
-    }
-
     fn cuEventCreate(world, event: *mut Id, _flags: c_uint) {
         let device = world.current()?;
         let id = world.id();
@@ -89,7 +82,7 @@ functions! {
     fn cuEventDestroy_v2(world, event: Id) {
         world.current()?;
         world.event(event)?;
-        let is_it = |work: &Work| matches!(work, Work::Record { event: it, .. } | Work::Wait { event: it, .. } if *it == event);
+        let is_it = |work: &Work| matches!(work, Work::Record { event: it, .. } if *it == event);
         if world.is_queued(is_it) {
             return world.mistake(CudaError::ERROR_INVALID_VALUE, "work in a stream uses this event");
         }
@@ -123,15 +116,6 @@ functions! {
             world.devices[device].lost.map_or(Ok(()), Err)?;
         }
         Ok(())
-    }
-
-    fn cuEventQuery(world, event: Id) {
-        world.current()?;
-        world.not_in_capture()?;
-        // The device goes on meanwhile.
-        world.step()?;
-        let event = world.event(event)?;
-        if event.passed < event.recorded { Err(CudaError::ERROR_NOT_READY) } else { Ok(()) }
     }
 
     fn cuEventElapsedTime(world, ms: *mut f32, from: Id, to: Id) {

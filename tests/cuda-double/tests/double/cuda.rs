@@ -93,12 +93,10 @@ functions! {
     stream_create = cuStreamCreate(stream: *mut usize, flags: c_uint);
     stream_destroy = cuStreamDestroy_v2(stream: usize);
     stream_synchronize = cuStreamSynchronize(stream: usize);
-    stream_wait = cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
     event_create = cuEventCreate(event: *mut usize, flags: c_uint);
     event_destroy = cuEventDestroy_v2(event: usize);
     event_record = cuEventRecord(event: usize, stream: usize);
     event_synchronize = cuEventSynchronize(event: usize);
-    event_query = cuEventQuery(event: usize);
     elapsed = cuEventElapsedTime(ms: *mut f32, from: usize, to: usize);
     module_load = cuModuleLoadData(module: *mut usize, image: *const c_void);
     module_unload = cuModuleUnload(module: usize);
@@ -107,10 +105,10 @@ functions! {
         bz: c_uint, shared: c_uint, stream: usize, arguments: *const *const c_void, extra: *const c_void);
     begin_capture = cuStreamBeginCapture_v2(stream: usize, mode: c_int);
     end_capture = cuStreamEndCapture(stream: usize, graph: *mut usize);
-    instantiate = cuGraphInstantiateWithFlags(instance: *mut usize, graph: usize, flags: u64);
-    graph_launch = cuGraphLaunch(instance: usize, stream: usize);
+    instantiate = cuGraphInstantiateWithFlags(executable: *mut usize, graph: usize, flags: u64);
+    graph_launch = cuGraphLaunch(executable: usize, stream: usize);
     graph_destroy = cuGraphDestroy(graph: usize);
-    instance_destroy = cuGraphExecDestroy(instance: usize);
+    executable_destroy = cuGraphExecDestroy(executable: usize);
     create_program = nvrtcCreateProgram(program: *mut usize, text: *const c_char, name: *const c_char, count: c_int,
         headers: *const *const c_char, names: *const *const c_char);
     compile_program = nvrtcCompileProgram(program: usize, count: c_int, options: *const *const c_char);

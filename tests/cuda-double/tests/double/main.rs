@@ -101,31 +101,23 @@ fn work_is_done_when_it_is_waited_for() {
     said.assert_none();
 }
 
-/// Doubles on one stream what another one copies in: without a wait the order is drawn, with an event it is kept.
+/// Adds on one stream to what another one copies in.
 #[test]
-fn streams_wait_for_events_alone() {
-    let name = "streams_wait_for_events_alone";
+fn the_order_of_streams_is_drawn() {
+    let name = "the_order_of_streams_is_drawn";
     let body = |cuda: &Cuda| {
         let bench = Bench::new(cuda);
-        let (other, event) = (cuda.stream(), cuda.event());
+        let other = cuda.stream();
         assert_eq!(cuda.stream_synchronize(bench.stream), 0);
         let mut orders = [0; 2];
-        for round in 0..40 {
-            let is_ordered = round % 2 == 0;
+        for _ in 0..20 {
             assert_eq!(cuda.copy_in(bench.memory, [1.0; COUNT].as_ptr(), BYTES, bench.stream), 0);
-            assert_eq!(cuda.event_record(event, bench.stream), 0);
-            if is_ordered {
-                assert_eq!(cuda.stream_wait(other, event, 0), 0);
-            }
             assert_eq!(cuda.launch_add(bench.add, other, bench.memory, 100, 1.0, 0), 0);
             assert_eq!(cuda.stream_synchronize(other), 0);
             assert_eq!(cuda.stream_synchronize(bench.stream), 0);
-            let is_in_order = bench.numbers(cuda)[0] == 2.0;
-            assert!(is_in_order || !is_ordered);
-            orders[usize::from(is_in_order)] += usize::from(!is_ordered);
+            orders[usize::from(bench.numbers(cuda)[0] == 2.0)] += 1;
         }
         assert!(orders.iter().all(|count| *count > 0), "{orders:?}");
-        assert_eq!(cuda.event_destroy(event), 0);
         assert_eq!(cuda.stream_destroy(other), 0);
         bench.give_back(cuda);
     };
@@ -141,14 +133,14 @@ fn a_graph_does_what_was_captured() {
         bench.launch(cuda, 1.0);
         bench.launch(cuda, 10.0);
         let graph = cuda.get(|to| cuda.end_capture(bench.stream, to));
-        let instance = cuda.get(|to| cuda.instantiate(to, graph, 0));
+        let executable = cuda.get(|to| cuda.instantiate(to, graph, 0));
         assert_eq!(cuda.graph_destroy(graph), 0);
         assert_eq!(bench.numbers(cuda), [1.0; COUNT]);
         for _ in 0..2 {
-            assert_eq!(cuda.graph_launch(instance, bench.stream), 0);
+            assert_eq!(cuda.graph_launch(executable, bench.stream), 0);
         }
         assert_eq!(bench.numbers(cuda), [23.0; COUNT]);
-        assert_eq!(cuda.instance_destroy(instance), 0);
+        assert_eq!(cuda.executable_destroy(executable), 0);
         bench.give_back(cuda);
     });
     let Some(said) = said else { return };

@@ -114,7 +114,7 @@ mistakes! {
         assert_eq!(cuda.event_record(event, bench.stream), 0);
         assert_eq!(cuda.elapsed(&mut 0.0, event, event), 600);
         assert_eq!((cuda.event_synchronize(event), cuda.elapsed(&mut 0.0, event, event)), (0, 0));
-        assert_eq!((cuda.event_query(event), cuda.event_destroy(event)), (0, 0));
+        assert_eq!(cuda.event_destroy(event), 0);
         bench.give_back(cuda);
     }
 
@@ -137,10 +137,10 @@ mistakes! {
         assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
         assert_eq!(cuda.launch_add(bench.add, bench.stream, memory, 100, 1.0, 0), 0);
         let graph = cuda.get(|to| cuda.end_capture(bench.stream, to));
-        let instance = cuda.get(|to| cuda.instantiate(to, graph, 0));
+        let executable = cuda.get(|to| cuda.instantiate(to, graph, 0));
         assert_eq!(cuda.free(memory), 0);
-        assert_eq!(cuda.graph_launch(instance, bench.stream), 1);
-        assert_eq!((cuda.instance_destroy(instance), cuda.graph_destroy(graph)), (0, 0));
+        assert_eq!(cuda.graph_launch(executable, bench.stream), 1);
+        assert_eq!((cuda.executable_destroy(executable), cuda.graph_destroy(graph)), (0, 0));
         bench.give_back(cuda);
     }
 

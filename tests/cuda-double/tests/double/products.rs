@@ -150,12 +150,12 @@ fn products_are_captured_and_follow_transpositions() {
         assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
         assert_eq!(product.multiply(cuda, bench.stream), 0);
         let graph = cuda.get(|to| cuda.end_capture(bench.stream, to));
-        let instance = cuda.get(|to| cuda.instantiate(to, graph, 0));
+        let executable = cuda.get(|to| cuda.instantiate(to, graph, 0));
         assert_eq!(bench.numbers(cuda)[16..20], [9.0; 4]);
-        assert_eq!(cuda.graph_launch(instance, bench.stream), 0);
+        assert_eq!(cuda.graph_launch(executable, bench.stream), 0);
         // [1 2 3; 4 5 6] by the columns (1, 0, 0) and (0, 1, -2).
         assert_eq!(bench.numbers(cuda)[16..20], [1.0, 4.0, -4.0, -7.0]);
-        assert_eq!((cuda.instance_destroy(instance), cuda.graph_destroy(graph)), (0, 0));
+        assert_eq!((cuda.executable_destroy(executable), cuda.graph_destroy(graph)), (0, 0));
         product.give_back(cuda);
         bench.give_back(cuda);
     });
