@@ -1,6 +1,6 @@
 //! One batch at a time, from the host's memory through a queue of the device into the host's memory.
 
-use std::{ops::Range, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 
 use proctor_onnx_file::Port;
 use proctor_plugin_api::{Batch, PluginError, Stage};
@@ -56,15 +56,9 @@ impl<D: Driver> Lane<D> {
         let host = self.loaded.host;
         let begin_ns = host.now_ns();
         self.divide(batch.sample_count())?;
-        if let Err(error) = self.enqueue(batch) {
-            // What is in the queue still reads the samples. The first error is the one to tell.
-            let _ = self.driver.finish();
-            return Err(error);
-        }
-        if let Err(error) = self.driver.wait(&self.events[3]) {
-            let _ = self.driver.finish();
-            return Err(error.into());
-        }
+        let queue = Queue(&self.driver);
+        enqueue(&self.loaded, &queue, &mut self.slots, &mut self.events, batch)?;
+        queue.wait(&self.events[3])?;
         let end_ns = host.now_ns();
         self.scatter(batch)?;
         // The device's clock, put on the host's by the last event.
@@ -107,27 +101,6 @@ impl<D: Driver> Lane<D> {
         Err(PluginError::invalid_argument(message))
     }
 
-    /// Puts all work of a batch in the queue.
-    ///
-    /// After it, and after an error, the samples and `self` are still read and written, until the queue is empty.
-    fn enqueue(&mut self, batch: &Batch<'_>) -> Result<(), PluginError> {
-        let Self { loaded, driver, slots, events } = self;
-        let used = |slot: &&mut Slot<D>| !slot.samples.is_empty();
-        driver.record(&mut events[0])?;
-        for slot in slots.iter_mut().filter(used) {
-            slot.write_inputs(driver, &loaded.fit.inputs, batch)?;
-        }
-        driver.record(&mut events[1])?;
-        for slot in slots.iter_mut().filter(used) {
-            slot.session.launch(driver)?;
-        }
-        driver.record(&mut events[2])?;
-        for slot in slots.iter_mut().filter(used) {
-            slot.read_outputs(driver, &loaded.fit.outputs)?;
-        }
-        Ok(driver.record(&mut events[3])?)
-    }
-
     /// Copies the outputs, which have arrived, to the samples.
     fn scatter(&self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         for slot in &self.slots {
@@ -142,6 +115,50 @@ impl<D: Driver> Lane<D> {
     }
 }
 
+/// Work of a batch in a queue. It does not go before the queue is empty, neither after an error nor in a panic: until
+/// then the samples and a lane are read and written.
+struct Queue<'a, D: Driver>(&'a D);
+
+impl<D: Driver> Queue<'_, D> {
+    /// Waits for the event after all work.
+    fn wait(self, last: &D::Event) -> Result<(), DeviceError> {
+        self.0.wait(last)?;
+        mem::forget(self);
+        Ok(())
+    }
+}
+
+impl<D: Driver> Drop for Queue<'_, D> {
+    fn drop(&mut self) {
+        // The error that led here is the one to tell.
+        let _ = self.0.finish();
+    }
+}
+
+/// Puts all work of a batch in the queue.
+fn enqueue<D: Driver>(
+    loaded: &Loaded<D>,
+    Queue(driver): &Queue<'_, D>,
+    slots: &mut [Slot<D>],
+    events: &mut [D::Event; 4],
+    batch: &Batch<'_>,
+) -> Result<(), PluginError> {
+    let used = |slot: &&mut Slot<D>| !slot.samples.is_empty();
+    driver.record(&mut events[0])?;
+    for slot in slots.iter_mut().filter(used) {
+        slot.write_inputs(driver, &loaded.fit.inputs, batch)?;
+    }
+    driver.record(&mut events[1])?;
+    for slot in slots.iter_mut().filter(used) {
+        slot.session.launch(driver)?;
+    }
+    driver.record(&mut events[2])?;
+    for slot in slots.iter_mut().filter(used) {
+        slot.read_outputs(driver, &loaded.fit.outputs)?;
+    }
+    Ok(driver.record(&mut events[3])?)
+}
+
 impl<D: Driver> Slot<D> {
     fn write_inputs(&mut self, driver: &D, ports: &[Port], batch: &Batch<'_>) -> Result<(), PluginError> {
         for (number, (port, converted)) in ports.iter().zip(&mut self.converted).enumerate() {
@@ -153,8 +170,8 @@ impl<D: Driver> Slot<D> {
                     if given.len() != row_bytes {
                         return Err(wrong_size(port, given.len()));
                     }
-                    // SAFETY: inputs of a batch stay as they are until it is done, for which `execute` waits, also
-                    // after an error.
+                    // SAFETY: inputs of a batch stay as they are until it is done, which it is not before the `Queue`
+                    // in `execute` is gone.
                     unsafe { driver.write(to, position * row_bytes, given) }?;
                 }
                 continue;
@@ -162,7 +179,8 @@ impl<D: Driver> Slot<D> {
             for (sample, row) in self.samples.clone().zip(rows.chunks_exact_mut(row_bytes.max(1))) {
                 copy(port, batch.input(sample, port.tensor), row)?;
             }
-            // SAFETY: the memory is this slot's, which lives on and is not written before `execute` has waited.
+            // SAFETY: the memory is this slot's, which lives on and is not written before the `Queue` in `execute` is
+            // gone.
             unsafe { driver.write(to, 0, &rows[..self.samples.len() * row_bytes]) }?;
         }
         Ok(())
@@ -171,7 +189,8 @@ impl<D: Driver> Slot<D> {
     fn read_outputs(&mut self, driver: &D, ports: &[Port]) -> Result<(), DeviceError> {
         for (number, (port, to)) in ports.iter().zip(&mut self.outputs).enumerate() {
             let bytes = self.samples.len() * port.spec.size_bytes();
-            // SAFETY: the memory is this slot's, which lives on and is not used before `execute` has waited.
+            // SAFETY: the memory is this slot's, which lives on and is not used before the `Queue` in `execute` is
+            // gone.
             unsafe { driver.read(self.session.output(number), 0, &mut to[..bytes]) }?;
         }
         Ok(())
@@ -183,7 +202,7 @@ const DEVICE_QUEUE: &str = "device_queue";
 
 impl<D: Driver> Drop for Lane<D> {
     fn drop(&mut self) {
-        // Nothing is in the queue unless a panic has left it there; then its memory may not go.
+        // Nothing is in the queue unless a warm-up has failed; then its memory may not go.
         let _ = self.driver.finish();
     }
 }
