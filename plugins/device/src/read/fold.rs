@@ -11,7 +11,7 @@ use super::error::Refusal;
 use crate::{
     evaluate::evaluate,
     graph::{Graph, Node, ValueId},
-    op::Op,
+    op::{Gemm, Op},
     tensor::{Array, Tensor, element_count},
 };
 
@@ -21,12 +21,22 @@ const CHEAP_COUNT_MAX: usize = 1 << 16;
 /// Most elements of a result that is computed when a model is loaded; a larger one is left to the device.
 const COUNT_MAX: usize = 1 << 27;
 
+/// Most work on all large results of a file, in elements and, of products, multiplications: some ten seconds. Whatever
+/// comes after it is left to the device.
+const WORK_MAX: usize = 1 << 30;
+
 /// Type and shape of a result.
 type Kind = (ElementType, Vec<usize>);
 
 /// Large results that are computed already.
 #[derive(Debug, Default)]
-pub(super) struct Folds(Mutex<Vec<Fold>>);
+pub(super) struct Folds(Mutex<Folded>);
+
+#[derive(Debug, Default)]
+struct Folded {
+    folds: Vec<Fold>,
+    work: usize,
+}
 
 #[derive(Debug)]
 struct Fold {
@@ -64,20 +74,53 @@ impl Folds {
             return Ok(None);
         }
         let Some(operands) = operands(graph, &node.inputs) else { return Ok(None) };
-        let mut folds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |fold: &&Fold| {
             let has = fold.results.iter().map(|tensor| (tensor.element, &tensor.shape));
             fold.op == node.op
                 && has.eq(kinds.iter().map(|(element, shape)| (*element, shape)))
                 && fold.operands == operands
         };
-        if let Some(fold) = folds.iter().find(fits) {
+        if let Some(fold) = folded.folds.iter().find(fits) {
             return Ok(Some(fold.results.clone()));
         }
+        let work = folded.work.saturating_add(work(&node.op, &operands, &kinds));
+        if work > WORK_MAX {
+            return Ok(None);
+        }
+        folded.work = work;
         let results = compute(&node.op, &operands, &kinds)?;
-        folds.push(Fold { op: node.op.clone(), operands, results: results.clone() });
+        folded.folds.push(Fold { op: node.op.clone(), operands, results: results.clone() });
         Ok(Some(results))
     }
+}
+
+/// Elements that are read and written, and multiplications.
+fn work(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -> usize {
+    if *op == Op::Reshape {
+        return 0;
+    }
+    let shape =
+        |at: usize| operands.get(at).and_then(|tensor| tensor.as_ref()).map(|tensor| &tensor.shape[..]);
+    let product =
+        |shape: &[usize]| shape.iter().fold(1_usize, |product, extent| product.saturating_mul(*extent));
+    let of_result = match op {
+        Op::MatMul | Op::MatMulInteger | Op::Gemm(Gemm { transpose_a: false, .. }) => {
+            shape(0).and_then(<[_]>::last).copied().unwrap_or(1)
+        }
+        Op::Gemm(_) => shape(0).and_then(<[_]>::first).copied().unwrap_or(1),
+        Op::Conv(_) | Op::ConvInteger(_) => shape(1).map_or(1, |filters| product(&filters[1..])),
+        Op::Pool(pool) => product(&pool.window),
+        // Each gate of a unit reads all inputs and all units.
+        Op::Recurrent(recurrent) => {
+            let inputs = shape(0).and_then(<[_]>::last).copied().unwrap_or(0);
+            recurrent.cell.gate_count().saturating_mul(inputs.saturating_add(recurrent.hidden))
+        }
+        _ => 1,
+    };
+    let read = operands.iter().flatten().map(|tensor| product(&tensor.shape));
+    let written = results.iter().map(|(_, shape)| product(shape).saturating_mul(of_result));
+    read.chain(written).fold(0, usize::saturating_add)
 }
 
 /// The tensors of these operands, if all are known.

@@ -252,3 +252,13 @@ fn scales_belong_to_a_tensor_or_to_a_dimension() {
     let old = read_node(10, "QuantizeLinear", &[x, single], 1, &[("axis", 1.into())]).unwrap_err();
     assert_eq!(old, "attribute \"axis\" is not known");
 }
+
+#[test]
+fn products_of_constants_that_take_long_are_left_to_the_device() {
+    let folded = |extent: usize| {
+        let weights = Zeros(F32, &[extent, extent]);
+        read_node(17, "MatMul", &[weights, weights], 1, &[]).unwrap().nodes().is_empty()
+    };
+    assert!(folded(270));
+    assert!(!folded(1100));
+}
