@@ -75,7 +75,7 @@ fn check(operators: &[drawn::Operator], times: u64) {
             let file = folder().join(&drawn.name).with_extension("onnx");
             fs::write(&file, &drawn.file).unwrap();
             // A panic leaves the file, too.
-            match compare(&device, &runtime, &file, &drawn.case(), drawn.tolerance) {
+            match compare(&device, runtime, &file, &drawn.case(), drawn.tolerance) {
                 Ok(()) => fs::remove_file(&file).unwrap(),
                 Err(what) => failures.push(format!("{}: {what}", file.display())),
             }
@@ -140,7 +140,7 @@ fn small_models() {
     let Some(runtime) = Runtime::load() else { return };
     let mut failures = Vec::new();
     models::for_each_file(|file, case| {
-        if let Err(what) = compare(&device, &runtime, file, case, OF_MODELS) {
+        if let Err(what) = compare(&device, runtime, file, case, OF_MODELS) {
             failures.push(format!("{}: {what}", case.name));
         }
     });

@@ -5,6 +5,7 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use ort::{
@@ -22,15 +23,20 @@ const LEVELS_UP: usize = 4;
 pub struct Runtime(Environment);
 
 impl Runtime {
-    /// Loads the library that the environment names or `cargo xtask setup` has unpacked; `None` where there is none,
-    /// after saying so.
-    pub fn load() -> Option<Self> {
-        let Some(path) = library() else {
-            proctor_test_needs::skip("no ONNX Runtime in the target folder; `cargo xtask setup` unpacks it");
-            return None;
+    /// The runtime of the library that the environment names or `cargo xtask setup` has unpacked; `None` where there is
+    /// none, after saying so.
+    pub fn load() -> Option<&'static Self> {
+        // A process has one environment at most.
+        static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
+        let load = |path: PathBuf| {
+            let builder = ort::init_from(&path).unwrap();
+            Self(builder.with_name("proctor").with_telemetry(false).build().unwrap())
         };
-        let builder = ort::init_from(&path).unwrap();
-        Some(Self(builder.with_name("proctor").with_telemetry(false).build().unwrap()))
+        let runtime = RUNTIME.get_or_init(|| library().map(load)).as_ref();
+        if runtime.is_none() {
+            proctor_test_needs::skip("no ONNX Runtime in the target folder; `cargo xtask setup` unpacks it");
+        }
+        runtime
     }
 
     /// The outputs of a file.
