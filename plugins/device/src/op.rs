@@ -12,7 +12,8 @@ pub enum Op {
     Binary(Binary),
     /// Elements of the second tensor where the first is true, else of the third, with broadcasting.
     Where,
-    /// Another type of element: rounded towards zero where it becomes an integer, wrapped where it does not fit.
+    /// Another type of element: rounded towards zero where it becomes an integer of 64 bits, the nearest that there is,
+    /// or 0 of what is not a number; wrapped where that does not fit.
     Cast(ElementType),
     /// Cross-correlation of N x C x ... with weights of M x C / groups x ..., and a bias of M if there is a third
     /// input.

@@ -142,9 +142,9 @@ pub fn difference(output: &Array, expected: &Array, tolerance: f64) -> Result<()
     };
     let largest = expected.iter().fold(0.0, |largest: f64, number| largest.max(number.abs()));
     for (at, (value, expected)) in values.iter().zip(expected).enumerate() {
-        // False also where one of them is no number.
+        // False also where one of them is not a number.
         let is_near = (value - expected).abs() <= tolerance * expected.abs().max(largest.min(1.0));
-        if !is_near && value != expected {
+        if !is_near && value != expected && !(value.is_nan() && expected.is_nan()) {
             return Err(format!("element {at}: {value}, expected {expected}"));
         }
     }

@@ -198,3 +198,40 @@ pub fn clipped_integers() -> Vec<Case> {
         [small, large].iter().map(real).collect()
     })]
 }
+
+/// Functions of numbers at the ends of their range, and of what is not a number.
+#[must_use]
+pub fn not_numbers() -> Vec<Case> {
+    const NUMBERS: [f64; 8] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e4, -1e4, 0.5];
+    let mut case = case("not numbers".to_owned(), &[&[8, 1], &[1, 8]], |builder, _| {
+        let mut outputs = Vec::new();
+        for operator in ["Relu", "Sigmoid", "Tanh", "Erf", "Sqrt", "Exp", "Neg", "Reciprocal"] {
+            outputs.push(builder.node(operator, operator, &["x0"], &[]));
+        }
+        let bounds = [builder.constant("least", &[], &[-1.0]), builder.constant("most", &[], &[6.0])];
+        outputs.push(builder.node("Clip", "Clip", &["x0", &bounds[0], &bounds[1]], &[]));
+        for operator in ["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min"] {
+            outputs.push(builder.node(operator, operator, &["x0", "x1"], &[]));
+        }
+        for operator in ["Equal", "Less", "Greater"] {
+            let relation = builder.node(operator, operator, &["x0", "x1"], &[]);
+            let chosen = format!("{operator} chosen");
+            outputs.push(builder.node("Where", &chosen, &[&relation, "x0", "x1"], &[]));
+        }
+        // Of one element each, so that every number is seen, and of all.
+        for operator in ["ReduceMax", "ReduceMean"] {
+            let axes = builder.ints(&[1]);
+            outputs.push(builder.node(operator, &format!("{operator} of one"), &["x0", &axes], &[]));
+            outputs.push(builder.node(operator, &format!("{operator} of all"), &["x1", &axes], &[]));
+        }
+        for to in [7, 6, 3] {
+            let integers = builder.node("Cast", &format!("to {to}"), &["x0"], &[("to", to.into())]);
+            outputs.push(builder.node("Cast", &format!("from {to}"), &[&integers], &[("to", 1.into())]));
+        }
+        outputs
+    });
+    for input in &mut case.inputs {
+        *input = Array::real(F32, &input.shape, NUMBERS.to_vec());
+    }
+    vec![case]
+}

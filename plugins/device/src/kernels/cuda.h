@@ -21,6 +21,11 @@
 typedef float real;
 typedef long long integer;
 
+// Towards zero, to the nearest that there is; 0 of what is not a number.
+INLINE integer TO_INTEGER(const real x) {
+    return x != x ? 0 : __float2ll_rz(x);
+}
+
 // As OpenCL has it; on ARM `char` has no sign.
 typedef signed char schar;
 typedef unsigned char uchar;

@@ -39,6 +39,11 @@ typedef JOIN(float, WIDTH) vector;
 #endif
 #define MULTIPLY_ADD(x, y, z) fma(x, y, z)
 
+// Towards zero, to the nearest that there is; 0 of what is not a number.
+INLINE integer TO_INTEGER(const real x) {
+    return x != x ? 0 : x >= 0x1p63f ? LONG_MAX : x < -0x1p63f ? LONG_MIN : (integer)x;
+}
+
 // Reals in memory: float, half, or bfloat, which is the upper half of a float. Devices that cannot compute with half
 // can load and store it. Integers of 8 bits are loaded as reals, too.
 typedef ushort bfloat;

@@ -218,7 +218,8 @@ impl Expression {
                     format!("ROUND_{stored}((real){})", name(x))
                 }
                 (_, Ok(true)) => format!("(real){}", name(x)),
-                _ => format!("(integer){}", name(x)),
+                _ if is_real_term(x) => format!("TO_INTEGER({})", name(x)),
+                _ => name(x),
             },
             Term::Quantized { x, scale, zero_point } => {
                 let (least, greatest) = quantized_range(element).expect("the term was added");

@@ -99,6 +99,7 @@ fn needed() -> Vec<(Kernel, usize)> {
         operators::elements(),
         operators::rows(),
         operators::clipped_integers(),
+        operators::not_numbers(),
     ] {
         add(cases, None, &[Tuning::GPU]);
     }

@@ -38,3 +38,8 @@ fn rows_are_wherever_their_dimensions_are() {
 fn integers_are_clipped_as_they_are_read() {
     assert_computed(&operators::clipped_integers(), &TUNINGS);
 }
+
+#[test]
+fn what_is_not_a_number_stays_so() {
+    assert_computed(&operators::not_numbers(), &TUNINGS);
+}
