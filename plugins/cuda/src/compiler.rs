@@ -16,9 +16,6 @@ use crate::{
     },
 };
 
-/// The name by which a kernel includes the prelude.
-const PRELUDE: &str = "device.h";
-
 /// Compiles kernels for devices, or finds them where it has kept them.
 pub struct Compiler {
     nvrtc: Nvrtc,
@@ -48,7 +45,7 @@ impl Compiler {
         kernel: &Kernel,
         architecture: &str,
     ) -> Result<Vec<u8>, DeviceError> {
-        let text = kernel.text(&format!("#include \"{PRELUDE}\"\n"));
+        let text = kernel.cuda_text();
         let options = [format!("--gpu-architecture={architecture}")];
         let version = self.version();
         let key = [text.as_str(), kernels::CUDA, &options[0], &version];
@@ -60,7 +57,7 @@ impl Compiler {
             text: &text,
             name: &format!("{}.cu", kernel.function),
             header: kernels::CUDA,
-            header_name: PRELUDE,
+            header_name: kernels::CUDA_NAME,
             options: &options,
         };
         let code = self.nvrtc.compile(&source);

@@ -14,7 +14,6 @@ use opencl3::{
 };
 use proctor_device::{
     driver::{Bound, DeviceError, DeviceErrorKind, Driver},
-    kernels,
     program::call::Kernel,
 };
 
@@ -112,7 +111,7 @@ impl Driver for OpenCl {
     }
 
     fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
-        let text = kernel.text(kernels::OPENCL);
+        let text = kernel.opencl_text();
         let program = Program::create_and_build_from_source(&self.context, &text, OPTIONS);
         let program = program.map_err(|log| DeviceError {
             what: format!(

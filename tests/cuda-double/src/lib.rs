@@ -23,7 +23,7 @@
 //!   of cuMemHostAlloc: CUDA may do either.
 //! - Memory is full of ones at first: not zeros, and no numbers.
 //! - Products are summed in f64 and rounded once. Afterwards nothing is left of what was in the workspace.
-//! - "Cubins" are the texts of kernels. They include `device.h`, for which the prelude of OpenCL is put.
+//! - "Cubins" are the texts of kernels. The prelude of OpenCL is put for that of CUDA.
 //! - There is no default stream, and events have no place in a capture: the plugin uses neither.
 //!
 //! # Variables

@@ -4,9 +4,6 @@ use std::ffi::CStr;
 
 use proctor_device::kernels;
 
-/// The line by which a kernel includes the prelude.
-const INCLUDE: &str = "#include \"device.h\"\n";
-
 /// The beginning of a "cubin". A module is given without its length, so that it is a text that ends in a zero.
 const MAGIC: &str = "cuda double\n";
 
@@ -18,13 +15,13 @@ pub(crate) fn as_opencl(text: &str, headers: &[(String, String)]) -> Result<Stri
     let [(name, header)] = headers else {
         return Err(format!("{} headers where one is needed", headers.len()));
     };
-    if name != "device.h" || header != kernels::CUDA {
+    if name != kernels::CUDA_NAME || header != kernels::CUDA {
         return Err(format!("the header {name} is not the prelude for CUDA"));
     }
-    if text.matches(INCLUDE).count() != 1 {
-        return Err("the text does not include device.h once".to_owned());
+    if text.matches(kernels::CUDA_INCLUDE).count() != 1 {
+        return Err(format!("the text does not include {} once", kernels::CUDA_NAME));
     }
-    Ok(text.replace(INCLUDE, kernels::OPENCL))
+    Ok(text.replace(kernels::CUDA_INCLUDE, kernels::OPENCL))
 }
 
 /// The "cubin" of a text.

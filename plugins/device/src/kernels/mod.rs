@@ -9,6 +9,12 @@ pub const OPENCL: &str = include_str!("opencl.h");
 /// The prelude for CUDA C.
 pub const CUDA: &str = include_str!("cuda.h");
 
+/// The name by which texts for CUDA include it: not that of the file, which is that of a header of NVIDIA's, too.
+pub const CUDA_NAME: &str = "device.h";
+
+/// The line by which they do.
+pub const CUDA_INCLUDE: &str = "#include \"device.h\"\n";
+
 /// A file with kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KernelFile {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    kernels::KernelFile,
+    kernels::{self, KernelFile},
     program::{
         library::{ConvolutionCall, ProductCall},
         view::BufferId,
@@ -24,9 +24,19 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The text to compile, with this prelude before the file.
+    /// The text as OpenCL C, with the prelude in it.
     #[must_use]
-    pub fn text(&self, prelude: &str) -> String {
+    pub fn opencl_text(&self) -> String {
+        self.text(kernels::OPENCL)
+    }
+
+    /// The text as CUDA C, which includes the prelude as [`kernels::CUDA_NAME`].
+    #[must_use]
+    pub fn cuda_text(&self) -> String {
+        self.text(kernels::CUDA_INCLUDE)
+    }
+
+    fn text(&self, prelude: &str) -> String {
         let mut text = String::new();
         for (name, value) in &self.defines {
             // Writing to a string never fails.

@@ -152,8 +152,8 @@ fn compiles_for_the_test_below() {
     let Ok(architecture) = env::var(ARCHITECTURE) else { return };
     let nvrtc = Nvrtc::find().unwrap();
     for (kernel, _) in needed() {
-        let text = kernel.text("#include \"device.h\"\n");
-        let report = nvrtc.compile(&text, ("device.h", kernels::CUDA), &architecture);
+        let text = kernel.cuda_text();
+        let report = nvrtc.compile(&text, (kernels::CUDA_NAME, kernels::CUDA), &architecture);
         let report =
             report.unwrap_or_else(|log| panic!("{} for {architecture}: {log}\n{text}", kernel.function));
         let resources = reported(&report, kernel.function);

@@ -187,7 +187,7 @@ impl Cuda {
     /// Compiles a text. Returns the "cubin", or the error with the log.
     pub fn compile(&self, text: &str, architecture: &str) -> Result<Vec<u8>, (c_int, String)> {
         let c = |text: &str| CString::new(text).unwrap();
-        let texts = [c(text), c("test.cu"), c(kernels::CUDA), c("device.h"), c(architecture)];
+        let texts = [c(text), c("test.cu"), c(kernels::CUDA), c(kernels::CUDA_NAME), c(architecture)];
         let [text, name, header, header_name, option] = texts.each_ref().map(|text| text.as_ptr());
         let mut program = self.get(|to| self.create_program(to, text, name, 1, &header, &header_name));
         let status = self.compile_program(program, 1, &option);
