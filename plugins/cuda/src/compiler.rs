@@ -12,7 +12,7 @@ use crate::{
     error::{OpenError, refused},
     libraries::{
         cuda,
-        nvrtc::{Nvrtc, Source},
+        nvrtc::{Compiled, Nvrtc, Source},
     },
 };
 
@@ -29,7 +29,20 @@ impl Compiler {
     /// # Errors
     /// A driver or a compiler that is not there.
     pub fn load(nvrtc: Option<&Path>, cache: Option<PathBuf>) -> Result<Arc<Self>, OpenError> {
-        let nvrtc = Nvrtc::load(nvrtc, cuda::open()?)?;
+        Self::for_driver(nvrtc, cuda::open()?, cache)
+    }
+
+    /// As [`load`](Self::load), without a driver: `driver` is the version of CUDA that one would be for, by CUDA's
+    /// number, such as 12040.
+    ///
+    /// # Errors
+    /// A compiler that is not there.
+    pub fn for_driver(
+        nvrtc: Option<&Path>,
+        driver: i32,
+        cache: Option<PathBuf>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let nvrtc = Nvrtc::load(nvrtc, driver)?;
         Ok(Arc::new(Self { nvrtc, cache: cache.map(Cache::new) }))
     }
 
@@ -46,25 +59,43 @@ impl Compiler {
         architecture: &str,
     ) -> Result<Vec<u8>, DeviceError> {
         let text = kernel.cuda_text();
-        let options = [format!("--gpu-architecture={architecture}")];
+        let options = [architecture_option(architecture)];
         let version = self.version();
         let key = [text.as_str(), kernels::CUDA, &options[0], &version];
         if let Some(code) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {
             return Ok(code);
         }
         host.progress(0, 0, &format!("compiling kernel {}", kernel.function));
-        let source = Source {
-            text: &text,
-            name: &format!("{}.cu", kernel.function),
-            header: kernels::CUDA,
-            header_name: kernels::CUDA_NAME,
-            options: &options,
-        };
-        let code = self.nvrtc.compile(&source);
-        let code = code.map_err(|error| refused(format!("kernel {}: {error}", kernel.function)))?;
+        let code = self.compiled(kernel, &text, &options)?.code;
         if let Some(cache) = &self.cache {
             cache.store(&key, &code);
         }
         Ok(code)
     }
+
+    /// Report of the compiler and the assembler about a kernel for an architecture: the registers and the memory that
+    /// it takes.
+    ///
+    /// # Errors
+    /// The compiler's log.
+    pub fn report(&self, kernel: &Kernel, architecture: &str) -> Result<String, DeviceError> {
+        let options = [architecture_option(architecture), "--ptxas-options=-v".to_owned()];
+        Ok(self.compiled(kernel, &kernel.cuda_text(), &options)?.log)
+    }
+
+    fn compiled(&self, kernel: &Kernel, text: &str, options: &[String]) -> Result<Compiled, DeviceError> {
+        let source = Source {
+            text,
+            name: &format!("{}.cu", kernel.function),
+            header: kernels::CUDA,
+            header_name: kernels::CUDA_NAME,
+            options,
+        };
+        let compiled = self.nvrtc.compile(&source);
+        compiled.map_err(|error| refused(format!("kernel {}: {error}", kernel.function)))
+    }
+}
+
+fn architecture_option(architecture: &str) -> String {
+    format!("--gpu-architecture={architecture}")
 }

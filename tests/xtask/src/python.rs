@@ -51,7 +51,7 @@ pub(crate) const NVRTC: Wheels = Wheels {
     purpose: "compiles the kernels for CUDA",
     module: "nvidia.cuda_nvrtc",
     folder: "target/python-nvidia-cuda-nvrtc-12.9.86",
-    requirements: "plugins/device/tests/cuda_kernels/requirements.txt",
+    requirements: "plugins/cuda/tests/kernels/requirements.txt",
 };
 
 /// The linker that makes programs for an older C library, for `cargo xtask package`.

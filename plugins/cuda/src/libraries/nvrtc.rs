@@ -68,11 +68,11 @@ impl Nvrtc {
         Err(OpenError::NoCompiler { major: major.clamp(MAJORS[1], MAJORS[0]), reason: first_reason })
     }
 
-    /// Compiles a text, and returns the code for the device, a cubin.
+    /// Compiles a text.
     ///
     /// # Errors
     /// The compiler's log, or the call that has failed.
-    pub fn compile(&self, source: &Source<'_>) -> Result<Vec<u8>, String> {
+    pub fn compile(&self, source: &Source<'_>) -> Result<Compiled, String> {
         let text = c_text(source.text)?;
         let name = c_text(source.name)?;
         let (header, header_name) = (c_text(source.header)?, c_text(source.header_name)?);
@@ -100,9 +100,10 @@ impl Nvrtc {
             unsafe { (self.functions.nvrtcCompileProgram)(program.program, option_count, options.as_ptr()) };
         let log = program.text(self.functions.nvrtcGetProgramLogSize, self.functions.nvrtcGetProgramLog);
         let log = log.map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches(['\0', '\n']).to_owned());
+        let log = log.unwrap_or_default();
         if compiled != 0 {
             let version = self.name_and_version();
-            let (error, log) = (self.error(compiled), log.unwrap_or_default());
+            let error = self.error(compiled);
             let end = if compiled == INVALID_OPTION {
                 "; another version of NVRTC may know this device"
             } else {
@@ -110,10 +111,11 @@ impl Nvrtc {
             };
             return Err(format!("{version} with {}: {error}: {log}{end}", source.options.join(" ")));
         }
-        if let Some(log) = log.ok().filter(|log| !log.is_empty()) {
+        if !log.is_empty() {
             tracing::debug!(name = source.name, log, "compiled");
         }
-        program.text(self.functions.nvrtcGetCUBINSize, self.functions.nvrtcGetCUBIN)
+        let code = program.text(self.functions.nvrtcGetCUBINSize, self.functions.nvrtcGetCUBIN)?;
+        Ok(Compiled { code, log })
     }
 
     /// Its name and version.
@@ -149,6 +151,14 @@ pub(crate) struct Source<'a> {
     pub header_name: &'a str,
     /// Options of the compiler.
     pub options: &'a [String],
+}
+
+/// A compiled text.
+pub(crate) struct Compiled {
+    /// The code for the device, a cubin.
+    pub code: Vec<u8>,
+    /// The compiler's log.
+    pub log: String,
 }
 
 /// A program of the compiler until it is dropped; null before it is made.

@@ -5,15 +5,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
-mod nvrtc;
 mod page;
 
-use std::{collections::HashMap, env, fs, path::Path, process::Command, thread};
+use std::{collections::HashMap, env, fs, path::Path, process::Command, sync::Arc, thread};
 
-use nvrtc::Nvrtc;
+use cuda_sut::Compiler;
 use page::{macros, page};
 use proctor_device::{
-    kernels, passes,
+    passes,
     program::{Program, Tuning, call::Kernel},
 };
 use proctor_device_cases::{Case, models, operators, recurrent};
@@ -25,6 +24,15 @@ const ARCHITECTURES: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
 
 /// Variable that names the architecture to a process that compiles for it.
 const ARCHITECTURE: &str = "PROCTOR_CUDA_ARCHITECTURE";
+
+/// Folder under the workspace where `cargo xtask setup` puts the compiler, with one folder for each version of Python.
+const FOLDER: &str = "../../target/python-nvidia-cuda-nvrtc-12.9.86";
+
+/// The library's folder there.
+const PACKAGE: &str = "nvidia/cuda_nvrtc/lib";
+
+/// CUDA's number of the version of the compiler.
+const VERSION: i32 = 12_090;
 
 /// Beginning of the line by which such a process tells the resources of a kernel.
 const TAKES: &str = "takes: ";
@@ -64,6 +72,13 @@ struct Compiled {
     /// Items of its largest group.
     group_items: usize,
     resources: [Resources; ARCHITECTURES.len()],
+}
+
+/// The compiler that `cargo xtask setup` has installed, if it has.
+fn compiler() -> Option<Arc<Compiler>> {
+    let versions = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER)).ok()?;
+    let folder = versions.flatten().map(|version| version.path().join(PACKAGE)).find(|path| path.is_dir())?;
+    Some(Compiler::for_driver(Some(&folder), VERSION, None).unwrap())
 }
 
 /// The kernels that all cases need on a graphics processor, with the items of their largest group.
@@ -150,12 +165,10 @@ fn compiled_alone(architecture: &str) -> Vec<Resources> {
 #[test]
 fn compiles_for_the_test_below() {
     let Ok(architecture) = env::var(ARCHITECTURE) else { return };
-    let nvrtc = Nvrtc::find().unwrap();
+    let compiler = compiler().unwrap();
     for (kernel, _) in needed() {
-        let text = kernel.cuda_text();
-        let report = nvrtc.compile(&text, (kernels::CUDA_NAME, kernels::CUDA), &architecture);
-        let report =
-            report.unwrap_or_else(|log| panic!("{} for {architecture}: {log}\n{text}", kernel.function));
+        let report = compiler.report(&kernel, &architecture);
+        let report = report.unwrap_or_else(|log| panic!("{log}\n{}", kernel.cuda_text()));
         let resources = reported(&report, kernel.function);
         let Resources { registers, shared_bytes, stack_bytes, spilled_bytes } =
             resources.unwrap_or_else(|| panic!("no {} in {report}", kernel.function));
@@ -196,7 +209,7 @@ fn objection(resources: Resources, group_items: usize) -> Option<String> {
 
 #[test]
 fn every_kernel_compiles_and_fits() {
-    if Nvrtc::find().is_none() {
+    if compiler().is_none() {
         return skip("no compiler of CUDA (NVRTC 12.9.86); `cargo xtask setup` installs it");
     }
     let by_architecture = thread::scope(|scope| {
@@ -228,7 +241,7 @@ fn every_kernel_compiles_and_fits() {
     assert!(
         kept == page,
         "docs/cuda-kernels.md is stale: write it anew by \
-         PROCTOR_WRITE_CUDA_KERNELS=1 cargo nextest run -p proctor-device --test cuda_kernels"
+         PROCTOR_WRITE_CUDA_KERNELS=1 cargo nextest run -p proctor-cuda --test kernels"
     );
 }
 
