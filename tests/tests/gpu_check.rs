@@ -70,6 +70,12 @@ fn its_script_runs_to_the_end_on_the_double() {
         let of_section = steps.iter().filter(|step| step["section"] == section && step["status"] == "ok");
         of_section.flat_map(|step| step["rows"].as_array().unwrap()).collect()
     };
+    let machine = rows("machine");
+    for (what, value) in
+        [("products of the plugin", "cuBLASLt 12.9.1"), ("convolutions of the plugin", "cuDNN 9.10.2")]
+    {
+        assert!(machine.iter().any(|row| row["what"] == what && row["value"] == value), "{machine:#?}");
+    }
     let judged = rows("correctness");
     assert!(judged.iter().any(|row| row["metric"] == "top1" && row["right"] == 595), "{judged:#?}");
     assert!(judged.iter().any(|row| row["precision"] == "bf16" && row["metric"] == "close"), "{judged:#?}");

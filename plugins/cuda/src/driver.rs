@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use proctor_device::{
     driver::{Bound, DeviceError, Driver},
-    program::{call::Kernel, library::MatrixProduct},
+    program::{
+        call::Kernel,
+        library::{self, MatrixProduct},
+    },
 };
 use proctor_plugin_api::Host;
 
 use crate::{
     compiler::Compiler,
     context::Context,
+    convolution::{Convolution, ConvolutionLibrary, Convolutions},
     devices::DeviceInfo,
     launch::{Function, Launch, Sequence},
     memory::{HostMemory, Memory},
@@ -31,11 +35,21 @@ struct Shared {
     compiler: Arc<Compiler>,
     /// Products by cuBLASLt, if it is there and wanted.
     products: Option<Arc<Products>>,
+    /// Convolutions by cuDNN, if it is there and wanted.
+    convolutions: Option<Arc<Convolutions>>,
+}
+
+/// The libraries that compute what kernels would, as far as they are there and wanted.
+#[derive(Default)]
+pub struct Libraries {
+    /// cuBLASLt.
+    pub products: Option<ProductLibrary>,
+    /// cuDNN.
+    pub convolutions: Option<ConvolutionLibrary>,
 }
 
 impl Cuda {
-    /// Opens a device. `host` hears of the progress of compilation. Products are computed by `library`, if there is
-    /// one.
+    /// Opens a device. `host` hears of the progress of compilation.
     ///
     /// # Errors
     /// CUDA's.
@@ -43,13 +57,15 @@ impl Cuda {
         host: Host,
         info: &DeviceInfo,
         compiler: Arc<Compiler>,
-        library: Option<&ProductLibrary>,
+        libraries: &Libraries,
     ) -> Result<Self, DeviceError> {
         let context = Context::open(info)?;
         let products = |library: &ProductLibrary| Products::new(library, &context);
-        let products = library.map(products).transpose()?;
+        let products = libraries.products.as_ref().map(products).transpose()?;
+        let convolutions = libraries.convolutions.as_ref().map(Convolutions::new);
         let queue = Queue::new(&context)?;
-        Ok(Self { queue, shared: Arc::new(Shared { host, info: info.clone(), compiler, products }) })
+        let shared = Shared { host, info: info.clone(), compiler, products, convolutions };
+        Ok(Self { queue, shared: Arc::new(shared) })
     }
 
     fn context(&self) -> &Arc<Context> {
@@ -93,6 +109,12 @@ impl Driver for Cuda {
         let Some(products) = &self.shared.products else { return Ok(None) };
         self.context().enter()?;
         Ok(Product::new(products, product)?.map(Function::of_product))
+    }
+
+    fn convolution(&self, convolution: &library::Convolution) -> Result<Option<Function>, DeviceError> {
+        let Some(convolutions) = &self.shared.convolutions else { return Ok(None) };
+        let found = Convolution::new(&self.queue, convolutions, convolution)?;
+        Ok(found.map(Function::of_convolution))
     }
 
     unsafe fn bind(

@@ -71,6 +71,15 @@ pub enum OpenError {
         /// The error of the library that was tried first.
         reason: String,
     },
+    /// The library of convolutions was asked for, and cannot be loaded.
+    #[error(
+        "there is no cuDNN 9 ({reason}); install NVIDIA's libcudnn9 or the Python package nvidia-cudnn-cu12, and name its \
+         folder with cuda.cudnn, or set cuda.convolutions=own"
+    )]
+    NoCudnn {
+        /// The error of the library that was tried first.
+        reason: String,
+    },
     /// A call has failed.
     #[error("{}{}", .0.what, advice(.0.code))]
     Failed(DeviceError),

@@ -10,6 +10,7 @@ use proctor_device::driver::{Bound, DeviceError};
 
 use crate::{
     context::Context,
+    convolution::{Convolution, ConvolutionLaunch},
     devices::Limits,
     error::{failed, log, refused},
     memory::Memory,
@@ -17,7 +18,7 @@ use crate::{
     queue::Queue,
 };
 
-/// A compiled kernel, or a product of cuBLASLt.
+/// A compiled kernel, a product of cuBLASLt, or a convolution of cuDNN.
 #[derive(Clone)]
 pub struct Function(Kind);
 
@@ -25,6 +26,7 @@ pub struct Function(Kind);
 enum Kind {
     Kernel(Arc<Loaded>),
     Product(Arc<Product>),
+    Convolution(Arc<Convolution>),
 }
 
 /// A module with one kernel.
@@ -78,6 +80,10 @@ impl Function {
     pub(crate) fn of_product(product: Product) -> Self {
         Self(Kind::Product(Arc::new(product)))
     }
+
+    pub(crate) fn of_convolution(convolution: Convolution) -> Self {
+        Self(Kind::Convolution(Arc::new(convolution)))
+    }
 }
 
 impl Drop for Loaded {
@@ -89,12 +95,13 @@ impl Drop for Loaded {
     }
 }
 
-/// A kernel or a product with its arguments.
+/// A kernel, a product or a convolution with its arguments.
 pub struct Launch(Bind);
 
 enum Bind {
     Kernel(KernelLaunch),
     Product(ProductLaunch),
+    Convolution(ConvolutionLaunch),
 }
 
 /// A kernel with its arguments and its grid.
@@ -131,6 +138,9 @@ impl Launch {
         Ok(Self(match kind {
             Kind::Kernel(kernel) => Bind::Kernel(KernelLaunch::new(limits, kernel, arguments, grid)?),
             Kind::Product(product) => Bind::Product(ProductLaunch::new(queue, product, arguments)?),
+            Kind::Convolution(convolution) => {
+                Bind::Convolution(ConvolutionLaunch::new(queue, convolution, arguments)?)
+            }
         }))
     }
 
@@ -139,6 +149,7 @@ impl Launch {
         match &self.0 {
             Bind::Kernel(launch) => launch.enqueue(queue),
             Bind::Product(launch) => launch.enqueue(queue),
+            Bind::Convolution(launch) => launch.enqueue(queue),
         }
     }
 }

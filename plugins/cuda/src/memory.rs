@@ -63,6 +63,10 @@ impl Memory {
         Err(refused(format!("{what}, {bytes} bytes from {offset} on, is beyond memory of {whole} bytes")))
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn address(&self) -> sys::CUdeviceptr {
         self.address
     }

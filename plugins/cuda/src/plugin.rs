@@ -16,8 +16,9 @@ use proctor_plugin_api::{
 
 use crate::{
     compiler::Compiler,
+    convolution::ConvolutionLibrary,
     devices::{self, DeviceInfo, chosen},
-    driver::Cuda,
+    driver::{Cuda, Libraries},
     error::OpenError,
     libraries::nvml::Nvml,
     metrics::{Gauges, Reader},
@@ -31,7 +32,7 @@ pub struct CudaPlugin {
     host: Host,
     devices: Vec<DeviceInfo>,
     compiler: Arc<Compiler>,
-    library: Option<ProductLibrary>,
+    libraries: Libraries,
     nvml: Option<Arc<Nvml>>,
     in_flight_max: usize,
     calibrates: bool,
@@ -71,16 +72,26 @@ impl Plugin for CudaPlugin {
                 "What computes products of matrices: NVIDIA's library cuBLASLt, with tensor cores, the plugin's own kernel, or \
                  the one that is there: the library if it is.",
             ))
+            .option(OptionSpec::choice(
+                "convolutions",
+                &["auto", "cudnn", "own"],
+                "What computes convolutions: NVIDIA's library cuDNN, with tensor cores, the plugin's own kernels with its \
+                 products, or what is there: the library if it is.",
+            ))
             .option(OptionSpec::boolean(
                 "tf32",
                 false,
-                "Whether cuBLASLt may take the factors of products in f32 as TF32, with 10 bits of fraction: faster, and less \
-                 exact.",
+                "Whether cuBLASLt and cuDNN may take factors in f32 as TF32, with 10 bits of fraction: faster, and less exact.",
             ))
             .option(OptionSpec::path(
                 "cublaslt",
                 "The folder of cuBLASLt, libcublasLt.so.12 or another version; without it the system's, or that of the Python \
                  packages of which nvrtc names the compiler's.",
+            ))
+            .option(OptionSpec::path(
+                "cudnn",
+                "The folder of cuDNN, libcudnn.so.9; without it the system's, or that of the Python packages of which nvrtc \
+                 names the compiler's.",
             ))
             .option(OptionSpec::boolean(
                 "calibrate",
@@ -107,7 +118,7 @@ impl Plugin for CudaPlugin {
                 "device opened"
             );
         }
-        let library = library(options)?;
+        let libraries = Libraries { products: products(options)?, convolutions: convolutions(options)? };
         let nvml = Nvml::open();
         if let Err(reason) = &nvml {
             tracing::info!(reason, "no metrics and no energy of the devices: there is no NVML");
@@ -117,7 +128,7 @@ impl Plugin for CudaPlugin {
             host,
             devices,
             compiler,
-            library,
+            libraries,
             nvml: nvml.ok(),
             in_flight_max: in_flight_max.unwrap_or(1),
             calibrates: options.boolean("calibrate"),
@@ -131,11 +142,11 @@ impl Plugin for CudaPlugin {
     fn load_model(&self, request: &ModelRequest) -> Result<CudaModel, PluginError> {
         let model = load(self.host, request, |index| {
             let info = self.info(index)?;
-            let library = self.library.as_ref();
-            let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler), library)?;
-            let tuning = Tuning { has_library: library.is_some(), ..Tuning::GPU }.within(info.limits.threads);
+            let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler), &self.libraries)?;
+            let has_library = self.libraries.products.is_some();
+            let tuning = Tuning { has_library, ..Tuning::GPU }.within(info.limits.threads);
             // The same name for each device of a product: one is as the other.
-            let calibrates = self.calibrates && library.is_none();
+            let calibrates = self.calibrates && !has_library;
             let calibrated_as = calibrates.then(|| format!("{} {}", info.name, self.compiler.version()));
             Ok(Target { driver, tuning, in_flight_max: self.in_flight_max, calibrated_as })
         })?;
@@ -145,7 +156,7 @@ impl Plugin for CudaPlugin {
 }
 
 /// cuBLASLt, if it is wanted and there.
-fn library(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
+fn products(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
     let wanted = options.text("products").unwrap_or_default();
     if wanted == "own" {
         return Ok(None);
@@ -154,6 +165,22 @@ fn library(options: &Options) -> Result<Option<ProductLibrary>, OpenError> {
     match ProductLibrary::load(folder, compiler, options.boolean("tf32")) {
         Err(OpenError::NoCublasLt { reason }) if wanted != "cublaslt" && folder.is_none() => {
             tracing::warn!(reason, "products are computed without tensor cores: there is no cuBLASLt");
+            Ok(None)
+        }
+        loaded => loaded.map(Some),
+    }
+}
+
+/// cuDNN, if it is wanted and there.
+fn convolutions(options: &Options) -> Result<Option<ConvolutionLibrary>, OpenError> {
+    let wanted = options.text("convolutions").unwrap_or_default();
+    if wanted == "own" {
+        return Ok(None);
+    }
+    let (folder, compiler) = (options.path("cudnn"), options.path("nvrtc"));
+    match ConvolutionLibrary::load(folder, compiler, options.boolean("tf32")) {
+        Err(OpenError::NoCudnn { reason }) if wanted != "cudnn" && folder.is_none() => {
+            tracing::info!(reason, "convolutions are the plugin's own: there is no cuDNN");
             Ok(None)
         }
         loaded => loaded.map(Some),
@@ -266,6 +293,17 @@ mod tests {
             models.map(|model| [&model.model, &model.format, &model.precision, &model.device]).collect();
         assert_eq!(models, ["f32", "f16", "bf16", "int8"].map(|precision| ["*", "onnx", precision, "cuda"]));
         let names: Vec<_> = manifest.options.iter().map(|option| option.name.as_str()).collect();
-        assert_eq!(names, ["device", "nvrtc", "products", "tf32", "cublaslt", "calibrate", "in_flight"]);
+        let expected = [
+            "device",
+            "nvrtc",
+            "products",
+            "convolutions",
+            "tf32",
+            "cublaslt",
+            "cudnn",
+            "calibrate",
+            "in_flight",
+        ];
+        assert_eq!(names, expected);
     }
 }

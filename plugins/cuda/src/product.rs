@@ -176,7 +176,8 @@ impl ProductLaunch {
         let context = queue.context();
         context.enter()?;
         let description = product.products.description(&product.shape, bias)?;
-        let workspace = (product.workspace_bytes > 0).then(|| queue.workspace()).transpose()?;
+        let workspace =
+            (product.workspace_bytes > 0).then(|| queue.workspace(WORKSPACE_BYTES)).transpose()?;
         let product = Arc::clone(product);
         let launch = Self { product, description, addresses, workspace, _memories: memories };
         context.alone(|| launch.enqueue(queue))?;

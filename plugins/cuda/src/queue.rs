@@ -11,17 +11,20 @@ use proctor_device::driver::DeviceError;
 use crate::{
     context::Context,
     error::{failed, log},
+    libraries::cudnn::{Cudnn, handle::Handle},
     memory::Memory,
 };
 
-/// Memory that a product may use while it is computed: what NVIDIA advises for the largest devices.
+/// Memory of a queue that a product may use while it is computed: what NVIDIA advises for the largest devices.
 pub(crate) const WORKSPACE_BYTES: usize = 32 << 20;
 
 /// A stream that waits for no other one.
 pub(crate) struct Queue {
     stream: sys::CUstream,
-    /// For the products of this queue, one after the other; made when one first needs it.
+    /// For the products and convolutions of this queue, one after the other; made when one first needs it.
     workspace: Mutex<Option<Memory>>,
+    /// cuDNN for this stream; made when a convolution first needs it.
+    cudnn: Mutex<Option<Handle>>,
     context: Arc<Context>,
 }
 
@@ -43,7 +46,8 @@ impl Queue {
     pub fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
         context.enter()?;
         let stream = result::stream::create(StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
-        Ok(Self { stream, workspace: Mutex::default(), context: Arc::clone(context) })
+        let context = Arc::clone(context);
+        Ok(Self { stream, workspace: Mutex::default(), cudnn: Mutex::default(), context })
     }
 
     pub fn context(&self) -> &Arc<Context> {
@@ -55,14 +59,29 @@ impl Queue {
         self.stream
     }
 
-    /// The workspace of the products in this queue.
-    pub fn workspace(&self) -> Result<Memory, DeviceError> {
+    /// The workspace of the products and convolutions in this queue, of at least so many bytes. Who has a smaller one
+    /// keeps it.
+    pub fn workspace(&self, bytes: usize) -> Result<Memory, DeviceError> {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(workspace) = &*workspace {
+        if let Some(workspace) = workspace.as_ref().filter(|workspace| workspace.bytes() >= bytes) {
             return Ok(workspace.clone());
         }
-        let made = Memory::allocate(&self.context, WORKSPACE_BYTES)?;
+        let made = Memory::allocate(&self.context, bytes)?;
         Ok(workspace.insert(made).clone())
+    }
+
+    /// Calls a function with cuDNN for this stream, one at a time.
+    pub fn with_cudnn<T>(
+        &self,
+        library: &Arc<Cudnn>,
+        call: impl FnOnce(&Handle) -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let mut cudnn = self.cudnn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.context.enter()?;
+        if let Some(handle) = &*cudnn {
+            return call(handle);
+        }
+        call(cudnn.insert(Handle::new(library, self.stream)?))
     }
 
     /// Puts a copy to a device in the queue.
@@ -115,6 +134,17 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
+        let cudnn = self.cudnn.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(cudnn) = cudnn {
+            // Before its stream goes; the library may wait for the device.
+            let gone = self.context.alone(|| {
+                drop(cudnn);
+                Ok(())
+            });
+            if let Err(error) = gone {
+                tracing::debug!(%error, "a handle of cuDNN is given back without its context");
+            }
+        }
         if self.context.enter().is_ok() {
             // SAFETY: the stream is live, and nobody has its handle after this. Work that is still in it is done.
             log("cuStreamDestroy", unsafe { result::stream::destroy(self.stream) });

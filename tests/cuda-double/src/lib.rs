@@ -1,8 +1,9 @@
-//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12`, `libcublasLt.so.12` and `libnvidia-ml.so.1` in one
-//! library, which runs what it is given on a processor: kernels by OpenCL (PoCL), products by itself. With it the
-//! plugin `cuda` runs where there is no GPU, and mistakes show that a GPU would forgive.
+//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12`, `libcublasLt.so.12`, `libcudnn.so.9` and
+//! `libnvidia-ml.so.1` in one library, which runs what it is given on a processor: kernels by OpenCL (PoCL), products
+//! and convolutions by itself. With it the plugin `cuda` runs where there is no GPU, and mistakes show that a GPU would
+//! forgive.
 //!
-//! [`lay_out`] puts the library into a folder under its four names, for `LD_LIBRARY_PATH` of a program.
+//! [`lay_out`] puts the library into a folder under its five names, for `LD_LIBRARY_PATH` of a program.
 //!
 //! # Checks
 //! A mistake of the caller is a line on stderr that begins with `cuda double: `, and the error of CUDA that fits:
@@ -13,6 +14,8 @@
 //! - waits and allocations during a capture, and launches of graphs whose memory or kernels are gone;
 //! - products whose matrices do not fit each other, overlap or are not aligned as was said, without a bias, with the
 //!   algorithm of another product, or with too little workspace;
+//! - convolutions whose tensors do not fit each other, overlap or are not aligned, whose end cuDNN does not have, with
+//!   too little workspace or a handle without a stream, or with descriptors that were not set or are gone;
 //! - blocks and grids that no device takes; times of events that the device has not passed;
 //! - at the last release of the primary context, and at the end of the process, whatever was not given back.
 //!
@@ -22,7 +25,8 @@
 //! - A copy to the device takes the bytes at the call if they lie in ordinary memory, and when it is done if in that
 //!   of cuMemHostAlloc: CUDA may do either.
 //! - Memory is full of ones at first: not zeros, and no numbers.
-//! - Products are summed in f64 and rounded once. Afterwards nothing is left of what was in the workspace.
+//! - Products and convolutions are summed in f64 and rounded once. Afterwards nothing is left of what was in the
+//!   workspace. In f32 factors are rounded to TF32 where the caller allows it.
 //! - "Cubins" are the texts of kernels. The prelude of OpenCL is put for that of CUDA.
 //! - There is no default stream, and events have no place in a capture: the plugin uses neither.
 //!
@@ -36,6 +40,8 @@
 //! | `CUDA_DOUBLE_THREADS` | most threads of a block | 1024 |
 //! | `CUDA_DOUBLE_LOST_AT` | number of the launch, from 1, at which the device is lost for good | never |
 //! | `CUDA_DOUBLE_ALGORITHMS` | how often the heuristic for products has an algorithm | always |
+//! | `CUDA_DOUBLE_CONVOLUTIONS` | how often the workspace of a convolution is told, and not refused | always |
+//! | `CUDA_DOUBLE_CUDNN` | version of cuDNN, by its number | 91002 |
 //! | `CUDA_DOUBLE_SEED` | seed of the order of the streams | 1 |
 //! | `CUDA_DOUBLE_REPORT` | file to which mistakes are added, and a line at the last release of a context | none |
 //!
@@ -44,8 +50,10 @@
 //! installed when the driver is started.
 
 mod cublaslt;
+mod cudnn;
 mod driver;
 mod errors;
+mod numbers;
 mod nvml;
 mod nvrtc;
 mod opencl;
@@ -61,7 +69,8 @@ use std::{
 };
 
 /// Names under which programs look for the library.
-const NAMES: [&str; 4] = ["libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libnvidia-ml.so.1"];
+const NAMES: [&str; 5] =
+    ["libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libcudnn.so.9", "libnvidia-ml.so.1"];
 
 /// The library beside the running test.
 ///

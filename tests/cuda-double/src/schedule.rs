@@ -52,6 +52,12 @@ impl World {
                 self.check_product(product).map_err(|_| CudaError::ERROR_ILLEGAL_ADDRESS)?;
                 product.run();
             }
+            Work::Convolution(convolution) => {
+                self.count_launch()?;
+                self.counts.convolutions += 1;
+                self.check_convolution(convolution).map_err(|_| CudaError::ERROR_ILLEGAL_ADDRESS)?;
+                convolution.run();
+            }
             Work::CopyIn { to, from, bytes } => {
                 self.within(device, *to, *bytes, "a copy to the device, when it is done").map_err(illegal)?;
                 self.counts.copies += 1;

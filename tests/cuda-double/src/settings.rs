@@ -13,6 +13,7 @@ pub(crate) struct Settings {
     pub threads_max: usize,
     pub lost_at: Option<u64>,
     pub algorithms: Option<u64>,
+    pub convolutions: Option<u64>,
     pub seed: u64,
     pub report: Option<PathBuf>,
 }
@@ -32,6 +33,7 @@ impl Settings {
             threads_max: number("THREADS").unwrap_or(1024),
             lost_at: number("LOST_AT"),
             algorithms: number("ALGORITHMS"),
+            convolutions: number("CONVOLUTIONS"),
             seed: number("SEED").unwrap_or(1),
             report: env::var_os("CUDA_DOUBLE_REPORT").map(PathBuf::from),
         }
@@ -41,6 +43,11 @@ impl Settings {
     pub fn architecture(&self) -> String {
         format!("sm_{}{}", self.capability.0, self.capability.1)
     }
+}
+
+/// Version of cuDNN, which may be asked for before there is a world.
+pub(crate) fn cudnn_version() -> usize {
+    number("CUDNN").unwrap_or(91_002)
 }
 
 fn number<T: FromStr>(name: &str) -> Option<T> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{cublaslt::product::Product, opencl::Argument};
+use crate::{cublaslt::product::Product, cudnn::convolution::Convolution, opencl::Argument};
 
 /// Number of a thing that the double has handed out. No number comes twice.
 pub(crate) type Id = usize;
@@ -14,6 +14,8 @@ pub(crate) enum Work {
     Launch(Launch),
     /// A product of matrices.
     Product(Product),
+    /// A convolution.
+    Convolution(Convolution),
     /// Bytes of the host to the device.
     CopyIn { to: usize, from: From, bytes: usize },
     /// Bytes of the device to the host.
@@ -52,6 +54,7 @@ impl Work {
                 .iter()
                 .any(|argument| matches!(argument, Argument::Address(address) if is_in(*address))),
             Self::Product(product) => product.uses(begin, end),
+            Self::Convolution(convolution) => convolution.uses(begin, end),
             Self::CopyIn { to, .. } => is_in(*to),
             Self::CopyOut { from, .. } => is_in(*from),
             _ => false,

@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     cublaslt::objects::Objects,
+    cudnn::objects::Descriptors,
     errors::CudaError,
     opencl::{Kernel, OpenCl, Program},
     settings::Settings,
@@ -95,6 +96,9 @@ pub(crate) struct Counts {
     pub products: u64,
     /// How often the heuristic for products was asked.
     pub proposals: u64,
+    pub convolutions: u64,
+    /// How often the workspace of a convolution was asked for.
+    pub convolutions_asked: u64,
 }
 
 pub(crate) struct World {
@@ -110,6 +114,7 @@ pub(crate) struct World {
     pub graphs: BTreeMap<Id, Graph>,
     pub executables: BTreeMap<Id, Graph>,
     pub objects: Objects,
+    pub cudnn: Descriptors,
     pub counts: Counts,
     pub random: u64,
     next: Id,
@@ -139,6 +144,7 @@ impl World {
             graphs: BTreeMap::new(),
             executables: BTreeMap::new(),
             objects: Objects::default(),
+            cudnn: Descriptors::default(),
             counts: Counts::default(),
             random: settings.seed,
             next: 0x1000,
@@ -248,12 +254,13 @@ impl World {
             ("modules", self.modules.values().filter(|it| it.device == device).count()),
             ("graphs", self.graphs.values().filter(|it| it.device == device).count()),
             ("handles of cuBLASLt", self.objects.handles.values().filter(|it| **it == device).count()),
+            ("handles of cuDNN", self.cudnn.handles.values().filter(|it| it.device == device).count()),
             ("executable graphs", self.executables.values().filter(|it| it.device == device).count()),
         ];
         // Those that belong to no device, at the end of the last one.
         let is_last =
             (self.devices.iter().enumerate()).all(|(other, it)| other == device || it.retained == 0);
-        let objects = self.objects.left().into_iter().filter(|_| is_last);
+        let objects = self.objects.left().into_iter().chain(self.cudnn.left()).filter(|_| is_last);
         let counts = counts.into_iter().chain(objects);
         let leaked = counts.filter(|(_, count)| *count > 0);
         leaked.map(|(what, count)| format!("{count} {what}")).collect()

@@ -6,7 +6,7 @@ use proctor_device::{
     graph::Graph,
     passes,
     program::Tuning,
-    session::{Resources, Session, get, put},
+    session::{ComputedBy, Resources, Session, get, put},
     tensor::{Array, Tensor, Values},
 };
 use proctor_vocabulary::ElementType;
@@ -25,6 +25,19 @@ impl Case {
         let mut graph = self.graph.clone();
         passes::apply(&mut graph, None)?;
         computed(device, &graph, &self.inputs, tuning)
+    }
+
+    /// The kernel or the library that computes each call of a device.
+    ///
+    /// # Errors
+    /// As [`outputs`](Self::outputs).
+    pub fn computed_by<D: Driver>(&self, device: &D, tuning: Tuning) -> Result<Vec<ComputedBy>, String> {
+        let mut graph = self.graph.clone();
+        passes::apply(&mut graph, None)?;
+        let mut resources = Resources::default();
+        let mut program = resources.plan(device, &graph, tuning)?;
+        resources.prepare(device, &mut program).map_err(|error| error.to_string())?;
+        Ok(program.calls().iter().map(|call| resources.computed_by(call)).collect())
     }
 
     /// Compares the outputs of a device, with each tuning, with those of the host.

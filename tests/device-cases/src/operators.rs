@@ -81,6 +81,47 @@ pub fn windows() -> Vec<Case> {
     cases
 }
 
+/// Convolutions with what may end them: a bias, a residual and activations, in groups and rows, too.
+#[must_use]
+pub fn convolutions_with_ends() -> Vec<Case> {
+    let (image, result): (&[usize], &[usize]) = (&[2, 6, 9, 7], &[2, 8, 9, 7]);
+    let of = |name: &str, has_bias: bool, ends: &'static [&'static str]| {
+        case(name.to_owned(), &[image, result], move |builder, random| {
+            let mut inputs = vec!["x0".to_owned(), weights(builder, random, "w", &[8, 3, 3, 3])];
+            if has_bias {
+                inputs.push(weights(builder, random, "b", &[8]));
+            }
+            let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+            let attributes = [("pads", ints(&[1, 1, 1, 1])), ("group", 2.into())];
+            let mut value = builder.node("Conv", "conv", &inputs, &attributes);
+            for end in ends {
+                let operands: &[&str] = if *end == "Add" { &[&value, "x1"] } else { &[&value] };
+                value = builder.node(end, &end.to_lowercase(), operands, &[]);
+            }
+            vec![value]
+        })
+    };
+    let rows = case("rows of one line".to_owned(), &[&[3, 4, 31]], |builder, random| {
+        let filters = weights(builder, random, "w", &[5, 4, 3]);
+        let bias = weights(builder, random, "b", &[5]);
+        let attributes = [("strides", ints(&[2])), ("dilations", ints(&[2])), ("pads", ints(&[1, 1]))];
+        let result = builder.node("Conv", "conv", &["x0", &filters, &bias], &attributes);
+        vec![builder.node("Relu", "relu", &[&result], &[])]
+    });
+    vec![
+        of("nothing", false, &[]),
+        of("bias", true, &[]),
+        of("bias and Relu", true, &["Relu"]),
+        of("bias and residual", true, &["Add"]),
+        of("bias, residual and Relu", true, &["Add", "Relu"]),
+        of("bias, Relu and then a residual", true, &["Relu", "Add"]),
+        of("Relu alone", false, &["Relu"]),
+        of("residual alone", false, &["Add"]),
+        of("bias and an activation that no library has", true, &["Tanh"]),
+        rows,
+    ]
+}
+
 /// Convolutions of each channel: in a volume that is flat but for its pads, and with windows that reach far.
 #[must_use]
 pub fn depthwise() -> Vec<Case> {

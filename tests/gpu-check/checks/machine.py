@@ -13,7 +13,7 @@ from typing import Optional
 
 from .context import Context, Missing, Step
 
-# Libraries of CUDA that are of use: the compiler of the plugin, and those that peers compute with.
+# Libraries of CUDA that are of use to the plugin and its peers: the compiler, products and convolutions.
 LIBRARIES = ("libnvrtc", "libcublasLt", "libcudnn")
 PACKAGES = ("numpy", "torch", "torchvision", "onnxruntime", "onnxruntime-gpu", "tensorrt")
 # Lines of `nvidia-smi -q` that say what limits a device.
@@ -109,6 +109,11 @@ def libraries(context: Context) -> None:
         files = find_library(name)
         add(context, name, ", ".join(map(str, files[:3])) or "not there")
     add(context, "cuda.nvrtc", str(context.nvrtc or "not set: the system's"))
+    if context.plugin == "cuda":
+        found = context.probe("libraries.py", *([context.nvrtc] if context.nvrtc else []))
+        for what, name in (("products", "cuBLASLt"), ("convolutions", "cuDNN")):
+            version = found[name.lower()]
+            add(context, f"{what} of the plugin", f"{name} {version}" if version else f"own kernels: no {name}")
 
 
 def python(context: Context) -> None:

@@ -2,6 +2,7 @@
 
 pub(crate) mod cublaslt;
 pub(crate) mod cuda;
+pub(crate) mod cudnn;
 pub(crate) mod nvml;
 pub(crate) mod nvrtc;
 

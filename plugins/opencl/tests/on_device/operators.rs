@@ -15,6 +15,11 @@ fn windows_are_wherever_strides_dilations_and_pads_put_them() {
 }
 
 #[test]
+fn what_ends_convolutions_is_computed_with_them() {
+    assert_computed(&operators::convolutions_with_ends(), &TUNINGS);
+}
+
+#[test]
 fn channels_have_filters_of_their_own_wherever_these_reach() {
     assert_computed(&operators::depthwise(), &TUNINGS);
 }

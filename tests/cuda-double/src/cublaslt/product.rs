@@ -3,11 +3,12 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     ops::Range,
-    slice,
 };
 
-use proctor_device::tensor::{Array, Tensor};
+use proctor_device::tensor::Array;
 use proctor_vocabulary::ElementType;
+
+use crate::numbers::numbers;
 
 pub(crate) const EPILOGUE_BIAS: u64 = 4;
 pub(crate) const EPILOGUE_RELU: u64 = 2;
@@ -137,17 +138,4 @@ impl Product {
             unsafe { (workspace as *mut u8).write_bytes(0xA5, bytes.min(WORKSPACE)) };
         }
     }
-}
-
-/// Numbers of memory, as TF32 where that is said.
-///
-/// # Safety
-/// There are as many.
-unsafe fn numbers(element: ElementType, address: usize, count: usize, is_tf32: bool) -> Vec<f64> {
-    // SAFETY: the caller promises it.
-    let bytes = unsafe { slice::from_raw_parts(address as *const u8, element.bytes_of(count)) };
-    let array = Tensor { element, shape: vec![count], bytes: bytes.to_vec().into() }.array();
-    let numbers = array.and_then(|array| array.reals().map(<[f64]>::to_vec)).unwrap_or_default();
-    let short = |number: f64| f64::from(f32::from_bits((number as f32).to_bits() & 0xFFFF_E000));
-    if is_tf32 { numbers.into_iter().map(short).collect() } else { numbers }
 }

@@ -45,8 +45,8 @@ functions! {
         }
         let counts = &world.counts;
         let line = format!(
-            "released: device {number}, {} launches, {} of them products, {} graphs, {} copies\n",
-            counts.launches, counts.products, counts.graphs, counts.copies
+            "released: device {number}, {} launches, {} of them products, {} of them convolutions, {} graphs, {} copies\n",
+            counts.launches, counts.products, counts.convolutions, counts.graphs, counts.copies
         );
         world.report(&line);
         Ok(())

@@ -63,6 +63,9 @@ functions! {
             match work {
                 Work::Launch(launch) => world.check_launch(device, launch)?,
                 Work::Product(product) => world.check_product(product).map_err(|_| CudaError::ERROR_INVALID_VALUE)?,
+                Work::Convolution(convolution) => {
+                    world.check_convolution(convolution).map_err(|_| CudaError::ERROR_INVALID_VALUE)?;
+                }
                 Work::CopyIn { to, bytes, .. } => world.within(device, *to, *bytes, "a copy in a graph")?,
                 Work::CopyOut { from, bytes, .. } => world.within(device, *from, *bytes, "a copy in a graph")?,
                 _ => {}

@@ -133,6 +133,35 @@ functions! {
     lt_multiply = cublasLtMatmul(handle: usize, description: usize, alpha: *const f32, a_at: usize, a: usize, b_at: usize,
         b: usize, beta: *const f32, c_at: usize, c: usize, d_at: usize, d: usize, algorithm: *const c_void,
         workspace: usize, workspace_bytes: usize, stream: usize);
+    dnn_create = cudnnCreate(handle: *mut usize);
+    dnn_destroy = cudnnDestroy(handle: usize);
+    dnn_set_stream = cudnnSetStream(handle: usize, stream: usize);
+    dnn_tensor = cudnnCreateTensorDescriptor(tensor: *mut usize);
+    dnn_set_tensor = cudnnSetTensor4dDescriptor(tensor: usize, format: c_int, element: c_int, n: c_int, c: c_int, h: c_int,
+        w: c_int);
+    dnn_tensor_destroy = cudnnDestroyTensorDescriptor(tensor: usize);
+    dnn_filters = cudnnCreateFilterDescriptor(filters: *mut usize);
+    dnn_set_filters = cudnnSetFilter4dDescriptor(filters: usize, element: c_int, format: c_int, k: c_int, c: c_int, h: c_int,
+        w: c_int);
+    dnn_filters_destroy = cudnnDestroyFilterDescriptor(filters: usize);
+    dnn_windows = cudnnCreateConvolutionDescriptor(windows: *mut usize);
+    dnn_set_windows = cudnnSetConvolution2dDescriptor(windows: usize, pad_h: c_int, pad_w: c_int, stride_h: c_int,
+        stride_w: c_int, dilation_h: c_int, dilation_w: c_int, mode: c_int, compute: c_int);
+    dnn_set_groups = cudnnSetConvolutionGroupCount(windows: usize, groups: c_int);
+    dnn_set_math = cudnnSetConvolutionMathType(windows: usize, math: c_int);
+    dnn_windows_destroy = cudnnDestroyConvolutionDescriptor(windows: usize);
+    dnn_activation = cudnnCreateActivationDescriptor(activation: *mut usize);
+    dnn_set_activation = cudnnSetActivationDescriptor(activation: usize, mode: c_int, keeps_nan: c_int, coefficient: f64);
+    dnn_activation_destroy = cudnnDestroyActivationDescriptor(activation: usize);
+    dnn_algorithms = cudnnGetConvolutionForwardAlgorithm_v7(handle: usize, x: usize, w: usize, windows: usize, y: usize,
+        wanted: c_int, count: *mut c_int, proposals: *mut c_void);
+    dnn_workspace = cudnnGetConvolutionForwardWorkspaceSize(handle: usize, x: usize, w: usize, windows: usize, y: usize,
+        algorithm: c_int, bytes: *mut usize);
+    dnn_forward = cudnnConvolutionForward(handle: usize, alpha: *const f32, x: usize, x_at: usize, w: usize, w_at: usize,
+        windows: usize, algorithm: c_int, workspace: usize, workspace_bytes: usize, beta: *const f32, y: usize, y_at: usize);
+    dnn_forward_ended = cudnnConvolutionBiasActivationForward(handle: usize, alpha: *const f32, x: usize, x_at: usize, w: usize,
+        w_at: usize, windows: usize, algorithm: c_int, workspace: usize, workspace_bytes: usize, beta: *const f32, z: usize,
+        z_at: usize, bias: usize, bias_at: usize, activation: usize, y: usize, y_at: usize);
 }
 
 /// Adds `by` to each of `count` numbers.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
+mod convolutions;
 mod cuda;
 mod mistakes;
 mod products;

@@ -1,19 +1,15 @@
 //! Mistakes that the double names, each with the error of CUDA.
 
-use crate::{
-    BYTES, Bench, COUNT,
-    cuda::{Cuda, alone},
-    products::Product,
-};
+use crate::{BYTES, COUNT, products::Product};
 
-/// Tests, each with what the double says and what is done wrong.
+/// Tests of a module, each with what the double says and what is done wrong.
 macro_rules! mistakes {
-    ($($name:ident says $words:literal |$cuda:ident, $bench:ident| $body:block)*) => {
+    ($module:literal $($name:ident says $words:literal |$cuda:ident, $bench:ident| $body:block)*) => {
         $(#[test]
         fn $name() {
-            let name = concat!("mistakes::", stringify!($name));
-            let said = alone(name, &[("CUDA_DOUBLE_DEVICES", "One;Other")], |$cuda: &Cuda| {
-                let $bench = Bench::new($cuda);
+            let name = concat!($module, "::", stringify!($name));
+            let said = crate::cuda::alone(name, &[("CUDA_DOUBLE_DEVICES", "One;Other")], |$cuda: &crate::cuda::Cuda| {
+                let $bench = crate::Bench::new($cuda);
                 $body
             });
             if let Some(said) = said {
@@ -23,7 +19,9 @@ macro_rules! mistakes {
     };
 }
 
-mistakes! {
+pub(crate) use mistakes;
+
+mistakes! { "mistakes"
     no_context says "no current context" |cuda, bench| {
         std::thread::scope(|scope| scope.spawn(|| assert_eq!(cuda.alloc(&mut 0, 4), 201)).join().unwrap());
         bench.give_back(cuda);
