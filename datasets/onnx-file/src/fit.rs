@@ -1,6 +1,6 @@
 //! Matching of a benchmark's tensors with a model's inputs and outputs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use proctor_vocabulary::{ElementType, TensorSpec};
 
@@ -120,6 +120,34 @@ impl Fit {
         sizes.reverse();
         sizes
     }
+}
+
+/// Divides a batch among plans, which are in the order of [`Fit::plan_sizes`]: each gets the range of its samples,
+/// empty if it is not needed. A plan by itself takes what there is.
+///
+/// # Errors
+/// If there are more samples than the plans take, each once.
+pub fn divide<'a>(
+    sample_count: usize,
+    plans: impl IntoIterator<Item = (usize, &'a mut Range<usize>)>,
+) -> Result<(), TooManySamples> {
+    let mut first = 0;
+    let mut plans = plans.into_iter().peekable();
+    while let Some((batch_size, samples)) = plans.next() {
+        let left = sample_count - first;
+        let takes = if left >= batch_size || plans.peek().is_none() { left.min(batch_size) } else { 0 };
+        *samples = first..first + takes;
+        first += takes;
+    }
+    if first == sample_count { Ok(()) } else { Err(TooManySamples { sample_count }) }
+}
+
+/// A batch that is larger than the plans of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a batch of {sample_count} samples is larger than the model was loaded for")]
+pub struct TooManySamples {
+    /// Samples of the batch.
+    pub sample_count: usize,
 }
 
 impl Port {

@@ -19,6 +19,7 @@ mod fit;
 mod node;
 mod parts;
 pub mod proto;
+mod request;
 mod signature;
 mod tensor;
 
@@ -29,7 +30,8 @@ pub use elements::{ValueType, data_type, value_type};
 pub use error::OnnxFileError;
 pub use external::ExternalData;
 pub use file::{OnnxFile, OpType, Opset};
-pub use fit::{Batching, Fit, FitError, Port, fit};
+pub use fit::{Batching, Fit, FitError, Port, TooManySamples, divide, fit};
 pub use node::{domain, label};
+pub use request::RequestError;
 pub use signature::{Dim, Precision, Signature, ValueSpec};
 pub use tensor::{TensorData, TensorError};

@@ -1,6 +1,6 @@
 //! A model's inputs and outputs are found among a benchmark's tensors, or it is said why not.
 
-use proctor_onnx_file::{Batching, Dim, Fit, FitError, Signature, ValueSpec, ValueType, fit};
+use proctor_onnx_file::{Batching, Dim, Fit, FitError, Signature, ValueSpec, ValueType, divide, fit};
 use proctor_vocabulary::{
     ElementType::{self, F16, F32, I32, I64},
     TensorSpec,
@@ -190,4 +190,20 @@ fn plans_are_for_powers_of_two_and_the_largest_batch() {
     assert_eq!(sizes(Batching::Free, 12), [12, 8, 4, 2, 1]);
     assert_eq!(sizes(Batching::Fixed(5), 3), [5]);
     assert_eq!(sizes(Batching::None, 1), [1]);
+}
+
+#[test]
+fn a_batch_is_put_together_out_of_plans() {
+    let divided = |sizes: &[usize], sample_count| {
+        let mut parts = vec![7..9; sizes.len()];
+        let divided = divide(sample_count, sizes.iter().copied().zip(&mut parts));
+        divided.map(|()| parts).map_err(|error| error.to_string())
+    };
+    assert_eq!(divided(&[8, 4, 2, 1], 7), Ok(vec![0..0, 0..4, 4..6, 6..7]));
+    assert_eq!(divided(&[12, 8, 4, 2, 1], 11), Ok(vec![0..0, 0..8, 8..8, 8..10, 10..11]));
+    assert_eq!(divided(&[8, 4, 2, 1], 8), Ok(vec![0..8, 8..8, 8..8, 8..8]));
+    // A fixed batch is filled up with whatever is there.
+    assert_eq!(divided(&[5], 3).map(|parts| parts[0].clone()), Ok(0..3));
+    let error = "a batch of 6 samples is larger than the model was loaded for";
+    assert_eq!(divided(&[5], 6), Err(error.to_owned()));
 }

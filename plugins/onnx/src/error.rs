@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use proctor_onnx_file::{FitError, OnnxFileError, Precision};
+use proctor_onnx_file::{OnnxFileError, RequestError};
 use proctor_plugin_api::PluginError;
 
 use crate::runtime_library::error::RuntimeLibraryError;
@@ -16,18 +16,9 @@ pub(crate) enum LoadError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] OnnxFileError),
-    /// The model takes or gives other tensors than the benchmark's.
-    #[error("{} does not fit the benchmark: {source}", path.display())]
-    Fit { path: PathBuf, source: FitError },
-    /// The benchmark has no file that can be read.
-    #[error("model \"{model}\" comes without an onnx file")]
-    NoFile { model: String },
-    /// The file is made for another precision than the run asks for.
-    #[error(
-        "{} is a model in {has}, but {wanted} was asked for; name a file in {wanted}, or run with --precision {has}",
-        path.display()
-    )]
-    Precision { path: PathBuf, has: Precision, wanted: String },
+    /// It is not what was asked for.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// An execution provider for another device than the run asks for.
     #[error(
         "provider {provider} computes on device {computes_on}, but {device} was asked for; run with --set device={computes_on}"
@@ -52,11 +43,9 @@ impl From<LoadError> for PluginError {
     fn from(error: LoadError) -> Self {
         let text = error.to_string();
         match error {
-            LoadError::Fit { .. }
-            | LoadError::NoFile { .. }
-            | LoadError::Precision { .. }
-            | LoadError::NoProvider { .. }
-            | LoadError::Operator { .. } => Self::unsupported(text),
+            LoadError::Request(_) | LoadError::NoProvider { .. } | LoadError::Operator { .. } => {
+                Self::unsupported(text)
+            }
             LoadError::Device { .. } => Self::invalid_argument(text),
             LoadError::RuntimeLibrary(_) | LoadError::File(_) | LoadError::Session { .. } => {
                 Self::failed(text)

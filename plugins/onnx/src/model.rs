@@ -7,7 +7,7 @@ use std::{
 };
 
 use ort::session::SharedSessionInner;
-use proctor_onnx_file::{Batching, Fit, OnnxFile, Signature, fit};
+use proctor_onnx_file::{Batching, Fit, OnnxFile, RequestError, Signature};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
 use crate::{
@@ -42,15 +42,12 @@ impl OnnxModel {
         request: &ModelRequest,
     ) -> Result<Self, LoadError> {
         runtime.check_alone()?;
-        let path = request.file("onnx").ok_or_else(|| LoadError::NoFile { model: request.model.clone() })?;
+        let no_file = || RequestError::NoFile { model: request.model.clone() };
+        let path = request.file("onnx").ok_or_else(no_file)?;
         let file = OnnxFile::open(path)?;
-        if file.precision.name() != request.precision {
-            let (path, wanted) = (path.to_owned(), request.precision.clone());
-            return Err(LoadError::Precision { path, has: file.precision, wanted });
-        }
+        file.check_precision(&request.precision)?;
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX).max(1);
-        let fit = fit(&file.signature, &request.inputs, &request.outputs, batch_size_max)
-            .map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
+        let fit = file.fit(&request.inputs, &request.outputs, batch_size_max)?;
         let maker = SessionMaker {
             runtime: Arc::clone(runtime),
             path: Arc::from(path),

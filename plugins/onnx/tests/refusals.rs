@@ -151,7 +151,7 @@ fn another_precision_than_the_files() {
     let precision = Some("int8".to_owned());
     let demand = ModelDemand { precision, ..digits::model("digits-cnn.onnx") };
     let Some(error) = refusal(&demand) else { return };
-    assert_says(&error, &["digits-cnn.onnx is a model in f32, but int8 was asked for", "--precision f32"]);
+    assert_says(&error, &["digits-cnn.onnx computes in f32, but int8 was asked for", "--precision f32"]);
 }
 
 #[test]

@@ -2,27 +2,18 @@
 
 use std::path::PathBuf;
 
-use proctor_onnx_file::{FitError, OnnxFileError, Precision};
+use proctor_onnx_file::{OnnxFileError, RequestError};
 use proctor_plugin_api::{PluginError, vocabulary::ElementType};
 
 /// Why a model cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    /// The benchmark has no ONNX file.
-    #[error("model \"{model}\" has no ONNX file; name one with model.files.onnx.path")]
-    NoFile { model: String },
+    /// It is not what was asked for.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// The file, or what it refers to, is missing, damaged or not ONNX.
     #[error(transparent)]
     File(#[from] OnnxFileError),
-    /// The file is made for another number format.
-    #[error(
-        "{} computes in {is}, but {asked} was asked for; run it with --precision {is} or name a file that is {asked}",
-        path.display()
-    )]
-    Precision { path: PathBuf, is: Precision, asked: String },
-    /// The model's tensors are not the benchmark's.
-    #[error("{} does not fit: {source}", path.display())]
-    Fit { path: PathBuf, source: FitError },
     /// The model uses operators that tract does not know.
     #[error(
         "tract cannot run {}: it does not know {}; the plugin onnx runs every operator of ONNX",

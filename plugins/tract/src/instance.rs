@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use proctor_onnx_file::Fit;
+use proctor_onnx_file::{Fit, divide};
 use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage};
 use tract_onnx::prelude::multithread::{Executor, multithread_tract_scope};
 
@@ -40,25 +40,6 @@ impl TractInstance {
         Ok(Self { shared, executor, slots })
     }
 
-    /// Divides a batch among the slots. Their sizes are powers of two below the largest, so that each is needed once at
-    /// most; one slot alone takes what there is.
-    fn divide(&mut self, sample_count: usize) -> Result<(), PluginError> {
-        let last = self.slots.len() - 1;
-        let mut first = 0;
-        for (position, slot) in self.slots.iter_mut().enumerate() {
-            let left = sample_count - first;
-            let takes =
-                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
-            slot.samples = first..first + takes;
-            first += takes;
-        }
-        if first == sample_count {
-            return Ok(());
-        }
-        let message = format!("a batch of {sample_count} samples is larger than the model was loaded for");
-        Err(PluginError::invalid_argument(message))
-    }
-
     /// The slots that have something to do.
     fn used(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.slots.iter_mut().filter(|slot| !slot.samples.is_empty())
@@ -91,7 +72,9 @@ impl TractInstance {
 impl Instance for TractInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         let host = self.shared.host;
-        self.divide(batch.sample_count())?;
+        let slots = self.slots.iter_mut().map(|slot| (slot.batch_size, &mut slot.samples));
+        divide(batch.sample_count(), slots)
+            .map_err(|error| PluginError::invalid_argument(error.to_string()))?;
         let copy_in_ns = host.now_ns();
         self.gather(batch)?;
         let compute_ns = host.now_ns();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proctor_onnx_file::{Fit, OnnxFile, fit};
+use proctor_onnx_file::{Fit, OnnxFile, RequestError};
 use proctor_plugin_api::{
     Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, Threads, export_plugin,
 };
@@ -45,8 +45,8 @@ impl Plugin for Tract {
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<TractModel, PluginError> {
-        let no_file = || LoadError::NoFile { model: request.model.clone() };
-        let path = request.file("onnx").ok_or_else(no_file)?;
+        let no_file = || RequestError::NoFile { model: request.model.clone() };
+        let path = request.file("onnx").ok_or_else(no_file).map_err(LoadError::from)?;
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
         let (file, fit) = checked(path, request, batch_size_max)?;
         let plans = compile(&file, &fit, &request.outputs, batch_size_max)?;
@@ -59,12 +59,8 @@ impl Plugin for Tract {
 /// Reads a file and checks it against what was asked for, before tract sees it.
 fn checked(path: &Path, request: &ModelRequest, batch_size_max: usize) -> Result<(OnnxFile, Fit), LoadError> {
     let file = OnnxFile::open(path)?;
-    if file.precision.name() != request.precision {
-        let (is, asked) = (file.precision, request.precision.clone());
-        return Err(LoadError::Precision { path: path.to_owned(), is, asked });
-    }
-    let fit = fit(&file.signature, &request.inputs, &request.outputs, batch_size_max);
-    let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
+    file.check_precision(&request.precision)?;
+    let fit = file.fit(&request.inputs, &request.outputs, batch_size_max)?;
     for port in fit.inputs.iter().chain(&fit.outputs) {
         if datum_type(port.spec.element_type).is_none() {
             let (tensor, element_type) = (port.spec.name.clone(), port.spec.element_type);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use proctor_onnx_file::{FitError, Precision};
+use proctor_onnx_file::RequestError;
 use proctor_plugin_api::PluginError;
 
 use crate::{
@@ -13,36 +13,12 @@ use crate::{
 /// Why a model cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The benchmark has no ONNX file.
-    #[error("model \"{model}\" has no ONNX file; name one with model.files.onnx.path")]
-    NoFile {
-        /// The model.
-        model: String,
-    },
+    /// It is not what was asked for.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// The file, or what it refers to, is missing, damaged, not ONNX or not supported.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The file is made for another number format.
-    #[error(
-        "{} computes in {is}, but {asked} was asked for; run it with --precision {is} or name a file that is {asked}",
-        path.display()
-    )]
-    Precision {
-        /// The file.
-        path: PathBuf,
-        /// Its number format.
-        is: Precision,
-        /// The one that was asked for.
-        asked: String,
-    },
-    /// The model's tensors are not the benchmark's.
-    #[error("{} does not fit: {source}", path.display())]
-    Fit {
-        /// The file.
-        path: PathBuf,
-        /// The difference.
-        source: FitError,
-    },
     /// No kernel computes a node.
     #[error("{} cannot be planned for batches of {batch_size}: {what}", path.display())]
     Plan {

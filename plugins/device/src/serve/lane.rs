@@ -2,7 +2,7 @@
 
 use std::{mem, ops::Range, sync::Arc};
 
-use proctor_onnx_file::Port;
+use proctor_onnx_file::{Port, divide};
 use proctor_plugin_api::{Batch, PluginError, Stage};
 
 use super::loaded::Loaded;
@@ -55,7 +55,9 @@ impl<D: Driver> Lane<D> {
     pub fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         let host = self.loaded.host;
         let begin_ns = host.now_ns();
-        self.divide(batch.sample_count())?;
+        let slots = self.slots.iter_mut().map(|slot| (slot.batch_size, &mut slot.samples));
+        divide(batch.sample_count(), slots)
+            .map_err(|error| PluginError::invalid_argument(error.to_string()))?;
         let queue = Queue(&self.driver);
         enqueue(&self.loaded, &queue, &mut self.slots, &mut self.events, batch)?;
         queue.wait(&self.events[3])?;
@@ -81,24 +83,6 @@ impl<D: Driver> Lane<D> {
     pub fn warm_up(&self) -> Result<(), DeviceError> {
         self.slots.iter().try_for_each(|slot| slot.session.launch(&self.driver))?;
         self.driver.finish()
-    }
-
-    /// Divides a batch among the slots.
-    fn divide(&mut self, sample_count: usize) -> Result<(), PluginError> {
-        let last = self.slots.len() - 1;
-        let mut first = 0;
-        for (position, slot) in self.slots.iter_mut().enumerate() {
-            let left = sample_count - first;
-            let takes =
-                if left >= slot.batch_size || position == last { left.min(slot.batch_size) } else { 0 };
-            slot.samples = first..first + takes;
-            first += takes;
-        }
-        if first == sample_count {
-            return Ok(());
-        }
-        let message = format!("a batch of {sample_count} samples is larger than the model was loaded for");
-        Err(PluginError::invalid_argument(message))
     }
 
     /// Copies the outputs, which have arrived, to the samples.

@@ -4,6 +4,7 @@
 //! its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
 
 mod error;
+mod file;
 mod instance;
 mod lane;
 mod loaded;

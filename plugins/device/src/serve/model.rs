@@ -1,13 +1,12 @@
 //! A loaded model.
 
-use std::{collections::BTreeMap, fmt::Write as _, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use proctor_onnx_file::{Batching, Fit, Precision, fit};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, PluginMemory};
-use proctor_vocabulary::ElementType;
 
 use super::{
     error::LoadError,
+    file::ModelFile,
     instance::DeviceInstance,
     loaded::{Loaded, Plan},
     memory::SampleMemory,
@@ -16,10 +15,7 @@ use crate::{
     cache::Cache,
     calibrate::{OPERATIONS_MIN, calibrated},
     driver::Driver,
-    graph::Graph,
-    passes,
     program::{Program, Tuning},
-    read::source::Source,
     session::Resources,
 };
 
@@ -54,23 +50,7 @@ pub fn load<D: Driver>(
     request: &ModelRequest,
     open: impl Fn(u32) -> Result<Target<D>, PluginError>,
 ) -> Result<DeviceModel<D>, PluginError> {
-    let no_file = || LoadError::NoFile { model: request.model.clone() };
-    let path = request.file("onnx").ok_or_else(no_file)?;
-    let source = Source::open(path).map_err(LoadError::Read)?;
-    let is = source.file().precision;
-    let narrowed = match request.precision.as_str() {
-        asked if asked == is.name() => None,
-        "f16" if is == Precision::F32 => Some(ElementType::F16),
-        "bf16" if is == Precision::F32 => Some(ElementType::Bf16),
-        _ => {
-            let asked = request.precision.clone();
-            return Err(LoadError::Precision { path: path.to_owned(), is, asked }.into());
-        }
-    };
-    let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX);
-    let fit = fit(&source.file().signature, &request.inputs, &request.outputs, batch_size_max);
-    let fit = fit.map_err(|source| LoadError::Fit { path: path.to_owned(), source })?;
-
+    let file = ModelFile::open(request)?;
     let mut model = DeviceModel { devices: BTreeMap::new(), in_flight_max: 1, memory: None };
     let placed = request.placements.iter().map(|placement| placement.device_index);
     // Nothing is placed anywhere in a plan that is only explained.
@@ -79,68 +59,56 @@ pub fn load<D: Driver>(
         if model.devices.contains_key(&index) {
             continue;
         }
-        let Target { driver, mut tuning, in_flight_max, calibrated_as } = open(index)?;
-        model.in_flight_max = in_flight_max;
+        let target = open(index)?;
+        model.in_flight_max = target.in_flight_max;
         if D::PINS_MEMORY && model.memory.is_none() {
-            model.memory = Some(SampleMemory::new(driver.sibling()?));
+            model.memory = Some(SampleMemory::new(target.driver.sibling()?));
         }
-        let mut resources = Resources::default();
-        let mut plans = Vec::new();
-        let batch_sizes = fit.plan_sizes(batch_size_max);
-        let plain = |graph: &Graph| Program::new(graph, tuning);
-        if let (Some(device), Some(largest)) = (&calibrated_as, batch_sizes.first())
-            && program(&source, &fit, narrowed, *largest, path, plain)?.operations() >= OPERATIONS_MIN
-        {
-            host.progress(0, 0, "trying tiles of products");
-            let cache = host.cache_folder().map(Cache::new);
-            tuning = calibrated(&driver, tuning, cache.as_ref(), device)?;
-        }
-        for (done, batch_size) in (0..).zip(&batch_sizes) {
-            let batch_size = *batch_size;
-            let count = batch_sizes.len() as u64;
-            host.progress(done, count, &format!("compiling for batches of {batch_size}"));
-            let with_library = |graph: &Graph| resources.plan(&driver, graph, tuning);
-            let mut program = program(&source, &fit, narrowed, batch_size, path, with_library)?;
-            let prepared = resources.prepare(&driver, &mut program);
-            prepared.map_err(|source| LoadError::Device { path: path.to_owned(), batch_size, source })?;
-            plans.push(Plan { batch_size, program });
-        }
-        let calls = plans.first().map_or(0, |plan| plan.program.calls().len());
-        tracing::info!(model = request.model, device = index, plans = plans.len(), calls, "model loaded");
-        let loaded = Loaded { host, fit: fit.clone(), tuning, plans, resources, driver };
+        let loaded = loaded(host, &file, target)?;
+        let calls = loaded.plans.first().map_or(0, |plan| plan.program.calls().len());
+        tracing::info!(
+            model = request.model,
+            device = index,
+            plans = loaded.plans.len(),
+            calls,
+            "model loaded"
+        );
         model.devices.insert(index, Arc::new(loaded));
     }
     Ok(model)
 }
 
-/// The program of a file for batches of one size, as `plan` makes it, with the outputs that the benchmark wants.
-fn program(
-    source: &Source,
-    fit: &Fit,
-    narrowed: Option<ElementType>,
-    batch_size: usize,
-    path: &Path,
-    plan: impl FnOnce(&Graph) -> Result<Program, String>,
-) -> Result<Program, LoadError> {
-    let shapes: Vec<Vec<usize>> = fit.inputs.iter().map(|port| fit.shape(port, batch_size)).collect();
-    let mut graph = source.graph(&shapes)?;
-    let planned = |graph: &mut Graph| {
-        graph.outputs = fit.outputs.iter().map(|port| graph.outputs[port.value]).collect();
-        for (port, id) in fit.outputs.iter().zip(&graph.outputs) {
-            let (is, wanted) = (graph.value(*id).clone(), fit.shape(port, batch_size));
-            let count = |shape: &[usize]| shape.iter().product::<usize>();
-            // Else a sample would get numbers of others.
-            let is_by_sample =
-                fit.batching == Batching::None || is.shape.len() == 1 || is.shape.first() == wanted.first();
-            if is.element != port.spec.element_type || count(&is.shape) != count(&wanted) || !is_by_sample {
-                let name = &port.spec.name;
-                return Err(format!("output \"{name}\" is {} of {:?}, not {wanted:?}", is.element, is.shape));
-            }
-        }
-        passes::apply(graph, narrowed)?;
-        plan(graph)
+/// Plans a file for a device, and brings it there.
+fn loaded<D: Driver>(host: Host, file: &ModelFile, target: Target<D>) -> Result<Loaded<D>, LoadError> {
+    let tuning = tuned(host, file, &target)?;
+    let driver = target.driver;
+    let mut resources = Resources::default();
+    let mut plans = Vec::new();
+    let count = file.batch_sizes.len() as u64;
+    for (done, batch_size) in (0..).zip(&file.batch_sizes) {
+        let batch_size = *batch_size;
+        host.progress(done, count, &format!("compiling for batches of {batch_size}"));
+        let mut program = file.program(batch_size, |graph| resources.plan(&driver, graph, tuning))?;
+        let prepared = resources.prepare(&driver, &mut program);
+        prepared.map_err(|error| file.device_error(batch_size, error))?;
+        plans.push(Plan { batch_size, program });
+    }
+    Ok(Loaded { host, fit: file.fit.clone(), tuning, plans, resources, driver })
+}
+
+/// The tuning of a device, with the tile that suits it if the model is large enough for that to matter.
+fn tuned<D: Driver>(host: Host, file: &ModelFile, target: &Target<D>) -> Result<Tuning, LoadError> {
+    let (Some(device), Some(largest)) = (&target.calibrated_as, file.batch_sizes.first()) else {
+        return Ok(target.tuning);
     };
-    planned(&mut graph).map_err(|what| LoadError::Plan { path: path.to_owned(), batch_size, what })
+    let program = file.program(*largest, |graph| Program::new(graph, target.tuning))?;
+    if program.operations() < OPERATIONS_MIN {
+        return Ok(target.tuning);
+    }
+    host.progress(0, 0, "trying tiles of products");
+    let cache = host.cache_folder().map(Cache::new);
+    let tuning = calibrated(&target.driver, target.tuning, cache.as_ref(), device);
+    tuning.map_err(|error| file.device_error(*largest, error))
 }
 
 impl<D: Driver> Model for DeviceModel<D> {

@@ -1,0 +1,70 @@
+//! Checks of a file against what a plugin is asked to run.
+
+use std::path::PathBuf;
+
+use proctor_vocabulary::TensorSpec;
+
+use crate::{
+    file::OnnxFile,
+    fit::{Fit, FitError, fit},
+    signature::Precision,
+};
+
+/// Why a plugin cannot run what it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The benchmark has no ONNX file.
+    #[error("model \"{model}\" has no ONNX file; name one with model.files.onnx.path")]
+    NoFile {
+        /// The model.
+        model: String,
+    },
+    /// The file is made for another number format.
+    #[error(
+        "{} computes in {is}, but {asked} was asked for; run it with --precision {is} or name a file that is {asked}",
+        path.display()
+    )]
+    Precision {
+        /// The file.
+        path: PathBuf,
+        /// Its number format.
+        is: Precision,
+        /// The one that was asked for.
+        asked: String,
+    },
+    /// The model's tensors are not the benchmark's.
+    #[error("{} does not fit the benchmark: {source}", path.display())]
+    Fit {
+        /// The file.
+        path: PathBuf,
+        /// The difference.
+        source: FitError,
+    },
+}
+
+impl OnnxFile {
+    /// Checks that the model computes in the number format that was asked for.
+    ///
+    /// # Errors
+    /// [`RequestError::Precision`].
+    pub fn check_precision(&self, asked: &str) -> Result<(), RequestError> {
+        if self.precision.name() == asked {
+            return Ok(());
+        }
+        Err(RequestError::Precision { path: self.path.clone(), is: self.precision, asked: asked.to_owned() })
+    }
+
+    /// The correspondence of the model's tensors and those of samples, as of [`fit()`].
+    ///
+    /// # Errors
+    /// [`RequestError::Fit`].
+    pub fn fit(
+        &self,
+        inputs: &[TensorSpec],
+        outputs: &[TensorSpec],
+        batch_size_max: usize,
+    ) -> Result<Fit, RequestError> {
+        let fit = fit(&self.signature, inputs, outputs, batch_size_max);
+        fit.map_err(|source| RequestError::Fit { path: self.path.clone(), source })
+    }
+}
