@@ -9,7 +9,7 @@ use std::{
 };
 
 use cudarc::driver::{result, sys};
-use proctor_device::driver::{DeviceError, DeviceErrorKind};
+use proctor_device::driver::{DeviceError, DeviceErrorKind, check_range};
 
 use crate::{
     context::Context,
@@ -55,12 +55,9 @@ impl Memory {
         offset: usize,
         bytes: usize,
     ) -> Result<sys::CUdeviceptr, DeviceError> {
-        if offset.checked_add(bytes).is_some_and(|end| end <= self.bytes) {
-            // An address of the device is as wide as one of the host.
-            return Ok(self.address + offset as sys::CUdeviceptr);
-        }
-        let whole = self.bytes;
-        Err(refused(format!("{what}, {bytes} bytes from {offset} on, is beyond memory of {whole} bytes")))
+        check_range(what, offset, bytes, self.bytes)?;
+        // An address of the device is as wide as one of the host.
+        Ok(self.address + offset as sys::CUdeviceptr)
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -182,6 +182,27 @@ pub struct DeviceError {
     pub kind: DeviceErrorKind,
 }
 
+impl DeviceError {
+    /// An error that is not the device's own, in words.
+    #[must_use]
+    pub fn refused(what: impl Into<String>) -> Self {
+        Self { what: what.into(), code: 0, kind: DeviceErrorKind::Failed }
+    }
+}
+
+/// Checks that `bytes` bytes from `offset` on are within memory of `size` bytes; `what` they are is in the message.
+///
+/// # Errors
+/// If they are not.
+pub fn check_range(what: &str, offset: usize, bytes: usize, size: usize) -> Result<(), DeviceError> {
+    if offset.checked_add(bytes).is_some_and(|end| end <= size) {
+        return Ok(());
+    }
+    Err(DeviceError::refused(format!(
+        "{what}, {bytes} bytes from {offset} on, is beyond memory of {size} bytes"
+    )))
+}
+
 /// Kind of a [`DeviceError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceErrorKind {
@@ -191,4 +212,17 @@ pub enum DeviceErrorKind {
     Lost,
     /// Anything else.
     Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_ends_within_its_memory() {
+        assert_eq!(check_range("it", 2, 2, 4), Ok(()));
+        let beyond = check_range("it", 2, 3, 4).unwrap_err();
+        assert_eq!(beyond.to_string(), "it, 3 bytes from 2 on, is beyond memory of 4 bytes");
+        assert!(check_range("it", usize::MAX, 2, 4).is_err());
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    driver::{Bound, DeviceError, DeviceErrorKind, Driver},
+    driver::{Bound, DeviceError, Driver},
     graph::Graph,
     program::{
         Contents, Program, SLACK_BYTES, Tuning,
@@ -226,11 +226,7 @@ impl<D: Driver> Memories<D> {
 }
 
 fn not_prepared(lacks: &str) -> DeviceError {
-    DeviceError {
-        what: format!("the program was not prepared: it lacks a {lacks}"),
-        code: 0,
-        kind: DeviceErrorKind::Failed,
-    }
+    DeviceError::refused(format!("the program was not prepared: it lacks a {lacks}"))
 }
 
 /// A program that can run: its launches, bound to memory of its own.

@@ -13,7 +13,7 @@ use opencl3::{
     types::{CL_NON_BLOCKING, cl_device_id, cl_mem},
 };
 use proctor_device::{
-    driver::{Bound, DeviceError, DeviceErrorKind, Driver},
+    driver::{Bound, DeviceError, DeviceErrorKind, Driver, check_range},
     program::call::Kernel,
 };
 
@@ -92,7 +92,7 @@ impl Driver for OpenCl {
     }
 
     fn part(&self, memory: &Memory, offset: usize, bytes: usize) -> Result<Memory, DeviceError> {
-        check("a part", memory, offset, bytes)?;
+        check_range("a part", offset, bytes, memory.bytes)?;
         // SAFETY: the part is within the buffer, as was checked, which the part keeps.
         let part = unsafe { memory.buffer.create_sub_buffer(CL_MEM_READ_WRITE, offset, bytes) };
         let buffer = Arc::new(part.map_err(failed("clCreateSubBuffer"))?);
@@ -113,14 +113,12 @@ impl Driver for OpenCl {
     fn compile(&self, kernel: &Kernel) -> Result<Function, DeviceError> {
         let text = kernel.opencl_text();
         let program = Program::create_and_build_from_source(&self.context, &text, OPTIONS);
-        let program = program.map_err(|log| DeviceError {
-            what: format!(
+        let program = program.map_err(|log| {
+            DeviceError::refused(format!(
                 "the compiler refuses kernel {}: {log}; PoCL needs a cache that it can write, whose folder \
                  POCL_CACHE_DIR names",
                 kernel.function
-            ),
-            code: 0,
-            kind: DeviceErrorKind::Failed,
+            ))
         })?;
         Ok(Function { program: Arc::new(program), name: kernel.function })
     }
@@ -137,11 +135,8 @@ impl Driver for OpenCl {
         let device: cl_device_id = self.context.default_device();
         let most = kernel.get_work_group_size(device).map_err(failed("clGetKernelWorkGroupInfo"))?;
         if group.iter().product::<usize>() > most {
-            return Err(DeviceError {
-                what: format!("kernel {} has groups of at most {most} items, not {group:?}", function.name),
-                code: 0,
-                kind: DeviceErrorKind::Failed,
-            });
+            let what = format!("kernel {} has groups of at most {most} items, not {group:?}", function.name);
+            return Err(DeviceError::refused(what));
         }
         let mut memories = Vec::new();
         for (number, argument) in (0..).zip(arguments) {
@@ -191,7 +186,7 @@ impl Driver for OpenCl {
     }
 
     unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        check("what is written", to, offset, bytes.len())?;
+        check_range("what is written", offset, bytes.len(), to.bytes)?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -203,7 +198,7 @@ impl Driver for OpenCl {
     }
 
     unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        check("what is read", from, offset, bytes.len())?;
+        check_range("what is read", offset, bytes.len(), from.bytes)?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -250,23 +245,7 @@ impl Borrowed {
 }
 
 fn recorded(event: &Option<Event>) -> Result<&Event, DeviceError> {
-    event.as_ref().ok_or_else(|| DeviceError {
-        what: "an event is used before it was recorded".to_owned(),
-        code: 0,
-        kind: DeviceErrorKind::Failed,
-    })
-}
-
-/// Whether bytes are within memory.
-fn check(what: &str, memory: &Memory, offset: usize, bytes: usize) -> Result<(), DeviceError> {
-    if offset.checked_add(bytes).is_some_and(|end| end <= memory.bytes) {
-        return Ok(());
-    }
-    Err(DeviceError {
-        what: format!("{what}, {bytes} bytes from {offset} on, is beyond a buffer of {}", memory.bytes),
-        code: 0,
-        kind: DeviceErrorKind::Failed,
-    })
+    event.as_ref().ok_or_else(|| DeviceError::refused("an event is used before it was recorded"))
 }
 
 fn failed(call: &str) -> impl Fn(ClError) -> DeviceError + use<> {
