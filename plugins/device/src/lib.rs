@@ -5,7 +5,8 @@
 //!
 //! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of [`Op`](op::Op), every shape is
 //!    known, and all that follows from constants is computed.
-//! 2. [`passes`] make the graph cheaper without changing its results, or round it to f16 or bf16.
+//! 2. [`passes`] make the graph cheaper without changing its results, such as attention as one operator, or round it to
+//!    f16 or bf16.
 //! 3. [`program`] plans the calls of [`kernels`] that compute the graph, and the memory between them.
 //! 4. [`session`] compiles the kernels, brings the constants onto the device, and runs the calls there.
 //! 5. [`serve`] puts batches together out of such sessions, behind the traits of a plugin.

@@ -28,6 +28,12 @@ pub enum Op {
     /// [`Conv`](Self::Conv) of 8-bit integers in 32 bits, without a bias, with zero points as of
     /// [`MatMulInteger`](Self::MatMulInteger). Pads are zero points.
     ConvInteger(Conv),
+    /// `softmax(scale Q K' + mask) V` of stacked matrices, with broadcasting of the stacks: Q of m x d, K of n x d,
+    /// V of n x e, and a mask that is broadcast to m x n if there is a fourth input.
+    Attention {
+        /// Factor of the products of Q and K.
+        scale: f64,
+    },
     /// `scale (x - mean) / sqrt(variance + epsilon) + bias` by channel, inputs in the order x, scale, bias, mean,
     /// variance.
     BatchNormalization {

@@ -177,6 +177,38 @@ pub fn products() -> Vec<Case> {
     cases
 }
 
+/// Attention with heads of the usual width and of others, with keys and a mask for all heads or for each, or without.
+#[must_use]
+pub fn attention() -> Vec<Case> {
+    let of = |[q, k, v, mask]: [&[usize]; 4], scale: f32| {
+        let name = format!("attention of {q:?}, {k:?}, {v:?} and {mask:?}");
+        let shapes = [q, k, v, mask];
+        case(name, &shapes[..if mask.is_empty() { 3 } else { 4 }], |builder, _| {
+            let rank = k.len() as i64;
+            let order: Vec<i64> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+            let turned = builder.node("Transpose", "turned", &["x1"], &[("perm", ints(&order))]);
+            let products = builder.node("MatMul", "products", &["x0", &turned], &[]);
+            let factor = builder.constant("factor", &[], &[scale]);
+            let mut scores = builder.node("Mul", "scores", &[&products, &factor], &[]);
+            if !mask.is_empty() {
+                scores = builder.node("Add", "masked", &[&scores, "x3"], &[]);
+            }
+            let shares = builder.node("Softmax", "shares", &[&scores], &[("axis", (-1).into())]);
+            vec![builder.node("MatMul", "sums", &[&shares, "x2"], &[])]
+        })
+    };
+    vec![
+        of([&[2, 3, 40, 64], &[2, 3, 70, 64], &[2, 3, 70, 64], &[2, 1, 1, 70]], 0.125),
+        of([&[2, 33, 20], &[2, 130, 20], &[2, 130, 9], &[33, 130]], 0.5),
+        of([&[16, 128], &[64, 128], &[64, 128], &[]], 0.1),
+        of([&[2, 3, 20, 16], &[2, 1, 31, 16], &[1, 3, 31, 17], &[2, 3, 20, 31]], 1.0),
+        of([&[2, 1, 3, 8], &[2, 1, 5, 8], &[2, 1, 5, 8], &[]], 1.0),
+        of([&[4, 1, 8], &[4, 9, 8], &[4, 9, 8], &[9]], 1.0),
+        of([&[2, 1, 2, 17, 8], &[1, 2, 2, 9, 8], &[2, 2, 2, 9, 8], &[2, 1, 2, 1, 9]], 0.5),
+        of([&[2, 1, 2, 17, 8], &[2, 3, 1, 9, 8], &[3, 2, 9, 8], &[2, 1, 2, 17, 9]], 0.5),
+    ]
+}
+
 /// Elements in slices, backwards, transposed and broadcast.
 #[must_use]
 pub fn elements() -> Vec<Case> {

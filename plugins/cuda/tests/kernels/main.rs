@@ -113,6 +113,7 @@ fn needed() -> Vec<(Kernel, usize)> {
         operators::products(),
         operators::elements(),
         operators::rows(),
+        operators::attention(),
         operators::clipped_integers(),
         operators::not_numbers(),
     ] {
@@ -131,6 +132,7 @@ fn needed() -> Vec<(Kernel, usize)> {
             models::generated("resnet50-tiny"),
             models::generated("bert-tiny"),
             operators::rows(),
+            operators::attention(),
         ];
         for cases in cases {
             add(cases, Some(element), &[Tuning::GPU]);

@@ -4,6 +4,7 @@
 //! Values of floating-point types are rounded to their type by `Cast` alone; integers wrap in theirs. The greatest and
 //! the least of some values is a NaN if one of them is.
 
+mod attention;
 mod elementwise;
 mod integers;
 mod movement;
@@ -108,6 +109,7 @@ fn wanted_results(
         Op::MatMul => product::matmul(operands, form()?),
         Op::MatMulInteger => integers::matmul_integer(operands, form()?),
         Op::ConvInteger(parameters) => integers::conv_integer(parameters, operands, form()?),
+        Op::Attention { scale } => attention::attention(*scale, operands, form()?),
         Op::BatchNormalization { epsilon } => norms::batch(*epsilon, operands, form()?),
         Op::LayerNormalization { axis, epsilon } => norms::layer(*axis, *epsilon, operands, form()?),
         Op::Pool(parameters) => window::pool::pool(parameters, operands, form()?),

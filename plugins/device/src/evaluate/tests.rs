@@ -145,7 +145,7 @@ impl Choices {
         let axis = self.below(4);
         let [one, two] = [self.flag(), self.flag()];
         let epsilon = 1e-5;
-        match self.below(22) {
+        match self.below(23) {
             0 => Op::Unary([Unary::Relu, Unary::Neg, Unary::Gelu][self.below(3)]),
             1 => Op::Unary(Unary::Clip { least: 3.0, greatest: f64::NAN }),
             2 => Op::Binary(
@@ -192,6 +192,7 @@ impl Choices {
                 direction: [Direction::Forward, Direction::Bidirectional][self.below(2)],
                 clip: None,
             }),
+            21 => Op::Attention { scale: [0.5, f64::INFINITY][self.below(2)] },
             _ if one => Op::QuantizeLinear { axis },
             _ => Op::DequantizeLinear { axis },
         }
@@ -223,6 +224,10 @@ fn fitting(op: &Op) -> (Vec<Form>, Vec<Form>) {
         Op::MatMul => (of(F32, &[&[3, 1, 2, 2], &[2, 2, 1]]), of(F32, &[&[3, 2, 2, 1]])),
         Op::MatMulInteger => (of(I8, &[square, square, &[], &[]]), of(I32, &[square])),
         Op::ConvInteger(_) => (of(I8, &[image, &[3, 2, 1, 2], &[]]), of(I32, &[&[1, 3, 2, 3]])),
+        Op::Attention { .. } => {
+            let operands = of(F32, &[&[3, 1, 2, 2], &[2, 3, 2], &[3, 1], &[2, 1, 3]]);
+            (operands, of(F32, &[&[3, 2, 2, 1]]))
+        }
         Op::BatchNormalization { .. } => (of(F32, &[square, &[2], &[2], &[2], &[2]]), of(F32, &[square])),
         Op::LayerNormalization { .. } => (of(F32, &[square, &[2], &[2]]), of(F32, &[square])),
         Op::Reduce(Reduce { keep: true, .. }) => (of(F32, &[square]), of(F32, &[&[2, 1]])),

@@ -42,8 +42,10 @@ typedef float vector;
 #define LOAD(from) (*(from))
 #define STORE(value, to) (*(to) = (value))
 #define MULTIPLY_ADD(x, y, z) fmaf(x, y, z)
+#define GREATER(x, y) fmaxf(x, y)
+#define EXP(x) expf(x)
 #else
-// Registers, and no more: kernels of this width multiply and add alone. In memory such numbers lie anywhere.
+// Registers, and no more than kernels of this width compute. In memory such numbers lie anywhere.
 struct vector {
     float elements[WIDTH];
 };
@@ -80,6 +82,24 @@ INLINE vector MULTIPLY_ADD(const vector x, const vector y, const vector z) {
         sum.elements[i] = fmaf(x.elements[i], y.elements[i], z.elements[i]);
     }
     return sum;
+}
+
+INLINE vector GREATER(const vector x, const vector y) {
+    vector greater;
+    UNROLL
+    for (int i = 0; i < WIDTH; i++) {
+        greater.elements[i] = fmaxf(x.elements[i], y.elements[i]);
+    }
+    return greater;
+}
+
+INLINE vector EXP(const vector x) {
+    vector power;
+    UNROLL
+    for (int i = 0; i < WIDTH; i++) {
+        power.elements[i] = expf(x.elements[i]);
+    }
+    return power;
 }
 #endif
 

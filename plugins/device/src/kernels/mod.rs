@@ -18,6 +18,8 @@ pub const CUDA_INCLUDE: &str = "#include \"device.h\"\n";
 /// A file with kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KernelFile {
+    /// Shares of values by the products of queries and keys.
+    Attention,
     /// Windows of images as columns of matrices.
     Columns,
     /// Convolution of each channel with a filter of its own.
@@ -41,6 +43,7 @@ impl KernelFile {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
+            Self::Attention => include_str!("attention.c"),
             Self::Columns => include_str!("columns.c"),
             Self::Depthwise => include_str!("depthwise.c"),
             Self::Elementwise => include_str!("elementwise.c"),

@@ -38,6 +38,8 @@ typedef JOIN(float, WIDTH) vector;
 #define STORE(value, to) JOIN(vstore, WIDTH)(value, 0, to)
 #endif
 #define MULTIPLY_ADD(x, y, z) fma(x, y, z)
+#define GREATER(x, y) fmax(x, y)
+#define EXP(x) exp(x)
 
 // Towards zero, to the nearest that there is; 0 of what is not a number.
 INLINE integer TO_INTEGER(const real x) {

@@ -1,7 +1,9 @@
 //! Changes of a graph that make it cheaper on any device.
 //!
-//! Rounding to a narrower type comes last, so that what was folded is rounded once.
+//! Nodes that a pass leaves without a reader are removed after all of those. Rounding to a narrower type comes last, so
+//! that what was folded is rounded once.
 
+mod attention;
 mod batch_normalization;
 pub(crate) mod integers;
 mod narrow;
@@ -19,6 +21,7 @@ use crate::graph::Graph;
 pub fn apply(graph: &mut Graph, narrowed: Option<ElementType>) -> Result<(), String> {
     batch_normalization::fold(graph)?;
     powers::multiply(graph);
+    attention::fuse(graph);
     unused::remove(graph);
     narrowed.map_or(Ok(()), |element| narrow::narrow(graph, element))
 }

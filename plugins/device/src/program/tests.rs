@@ -3,14 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use proctor_onnx_file::Dim;
-use proctor_vocabulary::ElementType;
+use proctor_vocabulary::ElementType::{self, F16, F32};
 
 use super::{
     call::{KernelCall, Work},
     library::{Activation, ConvolutionEnd, ProductCall},
     *,
 };
-use crate::{evaluate, passes, read::Source, tensor::Array};
+use crate::{
+    evaluate,
+    graph::{Node, Value},
+    op::Op,
+    passes,
+    read::Source,
+    tensor::Array,
+};
 
 /// Shapes of a file's inputs, with this extent wherever the file leaves one open.
 fn input_shapes(source: &Source, open: usize) -> Vec<Vec<usize>> {
@@ -285,4 +292,44 @@ fn what_a_library_refuses_is_the_kernels() {
     let expected = [None, Some("elementwise"), Some("columns"), Some("gemm"), Some("pool"), Some("gemm")];
     assert_eq!(kernels, expected);
     assert_eq!(asked.iter().map(|it| it.end.is_some()).collect::<Vec<_>>(), [true, false, true, false]);
+}
+
+/// Functions of the kernels that compute attention of two heads of this width to 50 keys.
+fn attention(rows: usize, head: usize, element: ElementType, tuning: Tuning) -> Vec<&'static str> {
+    let mut graph = Graph::default();
+    let mut value =
+        |shape: [usize; 3]| graph.add_value(Value { element, shape: shape.to_vec(), constant: None });
+    let shapes = [[2, rows, head], [2, 50, head], [2, 50, head]];
+    let (inputs, result) = (shapes.map(&mut value), value([2, rows, head]));
+    let label = "attention".to_owned();
+    let (op, operands) = (Op::Attention { scale: 1.0 }, inputs.iter().copied().map(Some).collect());
+    graph.nodes = vec![Node { label, op, inputs: operands, outputs: vec![Some(result)] }];
+    (graph.inputs, graph.outputs) = (inputs.to_vec(), vec![result]);
+    let program = Program::new(&graph, tuning).unwrap();
+    let operations = program.operations();
+    assert_eq!(operations, (2 * 2 * rows * 50 * 2 * head) as u64);
+    program.calls().iter().filter_map(Call::kernel).map(|call| call.kernel.function).collect()
+}
+
+#[test]
+fn attention_is_one_call_where_that_is_faster() {
+    let library = Tuning { has_library: true, ..Tuning::GPU };
+    // Keys are turned for the product.
+    let parts = ["elementwise", "gemm", "softmax", "gemm"];
+    for tuning in [Tuning::PROCESSOR, Tuning::GPU, library] {
+        assert_eq!(attention(40, 64, F32, tuning), ["attention"]);
+        assert_eq!(attention(1, 64, F32, tuning), parts);
+        assert_eq!(attention(40, 64, F32, Tuning { attention_rows: 0, ..tuning }), parts);
+    }
+    assert_eq!(attention(40, 64, F16, Tuning::GPU), ["attention"]);
+    assert_eq!(attention(40, 64, F16, library), parts);
+}
+
+#[test]
+fn attention_shares_no_more_than_every_device_has() {
+    // 16 rows at a time, and 4.
+    for head in [128, 400] {
+        assert_eq!(attention(40, head, F32, Tuning::GPU), ["attention"]);
+    }
+    assert_eq!(attention(40, 1200, F32, Tuning::GPU).len(), 4);
 }

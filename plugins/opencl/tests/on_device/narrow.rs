@@ -30,6 +30,11 @@ fn operators_round_as_they_store() {
 }
 
 #[test]
+fn attention_rounds_as_it_stores() {
+    assert_near(&operators::attention(), OF_OPERATORS);
+}
+
+#[test]
 fn models_stay_near() {
     for model in models::DIGITS {
         assert_near(&models::digits(model, &[3]), OF_MODELS);

@@ -100,6 +100,11 @@ fn products() {
 }
 
 #[test]
+fn attention() {
+    check(drawn::ATTENTION, 2);
+}
+
+#[test]
 fn windows() {
     check(drawn::WINDOWS, 4);
 }

@@ -1,8 +1,9 @@
 //! Operators on a device compared with the host, where views have to be followed.
 
-use proctor_device_cases::operators;
+use proctor_device::{evaluate, tensor::Values};
+use proctor_device_cases::{Case, drawn, operators};
 
-use crate::device::{TUNINGS, assert_computed};
+use crate::device::{TUNINGS, assert_computed, device};
 
 #[test]
 fn convolutions_of_a_part_of_the_channels_go_into_a_part_of_the_result() {
@@ -47,4 +48,37 @@ fn integers_are_clipped_as_they_are_read() {
 #[test]
 fn what_is_not_a_number_stays_so() {
     assert_computed(&operators::not_numbers(), &TUNINGS);
+}
+
+#[test]
+fn values_have_shares_by_queries_and_keys() {
+    assert_computed(&operators::attention(), &TUNINGS);
+    for operator in drawn::ATTENTION {
+        let cases: Vec<Case> = (100..112).map(|seed| operator.draw(seed).case()).collect();
+        assert_computed(&cases, &TUNINGS);
+    }
+}
+
+/// As softmax has it: all else of the same head stays.
+#[test]
+fn rows_without_a_key_are_no_numbers() {
+    let Some((device, _alone)) = device() else { return };
+    let mut case = operators::attention().swap_remove(1);
+    let [rows, keys] = case.inputs[3].shape[..] else { unreachable!("it has a mask for each row") };
+    if let Values::Real(mask) = &mut case.inputs[3].values {
+        for row in [0, 17, rows - 1] {
+            mask[row * keys..][..keys].fill(f64::NEG_INFINITY);
+        }
+        // One that has the last key alone.
+        mask[keys..][..keys - 1].fill(f64::NEG_INFINITY);
+    }
+    let expected = evaluate::run(&case.graph, &case.inputs).unwrap();
+    for tuning in TUNINGS {
+        let outputs = case.outputs(&device, tuning).unwrap();
+        let pairs = outputs[0].reals().unwrap().iter().zip(expected[0].reals().unwrap());
+        let are_same =
+            |(is, wanted): (&f64, &f64)| is.is_nan() && wanted.is_nan() || (is - wanted).abs() <= 1e-5;
+        assert!(pairs.clone().any(|(_, wanted)| wanted.is_nan()));
+        assert!(pairs.clone().all(are_same), "{tuning:?}");
+    }
 }

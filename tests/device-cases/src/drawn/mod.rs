@@ -3,6 +3,7 @@
 //! Every operator that is read is in one of the lists. Left out is what implementations have reasons to do
 //! differently: the greatest of no numbers, sequences without a step, a `clip` of an LSTM, and extents of 0.
 
+mod attention;
 mod chain;
 mod constants;
 mod elementwise;
@@ -13,6 +14,7 @@ mod recurrent;
 mod rows;
 mod windows;
 
+pub use attention::OPERATORS as ATTENTION;
 pub use chain::OPERATORS as CHAINS;
 pub use constants::OPERATORS as CONSTANTS;
 pub use elementwise::OPERATORS as ELEMENTWISE;

@@ -1,5 +1,6 @@
 //! Lowering of a graph to calls, one node after the other.
 
+mod attention;
 mod convolution;
 mod elementwise;
 mod library;
@@ -116,6 +117,7 @@ impl<'a> Lowering<'a> {
             Op::Concat { axis } => self.concat(node, *axis),
             Op::Gather { axis } => self.gather(node, *axis),
             Op::Gemm(gemm) => self.gemm(node, *gemm),
+            Op::Attention { scale } => self.attention(node, *scale),
             Op::MatMul | Op::MatMulInteger => self.matmul(node),
             Op::Conv(conv) | Op::ConvInteger(conv) => self.conv(node, conv),
             Op::Pool(pool) => self.pool(node, pool),

@@ -17,7 +17,7 @@ use crate::{
     program::{
         Contents,
         call::{Argument, Kernel, Work},
-        expression::{Expression, Term},
+        expression::{Expression, Term, TermId},
         types,
         view::View,
     },
@@ -33,13 +33,13 @@ impl Lowering<'_> {
         let b = turned(self.stored(Self::input(node, 1))?, gemm.transpose_b);
         let product = self.product(a, b, &shape)?;
         let mut pending = Pending::of_product(&self.label, product, &shape)?;
-        scale(&mut pending.expression, gemm.alpha)?;
+        scaled(&mut pending.expression, gemm.alpha)?;
         if Self::optional_input(node, 2).is_some() && gemm.beta != 0.0 {
             let x = pending.expression.result();
             let c = self.stored(Self::input(node, 2))?.broadcast(&shape);
             pending.operands.push(OperandSource::Stored(c.clone()));
             pending.expression.add(Term::Operand(pending.operands.len() - 1, c.element))?;
-            let c = scale(&mut pending.expression, gemm.beta)?;
+            let c = scaled(&mut pending.expression, gemm.beta)?;
             pending.expression.add(Term::Binary(Binary::Add, x, c))?;
         }
         self.states[result.0] = Some(ValueState::Pending(Box::new(pending)));
@@ -139,7 +139,7 @@ impl Lowering<'_> {
     }
 
     /// A factor that fits: as it lies, as a copy, or as a copy of all that it is broadcast to.
-    fn readable(
+    pub(super) fn readable(
         &mut self,
         view: View,
         of_stack: &impl Fn(&View) -> View,
@@ -356,7 +356,7 @@ impl Lowering<'_> {
 }
 
 /// Adds a factor to the result of an expression, and returns the product.
-fn scale(expression: &mut Expression, factor: f64) -> Result<crate::program::expression::TermId, String> {
+pub(super) fn scaled(expression: &mut Expression, factor: f64) -> Result<TermId, String> {
     let x = expression.result();
     if factor == 1.0 {
         return Ok(x);

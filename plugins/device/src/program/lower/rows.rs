@@ -80,13 +80,22 @@ impl Lowering<'_> {
         let is_max = reduce.kind == ReduceKind::Max;
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a factor in f32")]
         let factor = if reduce.kind == ReduceKind::Mean { (1.0 / rows.length as f64) as f32 } else { 1.0 };
-        self.rows_call(result, &rows, &RowFunction::Reduce { is_max, factor })
+        let to = self.rows_call(&rows, &RowFunction::Reduce { is_max, factor }, self.shape(result))?;
+        self.states[result.0] = Some(ValueState::Stored(to));
+        Ok(())
     }
 
     pub(super) fn softmax(&mut self, node: &Node, axis: usize) -> Result<(), String> {
         let view = self.contiguous(Self::input(node, 0))?;
+        let to = self.softmax_of(view, axis)?;
+        self.states[Self::result(node).0] = Some(ValueState::Stored(to));
+        Ok(())
+    }
+
+    /// The softmax of a contiguous view.
+    pub(super) fn softmax_of(&mut self, view: View, axis: usize) -> Result<View, String> {
         let rows = Rows::of(view, axis, axis + 1)?;
-        self.rows_call(Self::result(node), &rows, &RowFunction::Softmax)
+        self.rows_call(&rows, &RowFunction::Softmax, &rows.view.shape)
     }
 
     pub(super) fn layer_normalization(
@@ -106,12 +115,14 @@ impl Lowering<'_> {
         let bias = Self::optional_input(node, 2).map(parameter).transpose()?;
         #[expect(clippy::cast_possible_truncation, reason = "kernels compute in f32")]
         let function = RowFunction::LayerNormalization { scale, bias, epsilon: epsilon as f32 };
-        self.rows_call(Self::result(node), &rows, &function)
+        let to = self.rows_call(&rows, &function, &rows.view.shape)?;
+        self.states[Self::result(node).0] = Some(ValueState::Stored(to));
+        Ok(())
     }
 
-    /// Adds the call of a kernel of which each group takes a row.
-    fn rows_call(&mut self, result: ValueId, rows: &Rows, function: &RowFunction) -> Result<(), String> {
-        let to = self.scratch(rows.view.element, self.shape(result))?;
+    /// Adds the call of a kernel of which each group takes a row, and returns its result, of this shape.
+    fn rows_call(&mut self, rows: &Rows, function: &RowFunction, shape: &[usize]) -> Result<View, String> {
+        let to = self.scratch(rows.view.element, shape)?;
         let buffer = Argument::Buffer(to.buffer);
         let (length, inner) = (int(rows.length)?, int(rows.inner)?);
         let mut arguments = vec![Argument::Buffer(rows.view.buffer), long(rows.view.offset)];
@@ -144,8 +155,7 @@ impl Lowering<'_> {
             preamble: types::stored_reals(rows.view.element)?,
         };
         self.call(kernel, arguments, [rows.count * lanes, 1, 1], lanes, 0);
-        self.states[result.0] = Some(ValueState::Stored(to));
-        Ok(())
+        Ok(to)
     }
 
     pub(super) fn arg_max(&mut self, node: &Node, axis: usize, is_last: bool) -> Result<(), String> {
