@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int};
 
 use cudarc::driver::{DriverError, result, sys};
+use proctor_device::serve::Named;
 use proctor_plugin_api::Device;
 
 use crate::{
@@ -40,6 +41,16 @@ pub struct Limits {
     pub block: [usize; 3],
     /// Blocks along each dimension: along the second and third 65535 on any device so far.
     pub blocks: [usize; 3],
+}
+
+impl Named for DeviceInfo {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn other_name(&self) -> &str {
+        &self.uuid
+    }
 }
 
 impl DeviceInfo {
@@ -119,28 +130,6 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     if infos.is_empty() { Err(OpenError::NoDevice) } else { Ok(infos) }
 }
 
-/// The device of this number, or those with this in their name or at the beginning of their UUID; all of them if
-/// nothing is asked for. A number that no device has may still be a word of a name.
-pub(crate) fn chosen(all: &[DeviceInfo], wanted: &str) -> Result<Vec<DeviceInfo>, OpenError> {
-    let number = wanted.parse::<usize>().ok();
-    if let Some(info) = number.and_then(|number| all.get(number)) {
-        return Ok(vec![info.clone()]);
-    }
-    let lower = wanted.to_lowercase();
-    let is_it = |info: &&DeviceInfo| match number {
-        Some(_) => info.name.split_whitespace().any(|word| word == wanted),
-        None => info.name.to_lowercase().contains(&lower) || info.uuid.to_lowercase().starts_with(&lower),
-    };
-    let found: Vec<DeviceInfo> = all.iter().filter(is_it).cloned().collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let there: Vec<String> = (all.iter().enumerate())
-        .map(|(number, info)| format!("{number}: {} ({})", info.name, info.uuid))
-        .collect();
-    Err(OpenError::NoSuchDevice { wanted: wanted.to_owned(), there: there.join(", ") })
-}
-
 impl Limits {
     /// Blocks and threads along each dimension for so many items in groups, or why the device has none such.
     pub(crate) fn grid(
@@ -207,51 +196,6 @@ pub(crate) mod tests {
 
     const LIMITS: Limits =
         Limits { threads: 1024, block: [1024, 1024, 64], blocks: [2_147_483_647, 65_535, 65_535] };
-
-    fn info(name: &str, uuid: &str) -> DeviceInfo {
-        DeviceInfo {
-            name: name.to_owned(),
-            uuid: uuid.to_owned(),
-            bus_id: "0000:01:00.0".to_owned(),
-            memory_bytes: 80 << 30,
-            numa_node: None,
-            architecture: "sm_90".to_owned(),
-            limits: LIMITS,
-            device: 0,
-        }
-    }
-
-    fn all() -> Vec<DeviceInfo> {
-        vec![
-            info("NVIDIA H100 80GB HBM3", "GPU-11111111-2222"),
-            info("NVIDIA L4", "GPU-33333333-4444"),
-            info("NVIDIA H100 80GB HBM3", "GPU-55555555-6666"),
-            info("NVIDIA GeForce RTX 4090", "GPU-77777777-8888"),
-        ]
-    }
-
-    #[test]
-    fn devices_are_chosen_by_number_name_or_uuid() {
-        let all = all();
-        let uuids = |wanted: &str| {
-            chosen(&all, wanted).unwrap().into_iter().map(|info| info.uuid).collect::<Vec<_>>()
-        };
-        assert_eq!(uuids("").len(), 4);
-        assert_eq!(uuids("1"), ["GPU-33333333-4444"]);
-        assert_eq!(uuids("h100"), ["GPU-11111111-2222", "GPU-55555555-6666"]);
-        assert_eq!(uuids("GPU-55555555"), ["GPU-55555555-6666"]);
-        assert_eq!(uuids("4090"), ["GPU-77777777-8888"]);
-    }
-
-    #[test]
-    fn the_error_about_a_device_that_is_not_there_lists_those_that_are() {
-        // 8 is a number, though one name has 80GB in it.
-        for wanted in ["A100", "8", "7777"] {
-            let error = chosen(&all(), wanted).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("there is no device \"{wanted}\"")), "{error}");
-            assert!(error.contains("1: NVIDIA L4 (GPU-33333333-4444)"), "{error}");
-        }
-    }
 
     #[test]
     fn items_become_blocks_of_threads() {

@@ -43,14 +43,6 @@ pub enum OpenError {
          CUDA_VISIBLE_DEVICES hides it"
     )]
     NoDevice,
-    /// The device that was asked for is not there.
-    #[error("there is no device \"{wanted}\"; there are {there}")]
-    NoSuchDevice {
-        /// The number, or a part of the name or of the UUID.
-        wanted: String,
-        /// All devices, with their numbers.
-        there: String,
-    },
     /// The compiler's library cannot be loaded.
     #[error(
         "there is no NVRTC, which compiles the kernels ({reason}); install the CUDA toolkit's libnvrtc or the Python \

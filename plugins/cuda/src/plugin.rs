@@ -7,7 +7,9 @@ use std::{
 
 use proctor_device::{
     program::Tuning,
-    serve::{DeviceInstance, DeviceModel, Target, load},
+    serve::{
+        DeviceInstance, DeviceModel, DeviceOptions, OpenedDevice, PRECISIONS, at_position, chosen, load,
+    },
 };
 use proctor_plugin_api::{
     Device, Host, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options, Placement, Plugin,
@@ -17,7 +19,7 @@ use proctor_plugin_api::{
 use crate::{
     compiler::Compiler,
     convolution::ConvolutionLibrary,
-    devices::{self, DeviceInfo, chosen},
+    devices::{self, DeviceInfo},
     driver::{Cuda, Libraries},
     error::OpenError,
     libraries::nvml::Nvml,
@@ -34,8 +36,7 @@ pub struct CudaPlugin {
     compiler: Arc<Compiler>,
     libraries: Libraries,
     nvml: Option<Arc<Nvml>>,
-    in_flight_max: usize,
-    calibrates: bool,
+    options: DeviceOptions,
 }
 
 impl Plugin for CudaPlugin {
@@ -45,18 +46,9 @@ impl Plugin for CudaPlugin {
 
     fn manifest() -> Manifest {
         let description = "ONNX files on NVIDIA's graphics processors.";
-        let support = |precision: &str| ModelSupport {
-            precision: precision.to_owned(),
-            device: "cuda".to_owned(),
-            ..ModelSupport::new("*", "onnx")
-        };
-        Manifest::new("cuda", env!("CARGO_PKG_VERSION"), description)
+        let manifest = Manifest::new("cuda", env!("CARGO_PKG_VERSION"), description)
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .with_live_instances()
-            .model(support("f32"))
-            .model(support("f16"))
-            .model(support("bf16"))
-            .model(support("int8"))
             .option(OptionSpec::text(
                 "device",
                 "The device: its number in the driver's list, which an error shows, or a part of its name or the \
@@ -92,23 +84,17 @@ impl Plugin for CudaPlugin {
                 "cudnn",
                 "The folder of cuDNN, libcudnn.so.9; without it the system's, or that of the Python packages of which nvrtc \
                  names the compiler's.",
-            ))
-            .option(OptionSpec::boolean(
-                "calibrate",
-                true,
-                "Whether the tile of products is found by trying a few, for models of more than a GFLOP a batch; what is found \
-                 is kept in the cache folder. Else, and with cuBLASLt, it is the one that suits most devices of the kind.",
-            ))
-            .option(OptionSpec::integer(
-                "in_flight",
-                1,
-                1..=16,
-                "Batches that an instance has in flight: with 2 the next one is copied to the device while it computes.",
-            ))
+            ));
+        let manifest = DeviceOptions::specs().into_iter().fold(manifest, Manifest::option);
+        PRECISIONS.iter().fold(manifest, |manifest, precision| {
+            let (precision, device) = ((*precision).to_owned(), "cuda".to_owned());
+            manifest.model(ModelSupport { precision, device, ..ModelSupport::new("*", "onnx") })
+        })
     }
 
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
-        let devices = chosen(&devices::devices()?, options.text("device").unwrap_or_default())?;
+        let devices = chosen(devices::devices()?, options.text("device").unwrap_or_default())
+            .map_err(|error| PluginError::invalid_argument(error.to_string()))?;
         let compiler = Compiler::load(options.path("nvrtc"), host.cache_folder())?;
         for info in &devices {
             tracing::info!(
@@ -123,16 +109,8 @@ impl Plugin for CudaPlugin {
         if let Err(reason) = &nvml {
             tracing::info!(reason, "no metrics and no energy of the devices: there is no NVML");
         }
-        let in_flight_max = options.integer("in_flight").and_then(|count| usize::try_from(count).ok());
-        Ok(Self {
-            host,
-            devices,
-            compiler,
-            libraries,
-            nvml: nvml.ok(),
-            in_flight_max: in_flight_max.unwrap_or(1),
-            calibrates: options.boolean("calibrate"),
-        })
+        let options = DeviceOptions::read(options);
+        Ok(Self { host, devices, compiler, libraries, nvml: nvml.ok(), options })
     }
 
     fn devices(&self) -> Result<Vec<Device>, PluginError> {
@@ -140,15 +118,15 @@ impl Plugin for CudaPlugin {
     }
 
     fn load_model(&self, request: &ModelRequest) -> Result<CudaModel, PluginError> {
-        let model = load(self.host, request, |index| {
-            let info = self.info(index)?;
+        let model = load(self.host, request, self.options.in_flight_max, |index| {
+            let info = at_position(&self.devices, index)?;
             let driver = Cuda::open(self.host, info, Arc::clone(&self.compiler), &self.libraries)?;
             let has_library = self.libraries.products.is_some();
             let tuning = Tuning { has_library, ..Tuning::GPU }.within(info.limits.threads);
             // The same name for each device of a product: one is as the other.
-            let calibrates = self.calibrates && !has_library;
+            let calibrates = self.options.calibrates && !has_library;
             let calibrated_as = calibrates.then(|| format!("{} {}", info.name, self.compiler.version()));
-            Ok(Target { driver, tuning, in_flight_max: self.in_flight_max, calibrated_as })
+            Ok(OpenedDevice { driver, tuning, calibrated_as })
         })?;
         let used: BTreeSet<u32> = request.placements.iter().map(|placement| placement.device_index).collect();
         Ok(CudaModel { host: self.host, gauges: self.gauges(&used)?, reader: Mutex::default(), model })
@@ -188,18 +166,12 @@ fn convolutions(options: &Options) -> Result<Option<ConvolutionLibrary>, OpenErr
 }
 
 impl CudaPlugin {
-    /// The device at this position in the list.
-    fn info(&self, index: u32) -> Result<&DeviceInfo, PluginError> {
-        let info = usize::try_from(index).ok().and_then(|index| self.devices.get(index));
-        info.ok_or_else(|| PluginError::invalid_argument(format!("there is no device {index}")))
-    }
-
     /// The gauges of these devices; `None` if there is no NVML, or it does not know one of them.
     fn gauges(&self, used: &BTreeSet<u32>) -> Result<Option<Gauges>, PluginError> {
         let Some(nvml) = &self.nvml else { return Ok(None) };
         let mut gauges = Vec::new();
         for index in used {
-            match nvml.device(&self.info(*index)?.bus_id) {
+            match nvml.device(&at_position(&self.devices, *index)?.bus_id) {
                 Ok(gauge) => gauges.push((*index, gauge)),
                 Err(reason) => {
                     tracing::info!(
@@ -274,7 +246,6 @@ impl From<OpenError> for PluginError {
     fn from(error: OpenError) -> Self {
         let message = error.to_string();
         match error {
-            OpenError::NoSuchDevice { .. } => Self::invalid_argument(message),
             OpenError::Failed(error) => Self { message, ..error.into() },
             _ => Self::failed(message),
         }

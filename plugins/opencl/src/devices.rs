@@ -5,6 +5,7 @@ use opencl3::{
     error_codes::ClError,
     platform::get_platforms,
 };
+use proctor_device::serve::Named;
 
 /// No platform is installed for the loader to find, by its own number.
 const PLATFORM_NOT_FOUND: i32 = -1001;
@@ -29,6 +30,16 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Its handle, for as long as the program runs.
     pub(crate) device: Device,
+}
+
+impl Named for DeviceInfo {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn other_name(&self) -> &str {
+        &self.platform
+    }
 }
 
 impl DeviceInfo {
@@ -61,14 +72,6 @@ pub enum OpenError {
     NoDevice {
         /// Names of the platforms.
         platforms: String,
-    },
-    /// The device that was asked for is not there.
-    #[error("there is no device \"{wanted}\"; there are {there}")]
-    NoSuchDevice {
-        /// The number or name.
-        wanted: String,
-        /// All devices, with their numbers.
-        there: String,
     },
     /// A call of OpenCL has failed.
     #[error("OpenCL: {0}")]

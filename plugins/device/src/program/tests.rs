@@ -327,7 +327,7 @@ fn attention_is_one_call_where_that_is_faster() {
 
 #[test]
 fn attention_shares_no_more_than_every_device_has() {
-    // 16 rows at a time, and 4.
+    // Fewer rows at a time the wider a head is.
     for head in [128, 400] {
         assert_eq!(attention(40, head, F32, Tuning::GPU), ["attention"]);
     }

@@ -3,6 +3,7 @@
 //! A model is planned for a few batch sizes, out of which every batch is put together. All instances at a device share
 //! its kernels and weights; each has queues and memory of its own, one of each for a batch in flight.
 
+mod choose;
 mod error;
 mod file;
 mod instance;
@@ -10,7 +11,10 @@ mod lane;
 mod loaded;
 mod memory;
 mod model;
+mod options;
 
+pub use choose::{Named, NoSuchDevice, at_position, chosen};
 pub use error::LoadError;
 pub use instance::DeviceInstance;
-pub use model::{DeviceModel, Target, load};
+pub use model::{DeviceModel, OpenedDevice, load};
+pub use options::{DeviceOptions, PRECISIONS};

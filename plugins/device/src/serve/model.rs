@@ -28,30 +28,29 @@ pub struct DeviceModel<D: Driver> {
 }
 
 /// A device, and what suits it.
-pub struct Target<D> {
+pub struct OpenedDevice<D> {
     /// The device.
     pub driver: D,
     /// Tiles and groups of its kernels.
     pub tuning: Tuning,
-    /// Batches that an instance has in flight.
-    pub in_flight_max: usize,
     /// Names and versions of the device and of what compiles for it, on which the best tile depends; `None` to
     /// take that of `tuning`.
     pub calibrated_as: Option<String>,
 }
 
 /// Reads the model that is asked for, plans it and brings it onto the devices that its instances are placed on, each of
-/// which `open` opens by its position in the plugin's list.
+/// which `open` opens by its position in the plugin's list. An instance has up to `in_flight_max` batches in flight.
 ///
 /// # Errors
 /// [`LoadError`], or what `open` says.
 pub fn load<D: Driver>(
     host: Host,
     request: &ModelRequest,
-    open: impl Fn(u32) -> Result<Target<D>, PluginError>,
+    in_flight_max: usize,
+    open: impl Fn(u32) -> Result<OpenedDevice<D>, PluginError>,
 ) -> Result<DeviceModel<D>, PluginError> {
     let file = ModelFile::open(request)?;
-    let mut model = DeviceModel { devices: BTreeMap::new(), in_flight_max: 1, memory: None };
+    let mut model = DeviceModel { devices: BTreeMap::new(), in_flight_max, memory: None };
     let placed = request.placements.iter().map(|placement| placement.device_index);
     // Nothing is placed anywhere in a plan that is only explained.
     let first = if request.placements.is_empty() { Some(0) } else { None };
@@ -59,12 +58,11 @@ pub fn load<D: Driver>(
         if model.devices.contains_key(&index) {
             continue;
         }
-        let target = open(index)?;
-        model.in_flight_max = target.in_flight_max;
+        let device = open(index)?;
         if D::PINS_MEMORY && model.memory.is_none() {
-            model.memory = Some(SampleMemory::new(target.driver.sibling()?));
+            model.memory = Some(SampleMemory::new(device.driver.sibling()?));
         }
-        let loaded = loaded(host, &file, target)?;
+        let loaded = loaded(host, &file, device)?;
         let calls = loaded.plans.first().map_or(0, |plan| plan.program.calls().len());
         tracing::info!(
             model = request.model,
@@ -79,9 +77,9 @@ pub fn load<D: Driver>(
 }
 
 /// Plans a file for a device, and brings it there.
-fn loaded<D: Driver>(host: Host, file: &ModelFile, target: Target<D>) -> Result<Loaded<D>, LoadError> {
-    let tuning = tuned(host, file, &target)?;
-    let driver = target.driver;
+fn loaded<D: Driver>(host: Host, file: &ModelFile, device: OpenedDevice<D>) -> Result<Loaded<D>, LoadError> {
+    let tuning = tuned(host, file, &device)?;
+    let driver = device.driver;
     let mut resources = Resources::default();
     let mut plans = Vec::new();
     let count = file.batch_sizes.len() as u64;
@@ -97,18 +95,15 @@ fn loaded<D: Driver>(host: Host, file: &ModelFile, target: Target<D>) -> Result<
 }
 
 /// The tuning of a device, with the tile that suits it if the model is large enough for that to matter.
-fn tuned<D: Driver>(host: Host, file: &ModelFile, target: &Target<D>) -> Result<Tuning, LoadError> {
-    let (Some(device), Some(largest)) = (&target.calibrated_as, file.batch_sizes.first()) else {
-        return Ok(target.tuning);
-    };
-    let program = file.program(*largest, |graph| Program::new(graph, target.tuning))?;
-    if program.operations() < OPERATIONS_MIN {
-        return Ok(target.tuning);
+fn tuned<D: Driver>(host: Host, file: &ModelFile, device: &OpenedDevice<D>) -> Result<Tuning, LoadError> {
+    let OpenedDevice { driver, tuning, calibrated_as } = device;
+    let (Some(name), Some(largest)) = (calibrated_as, file.batch_sizes.first()) else { return Ok(*tuning) };
+    if file.program(*largest, |graph| Program::new(graph, *tuning))?.operations() < OPERATIONS_MIN {
+        return Ok(*tuning);
     }
     host.progress(0, 0, "trying tiles of products");
     let cache = host.cache_folder().map(Cache::new);
-    let tuning = calibrated(&target.driver, target.tuning, cache.as_ref(), device);
-    tuning.map_err(|error| file.device_error(*largest, error))
+    calibrated(driver, *tuning, cache.as_ref(), name).map_err(|error| file.device_error(*largest, error))
 }
 
 impl<D: Driver> Model for DeviceModel<D> {
