@@ -9,7 +9,7 @@ use proctor_device::{cache::Cache, driver::DeviceError, kernels, program::call::
 use proctor_plugin_api::Host;
 
 use crate::{
-    error::{OpenError, refused},
+    error::OpenError,
     libraries::{
         cuda,
         nvrtc::{Compiled, Nvrtc, Source},
@@ -92,7 +92,7 @@ impl Compiler {
             options,
         };
         let compiled = self.nvrtc.compile(&source);
-        compiled.map_err(|error| refused(format!("kernel {}: {error}", kernel.function)))
+        compiled.map_err(|error| DeviceError::refused(format!("kernel {}: {error}", kernel.function)))
     }
 }
 

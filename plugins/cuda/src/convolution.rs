@@ -16,7 +16,7 @@ use proctor_device::{
 use proctor_plugin_api::vocabulary::ElementType;
 
 use crate::{
-    error::{OpenError, refused},
+    error::OpenError,
     libraries::cudnn::{
         Cudnn,
         handle::{Form, Places},
@@ -251,7 +251,7 @@ fn places(addresses: &[u64], workspace: (u64, usize)) -> Result<Places, DeviceEr
         [x, w, y] => (x, w, y, None),
         [x, w, y, bias] => (x, w, y, Some((bias, None))),
         [x, w, y, bias, residual] => (x, w, y, Some((bias, Some(residual)))),
-        _ => return Err(refused(format!("a convolution of {} tensors", addresses.len()))),
+        _ => return Err(DeviceError::refused(format!("a convolution of {} tensors", addresses.len()))),
     };
     Ok(Places { x, w, y, end, workspace })
 }
@@ -280,7 +280,7 @@ impl ConvolutionLaunch {
         let operands = &convolution.operands;
         if memories.len() != operands.len() {
             let (is, needed) = (memories.len(), operands.len());
-            return Err(refused(format!("a convolution of {needed} tensors is bound to {is}")));
+            return Err(DeviceError::refused(format!("a convolution of {needed} tensors is bound to {is}")));
         }
         let addresses = memories.iter().zip(operands);
         let addresses =

@@ -73,7 +73,7 @@ pub enum OpenError {
         reason: String,
     },
     /// A call has failed.
-    #[error("{}{}", .0.what, advice(.0.code))]
+    #[error("{}{}", .0.message, advice(.0.code))]
     Failed(DeviceError),
 }
 
@@ -107,13 +107,8 @@ pub(crate) fn failed(call: &str) -> impl Fn(DriverError) -> DeviceError + use<> 
             DeviceErrorKind::Lost => "; this process cannot use the device any more, and dmesg may say why",
             DeviceErrorKind::OutOfMemory | DeviceErrorKind::Failed => "",
         };
-        DeviceError { what: format!("{call}: {name} ({code}): {meaning}{end}"), code: code.into(), kind }
+        DeviceError { message: format!("{call}: {name} ({code}): {meaning}{end}"), code: code.into(), kind }
     }
-}
-
-/// An error that is not the driver's.
-pub(crate) fn refused(what: String) -> DeviceError {
-    DeviceError { what, code: 0, kind: DeviceErrorKind::Failed }
 }
 
 /// Says in the log that something could not be given back: there is nobody to return it to.

@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     convolution::{Convolution, ConvolutionLaunch},
     devices::Limits,
-    error::{failed, log, refused},
+    error::{failed, log},
     memory::Memory,
     product::{Product, ProductLaunch},
     queue::Queue,
@@ -52,7 +52,8 @@ impl Function {
         cubin: &[u8],
     ) -> Result<Self, DeviceError> {
         context.enter()?;
-        let symbol = CString::new(name).map_err(|error| refused(format!("kernel {name:?}: {error}")))?;
+        let symbol =
+            CString::new(name).map_err(|error| DeviceError::refused(format!("kernel {name:?}: {error}")))?;
         // SAFETY: the bytes are a cubin, which says its own length: NVRTC made it, in this process or before, and then
         // its checksum was right.
         let module = unsafe { result::module::load_data(cubin.as_ptr().cast::<c_void>()) };
@@ -161,9 +162,9 @@ impl KernelLaunch {
         arguments: &[Bound<'_, Memory>],
         [items, group]: [[usize; 3]; 2],
     ) -> Result<Self, DeviceError> {
-        let [blocks, threads] = limits
-            .grid(items, group, loaded.threads_max)
-            .map_err(|what| refused(format!("kernel {} cannot be launched: {what}", loaded.name)))?;
+        let [blocks, threads] = limits.grid(items, group, loaded.threads_max).map_err(|what| {
+            DeviceError::refused(format!("kernel {} cannot be launched: {what}", loaded.name))
+        })?;
         let mut memories = Vec::new();
         let values = arguments.iter().map(|argument| match argument {
             Bound::Memory(memory) => {

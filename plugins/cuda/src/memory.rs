@@ -13,7 +13,7 @@ use proctor_device::driver::{DeviceError, DeviceErrorKind, check_range};
 
 use crate::{
     context::Context,
-    error::{failed, log, refused},
+    error::{failed, log},
 };
 
 /// Memory of a device, or a part of it.
@@ -36,7 +36,7 @@ impl Memory {
         // SAFETY: the memory holds bytes, of which nobody asks what they are before they are written.
         let allocated = unsafe { result::malloc_sync(bytes) };
         let address = allocated.map_err(failed("cuMemAlloc")).map_err(|error| DeviceError {
-            what: format!("{bytes} bytes of memory of the device{}: {}", left(error.kind), error.what),
+            message: format!("{bytes} bytes of memory of the device{}: {}", left(error.kind), error.message),
             ..error
         })?;
         let whole = Arc::new(Allocation { address, context: Arc::clone(context) });
@@ -105,11 +105,14 @@ impl HostMemory {
         // SAFETY: nobody reads the memory before it is filled below. Other devices' copies use it, too: it is portable.
         let allocated = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
         let data = allocated.map_err(failed("cuMemHostAlloc")).map_err(|error| DeviceError {
-            what: format!("{bytes} bytes of memory of the host that a device copies from: {}", error.what),
+            message: format!(
+                "{bytes} bytes of memory of the host that a device copies from: {}",
+                error.message
+            ),
             ..error
         })?;
         let data = NonNull::new(data.cast::<u8>());
-        let data = data.ok_or_else(|| refused("cuMemHostAlloc: no memory and no error".to_owned()))?;
+        let data = data.ok_or_else(|| DeviceError::refused("cuMemHostAlloc: no memory and no error"))?;
         // SAFETY: there are as many bytes, which are nobody else's.
         unsafe { data.write_bytes(0, bytes) };
         Ok(Self { data, bytes, context: Arc::clone(context) })

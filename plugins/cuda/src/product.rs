@@ -9,7 +9,7 @@ use proctor_device::{
 
 use crate::{
     context::Context,
-    error::{OpenError, refused},
+    error::OpenError,
     libraries::{
         cublaslt::{Algorithm, CublasLt, Description, Handle, Layouts, numbers},
         cuda,
@@ -158,13 +158,13 @@ impl ProductLaunch {
             })
             .collect();
         let [a, b, c, bias @ ..] = memories.as_slice() else {
-            return Err(refused("a product is bound to less than three matrices".to_owned()));
+            return Err(DeviceError::refused("a product is bound to less than three matrices"));
         };
         let place = |memory: &Memory, offset: usize| memory.place("a matrix", offset, 1);
         let bias = match bias {
             [bias] => place(bias, product.bias_offset)?,
             _ if product.shape.has_bias() => {
-                return Err(refused("a product lacks its bias".to_owned()));
+                return Err(DeviceError::refused("a product lacks its bias"));
             }
             _ => 0,
         };

@@ -172,10 +172,10 @@ pub enum Bound<'a, Memory> {
 
 /// Failure of a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
+#[error("{message}")]
 pub struct DeviceError {
     /// The call and its error, in words.
-    pub what: String,
+    pub message: String,
     /// The device's own number of the error.
     pub code: i64,
     /// Kind of the error.
@@ -185,8 +185,8 @@ pub struct DeviceError {
 impl DeviceError {
     /// An error that is not the device's own, in words.
     #[must_use]
-    pub fn refused(what: impl Into<String>) -> Self {
-        Self { what: what.into(), code: 0, kind: DeviceErrorKind::Failed }
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: 0, kind: DeviceErrorKind::Failed }
     }
 }
 

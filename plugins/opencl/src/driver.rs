@@ -102,7 +102,7 @@ impl Driver for OpenCl {
     fn allocate_host(&self, bytes: usize) -> Result<Box<[u8]>, DeviceError> {
         let mut memory = Vec::new();
         memory.try_reserve_exact(bytes).map_err(|_| DeviceError {
-            what: format!("there are no {bytes} bytes of memory"),
+            message: format!("there are no {bytes} bytes of memory"),
             code: 0,
             kind: DeviceErrorKind::OutOfMemory,
         })?;
@@ -135,8 +135,9 @@ impl Driver for OpenCl {
         let device: cl_device_id = self.context.default_device();
         let most = kernel.get_work_group_size(device).map_err(failed("clGetKernelWorkGroupInfo"))?;
         if group.iter().product::<usize>() > most {
-            let what = format!("kernel {} has groups of at most {most} items, not {group:?}", function.name);
-            return Err(DeviceError::refused(what));
+            let message =
+                format!("kernel {} has groups of at most {most} items, not {group:?}", function.name);
+            return Err(DeviceError::refused(message));
         }
         let mut memories = Vec::new();
         for (number, argument) in (0..).zip(arguments) {
@@ -262,5 +263,5 @@ fn device_error(call: &str, error: ClError) -> DeviceError {
         -2 | -36 => DeviceErrorKind::Lost,
         _ => DeviceErrorKind::Failed,
     };
-    DeviceError { what: format!("{call}: {error}"), code: i64::from(error.0), kind }
+    DeviceError { message: format!("{call}: {error}"), code: i64::from(error.0), kind }
 }

@@ -179,7 +179,7 @@ impl CublasLt {
         };
         let kind =
             if status == ALLOC_FAILED { DeviceErrorKind::OutOfMemory } else { DeviceErrorKind::Failed };
-        Err(DeviceError { what: format!("{call}: {text}"), code: status.into(), kind })
+        Err(DeviceError { message: format!("{call}: {text}"), code: status.into(), kind })
     }
 }
 

@@ -45,7 +45,7 @@ impl From<LoadError> for PluginError {
     fn from(error: LoadError) -> Self {
         let message = error.to_string();
         match error {
-            LoadError::Device { source, .. } => DeviceError { what: message, ..source }.into(),
+            LoadError::Device { source, .. } => DeviceError { message, ..source }.into(),
             LoadError::Read(ReadError::File(_)) => Self::failed(message),
             _ => Self::unsupported(message),
         }
@@ -54,11 +54,11 @@ impl From<LoadError> for PluginError {
 
 impl From<DeviceError> for PluginError {
     fn from(error: DeviceError) -> Self {
-        let DeviceError { what, code, kind } = error;
+        let DeviceError { message, code, kind } = error;
         let error = match kind {
-            DeviceErrorKind::OutOfMemory => Self::out_of_memory(what),
-            DeviceErrorKind::Lost => Self::device_lost(what),
-            DeviceErrorKind::Failed => Self::failed(what),
+            DeviceErrorKind::OutOfMemory => Self::out_of_memory(message),
+            DeviceErrorKind::Lost => Self::device_lost(message),
+            DeviceErrorKind::Failed => Self::failed(message),
         };
         error.with_vendor_code(code)
     }

@@ -67,7 +67,7 @@ impl Flights {
             let thread = std::thread::Builder::new().name(format!("lane {number}"));
             let thread = thread.spawn(move || execute_all(&lane, &batches, host));
             flights.threads.push(thread.map_err(|error| DeviceError {
-                what: format!("no thread for batch {number} in flight: {error}"),
+                message: format!("no thread for batch {number} in flight: {error}"),
                 code: error.raw_os_error().map_or(0, i64::from),
                 kind: DeviceErrorKind::Failed,
             })?);

@@ -222,7 +222,7 @@ impl Cudnn {
         };
         let is_memory = ALLOCATION_FAILED.contains(&status);
         let kind = if is_memory { DeviceErrorKind::OutOfMemory } else { DeviceErrorKind::Failed };
-        Err(DeviceError { what: format!("{call}: {text}"), code: status.into(), kind })
+        Err(DeviceError { message: format!("{call}: {text}"), code: status.into(), kind })
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_the_library_cannot_do_is_no_error_of_the_device() {
-        let error = |code| DeviceError { what: String::new(), code, kind: DeviceErrorKind::Failed };
+        let error = |code| DeviceError { message: String::new(), code, kind: DeviceErrorKind::Failed };
         assert!([1008, 2000, 3007, 4004, 5000].into_iter().all(|code| is_refusal(&error(code))));
         assert!([0, 2, 700, 999].into_iter().all(|code| !is_refusal(&error(code))));
     }
