@@ -10,8 +10,11 @@ use std::{
 };
 
 use proctor_device::{
-    driver::{Bound, DeviceError, DeviceErrorKind},
-    program::library::{Convolution as Description, ConvolutionEnd},
+    driver::{DeviceError, DeviceErrorKind},
+    program::{
+        call::Argument,
+        library::{Convolution as Description, ConvolutionEnd},
+    },
 };
 use proctor_plugin_api::vocabulary::ElementType;
 
@@ -270,10 +273,10 @@ impl ConvolutionLaunch {
     pub(crate) fn new(
         queue: &Queue,
         convolution: &Arc<Convolution>,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
     ) -> Result<Self, DeviceError> {
         let memories = arguments.iter().filter_map(|argument| match argument {
-            Bound::Memory(memory) => Some((*memory).clone()),
+            Argument::Buffer(memory) => Some((*memory).clone()),
             _ => None,
         });
         let mut memories: Vec<Memory> = memories.collect();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use proctor_device::{
-    driver::{Bound, DeviceError, Driver},
+    driver::{DeviceError, Driver},
     program::{
-        call::Kernel,
+        call::{Argument, Kernel},
         library::{self, MatrixProduct},
     },
 };
@@ -120,7 +120,7 @@ impl Driver for Cuda {
     unsafe fn bind(
         &self,
         function: &Function,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
         items: [usize; 3],
         group: [usize; 3],
     ) -> Result<Launch, DeviceError> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cudarc::driver::{result, sys};
-use proctor_device::driver::{Bound, DeviceError};
+use proctor_device::{driver::DeviceError, program::call::Argument};
 
 use crate::{
     context::Context,
@@ -108,7 +108,7 @@ enum Bind {
 /// A kernel with its arguments and its grid.
 struct KernelLaunch {
     kernel: Arc<Loaded>,
-    arguments: Vec<Argument>,
+    arguments: Vec<ArgumentBytes>,
     blocks: [u32; 3],
     threads: [u32; 3],
     /// Keeps alive what its arguments point to.
@@ -118,9 +118,9 @@ struct KernelLaunch {
 /// An argument as a kernel reads it, from the first byte on.
 #[repr(C, align(8))]
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Argument([u8; 8]);
+struct ArgumentBytes([u8; 8]);
 
-impl Argument {
+impl ArgumentBytes {
     fn new<const N: usize>(bytes: [u8; N]) -> Self {
         let mut argument = [0; 8];
         argument[..N].copy_from_slice(&bytes);
@@ -133,7 +133,7 @@ impl Launch {
         queue: &Queue,
         limits: &Limits,
         Function(kind): &Function,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
         grid: [[usize; 3]; 2],
     ) -> Result<Self, DeviceError> {
         Ok(Self(match kind {
@@ -159,7 +159,7 @@ impl KernelLaunch {
     fn new(
         limits: &Limits,
         loaded: &Arc<Loaded>,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
         [items, group]: [[usize; 3]; 2],
     ) -> Result<Self, DeviceError> {
         let [blocks, threads] = limits.grid(items, group, loaded.threads_max).map_err(|what| {
@@ -167,13 +167,13 @@ impl KernelLaunch {
         })?;
         let mut memories = Vec::new();
         let values = arguments.iter().map(|argument| match argument {
-            Bound::Memory(memory) => {
+            Argument::Buffer(memory) => {
                 memories.push((*memory).clone());
-                Argument::new(memory.address().to_ne_bytes())
+                ArgumentBytes::new(memory.address().to_ne_bytes())
             }
-            Bound::Int(number) => Argument::new(number.to_ne_bytes()),
-            Bound::Long(number) => Argument::new(number.to_ne_bytes()),
-            Bound::Float(number) => Argument::new(number.to_ne_bytes()),
+            Argument::Int(number) => ArgumentBytes::new(number.to_ne_bytes()),
+            Argument::Long(number) => ArgumentBytes::new(number.to_ne_bytes()),
+            Argument::Float(number) => ArgumentBytes::new(number.to_ne_bytes()),
         });
         let arguments = values.collect();
         Ok(Self { kernel: Arc::clone(loaded), arguments, blocks, threads, _memories: memories })
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn arguments_begin_with_their_own_bytes() {
-        assert_eq!(Argument::new(7_i32.to_ne_bytes()).0[..4], 7_i32.to_ne_bytes());
-        assert_eq!(Argument::new((-7_i64).to_ne_bytes()).0, (-7_i64).to_ne_bytes());
-        assert_eq!(Argument::new(0.5_f32.to_ne_bytes()).0[..4], 0.5_f32.to_ne_bytes());
-        assert_eq!(align_of::<Argument>(), 8);
+        assert_eq!(ArgumentBytes::new(7_i32.to_ne_bytes()).0[..4], 7_i32.to_ne_bytes());
+        assert_eq!(ArgumentBytes::new((-7_i64).to_ne_bytes()).0, (-7_i64).to_ne_bytes());
+        assert_eq!(ArgumentBytes::new(0.5_f32.to_ne_bytes()).0[..4], 0.5_f32.to_ne_bytes());
+        assert_eq!(align_of::<ArgumentBytes>(), 8);
     }
 }

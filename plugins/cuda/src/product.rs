@@ -3,8 +3,8 @@
 use std::{ffi::c_int, path::Path, sync::Arc};
 
 use proctor_device::{
-    driver::{Bound, DeviceError},
-    program::library::MatrixProduct,
+    driver::DeviceError,
+    program::{call::Argument, library::MatrixProduct},
 };
 
 use crate::{
@@ -149,11 +149,11 @@ impl ProductLaunch {
     pub(crate) fn new(
         queue: &Queue,
         product: &Arc<Product>,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
     ) -> Result<Self, DeviceError> {
         let memories: Vec<Memory> = (arguments.iter())
             .filter_map(|argument| match argument {
-                Bound::Memory(memory) => Some((*memory).clone()),
+                Argument::Buffer(memory) => Some((*memory).clone()),
                 _ => None,
             })
             .collect();

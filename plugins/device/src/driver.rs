@@ -3,7 +3,7 @@
 use std::ops::DerefMut;
 
 use crate::program::{
-    call::Kernel,
+    call::{Argument, Kernel},
     library::{Convolution, MatrixProduct},
 };
 
@@ -90,7 +90,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     unsafe fn bind(
         &self,
         function: &Self::Function,
-        arguments: &[Bound<'_, Self::Memory>],
+        arguments: &[Argument<&Self::Memory>],
         items: [usize; 3],
         group: [usize; 3],
     ) -> Result<Self::Launch, DeviceError>;
@@ -155,19 +155,6 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// # Errors
     /// The device's, also of the work in the queue.
     fn finish(&self) -> Result<(), DeviceError>;
-}
-
-/// Argument that a kernel is bound to.
-#[derive(Debug)]
-pub enum Bound<'a, Memory> {
-    /// Memory.
-    Memory(&'a Memory),
-    /// A 32-bit integer.
-    Int(i32),
-    /// A 64-bit integer.
-    Long(i64),
-    /// A 32-bit floating-point number.
-    Float(f32),
 }
 
 /// Failure of a device.

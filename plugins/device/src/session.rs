@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    driver::{Bound, DeviceError, Driver},
+    driver::{DeviceError, Driver},
     graph::Graph,
     program::{
         Contents, Program, SLACK_BYTES, Tuning,
@@ -192,14 +192,10 @@ impl<D: Driver> Memories<D> {
         resources: &Resources<D>,
         call: &Call,
     ) -> Result<D::Launch, DeviceError> {
-        let memory = |buffer: BufferId| Bound::Memory(self.place(buffer));
-        let bound = |argument: &Argument| match *argument {
-            Argument::Buffer(buffer) => memory(buffer),
-            Argument::Int(number) => Bound::Int(number),
-            Argument::Long(number) => Bound::Long(number),
-            Argument::Float(number) => Bound::Float(number),
+        let bound = |argument: &Argument| argument.map(|buffer| self.place(buffer));
+        let all = |buffers: &[BufferId]| {
+            buffers.iter().map(|buffer| Argument::Buffer(self.place(*buffer))).collect()
         };
-        let all = |buffers: &[BufferId]| buffers.iter().copied().map(memory).collect();
         let (function, arguments, grid): (_, Vec<_>, _) = match &call.work {
             Work::Convolution(call) => {
                 let function = resources.convolution(call).ok_or_else(|| not_prepared("convolution"))?;

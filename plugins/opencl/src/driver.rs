@@ -7,14 +7,14 @@ use opencl3::{
     context::Context,
     error_codes::ClError,
     event::Event,
-    kernel::Kernel as BoundKernel,
+    kernel::Kernel as ClKernel,
     memory::{Buffer, CL_MEM_READ_WRITE, ClMem as _},
     program::Program,
     types::{CL_NON_BLOCKING, cl_device_id, cl_mem},
 };
 use proctor_device::{
-    driver::{Bound, DeviceError, DeviceErrorKind, Driver, check_range},
-    program::call::Kernel,
+    driver::{DeviceError, DeviceErrorKind, Driver, check_range},
+    program::call::{Argument, Kernel},
 };
 
 use crate::devices::DeviceInfo;
@@ -46,7 +46,7 @@ pub struct Function {
 
 /// A kernel whose arguments are set.
 pub struct Launch {
-    kernel: BoundKernel,
+    kernel: ClKernel,
     items: [usize; 3],
     group: [usize; 3],
     /// Keeps alive what its arguments point to.
@@ -126,12 +126,11 @@ impl Driver for OpenCl {
     unsafe fn bind(
         &self,
         function: &Function,
-        arguments: &[Bound<'_, Memory>],
+        arguments: &[Argument<&Memory>],
         items: [usize; 3],
         group: [usize; 3],
     ) -> Result<Launch, DeviceError> {
-        let kernel =
-            BoundKernel::create(&function.program, function.name).map_err(failed("clCreateKernel"))?;
+        let kernel = ClKernel::create(&function.program, function.name).map_err(failed("clCreateKernel"))?;
         let device: cl_device_id = self.context.default_device();
         let most = kernel.get_work_group_size(device).map_err(failed("clGetKernelWorkGroupInfo"))?;
         if group.iter().product::<usize>() > most {
@@ -142,7 +141,7 @@ impl Driver for OpenCl {
         let mut memories = Vec::new();
         for (number, argument) in (0..).zip(arguments) {
             let set = match argument {
-                Bound::Memory(memory) => {
+                Argument::Buffer(memory) => {
                     memories.push((*memory).clone());
                     let handle: cl_mem = memory.buffer.get();
                     // SAFETY: the type is that of a buffer, which lives as long as the launch. OpenCL refuses an
@@ -150,11 +149,11 @@ impl Driver for OpenCl {
                     unsafe { kernel.set_arg(number, &handle) }
                 }
                 // SAFETY: as above; a number is copied.
-                Bound::Int(value) => unsafe { kernel.set_arg(number, value) },
+                Argument::Int(value) => unsafe { kernel.set_arg(number, value) },
                 // SAFETY: as above; a number is copied.
-                Bound::Long(value) => unsafe { kernel.set_arg(number, value) },
+                Argument::Long(value) => unsafe { kernel.set_arg(number, value) },
                 // SAFETY: as above; a number is copied.
-                Bound::Float(value) => unsafe { kernel.set_arg(number, value) },
+                Argument::Float(value) => unsafe { kernel.set_arg(number, value) },
             };
             set.map_err(|error| {
                 device_error(&format!("clSetKernelArg of argument {number} of {}", function.name), error)

@@ -47,16 +47,28 @@ impl Kernel {
 }
 
 /// Argument of a kernel.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Argument {
-    /// A buffer.
-    Buffer(BufferId),
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Argument<Buffer = BufferId> {
+    /// A buffer, by its number in a program, or its memory on a device.
+    Buffer(Buffer),
     /// A 32-bit integer.
     Int(i32),
     /// A 64-bit integer.
     Long(i64),
     /// A 32-bit floating-point number.
     Float(f32),
+}
+
+impl<Buffer> Argument<Buffer> {
+    /// The same with another buffer in place of a buffer.
+    pub fn map<To>(self, to: impl FnOnce(Buffer) -> To) -> Argument<To> {
+        match self {
+            Self::Buffer(buffer) => Argument::Buffer(to(buffer)),
+            Self::Int(number) => Argument::Int(number),
+            Self::Long(number) => Argument::Long(number),
+            Self::Float(number) => Argument::Float(number),
+        }
+    }
 }
 
 /// Step of a program.
