@@ -25,5 +25,5 @@ pub use convolution::ConvolutionLibrary;
 pub use devices::{DeviceInfo, devices};
 pub use driver::{Cuda, Libraries};
 pub use error::OpenError;
-pub use plugin::{CudaModel, CudaPlugin};
+pub use plugin::CudaPlugin;
 pub use product::ProductLibrary;

@@ -42,7 +42,7 @@ pub trait Driver: Sized + Send + Sync + 'static {
     /// The device's, with how much was asked for.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, DeviceError>;
 
-    /// The part of `memory` from `offset` on, a multiple of [`ALIGNMENT`](crate::program::memory::ALIGNMENT).
+    /// The part of `memory` from `offset` on, a multiple of [`ALIGNMENT`](crate::program::ALIGNMENT).
     ///
     /// # Errors
     /// The device's.

@@ -21,7 +21,7 @@ pub struct Value {
 
 /// An operator with its operands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub(crate) struct Node {
     /// Operator and name in the file, for messages.
     pub label: String,
     /// The operator.
@@ -53,8 +53,7 @@ impl Graph {
     }
 
     /// The nodes, each after those whose results it takes.
-    #[must_use]
-    pub fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 

@@ -3,8 +3,8 @@
 //! The plugins for OpenCL and CUDA are this crate and a [`Driver`](driver::Driver) each. A model goes through five
 //! stages, the first three of them once for each batch size:
 //!
-//! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of [`Op`](op::Op), every shape is
-//!    known, and all that follows from constants is computed.
+//! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of `op`, every shape is known,
+//!    and all that follows from constants is computed.
 //! 2. [`passes`] make the graph cheaper without changing its results, such as attention as one operator, or round it to
 //!    f16 or bf16.
 //! 3. [`program`] plans the calls of [`kernels`] that compute the graph, and the memory between them.
@@ -20,7 +20,7 @@ pub mod driver;
 pub mod evaluate;
 pub mod graph;
 pub mod kernels;
-pub mod op;
+pub(crate) mod op;
 pub mod passes;
 pub mod profile;
 pub mod program;

@@ -8,11 +8,14 @@ pub mod call;
 mod expression;
 pub mod library;
 mod lower;
-pub mod memory;
+pub(crate) mod memory;
 #[cfg(test)]
 mod tests;
 mod types;
-pub mod view;
+pub(crate) mod view;
+
+pub use memory::ALIGNMENT;
+pub use view::{BufferId, View};
 
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
@@ -20,7 +23,6 @@ use self::{
     call::Call,
     library::Convolution,
     memory::{Layout, Lifetime, lay_out},
-    view::{BufferId, View},
 };
 use crate::graph::Graph;
 
@@ -120,7 +122,7 @@ impl Tuning {
 
 /// Contents of a buffer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Contents {
+pub(crate) enum Contents {
     /// The input of this number, which each batch brings.
     Input(usize),
     /// Bytes that are known when the model is loaded.
@@ -131,7 +133,7 @@ pub enum Contents {
 
 /// A buffer of a program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     /// Contents.
     pub contents: Contents,
     /// Size in bytes. So that a product may read whole vectors, [`SLACK_BYTES`] more have to be there.
@@ -163,7 +165,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_library(
+    pub(crate) fn with_library(
         graph: &Graph,
         tuning: Tuning,
         takes: &mut dyn FnMut(&Convolution) -> bool,
@@ -184,8 +186,7 @@ impl Program {
     }
 
     /// The buffers, by number.
-    #[must_use]
-    pub fn buffers(&self) -> &[Buffer] {
+    pub(crate) fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }
 
@@ -205,8 +206,7 @@ impl Program {
     }
 
     /// The buffers that a batch fills, in the order of the graph's inputs.
-    #[must_use]
-    pub fn inputs(&self) -> &[BufferId] {
+    pub(crate) fn inputs(&self) -> &[BufferId] {
         &self.inputs
     }
 
@@ -217,8 +217,7 @@ impl Program {
     }
 
     /// Offsets of the buffers of inputs and scratch in one memory; constants are not in it.
-    #[must_use]
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         // Before the first call that uses it.
         let no_call = Range { start: usize::MAX, end: 0 };
         let mut lifetimes: Vec<Lifetime> = (self.buffers.iter())

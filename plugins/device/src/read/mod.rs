@@ -1,7 +1,7 @@
 //! From an ONNX file to a [`Graph`](crate::graph::Graph).
 //!
 //! A [`Source`] is a file that was read once: each of its nodes has become a rule, which knows the attributes and makes
-//! [`Op`](crate::op::Op)s as soon as the shapes are known. For each batch size the rules are applied in the order of
+//! operators of `op` as soon as the shapes are known. For each batch size the rules are applied in the order of
 //! the file. Whatever follows from constants and shapes alone is computed then; large tensors are shared between all
 //! batch sizes.
 //!
