@@ -3,9 +3,9 @@
 use crate::{
     evaluate::{
         movement::transpose,
-        norms::softmax,
         operands::{Form, Operands, check_same_type},
-        product::matmul,
+        products::matmul,
+        rows::softmax,
         walk::{broadcast_strides, walk},
     },
     tensor::{Array, Values, broadcast},

@@ -5,8 +5,8 @@ use proctor_vocabulary::ElementType;
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_operand},
-        product::matmul,
-        window::conv::conv,
+        products::matmul,
+        windows::conv::conv,
     },
     op::Conv,
     tensor::{Array, Values},

@@ -8,18 +8,17 @@ mod attention;
 mod elementwise;
 mod integers;
 mod movement;
-mod norms;
 mod operands;
-mod product;
+mod products;
 mod quantize;
 mod recurrent;
-mod reduce;
+mod rows;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod walk;
-mod window;
+mod windows;
 
 use proctor_vocabulary::ElementType;
 
@@ -104,18 +103,20 @@ fn wanted_results(
         Op::Binary(function) => elementwise::binary(*function, operands, form()?),
         Op::Where => elementwise::choose(operands, form()?),
         Op::Cast(element) => elementwise::cast(*element, operands, form()?),
-        Op::Conv(parameters) => window::conv::conv(parameters, operands, form()?),
-        Op::Gemm(parameters) => product::gemm(*parameters, operands, form()?),
-        Op::MatMul => product::matmul(operands, form()?),
+        Op::Conv(parameters) => windows::conv::conv(parameters, operands, form()?),
+        Op::Gemm(parameters) => products::gemm(*parameters, operands, form()?),
+        Op::MatMul => products::matmul(operands, form()?),
         Op::MatMulInteger => integers::matmul_integer(operands, form()?),
         Op::ConvInteger(parameters) => integers::conv_integer(parameters, operands, form()?),
         Op::Attention { scale } => attention::attention(*scale, operands, form()?),
-        Op::BatchNormalization { epsilon } => norms::batch(*epsilon, operands, form()?),
-        Op::LayerNormalization { axis, epsilon } => norms::layer(*axis, *epsilon, operands, form()?),
-        Op::Pool(parameters) => window::pool::pool(parameters, operands, form()?),
-        Op::Reduce(parameters) => reduce::reduce(parameters, operands, form()?),
-        Op::ArgMax { axis, keep, is_last } => reduce::arg_max(*axis, *keep, *is_last, operands, form()?),
-        Op::Softmax { axis } => norms::softmax(*axis, operands, form()?),
+        Op::BatchNormalization { epsilon } => rows::batch_normalization(*epsilon, operands, form()?),
+        Op::LayerNormalization { axis, epsilon } => {
+            rows::layer_normalization(*axis, *epsilon, operands, form()?)
+        }
+        Op::Pool(parameters) => windows::pool::pool(parameters, operands, form()?),
+        Op::Reduce(parameters) => rows::reduce(parameters, operands, form()?),
+        Op::ArgMax { axis, keep, is_last } => rows::arg_max(*axis, *keep, *is_last, operands, form()?),
+        Op::Softmax { axis } => rows::softmax(*axis, operands, form()?),
         Op::Gather { axis } => movement::gather(*axis, operands, form()?),
         Op::Concat { axis } => movement::concat(*axis, operands, form()?),
         Op::Slice { starts, steps } => movement::slice(starts, steps, operands, form()?),

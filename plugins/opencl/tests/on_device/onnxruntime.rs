@@ -120,7 +120,7 @@ fn movement() {
 }
 
 #[test]
-fn computed_at_load() {
+fn constants() {
     check(drawn::CONSTANTS, 1);
 }
 

@@ -7,7 +7,7 @@ use super::{
     elementwise::{OperandSource, Pending},
     int, long,
     matrices::StackLayout,
-    product::scaled,
+    products::scaled,
 };
 use crate::{
     graph::{Node, ValueId},

@@ -7,7 +7,7 @@ use super::{
     elementwise::{OperandSource, Pending},
     int,
     matrices::{Matrix, Product, ProductKind, StackLayout},
-    product::element_bytes,
+    products::element_bytes,
     windows::{Windows, of_image},
 };
 use crate::{

@@ -7,7 +7,7 @@ mod library;
 mod matrices;
 mod movement;
 mod pool;
-mod product;
+mod products;
 mod recurrent;
 mod rows;
 mod windows;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proctor_vocabulary::ElementType;
 
-use super::{Lowering, ValueState, elementwise::Pending, int, long, product::element_bytes};
+use super::{Lowering, ValueState, elementwise::Pending, int, long, products::element_bytes};
 use crate::{
     graph::Node,
     kernels::KernelFile,

@@ -3,12 +3,11 @@
 mod constants;
 mod elementwise;
 mod movement;
-mod norms;
 pub(super) mod parameters;
 mod products;
 mod quantize;
 mod recurrent;
-mod reduce;
+mod rows;
 mod shapes;
 mod windows;
 
@@ -67,14 +66,14 @@ fn operator(name: &str, text: &NodeText<'_>) -> Words<(usize, Rule)> {
         "AveragePool" => (1, windows::pool(text, PoolKind::Average { counts_pads: false })?),
         "Gemm" => (3, products::gemm(text)?),
         "MatMul" => (2, products::mat_mul(text)?),
-        "BatchNormalization" => (5, norms::batch_normalization(text)?),
-        "LayerNormalization" => (3, norms::layer_normalization(text)?),
-        "Softmax" => (1, norms::softmax(text)?),
-        "GlobalAveragePool" => (1, reduce::global_average_pool(text)?),
-        "ReduceMean" => (2, reduce::reduce(text, ReduceKind::Mean, 18)?),
-        "ReduceMax" => (2, reduce::reduce(text, ReduceKind::Max, 18)?),
-        "ReduceSum" => (2, reduce::reduce(text, ReduceKind::Sum, 13)?),
-        "ArgMax" => (1, reduce::arg_max(text)?),
+        "BatchNormalization" => (5, rows::batch_normalization(text)?),
+        "LayerNormalization" => (3, rows::layer_normalization(text)?),
+        "Softmax" => (1, rows::softmax(text)?),
+        "GlobalAveragePool" => (1, rows::global_average_pool(text)?),
+        "ReduceMean" => (2, rows::reduce(text, ReduceKind::Mean, 18)?),
+        "ReduceMax" => (2, rows::reduce(text, ReduceKind::Max, 18)?),
+        "ReduceSum" => (2, rows::reduce(text, ReduceKind::Sum, 13)?),
+        "ArgMax" => (1, rows::arg_max(text)?),
         "Flatten" => (1, shapes::flatten(text)?),
         "Reshape" => (2, shapes::reshape(text)?),
         "Squeeze" => (2, shapes::squeeze(text)?),

@@ -4,7 +4,7 @@ use crate::{
     evaluate::{
         elementwise::greater,
         operands::{Form, Operands},
-        window::{Axis, Span, axes},
+        windows::{Axis, Span, axes},
     },
     op::{Pool, PoolKind},
     tensor::{Array, Values},

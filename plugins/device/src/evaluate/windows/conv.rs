@@ -3,7 +3,7 @@
 use crate::{
     evaluate::{
         operands::{Form, Operands, check_operand, check_same_type},
-        window::{Axis, Span, axes},
+        windows::{Axis, Span, axes},
     },
     op::Conv,
     tensor::{Array, Values},
