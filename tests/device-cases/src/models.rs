@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use proctor_device::{graph::Graph, read::Source, tensor::Array};
-use proctor_onnx_file::Dim;
 use proctor_vocabulary::ElementType;
 
 use crate::{Case, random::Random};
@@ -54,22 +53,11 @@ fn in_generated<T>(model: &str, call: impl FnOnce(&Path) -> T) -> T {
 fn of_file(path: &Path, batch_sizes: &[usize]) -> Vec<Case> {
     let source = Source::open(path).unwrap();
     let of = |batch_size: &usize| {
-        let graph = source.graph(&shapes(&source, *batch_size)).unwrap();
+        let graph = source.graph(&source.input_shapes(*batch_size, OPEN_EXTENT).unwrap()).unwrap();
         let inputs = inputs(&graph);
         Case { name: format!("{} in batches of {batch_size}", path.display()), graph, inputs }
     };
     batch_sizes.iter().map(of).collect()
-}
-
-/// Shapes of a file's inputs with this batch.
-fn shapes(source: &Source, batch_size: usize) -> Vec<Vec<usize>> {
-    let extent = |(at, dim): (usize, &Dim)| match dim {
-        Dim::Fixed(extent) => *extent,
-        _ if at == 0 => batch_size,
-        _ => OPEN_EXTENT,
-    };
-    let inputs = source.file().signature.inputs.iter();
-    inputs.map(|input| input.dims.as_ref().unwrap().iter().enumerate().map(extent).collect()).collect()
 }
 
 /// Numbers for each input; integers are 0 or 1, which any table has and any mask may be.

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_onnx_file::Dim;
 use proctor_vocabulary::ElementType::{self, F16, F32};
 
 use super::{
@@ -19,19 +18,9 @@ use crate::{
     tensor::Array,
 };
 
-/// Shapes of a file's inputs, with this extent wherever the file leaves one open.
-fn input_shapes(source: &Source, open: usize) -> Vec<Vec<usize>> {
-    let extent = |dim: &Dim| match dim {
-        Dim::Fixed(extent) => *extent,
-        _ => open,
-    };
-    let inputs = source.file().signature.inputs.iter();
-    inputs.map(|input| input.dims.as_ref().unwrap().iter().map(extent).collect()).collect()
-}
-
 fn graph(file: &Path, batch_size: usize, narrowed: Option<ElementType>) -> Graph {
     let source = Source::open(file).unwrap();
-    let mut graph = source.graph(&input_shapes(&source, batch_size)).unwrap();
+    let mut graph = source.graph(&source.input_shapes(batch_size, batch_size).unwrap()).unwrap();
     passes::apply(&mut graph, narrowed).unwrap();
     graph
 }
@@ -62,7 +51,7 @@ fn bias_activation_and_other_sums_end_the_product_before_them() {
 fn operations_are_counted_one_by_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits/digits-mlp.onnx");
     let source = Source::open(&path).unwrap();
-    let graph = source.graph(&input_shapes(&source, 5)).unwrap();
+    let graph = source.graph(&source.input_shapes(5, 5).unwrap()).unwrap();
     let weights = graph.values.iter().filter(|value| value.constant.is_some() && value.shape.len() == 2);
     let weight_count: usize = weights.map(|value| value.shape.iter().product::<usize>()).sum();
     assert!(weight_count > 1000, "{weight_count}");
@@ -141,7 +130,7 @@ fn a_graph_that_is_simplified_means_the_same() {
     for name in ["mobilenet-v1-tiny", "resnet50-tiny", "bert-tiny", "llama-tiny"] {
         let made = proctor_recipes::make_model(name, folder.path(), &mut |_, _| ()).unwrap();
         let source = Source::open(&made.file("onnx").unwrap().path).unwrap();
-        let mut graph = source.graph(&input_shapes(&source, 2)).unwrap();
+        let mut graph = source.graph(&source.input_shapes(2, 2).unwrap()).unwrap();
         let inputs: Vec<Array> = (graph.inputs().iter())
             .map(|id| {
                 let value = graph.value(*id);

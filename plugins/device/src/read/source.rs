@@ -92,6 +92,24 @@ impl Source {
         &self.file
     }
 
+    /// Shapes of the file's inputs for a batch: its size in place of a first extent that the file leaves open, and
+    /// `open` in place of any other.
+    ///
+    /// # Errors
+    /// A [`ReadError`] that names an input of unknown shape.
+    pub fn input_shapes(&self, batch_size: usize, open: usize) -> Result<Vec<Vec<usize>>, ReadError> {
+        let extent = |(at, dim): (usize, &Dim)| match dim {
+            Dim::Fixed(extent) => *extent,
+            Dim::Free(_) if at == 0 => batch_size,
+            Dim::Free(_) => open,
+        };
+        let shape = |spec: &ValueSpec| {
+            let dims = dims(spec).map_err(|what| self.value_error(&spec.name, what))?;
+            Ok(dims.iter().enumerate().map(extent).collect())
+        };
+        self.file.signature.inputs.iter().map(shape).collect()
+    }
+
     /// The graph for inputs of these shapes, in the order of the file's signature.
     ///
     /// A tensor of the file is the same memory in every graph, and so is a large one that was computed of such tensors
@@ -282,13 +300,18 @@ fn read_constant(proto: &TensorProto, folder: &Path) -> Result<Tensor, proctor_o
     Ok(Tensor { element, shape, bytes: Arc::new(bytes.into_owned()) })
 }
 
+/// Dimensions of an input.
+fn dims(spec: &ValueSpec) -> Result<&[Dim], &'static str> {
+    spec.dims.as_deref().ok_or("is an input of unknown shape")
+}
+
 /// An input of the graph, of this shape.
 fn input(spec: &ValueSpec, shape: &[usize]) -> Result<Value, String> {
     let element = match spec.value_type {
         ValueType::Tensor(element) if is_real(element).is_ok() => element,
         other => return Err(format!("is an input that holds {other}, which is not supported")),
     };
-    let dims = spec.dims.as_deref().ok_or("is an input of unknown shape")?;
+    let dims = dims(spec)?;
     let takes = |(dim, extent): (&Dim, &usize)| match dim {
         Dim::Fixed(fixed) => fixed == extent,
         Dim::Free(_) => true,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use proctor_device::{
     driver::Driver,
@@ -11,7 +11,6 @@ use proctor_device::{
     read::Source,
     session::Resources,
 };
-use proctor_onnx_file::Dim;
 use proctor_vocabulary::ElementType;
 
 /// Precision that values are stored in.
@@ -62,17 +61,7 @@ impl<D: Driver> Planned<D> {
         batch_size: usize,
         precision: Precision,
     ) -> Result<Self> {
-        let shape_of = |dims: &Option<Vec<Dim>>| {
-            let dims = dims.as_ref().context("the file does not say the shape of an input")?;
-            let extent = |dim: &Dim| match dim {
-                Dim::Fixed(extent) => *extent,
-                Dim::Free(_) => batch_size,
-            };
-            Ok(dims.iter().map(extent).collect())
-        };
-        let inputs = source.file().signature.inputs.iter();
-        let shapes: Vec<Vec<usize>> = inputs.map(|input| shape_of(&input.dims)).collect::<Result<_>>()?;
-        let mut graph = source.graph(&shapes)?;
+        let mut graph = source.graph(&source.input_shapes(batch_size, batch_size)?)?;
         let mut resources = Resources::default();
         let mut plan = || {
             passes::apply(&mut graph, precision.narrowed())?;
