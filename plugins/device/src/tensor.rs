@@ -72,6 +72,11 @@ pub(crate) fn strides(shape: &[usize]) -> Vec<isize> {
     strides
 }
 
+/// Order of the dimensions that transposes each matrix of a stack, which has two dimensions at least.
+pub(crate) fn transposed_order(rank: usize) -> Vec<usize> {
+    (0..rank - 2).chain([rank - 1, rank - 2]).collect()
+}
+
 /// The shape to which both shapes are broadcast, by the rules of ONNX and NumPy.
 ///
 /// # Errors

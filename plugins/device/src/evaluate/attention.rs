@@ -8,7 +8,7 @@ use crate::{
         rows::softmax,
         walk::{broadcast_strides, walk},
     },
-    tensor::{Array, Values, broadcast},
+    tensor::{Array, Values, broadcast, transposed_order},
 };
 
 pub(super) fn attention(scale: f64, operands: &Operands<'_>, form: Form<'_>) -> Result<Array, String> {
@@ -16,14 +16,12 @@ pub(super) fn attention(scale: f64, operands: &Operands<'_>, form: Form<'_>) -> 
     check_same_type(q, [k, v].into_iter().chain(mask))?;
     let ([q_stack @ .., rows, _], [k_stack @ .., keys, inner]) = (q.shape.as_slice(), k.shape.as_slice())
     else {
-        return Err(format!("operands of shapes {:?} and {:?} are no matrices", q.shape, k.shape));
+        return Err(format!("operands of shapes {:?} and {:?} are not matrices", q.shape, k.shape));
     };
     let of = |shape| Form { element: q.element, shape };
 
-    let rank = k.shape.len();
-    let order: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
     let turned = [k_stack, &[*inner, *keys]].concat();
-    let turned = transpose(&order, &Operands::new(&[Some(k)])?, of(&turned))?;
+    let turned = transpose(&transposed_order(k.shape.len()), &Operands::new(&[Some(k)])?, of(&turned))?;
 
     let shape = [&broadcast(q_stack, k_stack)?, &[*rows, *keys][..]].concat();
     of(&shape).check_itself()?;
@@ -66,7 +64,7 @@ mod tests {
         let wide = f32s(&[2, 3, 2], &[0.0; 12]);
         let error = |inputs: &[&_]| result(op.clone(), inputs, ElementType::F32, &[3, 3]).unwrap_err();
         assert!(error(&[&q, &k, &v, &wide]).contains("cannot be broadcast"));
-        assert!(error(&[&q, &f32s(&[2], &[0.0; 2]), &v]).contains("are no matrices"));
+        assert!(error(&[&q, &f32s(&[2], &[0.0; 2]), &v]).contains("are not matrices"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{
         types,
         view::View,
     },
-    tensor::broadcast,
+    tensor::{broadcast, transposed_order},
 };
 
 /// Most bytes of a group's own memory that the kernel takes: the least that devices of OpenCL 1.2 have.
@@ -193,8 +193,7 @@ impl Lowering<'_> {
             Some(_) => view,
             None => view.broadcast(wide),
         };
-        let rank = whole.shape.len();
-        let order: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        let order = transposed_order(whole.shape.len());
         let turned = self.copied_unless(whole.transposed(&order), |_| false)?.transposed(&order);
         let found = strides(&turned).expect("the copy has strides");
         if turned.shape == self.shape(id) {
@@ -207,8 +206,7 @@ impl Lowering<'_> {
     /// As a product, a softmax and a product.
     fn attention_in_parts(&mut self, node: &Node, attention: Attention) -> Result<(), String> {
         let Attention { q, k, v, mask, scale, scores: shape } = attention;
-        let rank = k.shape.len();
-        let order: Vec<usize> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        let order = transposed_order(k.shape.len());
         let element = q.element;
         let product = self.product(q, k.transposed(&order), &shape)?;
         let mut pending = Pending::of_product(&self.label, product, &shape)?;
