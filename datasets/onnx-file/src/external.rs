@@ -99,7 +99,8 @@ pub(crate) fn read(tensor: &TensorProto, folder: &Path) -> Result<ExternalData, 
         None => Ok(None),
         Some(text) => {
             let number = text.parse::<u64>().map(Some);
-            number.map_err(|_| format!("has the {key} \"{text}\" in its external file, which is no number"))
+            number
+                .map_err(|_| format!("has the {key} \"{text}\" in its external file, which is not a number"))
         }
     };
     let location = value("location").ok_or("is in another file, but the model does not say in which")?;

@@ -59,8 +59,8 @@ impl Queue {
         self.stream
     }
 
-    /// The workspace of the products and convolutions in this queue, of at least so many bytes. Who has a smaller one
-    /// keeps it.
+    /// The workspace of the products and convolutions in this queue, of `bytes` bytes at least. A smaller one stays as
+    /// long as it is held.
     pub fn workspace(&self, bytes: usize) -> Result<Memory, DeviceError> {
         let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(workspace) = workspace.as_ref().filter(|workspace| workspace.bytes() >= bytes) {
@@ -89,7 +89,7 @@ impl Queue {
     /// # Safety
     /// The bytes stay as they are until the copy is done.
     pub unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        let place = to.place("what is written", offset, bytes.len())?;
+        let place = to.place("a write", offset, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Queue {
     /// # Safety
     /// Nobody reads, writes or frees the bytes until the copy is done.
     pub unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let place = from.place("what is read", offset, bytes.len())?;
+        let place = from.place("a read", offset, bytes.len())?;
         if bytes.is_empty() {
             return Ok(());
         }

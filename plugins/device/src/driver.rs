@@ -177,7 +177,7 @@ impl DeviceError {
     }
 }
 
-/// Checks that `bytes` bytes from `offset` on are within memory of `size` bytes; `what` they are is in the message.
+/// Checks that `bytes` bytes from `offset` on are within memory of `size` bytes; `what` names them in the message.
 ///
 /// # Errors
 /// If they are not.

@@ -186,7 +186,7 @@ impl Driver for OpenCl {
     }
 
     unsafe fn write(&self, to: &Memory, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        check_range("what is written", offset, bytes.len(), to.bytes)?;
+        check_range("a write", offset, bytes.len(), to.bytes)?;
         if bytes.is_empty() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Driver for OpenCl {
     }
 
     unsafe fn read(&self, from: &Memory, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        check_range("what is read", offset, bytes.len(), from.bytes)?;
+        check_range("a read", offset, bytes.len(), from.bytes)?;
         if bytes.is_empty() {
             return Ok(());
         }

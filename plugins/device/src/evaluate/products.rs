@@ -39,7 +39,7 @@ pub(super) fn gemm(gemm: Gemm, operands: &Operands<'_>, form: Form<'_>) -> Resul
 fn matrix(array: &Array, is_transposed: bool) -> Result<([usize; 2], Cow<'_, [f64]>), String> {
     let values = array.reals()?;
     let &[rows, columns] = array.shape.as_slice() else {
-        return Err(format!("an operand of shape {:?} is no matrix", array.shape));
+        return Err(format!("an operand of shape {:?} is not a matrix", array.shape));
     };
     if !is_transposed {
         return Ok(([rows, columns], Cow::Borrowed(values)));
@@ -149,7 +149,7 @@ mod tests {
             |inputs: &[&Array]| result(gemm_of(false, false), inputs, ElementType::F32, &[1, 2]).unwrap_err();
         assert!(error(&[&a, &b, &f32s(&[2, 2], &[0.0; 4])]).contains("cannot be broadcast"));
         assert_eq!(error(&[&a, &a]), "2 columns against 1 rows");
-        assert_eq!(error(&[&a, &f32s(&[2], &[1.0; 2])]), "an operand of shape [2] is no matrix");
+        assert_eq!(error(&[&a, &f32s(&[2], &[1.0; 2])]), "an operand of shape [2] is not a matrix");
         assert_eq!(error(&[&a]), "one of the first 2 operands is missing");
     }
 

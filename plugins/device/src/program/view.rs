@@ -95,7 +95,7 @@ impl View {
     /// The same elements with a dimension as two, of which the second has this extent.
     ///
     /// # Panics
-    /// If the extent of the dimension is no multiple of it.
+    /// If the extent of the dimension is not a multiple of it.
     #[must_use]
     pub fn divided(&self, dimension: usize, inner: usize) -> Self {
         let (extent, stride) = (self.shape[dimension], self.strides[dimension]);

@@ -59,9 +59,9 @@ fn values_have_shares_by_queries_and_keys() {
     }
 }
 
-/// As softmax has it: all else of the same head stays.
+/// Follows softmax; the other rows of the same head stay.
 #[test]
-fn rows_without_a_key_are_no_numbers() {
+fn rows_without_a_key_are_not_numbers() {
     let Some((device, _alone)) = device() else { return };
     let mut case = operators::attention().swap_remove(1);
     let [rows, keys] = case.inputs[3].shape[..] else { unreachable!("it has a mask for each row") };

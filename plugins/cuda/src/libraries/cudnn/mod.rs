@@ -199,7 +199,7 @@ impl Cudnn {
     /// An activation.
     pub fn activation(self: &Arc<Self>, mode: c_int) -> Result<Activation, DeviceError> {
         let activation = Activation::new(self)?;
-        // SAFETY: as of a tensor. It is the one way with what is no number that a convolution may end with.
+        // SAFETY: as of a tensor. A convolution may end with no other treatment of a NaN.
         let set = unsafe {
             let set = self.functions.cudnnSetActivationDescriptor;
             set(activation.raw, mode, numbers::NOT_PROPAGATE_NAN, 0.0)

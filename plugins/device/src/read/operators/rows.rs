@@ -142,7 +142,7 @@ pub(super) fn global_average_pool(text: &NodeText<'_>) -> Words<Rule> {
     Ok(Box::new(|scope| {
         let x = scope.real(0)?;
         if x.shape.len() < 3 {
-            return Err(format!("a tensor {:?} is no image with channels", x.shape));
+            return Err(format!("a tensor {:?} is not an image with channels", x.shape));
         }
         let axes = (2..x.shape.len()).collect();
         Ok(vec![add_reduction(scope, &x, ReduceKind::Mean, axes, true)?])
