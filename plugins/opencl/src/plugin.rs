@@ -35,7 +35,7 @@ impl Plugin for OpenClPlugin {
             .with_live_instances()
             .option(OptionSpec::text(
                 "device",
-                "The device: its number in the list that an error shows, or a part of its name or the beginning of \
+                "The device: its number in the list that an error shows, or a part of its name or a word of \
                  its platform's, which may be those of several, over which instances are spread then. The first one if none is named.",
             ));
         let manifest = DeviceOptions::specs().into_iter().fold(manifest, Manifest::option);

@@ -285,13 +285,23 @@ fn what_a_library_refuses_is_the_kernels() {
 
 /// Functions of the kernels that compute attention of two heads of this width to 50 keys.
 fn attention(rows: usize, head: usize, element: ElementType, tuning: Tuning) -> Vec<&'static str> {
+    attention_by(1.0, rows, head, element, tuning)
+}
+
+fn attention_by(
+    scale: f64,
+    rows: usize,
+    head: usize,
+    element: ElementType,
+    tuning: Tuning,
+) -> Vec<&'static str> {
     let mut graph = Graph::default();
     let mut value =
         |shape: [usize; 3]| graph.add_value(Value { element, shape: shape.to_vec(), constant: None });
     let shapes = [[2, rows, head], [2, 50, head], [2, 50, head]];
     let (inputs, result) = (shapes.map(&mut value), value([2, rows, head]));
     let label = "attention".to_owned();
-    let (op, operands) = (Op::Attention { scale: 1.0 }, inputs.iter().copied().map(Some).collect());
+    let (op, operands) = (Op::Attention { scale }, inputs.iter().copied().map(Some).collect());
     graph.nodes = vec![Node { label, op, inputs: operands, outputs: vec![Some(result)] }];
     (graph.inputs, graph.outputs) = (inputs.to_vec(), vec![result]);
     let program = Program::new(&graph, tuning).unwrap();
@@ -312,6 +322,8 @@ fn attention_is_one_call_where_that_is_faster() {
     }
     assert_eq!(attention(40, 64, F16, Tuning::GPU), ["attention"]);
     assert_eq!(attention(40, 64, F16, library), parts);
+    // Queries are scaled before the product, which f16 might not hold.
+    assert_eq!(attention_by(0.125, 40, 64, F16, library), [&["elementwise"], &parts[..]].concat());
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub struct NoSuchDevice {
     pub there: String,
 }
 
-/// The device of this number, or those with this in their name or at the beginning of their other name; all of them if
-/// nothing is asked for.
+/// The device of this number, or those with this in their name or at the beginning of a word of their other name; all
+/// of them if nothing is asked for.
 ///
 /// # Errors
 /// [`NoSuchDevice`].
@@ -37,7 +37,7 @@ pub fn chosen<D: Named>(mut all: Vec<D>, wanted: &str) -> Result<Vec<D>, NoSuchD
         Some(_) => device.name().split_whitespace().any(|word| word == wanted),
         None => {
             device.name().to_lowercase().contains(&lower)
-                || device.other_name().to_lowercase().starts_with(&lower)
+                || format!(" {}", device.other_name().to_lowercase()).contains(&format!(" {lower}"))
         }
     };
     if !all.iter().any(is_it) {
@@ -96,6 +96,7 @@ mod tests {
         assert_eq!(chosen("GPU-55555555"), ["GPU-55555555-6666"]);
         assert_eq!(chosen("4090"), ["NVIDIA CUDA"]);
         assert_eq!(chosen("nvidia cuda"), ["NVIDIA CUDA"]);
+        assert_eq!(chosen("cuda"), ["NVIDIA CUDA"]);
     }
 
     #[test]

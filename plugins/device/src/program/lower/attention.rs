@@ -205,7 +205,15 @@ impl Lowering<'_> {
 
     /// As a product, a softmax and a product.
     fn attention_in_parts(&mut self, node: &Node, attention: Attention) -> Result<(), String> {
-        let Attention { q, k, v, mask, scale, scores: shape } = attention;
+        let Attention { mut q, k, v, mask, mut scale, scores: shape } = attention;
+        if q.element != ElementType::F32 && scale.abs() < 1.0 {
+            // A library stores products before they are scaled: large ones would be infinite in f16.
+            let to = self.scratch(q.element, &q.shape)?;
+            let mut pending = Pending::copy_of(q)?;
+            scaled(&mut pending.expression, scale)?;
+            self.emit(pending, &to)?;
+            (q, scale) = (to, 1.0);
+        }
         let order = transposed_order(k.shape.len());
         let element = q.element;
         let product = self.product(q, k.transposed(&order), &shape)?;
