@@ -162,25 +162,29 @@ impl Convolution {
         convolution: &Description,
     ) -> Result<Option<Self>, DeviceError> {
         queue.context().enter()?;
+        let left =
+            |reason: &str| tracing::info!(reason, ?convolution, "cuDNN does not compute a convolution");
         match Self::found(queue, convolutions, convolution) {
-            Err(error) if is_refusal(&error) => {
-                tracing::info!(%error, ?convolution, "cuDNN does not compute a convolution");
-                Ok(None)
-            }
-            found => found,
+            Ok(Err(reason)) => left(reason),
+            Err(error) if is_refusal(&error) => left(&error.to_string()),
+            found => return found.map(Result::ok),
         }
+        Ok(None)
     }
 
+    /// The convolution, or the reason why it is left to the kernels.
     fn found(
         queue: &Queue,
         convolutions: &Arc<Convolutions>,
         convolution: &Description,
-    ) -> Result<Option<Self>, DeviceError> {
+    ) -> Result<Result<Self, &'static str>, DeviceError> {
         let operands = operands(convolution);
         if operands.iter().any(|operand| !operand.offset.is_multiple_of(ALIGNMENT)) {
-            return Ok(None);
+            return Ok(Err("a tensor begins within 16 bytes of memory"));
         }
-        let Some(form) = convolutions.form(convolution)? else { return Ok(None) };
+        let Some(form) = convolutions.form(convolution)? else {
+            return Ok(Err("its type or its extents are not the library's"));
+        };
         let algorithms = match convolution.end {
             // The one algorithm by which the library adds a bias without an activation.
             Some(ConvolutionEnd { is_rectified: false, .. }) => vec![numbers::ALGO_IMPLICIT_PRECOMP_GEMM],
@@ -191,20 +195,24 @@ impl Convolution {
         };
         let convolutions = Arc::clone(convolutions);
         let mut found = Self { form, operands, algorithm: 0, workspace_bytes: 0, convolutions };
-        let mut refusal = None;
+        let (mut refusal, mut is_too_large) = (None, false);
         for algorithm in algorithms {
             found.algorithm = algorithm;
             match found.tried(queue) {
                 Ok(true) => {
                     found.convolutions.workspace_bytes.fetch_max(found.workspace_bytes, Ordering::Relaxed);
-                    return Ok(Some(found));
+                    return Ok(Ok(found));
                 }
-                Ok(false) => {}
+                Ok(false) => is_too_large = true,
                 Err(error) if is_refusal(&error) => refusal = refusal.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }
-        refusal.map_or(Ok(None), Err)
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None if is_too_large => Ok(Err("its algorithms need more memory than there is, or than 1 GiB")),
+            None => Ok(Err("the heuristic has no algorithm")),
+        }
     }
 
     /// Computes the convolution once by its algorithm, in memory of its own: so it is known that the library does, and

@@ -106,6 +106,14 @@ impl World {
         Ok(form)
     }
 
+    /// Whether an algorithm computes this.
+    pub(super) fn check_convolution_algorithm(&self, form: &Form, algorithm: c_int) -> Done {
+        if form.algorithms().contains(&algorithm) {
+            return Ok(());
+        }
+        self.bad(Status::NOT_SUPPORTED, format!("algorithm {algorithm} does not compute this"))
+    }
+
     /// Puts a convolution into the stream of its handle.
     pub(super) fn convolve(&mut self, mut convolution: Convolution) -> Done {
         let Handle { device, stream } = self.cudnn_handle(convolution.handle)?;
@@ -114,6 +122,7 @@ impl World {
             return self.bad(Status::BAD_PARAM, "the handle has no stream");
         };
         self.stream(stream)?;
+        self.check_convolution_algorithm(&convolution.form, convolution.algorithm)?;
         let (address, bytes) = convolution.workspace;
         let needed = convolution.form.workspace(convolution.algorithm);
         if bytes < needed || needed > 0 && address == 0 {

@@ -7,6 +7,12 @@ use proctor_vocabulary::ElementType;
 
 use crate::numbers::numbers;
 
+/// The algorithm by which a bias is added without an activation.
+pub(super) const PRECOMP_GEMM: c_int = 1;
+
+/// The algorithm by Winograd's transformation, for filters of 3 x 3 alone.
+pub(super) const WINOGRAD: c_int = 6;
+
 /// Bytes of workspace that each algorithm but the first needs, times its number.
 const WORKSPACE: usize = 4096;
 
@@ -46,6 +52,12 @@ pub(crate) struct Form {
 }
 
 impl Form {
+    /// The algorithms that compute this, the best first.
+    pub fn algorithms(&self) -> &'static [c_int] {
+        let is_small = self.filters.extents[2..] == [3, 3] && self.windows.strides == [1, 1];
+        if is_small { &[WINOGRAD, PRECOMP_GEMM, 0] } else { &[PRECOMP_GEMM, 0] }
+    }
+
     /// Bytes of workspace that an algorithm needs.
     pub fn workspace(&self, algorithm: c_int) -> usize {
         WORKSPACE * usize::try_from(algorithm).unwrap_or(0)

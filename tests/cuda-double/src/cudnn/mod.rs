@@ -7,7 +7,7 @@ pub(crate) mod objects;
 use std::ffi::{c_char, c_int};
 
 use self::{
-    convolution::{Convolution, End, Tensor, Windows},
+    convolution::{Convolution, End, PRECOMP_GEMM, Tensor, WINOGRAD, Windows},
     objects::Handle,
 };
 use crate::{
@@ -34,9 +34,6 @@ impl From<CudaError> for Status {
 }
 
 type Done<T = ()> = Result<T, Status>;
-
-/// The algorithm by which a bias is added without an activation.
-const PRECOMP_GEMM: c_int = 1;
 
 /// An algorithm as the heuristic proposes it.
 #[repr(C)]
@@ -199,17 +196,16 @@ functions! {
     ) {
         world.cudnn_handle(handle)?;
         let form = world.convolution_form([x, w, windows, y])?;
-        let is_small = form.filters.extents[2..] == [3, 3] && form.windows.strides == [1, 1];
-        // The last one is none: its status says so.
-        let found = if is_small { vec![6, PRECOMP_GEMM, 0, 4] } else { vec![PRECOMP_GEMM, 0, 4] };
+        let computing = form.algorithms().iter().map(|algorithm| (*algorithm, 0));
+        // The first one is none: its status says so.
+        let found: Vec<_> = [(4, Status::NOT_SUPPORTED.0)].into_iter().chain(computing).collect();
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let found = &found[..found.len().min(wanted)];
-        for (at, algorithm) in found.iter().enumerate() {
-            let status = if *algorithm == 4 { Status::NOT_SUPPORTED.0 } else { 0 };
-            let (time, memory) = (-1.0, form.workspace(*algorithm));
+        for (at, (algorithm, status)) in found.iter().enumerate() {
+            let (algorithm, status) = (*algorithm, *status);
+            let (time, memory) = (-1.0, form.workspace(algorithm));
             let (determinism, math) = (1, form.windows.math);
-            let proposal =
-                Proposal { algorithm: *algorithm, status, time, memory, determinism, math, reserved: [0; 3] };
+            let proposal = Proposal { algorithm, status, time, memory, determinism, math, reserved: [0; 3] };
             // SAFETY: the caller has room for as many as it wants.
             give(unsafe { proposals.add(at) }, proposal)?;
         }
@@ -223,6 +219,11 @@ functions! {
         let form = world.convolution_form([x, w, windows, y])?;
         world.counts.convolutions_asked += 1;
         if world.settings.convolutions.is_some_and(|most| world.counts.convolutions_asked > most) {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        world.check_convolution_algorithm(&form, algorithm)?;
+        // As the library at times finds only here.
+        if algorithm == WINOGRAD && form.windows.groups > 1 {
             return Err(Status::NOT_SUPPORTED);
         }
         give(bytes, form.workspace(algorithm))
@@ -269,7 +270,7 @@ functions! {
             _ => return world.bad(Status::BAD_PARAM, format!("activation {mode} ends no convolution")),
         };
         if keeps_nan != 0 {
-            return world.bad(Status::NOT_SUPPORTED, "an activation that keeps what is no number");
+            return world.bad(Status::NOT_SUPPORTED, "an activation that keeps what is not a number");
         }
         let residual = (beta == 1.0).then_some(z_at);
         let end = Some(End { bias: bias_at, residual, is_rectified });
