@@ -21,21 +21,24 @@ const CHEAP_COUNT_MAX: usize = 1 << 16;
 /// Most elements of a result that is computed when a model is loaded; a larger one is left to the device.
 const COUNT_MAX: usize = 1 << 27;
 
-/// Most work on all large results of a file, in elements and, of products, multiplications: some ten seconds. Whatever
-/// comes after it is left to the device.
-const WORK_MAX: usize = 1 << 30;
+/// Most elements and multiplications of what is computed while shapes are found.
+const CHEAP_WORK_MAX: usize = 1 << 20;
+
+/// Work on all large results of a file that is always done, in elements and multiplications, and that for each element
+/// of its constants: models put theirs in order a few times. What comes after it is left to the device.
+const WORK: (usize, usize) = (1 << 28, 16);
 
 /// Type and shape of a result.
 type Kind = (ElementType, Vec<usize>);
 
 /// Large results that are computed already.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Folds(Mutex<Folded>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Folded {
     folds: Vec<Fold>,
-    work: usize,
+    work_left: usize,
 }
 
 #[derive(Debug)]
@@ -46,6 +49,13 @@ struct Fold {
 }
 
 impl Folds {
+    /// Of a file with so many elements in its constants.
+    pub fn new(element_count: usize) -> Self {
+        let (always, of_element) = WORK;
+        let work_left = always.saturating_add(element_count.saturating_mul(of_element));
+        Self(Mutex::new(Folded { folds: Vec::new(), work_left }))
+    }
+
     /// Replaces each node of known operands by its results.
     pub fn fold(&self, graph: &mut Graph) -> Result<(), Refusal> {
         for node in std::mem::take(&mut graph.nodes) {
@@ -84,11 +94,14 @@ impl Folds {
         if let Some(fold) = folded.folds.iter().find(fits) {
             return Ok(Some(fold.results.clone()));
         }
-        let work = folded.work.saturating_add(work(&node.op, &operands, &kinds));
-        if work > WORK_MAX {
+        let Some(work_left) = folded.work_left.checked_sub(work(&node.op, &operands, &kinds)) else {
+            tracing::warn!(
+                node = node.label,
+                "constants of it are computed in each batch: it takes too long to load"
+            );
             return Ok(None);
-        }
-        folded.work = work;
+        };
+        folded.work_left = work_left;
         let results = compute(&node.op, &operands, &kinds)?;
         folded.folds.push(Fold { op: node.op.clone(), operands, results: results.clone() });
         Ok(Some(results))
@@ -143,7 +156,8 @@ pub(super) fn is_cheap(op: &Op, operands: &[Option<Tensor>], results: &[Kind]) -
     let operand_shapes = operands.iter().flatten().map(|tensor| &tensor.shape);
     let shapes = operand_shapes.chain(results.iter().map(|(_, shape)| shape));
     let count = |shape: &Vec<usize>| element_count(shape).unwrap_or(usize::MAX);
-    *op == Op::Reshape || shapes.map(count).fold(0, usize::saturating_add) <= CHEAP_COUNT_MAX
+    let is_small = shapes.map(count).fold(0, usize::saturating_add) <= CHEAP_COUNT_MAX;
+    *op == Op::Reshape || is_small && work(op, operands, results) <= CHEAP_WORK_MAX
 }
 
 /// The results of an operator.

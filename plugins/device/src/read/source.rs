@@ -83,7 +83,9 @@ impl Source {
         let graph = model.graph.unwrap_or_default();
         let nodes = read_nodes(&file.path, &graph.node, version)?;
         let constants = read_constants(&file.path, graph)?;
-        Ok(Self { file, constants, nodes, folds: Folds::default() })
+        let counts = constants.values().map(|constant: &Tensor| constant.shape.iter().product::<usize>());
+        let folds = Folds::new(counts.sum());
+        Ok(Self { file, constants, nodes, folds })
     }
 
     /// The file: its inputs and outputs, and its precision.
