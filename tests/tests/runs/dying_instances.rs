@@ -68,9 +68,10 @@ fn an_instance_that_cannot_be_destroyed_is_told_apart_from_one_that_cannot_be_ma
     let (finished, result) = scale(&bench, flags);
     assert_eq!(finished.code(), 1, "{finished}");
     let events = &result["courses"][0]["events"];
-    assert!(kinds(events).contains(&"not-destroyed"), "{finished}: {events}");
     assert!(!kinds(events).contains(&"no-instance"), "{finished}: {events}");
-    let what = events[0]["what"].as_str().unwrap();
+    // Not always the first: this plugin answers at once, so that batches may go unseen while an instance starts.
+    let not_destroyed = events.as_array().unwrap().iter().find(|event| event["kind"] == "not-destroyed");
+    let what = not_destroyed.unwrap_or_else(|| panic!("{finished}: {events}"))["what"].as_str().unwrap();
     assert!(what.starts_with("an instance could not be destroyed: "), "{what}");
 }
 
