@@ -20,8 +20,9 @@ pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 /// one as of a layer of BERT-large.
 const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 
-/// Runs of each, of which the fastest counts: whatever else the device does makes the others longer.
-const RUNS: usize = 5;
+/// Rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device does makes
+/// the others longer, and falls on all tiles alike.
+const ROUNDS: usize = 15;
 
 /// The tuning with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
 /// what: its name, and the version of what compiles for it.
@@ -41,18 +42,37 @@ pub fn calibrated<D: Driver>(
     if let Some(tile) = kept.and_then(|kept| tiles.get(kept.parse::<usize>().ok()?).copied()) {
         return Ok(tile);
     }
-    let mut best = (time(driver, tuning)?, 0);
-    for (number, tile) in tiles.iter().enumerate().skip(1) {
-        match time(driver, *tile) {
-            Ok(time) if time < best.0 => best = (time, number),
-            Ok(_) => {}
+    let best = fastest(driver, &tiles)?;
+    if let Some(cache) = cache {
+        cache.store(&key, best.to_string().as_bytes());
+    }
+    Ok(tiles[best])
+}
+
+/// Number of the tile whose products take the least time, each product counting by its ratio. The first tile has to be
+/// one that the device takes.
+#[expect(clippy::cast_precision_loss, reason = "times are far below 2^52 ns")]
+fn fastest<D: Driver>(driver: &D, tiles: &[Tuning]) -> Result<usize, DeviceError> {
+    let mut trials = Vec::new();
+    for (number, tile) in tiles.iter().enumerate() {
+        match PRODUCTS
+            .iter()
+            .map(|extents| Trial::new(driver, *tile, *extents))
+            .collect::<Result<Vec<_>, _>>()
+        {
+            Ok(products) => trials.push((number, products)),
+            Err(error) if number == 0 => return Err(error),
             Err(error) => tracing::debug!(%error, ?tile, "the device does not take a tile"),
         }
     }
-    if let Some(cache) = cache {
-        cache.store(&key, best.1.to_string().as_bytes());
+    for _ in 0..ROUNDS {
+        for trial in trials.iter_mut().flat_map(|(_, products)| products) {
+            trial.run(driver)?;
+        }
     }
-    Ok(tiles[best.1])
+    let time = |products: &[Trial<D>]| products.iter().map(|trial| (trial.least_ns as f64).ln()).sum::<f64>();
+    let best = trials.iter().min_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)));
+    Ok(best.expect("the first tile is there").0)
 }
 
 /// The tuning, and the same with other tiles.
@@ -73,35 +93,44 @@ fn tiles(tuning: Tuning) -> Vec<Tuning> {
     [tuning].into_iter().chain(others.iter().map(other)).collect()
 }
 
-/// Product of the times of all products in ns: each counts by its ratio.
-#[expect(clippy::cast_precision_loss, reason = "times are far below 2^52 ns")]
-fn time<D: Driver>(driver: &D, tuning: Tuning) -> Result<f64, DeviceError> {
-    let mut product = 1.0;
-    for [m, n, k] in PRODUCTS {
+/// A product with a tile, ready to be computed again and again.
+struct Trial<D: Driver> {
+    session: Session<D>,
+    /// What the session computes with.
+    _resources: Resources<D>,
+    begin: D::Event,
+    end: D::Event,
+    /// Of all runs so far.
+    least_ns: u64,
+}
+
+impl<D: Driver> Trial<D> {
+    /// Prepares a product and computes it once, which may compile and touches all memory.
+    fn new(driver: &D, tuning: Tuning, [m, n, k]: [usize; 3]) -> Result<Self, DeviceError> {
         let mut program =
             Program::new(&graph([m, n, k]), tuning).expect("a product of matrices can be planned");
         let mut resources = Resources::default();
         resources.prepare(driver, &mut program)?;
         let session = Session::new(driver, &resources, &program)?;
         // Whatever lies in new memory may take longer to compute with.
-        put(
-            driver,
-            session.input(0),
-            &Array::real(ElementType::F32, &[m, k], vec![1.0; m * k]).tensor().bytes,
-        )?;
-        session.launch(driver)?;
-        let (mut begin, mut end) = (driver.event()?, driver.event()?);
-        let mut least = u64::MAX;
-        for _ in 0..RUNS {
-            driver.record(&mut begin)?;
-            session.launch(driver)?;
-            driver.record(&mut end)?;
-            driver.wait(&end)?;
-            least = least.min(driver.elapsed_ns(&begin, &end)?.max(1));
-        }
-        product *= least as f64;
+        let ones = Array::real(ElementType::F32, &[m, k], vec![1.0; m * k]).tensor();
+        put(driver, session.input(0), &ones.bytes)?;
+        let (begin, end) = (driver.event()?, driver.event()?);
+        let mut trial = Self { session, _resources: resources, begin, end, least_ns: u64::MAX };
+        trial.run(driver)?;
+        trial.least_ns = u64::MAX;
+        Ok(trial)
     }
-    Ok(product)
+
+    /// Computes the product.
+    fn run(&mut self, driver: &D) -> Result<(), DeviceError> {
+        driver.record(&mut self.begin)?;
+        self.session.launch(driver)?;
+        driver.record(&mut self.end)?;
+        driver.wait(&self.end)?;
+        self.least_ns = self.least_ns.min(driver.elapsed_ns(&self.begin, &self.end)?.max(1));
+        Ok(())
+    }
 }
 
 /// A product with a constant second factor.
