@@ -10,7 +10,7 @@ use crate::{
 
 const NAME: &str = "copy";
 
-inventory::submit! { PipelineEntry { name: NAME, build } }
+inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 
 struct Copied {
     outputs: Vec<TensorSpec>,

@@ -17,7 +17,7 @@ const SHAPES: [&[usize]; 3] = [&[8, 8], &[1, 8, 8], &[64]];
 /// The blackest pixel. The quotient is exact in f32: the divisor is a power of two.
 const PIXEL_MAX: f32 = 16.0;
 
-inventory::submit! { PipelineEntry { name: NAME, build } }
+inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 
 struct Digits {
     outputs: [TensorSpec; 1],

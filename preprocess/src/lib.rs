@@ -42,4 +42,6 @@ mod pipeline;
 
 pub use error::PreprocessError;
 pub use form::{FormError, in_form, with_forms};
-pub use pipeline::{BuildPipeline, Pipeline, PipelineEntry, build_pipeline, pipeline_entries};
+pub use pipeline::{
+    BuildPipeline, Pipeline, PipelineEntry, build_pipeline, pipeline_entries, pipeline_version,
+};

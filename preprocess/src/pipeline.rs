@@ -34,6 +34,9 @@ pub type BuildPipeline = fn(&[TensorSpec]) -> Result<Box<dyn Pipeline>, Preproce
 pub struct PipelineEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
+    /// Version of what it writes: another one wherever the same sample becomes other bytes, so that no samples are used
+    /// that an earlier one has prepared.
+    pub version: u32,
     /// Builds the pipeline for a model that takes these inputs.
     pub build: BuildPipeline,
 }
@@ -60,6 +63,14 @@ pub fn pipeline_entries() -> Vec<&'static PipelineEntry> {
 /// [`PreprocessError::Unknown`] with a suggestion, or [`PreprocessError::Outputs`].
 pub fn build_pipeline(name: &str, inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
     (registry::find(inventory::iter::<PipelineEntry>(), name)?.build)(inputs)
+}
+
+/// Version of the pipeline of this name.
+///
+/// # Errors
+/// [`PreprocessError::Unknown`] with a suggestion.
+pub fn pipeline_version(name: &str) -> Result<u32, PreprocessError> {
+    Ok(registry::find(inventory::iter::<PipelineEntry>(), name)?.version)
 }
 
 /// The tensors in words.

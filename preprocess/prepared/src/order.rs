@@ -1,0 +1,37 @@
+//! Messages between the host, which needs samples, and the program that prepares them: one line of JSON each.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::recipe::Input;
+
+/// Samples that the host wants prepared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Name of the data set.
+    pub dataset: String,
+    /// The folder that it lies in.
+    pub folder: PathBuf,
+    /// Name of the pipeline.
+    pub preprocessing: String,
+    /// The tensors of a sample.
+    pub inputs: Vec<Input>,
+    /// The folder of caches.
+    pub caches: PathBuf,
+    /// Samples to prepare, those that are there already among them. With none the data set is opened all the same.
+    pub samples: Vec<u64>,
+}
+
+/// The answer to an [`Order`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// The folder with the samples.
+    pub folder: PathBuf,
+    /// Number of samples of the data set.
+    pub sample_count: u64,
+    /// Samples that the data set lists but does not have.
+    pub missing_count: u64,
+}

@@ -1,0 +1,126 @@
+//! Reads prepared samples.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use crc32fast::Hasher;
+use proctor_vocabulary::SampleIndex;
+
+use crate::{
+    NAMES, SAMPLES,
+    error::PreparedError,
+    index::{Entry, Index},
+    record::Head,
+};
+
+/// The prepared samples of a folder. [any thread]
+#[derive(Debug)]
+pub struct Reader {
+    index: Index,
+    samples: File,
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Reader {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// [`PreparedError::File`] if nothing was ever prepared there, [`PreparedError::Foreign`].
+    pub fn open(folder: &Path) -> Result<Self, PreparedError> {
+        let path = folder.join(SAMPLES);
+        let samples = File::open(&path).map_err(PreparedError::file("open", path.clone()))?;
+        Ok(Self { index: Index::open(folder)?, samples, path, folder: folder.to_owned() })
+    }
+
+    /// Number of samples of the data set, prepared or not.
+    #[must_use]
+    pub fn sample_count(&self) -> u64 {
+        self.index.sample_count()
+    }
+
+    /// Names of the samples by their indices, or none if the data set gives them none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, PreparedError> {
+        let path = self.folder.join(NAMES);
+        let text = fs::read_to_string(&path).map_err(PreparedError::file("read", path.clone()))?;
+        serde_json::from_str(&text).map_err(|_| PreparedError::Foreign { path })
+    }
+
+    /// Whether a sample is there.
+    ///
+    /// # Errors
+    /// [`PreparedError::NoSuchSample`], or the index cannot be read.
+    pub fn has(&self, index: SampleIndex) -> Result<bool, PreparedError> {
+        Ok(self.index.get(index)?.is_some())
+    }
+
+    /// Shapes of the tensors of a sample.
+    ///
+    /// # Errors
+    /// [`PreparedError::Absent`], [`PreparedError::Damaged`], or a file cannot be read.
+    pub fn shapes(&self, index: SampleIndex) -> Result<Vec<Vec<usize>>, PreparedError> {
+        let entry = self.entry(index)?;
+        Ok(self.head(index, entry)?.0.shapes)
+    }
+
+    /// Copies the tensors of a sample into slices of their sizes.
+    ///
+    /// # Errors
+    /// [`PreparedError::Absent`], [`PreparedError::Damaged`], [`PreparedError::Sizes`], or a file cannot be read.
+    pub fn read(&self, index: SampleIndex, tensors: &mut [&mut [u8]]) -> Result<(), PreparedError> {
+        let entry = self.entry(index)?;
+        let (head, mut offset) = self.head(index, entry)?;
+        let room: Vec<usize> = tensors.iter().map(|tensor| tensor.len()).collect();
+        if head.sizes != room {
+            return Err(PreparedError::Sizes { index, got: head.sizes, room });
+        }
+        let mut sum = Hasher::new();
+        sum.update(&head.to_bytes());
+        for tensor in tensors {
+            let read = self.samples.read_exact_at(tensor, offset);
+            read.map_err(|source| self.error(index, source))?;
+            sum.update(tensor);
+            offset += tensor.len() as u64;
+        }
+        if sum.finalize() != entry.sum {
+            return Err(PreparedError::Damaged { path: self.path.clone(), index });
+        }
+        Ok(())
+    }
+
+    fn entry(&self, index: SampleIndex) -> Result<Entry, PreparedError> {
+        let absent = || PreparedError::Absent { index, folder: self.folder.clone() };
+        self.index.get(index)?.ok_or_else(absent)
+    }
+
+    /// The head of a record, and where the bytes of the first tensor begin.
+    fn head(&self, index: SampleIndex, entry: Entry) -> Result<(Head, u64), PreparedError> {
+        let mut offset = entry.offset;
+        let next = || {
+            let mut word = [0; 8];
+            self.samples.read_exact_at(&mut word, offset)?;
+            offset = offset.saturating_add(8);
+            Ok(u64::from_le_bytes(word))
+        };
+        let head = Head::read(next).map_err(|source| self.error(index, source))?;
+        let damaged = || PreparedError::Damaged { path: self.path.clone(), index };
+        let head = head.filter(|head| head.record_bytes() == Some(entry.length)).ok_or_else(damaged)?;
+        Ok((head, offset))
+    }
+
+    /// The error of a read: a record that ends too early is damaged.
+    fn error(&self, index: SampleIndex, source: io::Error) -> PreparedError {
+        let path = self.path.clone();
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => PreparedError::Damaged { path, index },
+            _ => PreparedError::File { doing: "read", path, source },
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Everything that decides what prepared samples are.
+
+use std::path::{Path, PathBuf};
+
+use proctor_datasets::sha256_hex;
+use proctor_vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::FOLDER;
+
+/// The data set that samples are prepared from, and how: recipes that are equal make the same bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// Name of the data set.
+    pub dataset: String,
+    /// Sum that differs when the data set does.
+    pub contents: String,
+    /// Name of the pipeline.
+    pub preprocessing: String,
+    /// Version of the pipeline.
+    pub version: u32,
+    /// Number of samples of the data set.
+    pub sample_count: u64,
+    /// The tensors of a sample.
+    pub inputs: Vec<Input>,
+}
+
+/// An input of a model, in the form that a plugin wants it in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    name: String,
+    /// As the benchmark has it.
+    element_type: String,
+    shape: Vec<usize>,
+    /// As the plugin wants it.
+    form_element_type: String,
+    channels_last: bool,
+    scale: f32,
+    zero_point: i32,
+}
+
+impl Input {
+    /// The input of a benchmark in a form.
+    #[must_use]
+    pub fn new(input: &TensorSpec, form: &InputForm) -> Self {
+        Self {
+            name: input.name.clone(),
+            element_type: input.element_type.name().to_owned(),
+            shape: input.shape.clone(),
+            form_element_type: form.element_type.name().to_owned(),
+            channels_last: form.layout == Layout::ChannelsLast,
+            scale: form.quantization.scale,
+            zero_point: form.quantization.zero_point,
+        }
+    }
+
+    /// The input as the benchmark has it, and the form; `None` if a type has no such name.
+    #[must_use]
+    pub fn parts(&self) -> Option<(TensorSpec, InputForm)> {
+        let input = TensorSpec {
+            name: self.name.clone(),
+            element_type: ElementType::from_name(&self.element_type)?,
+            shape: self.shape.clone(),
+        };
+        let form = InputForm {
+            element_type: ElementType::from_name(&self.form_element_type)?,
+            layout: if self.channels_last { Layout::ChannelsLast } else { Layout::AsGiven },
+            quantization: Quantization { scale: self.scale, zero_point: self.zero_point },
+        };
+        Some((input, form))
+    }
+}
+
+impl Recipe {
+    /// The folder of its samples below one of caches.
+    #[must_use]
+    pub fn folder(&self, caches: &Path) -> PathBuf {
+        let sum = sha256_hex(self.text().as_bytes());
+        // Readable, and long enough for two not to meet.
+        caches.join(FOLDER).join(format!("{}-{}", self.dataset, &sum[..24]))
+    }
+
+    /// The recipe as it is written down.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("all keys are text")
+    }
+}
