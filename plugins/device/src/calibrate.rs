@@ -20,8 +20,8 @@ pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 /// one as of a layer of BERT-large.
 const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 
-/// Rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device does makes
-/// the others longer, and falls on all tiles alike.
+/// Rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device does
+/// makes the others longer, and falls on all tiles alike.
 const ROUNDS: usize = 15;
 
 /// The tuning with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
@@ -96,7 +96,7 @@ fn tiles(tuning: Tuning) -> Vec<Tuning> {
 /// A product with a tile, ready to be computed again and again.
 struct Trial<D: Driver> {
     session: Session<D>,
-    /// What the session computes with.
+    /// Kernels and constants of the session.
     _resources: Resources<D>,
     begin: D::Event,
     end: D::Event,
