@@ -29,6 +29,20 @@ pub enum DatasetError {
         /// The system's error.
         source: io::Error,
     },
+    /// The file or folder cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A data set is to be made in a folder that holds something.
+    #[error("{} holds files already; name an empty or a new folder, so that none of them is lost", path.display())]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file is not the IDX file that it should be.
     #[error("{} is not a usable IDX file", path.display())]
     Idx {

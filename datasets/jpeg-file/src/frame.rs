@@ -1,0 +1,93 @@
+//! The description of a picture: its size and its components.
+
+use crate::{
+    error::{Fault, JpegError, Unsupported},
+    segments::{Segment, marker},
+};
+
+/// How the pixels are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    /// From the first row to the last, in one go for each component or for all.
+    Sequential,
+    /// From coarse to fine, in several scans of the picture.
+    Progressive,
+}
+
+/// The frame of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) coding: Coding,
+    /// Columns.
+    pub(crate) width: u32,
+    /// Rows.
+    pub(crate) height: u32,
+    /// One, three or four.
+    pub(crate) components: Vec<Component>,
+}
+
+/// A component of the colour, such as the brightness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Component {
+    /// Its name in the file.
+    pub(crate) id: u8,
+    /// Blocks of it side by side in a unit of coding, 1 to 4.
+    pub(crate) across: u32,
+    /// Blocks of it one below the other in a unit of coding, 1 to 4.
+    pub(crate) down: u32,
+    /// Number of its table of quantisation steps, 0 to 3.
+    pub(crate) table: usize,
+}
+
+impl Frame {
+    /// Whether a marker begins a frame, of whatever kind.
+    pub(crate) fn is_begun_by(found: u8) -> bool {
+        (0xc0..=0xcf).contains(&found) && !matches!(found, marker::HUFFMAN | marker::ARITHMETIC | 0xc8)
+    }
+
+    /// Reads the segment of a frame.
+    ///
+    /// # Errors
+    /// The frame contradicts itself, or is of a kind that is not read.
+    pub(crate) fn read(segment: &Segment<'_>) -> Result<Self, JpegError> {
+        let unsupported = |what| Err(JpegError::Unsupported(what));
+        let coding = match segment.marker {
+            marker::BASELINE | marker::EXTENDED => Coding::Sequential,
+            marker::PROGRESSIVE => Coding::Progressive,
+            0xc3 => return unsupported(Unsupported::Lossless),
+            0xc9..=0xcb => return unsupported(Unsupported::Arithmetic),
+            _ => return unsupported(Unsupported::Hierarchical),
+        };
+        let [precision, h1, h0, w1, w0, count, components @ ..] = segment.payload else {
+            return Err(segment.damaged(Fault::SegmentSize));
+        };
+        let (height, width) = (u16::from_be_bytes([*h1, *h0]).into(), u16::from_be_bytes([*w1, *w0]).into());
+        if components.len() != 3 * usize::from(*count) {
+            return Err(segment.damaged(Fault::SegmentSize));
+        }
+        match (*precision, *count, height, width) {
+            (_, _, _, 0) => return Err(segment.damaged(Fault::NoPixels)),
+            (_, _, 0, _) => return unsupported(Unsupported::HeightAfterPixels),
+            (8, 1 | 3 | 4, ..) => {}
+            (8, count, ..) => return unsupported(Unsupported::Components(count)),
+            (precision, ..) => return unsupported(Unsupported::Precision(precision)),
+        }
+        let components: Vec<_> = components.as_chunks().0.iter().map(|bytes| component(*bytes)).collect();
+        let is_sound = |component: &Component| {
+            (1..=4).contains(&component.across) && (1..=4).contains(&component.down) && component.table < 4
+        };
+        if !components.iter().all(is_sound) {
+            return Err(segment.damaged(Fault::Sampling));
+        }
+        Ok(Self { coding, width, height, components })
+    }
+}
+
+fn component([id, sampling, table]: [u8; 3]) -> Component {
+    Component {
+        id,
+        across: u32::from(sampling >> 4),
+        down: u32::from(sampling & 15),
+        table: usize::from(table),
+    }
+}

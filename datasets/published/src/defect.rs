@@ -1,0 +1,153 @@
+//! Things that are wrong with a data set on disk.
+
+use std::{fmt, io, path::PathBuf};
+
+use proctor_jpeg_file::JpegError;
+
+/// A file or folder with what is wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defect {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The fault.
+    pub problem: Problem,
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+/// Something that is wrong with a file; as text it says what to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// It is not there.
+    #[error("it is missing: restore it from the published archive")]
+    Missing,
+    /// The system does not let it be read.
+    #[error("it cannot be read ({0}): look at its permissions and at the disk")]
+    Unreadable(io::ErrorKind),
+    /// The list of the data set does not name it.
+    #[error("{listed_in} does not name it: remove it, or restore the list")]
+    NotListed {
+        /// Name of the list.
+        listed_in: &'static str,
+    },
+    /// It holds another number of things than the published or generated set.
+    #[error("it holds {got} {things} instead of {expected}: restore it from the published archive")]
+    Count {
+        /// The things, in the plural.
+        things: &'static str,
+        /// Their number in the whole set.
+        expected: u64,
+        /// Their number here.
+        got: u64,
+    },
+    /// It is no picture that can be read.
+    #[error("{0}")]
+    Jpeg(#[from] JpegError),
+    /// The picture has another size than the list says.
+    #[error(
+        "it has {} x {} pixels, but {listed_in} says {} x {}: restore the picture or the list",
+        got.0, got.1, expected.0, expected.1
+    )]
+    PictureSize {
+        /// Name of the list.
+        listed_in: &'static str,
+        /// Columns and rows as listed.
+        expected: (u32, u32),
+        /// Columns and rows in the file.
+        got: (u32, u32),
+    },
+    /// It is not UTF-8 text.
+    #[error("it is not UTF-8 text: restore it from the published archive")]
+    NotText,
+    /// It is not the JSON that it should be.
+    #[error(
+        "it is not JSON of the form that it should have ({reason}): restore it from the published archive"
+    )]
+    Json {
+        /// The fault with its place, from the parser.
+        reason: String,
+    },
+    /// A line is not as it should be.
+    #[error("line {number} {fault}: correct the line")]
+    Line {
+        /// Its number, from 1.
+        number: usize,
+        /// The fault.
+        fault: LineFault,
+    },
+    /// An annotation is not as it should be.
+    #[error("annotation {id} {fault}: correct or remove it")]
+    Annotation {
+        /// Its `id`.
+        id: u64,
+        /// The fault.
+        fault: AnnotationFault,
+    },
+    /// Two entries have the same `id` or name, which have to be unique.
+    #[error("{key} {value} is there twice: remove one of the two entries")]
+    Twice {
+        /// The key, with the list that it is in.
+        key: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// A name of a file leads out of the folder of the data set.
+    #[error("it names \"{name}\", which lies outside of the data set: correct the name")]
+    Outside {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Something that is wrong with a line of a list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// Another number of fields.
+    #[error("has {got} fields instead of {expected}")]
+    Fields {
+        /// Fields that there should be.
+        expected: usize,
+        /// Fields that there are.
+        got: usize,
+    },
+    /// The label is no number of a class.
+    #[error("has the label \"{label}\", which is no number below {class_count}")]
+    Label {
+        /// The label.
+        label: String,
+        /// Number of classes.
+        class_count: u64,
+    },
+    /// The path leads out of the folder.
+    #[error("names \"{name}\", which lies outside of the data set")]
+    Outside {
+        /// The path.
+        name: String,
+    },
+    /// An earlier line names the same file.
+    #[error("names \"{name}\", as does line {first}")]
+    Twice {
+        /// The path.
+        name: String,
+        /// Number of the earlier line.
+        first: usize,
+    },
+}
+
+/// Something that is wrong with an annotation.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum AnnotationFault {
+    /// There is no such image.
+    #[error("belongs to image {0}, which is not there")]
+    NoImage(u64),
+    /// There is no such category.
+    #[error("is of category {0}, which is not there")]
+    NoCategory(u64),
+    /// The box is none.
+    #[error("has no box of four numbers with a width and a height of at least 0")]
+    NoBox,
+}

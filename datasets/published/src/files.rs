@@ -1,0 +1,107 @@
+//! Samples that are files, one each.
+
+use std::{
+    borrow::Cow,
+    path::{Component, Path, PathBuf},
+};
+
+use proctor_datasets::{Dataset, DatasetError, RawSample, read_file};
+use proctor_vocabulary::{ElementType, SampleIndex};
+
+/// A data set whose samples are files in the order of a list. The bytes of a sample are those of its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSamples {
+    dataset: &'static str,
+    names: Vec<String>,
+    paths: Vec<PathBuf>,
+    missing: Vec<PathBuf>,
+}
+
+impl FileSamples {
+    /// The samples of a list of names and paths: those whose files are there, in its order.
+    ///
+    /// # Errors
+    /// [`DatasetError::Malformed`] for the `list` if none of its files is there.
+    pub(crate) fn of_list(
+        dataset: &'static str,
+        list: &Path,
+        files: impl IntoIterator<Item = (String, PathBuf)>,
+    ) -> Result<Self, DatasetError> {
+        let mut samples = Self { dataset, names: Vec::new(), paths: Vec::new(), missing: Vec::new() };
+        for (name, path) in files {
+            if path.is_file() {
+                samples.names.push(name);
+                samples.paths.push(path);
+            } else {
+                samples.missing.push(path);
+            }
+        }
+        if samples.paths.is_empty() {
+            let reason = match samples.missing.first() {
+                None => "it lists no sample".to_owned(),
+                Some(first) => format!(
+                    "none of the {} files that it lists is there, such as {}; unpack them there",
+                    samples.missing.len(),
+                    first.display()
+                ),
+            };
+            return Err(DatasetError::Malformed { path: list.to_owned(), reason });
+        }
+        Ok(samples)
+    }
+
+    /// Names of the samples, by which labels are joined, in the order of their indices.
+    #[must_use]
+    pub fn sample_names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Files that the list names and that are not there, hence no samples.
+    #[must_use]
+    pub fn missing(&self) -> &[PathBuf] {
+        &self.missing
+    }
+}
+
+impl Dataset for FileSamples {
+    fn name(&self) -> &str {
+        self.dataset
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.paths.len() as u64
+    }
+
+    fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
+        let path = usize::try_from(index.0).ok().and_then(|index| self.paths.get(index));
+        let path = path.ok_or_else(|| DatasetError::NoSuchSample {
+            dataset: self.dataset.to_owned(),
+            index: index.0,
+            sample_count: self.sample_count(),
+        })?;
+        let bytes = read_file(path)?;
+        let shape = Cow::Owned(vec![bytes.len()]);
+        Ok(RawSample { element_type: ElementType::U8, shape, bytes: Cow::Owned(bytes) })
+    }
+}
+
+/// Whether a path of a list stays below the folder that it is relative to.
+pub(crate) fn stays_inside(name: &str) -> bool {
+    !name.is_empty()
+        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_lead_outside_are_told() {
+        for inside in ["a.jpg", "a/b.jpg", "./a.jpg", "a..b"] {
+            assert!(stays_inside(inside), "{inside}");
+        }
+        for outside in ["", "../a.jpg", "a/../../b.jpg", "/a.jpg"] {
+            assert!(!stays_inside(outside), "{outside}");
+        }
+    }
+}
