@@ -63,6 +63,15 @@ pub(crate) const ZIG: Wheels = Wheels {
     requirements: "tests/xtask/zig-requirements.txt",
 };
 
+/// The tokenizer and the features that ours are compared with.
+pub(crate) const TRANSFORMERS: Wheels = Wheels {
+    name: "transformers",
+    purpose: "BERT's tokenizer, to compare with",
+    module: "transformers",
+    folder: "target/python-transformers-4.57.6",
+    requirements: "datasets/text/tests/differential/requirements.txt",
+};
+
 /// How to get wheels and nothing else, giving up soon where there is no network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
@@ -147,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, NVRTC, ZIG] {
+        for wheels in [LOADGEN, ENGINES, NVRTC, TRANSFORMERS, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

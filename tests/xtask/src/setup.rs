@@ -12,9 +12,9 @@ use crate::{onnxruntime, python};
 pub(crate) const LONG_ABOUT: &str = "Install what the tests need; touches only what is missing.
 
 Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. The official LoadGen, the \
-library of ONNX Runtime and its package with NumPy, and the compiler of CUDA come from pip into target/, where python3 and pip \
-can get them; what needs them skips itself otherwise, or fails where CI is set. \
-Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
+library of ONNX Runtime and its package with NumPy, the compiler of CUDA, and the packages that tests compare with come \
+from pip into target/, where python3 and pip can get them; what needs them skips itself otherwise, or fails where CI is \
+set. Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
 /// Programs from apt: the program, the packages that bring it, and what needs it.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
@@ -46,6 +46,7 @@ pub(crate) fn run() -> Result<()> {
     python::set_up(&python::LOADGEN);
     python::set_up(&python::ENGINES);
     python::set_up(&python::NVRTC);
+    python::set_up(&python::TRANSFORMERS);
     onnxruntime::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }

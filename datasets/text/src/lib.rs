@@ -1,0 +1,50 @@
+//! Texts to the numbers of a vocabulary and back: BERT's tokenizer, SQuAD's features and answers, BPE sentences.
+//!
+//! A [`Vocabulary`] numbers tokens. [`BertTokenizer`] cuts a text into tokens of one, [`Features`] cuts the questions
+//! and contexts of SQuAD into the rows that BERT reads, and finds the texts that its logits point to. [`BpeVocabulary`]
+//! does the same for sentences that are cut into tokens already.
+//!
+//! # Choices
+//! - Questions come in, and answers go out as text; the right ones are read elsewhere. So the same features serve the
+//!   run, which must not see labels, and the judge of its accuracy.
+//! - The tokenizer is written here: the library `tokenizers` does much more, takes longer to build than all else that
+//!   reads data, and lacks the one half that answers need, the basic tokenizer alone.
+//! - Features share the tokens of their paragraph. A row of 384 numbers is made when it is asked for.
+//!
+//! # Example
+//! ```
+//! use proctor_text::{BertTokenizer, Context, Features, Logits, Question, Vocabulary, Windows};
+//!
+//! let tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "?", "it", "was", "ad", "##a"];
+//! let tokenizer = BertTokenizer::new(Vocabulary::new(tokens.map(str::to_owned).into())?)?;
+//! let question = Question { id: "q1".to_owned(), text: "Who?".to_owned() };
+//! let context = Context { text: "It was Ada".to_owned(), questions: vec![question] };
+//! let features = Features::new(tokenizer, vec![context], Windows::SQUAD);
+//!
+//! let row: Vec<u32> = features.feature(0).ids().collect();
+//! assert_eq!(row, [2, 4, 5, 3, 6, 7, 8, 9, 3]);
+//! let mut logits = Logits { start: vec![0.0; row.len()], end: vec![0.0; row.len()] };
+//! (logits.start[6], logits.end[7]) = (1.0, 1.0);
+//! assert_eq!(features.answer(0, |_| Some(&logits))?, "Ada");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Limits
+//! Of tokenizers in `tokenizer.json` the uncased BERT one is read, and any other refused. Characters that Unicode has
+//! assigned since the reference's Python are treated as what they are now.
+
+#![forbid(unsafe_code)]
+
+mod basic;
+mod bert;
+mod bpe;
+mod squad;
+mod tokenizer_json;
+mod unicode;
+mod vocabulary;
+
+pub use basic::basic_tokens;
+pub use bert::BertTokenizer;
+pub use bpe::{BpeVocabulary, END_OF_SENTENCE, START_OF_SENTENCE, UNKNOWN};
+pub use squad::{AnswerError, Candidate, Context, Feature, Features, Logits, LogitsError, Question, Windows};
+pub use vocabulary::{Vocabulary, VocabularyError};

@@ -1,0 +1,48 @@
+//! The classes of characters that BERT's tokenizer tells apart.
+
+use unicode_properties::{
+    GeneralCategory::{NonspacingMark, SpaceSeparator},
+    GeneralCategoryGroup::{Other, Punctuation},
+    UnicodeGeneralCategory,
+};
+
+/// A space, a tab, the ends of lines, and the category Zs.
+pub(crate) fn is_space(c: char) -> bool {
+    match c {
+        ' ' | '\t' | '\n' | '\r' => true,
+        _ => !c.is_ascii() && c.general_category() == SpaceSeparator,
+    }
+}
+
+/// A character that is dropped: NUL, the replacement character, and the categories C*, but for what is a space.
+pub(crate) fn is_dropped(c: char) -> bool {
+    match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{fffd}' => true,
+        _ if c.is_ascii() => c.is_ascii_control(),
+        _ => c.general_category_group() == Other,
+    }
+}
+
+/// A character that is a token by itself: all of ASCII that is neither letter, digit nor space, and the categories P*.
+pub(crate) fn is_punctuation(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_punctuation() } else { c.general_category_group() == Punctuation }
+}
+
+/// A character that goes with the one before it, such as an accent: the category Mn.
+pub(crate) fn is_accent(c: char) -> bool {
+    !c.is_ascii() && c.general_category() == NonspacingMark
+}
+
+/// An ideograph, which is a word by itself. The blocks are those of the reference: later extensions are not among them.
+pub(crate) fn is_ideograph(c: char) -> bool {
+    matches!(c,
+        '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{2a6df}'
+        | '\u{2a700}'..='\u{2b73f}'
+        | '\u{2b740}'..='\u{2b81f}'
+        | '\u{2b820}'..='\u{2ceaf}'
+        | '\u{2f800}'..='\u{2fa1f}')
+}
