@@ -38,7 +38,10 @@ mod copy;
 mod digits;
 mod error;
 mod form;
+mod integers;
 mod pipeline;
+mod squad_bert;
+mod wmt_gnmt;
 
 pub use error::PreprocessError;
 pub use form::{FormError, in_form, with_forms};
