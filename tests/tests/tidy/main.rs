@@ -59,7 +59,7 @@ const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
     ("datasets", &["plugin-api/vocabulary", "datasets"]),
-    ("preprocess", &["plugin-api/vocabulary", "datasets"]),
+    ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets"]),
     ("plugins", &["plugin-api", "plugins", "datasets/onnx-file"]),
     ("host/loadgen", &["plugin-api/vocabulary"]),

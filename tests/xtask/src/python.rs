@@ -54,6 +54,15 @@ pub(crate) const NVRTC: Wheels = Wheels {
     requirements: "plugins/cuda/tests/kernels/requirements.txt",
 };
 
+/// Readers and numerics that the preprocessing of volumes is compared with.
+pub(crate) const VOLUMES: Wheels = Wheels {
+    name: "nibabel, scipy",
+    purpose: "what prepared volumes are compared with",
+    module: "nibabel",
+    folder: "target/python-nibabel-5.4.2",
+    requirements: "preprocess/volumes/tests/differential/requirements.txt",
+};
+
 /// The linker that makes programs for an older C library, for `cargo xtask package`.
 pub(crate) const ZIG: Wheels = Wheels {
     name: "ziglang, cargo-zigbuild",
@@ -156,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, NVRTC, TRANSFORMERS, ZIG] {
+        for wheels in [LOADGEN, ENGINES, NVRTC, TRANSFORMERS, VOLUMES, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

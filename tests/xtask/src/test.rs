@@ -56,7 +56,9 @@ fn run_tests(nextest: &[String]) -> Result<Vec<Skipped>> {
         command.arg("--workspace");
     }
     // Without python3 the tests that need it say so.
-    if let Ok(path) = python::module_path(&[&python::LOADGEN, &python::ENGINES, &python::TRANSFORMERS]) {
+    if let Ok(path) =
+        python::module_path(&[&python::LOADGEN, &python::ENGINES, &python::TRANSFORMERS, &python::VOLUMES])
+    {
         command.env("PYTHONPATH", path);
     }
     run_command(command.args(nextest))?;

@@ -1,0 +1,50 @@
+//! NIfTI-1 files, read, checked and written.
+//!
+//! Medical volumes are published as `.nii` and `.nii.gz`. [`Image::parse`] takes the bytes of either, [`Header`] says
+//! what they hold, and a [`Volume`] is three axes of values, row-major, in the order that the caller asks for.
+//! [`encode`] writes a file; [`bundle`] puts several files into one sample.
+//!
+//! # Choices
+//! - A reader of our own, of some 400 lines over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen
+//!   more packages, and hands out values without telling a scaling that is undefined from one that is absent.
+//! - A file is read to its end, so that the checksum of gzip is compared and a cut file is an error. Memory is bounded
+//!   by the size of the file: no header can ask for more than its gzip stream could hold.
+//! - `scl_slope` and `scl_inter` are applied in f64, as nibabel does. A voxel that is no finite number after that, or a
+//!   label that is no whole one, is an error that names the voxel.
+//! - Both byte orders are read. NIfTI-2, Analyze 7.5, pairs of `.hdr` and `.img`, complex numbers and colours are
+//!   refused by name.
+//!
+//! # Example
+//! ```
+//! use proctor_nifti_file::{AxisOrder, Image, NewImage, Volume, encode};
+//!
+//! let volume = Volume::new([2, 1, 3], vec![1_i16, 2, 3, 4, 5, 6]);
+//! let file = encode(&NewImage { volume: &volume, spacing_mm: [3.0, 0.8, 0.8] });
+//! let image = Image::parse(&file)?;
+//! assert_eq!(image.header().spacing_mm()?, [3.0, 0.8, 0.8].map(f64::from).map(|mm| f64::from(mm as f32)));
+//! assert_eq!(image.to_f32(AxisOrder::FirstSlowest)?.values(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+//! # Ok::<_, proctor_nifti_file::NiftiError>(())
+//! ```
+//!
+//! # Limits
+//! Extensions behind the header are passed over. Values are handed out as f32 or as labels of one byte.
+
+#![forbid(unsafe_code)]
+
+mod affine;
+pub mod bundle;
+mod data_type;
+mod error;
+mod header;
+mod image;
+mod read;
+mod volume;
+mod write;
+
+pub use affine::Affine;
+pub use data_type::DataType;
+pub use error::{NiftiError, VoxelFault};
+pub use header::{ByteOrder, Header};
+pub use image::Image;
+pub use volume::{AxisOrder, Volume};
+pub use write::{Element, NewImage, encode};

@@ -1,0 +1,59 @@
+//! Three axes of values.
+
+/// Order in which the axes of a file become those of a [`Volume`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AxisOrder {
+    /// The file's first axis comes first and is the slowest, as nibabel has it.
+    FirstSlowest,
+    /// The file's first axis comes last and is the fastest, as in the file; so SimpleITK has it.
+    FirstFastest,
+}
+
+/// Values along three axes: row-major, contiguous, the last axis the fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume<T> {
+    shape: [usize; 3],
+    values: Vec<T>,
+}
+
+impl<T> Volume<T> {
+    /// A volume of these values.
+    ///
+    /// # Panics
+    /// If there are not as many values as the extents say.
+    #[must_use]
+    pub fn new(shape: [usize; 3], values: Vec<T>) -> Self {
+        let count: usize = shape.iter().product();
+        assert_eq!(values.len(), count, "number of values of a volume of {shape:?}");
+        Self { shape, values }
+    }
+
+    /// Extents, the slowest axis first.
+    #[must_use]
+    pub fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
+    /// All values.
+    #[must_use]
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// All values, without the extents.
+    #[must_use]
+    pub fn into_values(self) -> Vec<T> {
+        self.values
+    }
+
+    /// The values along the last axis at a place of the first two.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    #[must_use]
+    pub fn row(&self, first: usize, second: usize) -> &[T] {
+        let [_, extent, length] = self.shape;
+        assert!(second < extent, "row {second} of {extent}");
+        &self.values[(first * extent + second) * length..][..length]
+    }
+}
