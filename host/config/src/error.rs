@@ -50,6 +50,9 @@ pub(crate) enum ConfigError {
     /// A key of a benchmark definition is unknown, missing or wrong.
     #[error("{}: {key}: {problem}", file.display())]
     Definition { file: PathBuf, key: String, problem: String },
+    /// The round has no such quality target for the benchmark.
+    #[error("{origin}: quality_target = {value}: {benchmark} under {round} has {known}")]
+    NoSuchTarget { origin: Origin, value: f64, benchmark: String, round: &'static str, known: String },
     /// The benchmark does not have the scenario.
     #[error("{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}", because(reason))]
     NoSuchScenario { origin: Origin, benchmark: String, scenario: Scenario, reason: String, known: String },

@@ -10,11 +10,12 @@
 //! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
 //!    `mlperf.conf` for the scenario and the model, or, if `rules` names an older round, with the values of its tables;
 //! 3. the benchmark definition, a TOML file (`benchmarks/*.toml` are built in);
-//! 4. a recorded trace of arrivals, if `arrivals_trace` names one: its mean rate for `server_target_qps`;
-//! 5. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
-//! 6. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
-//! 7. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
-//! 8. flags, `--set` among them, the last one first.
+//! 4. the row of the official benchmark that the definition links to, in the round of the run (`suite/*.toml`);
+//! 5. a recorded trace of arrivals, if `arrivals_trace` names one: its mean rate for `server_target_qps`;
+//! 6. the configuration file, `proctor.toml`: settings at the top level, options of plugins in tables;
+//! 7. `mlperf.conf`, then `user.conf`, in LoadGen's own format, only if they are given;
+//! 8. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
+//! 9. flags, `--set` among them, the last one first.
 //!
 //! # Names
 //! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
@@ -69,6 +70,7 @@ mod benchmark;
 mod check;
 mod error;
 mod file;
+mod form;
 mod key;
 mod keys;
 mod layer;
@@ -77,6 +79,7 @@ mod origin;
 mod preset;
 mod run_settings;
 mod settings;
+mod suite;
 mod value;
 
 pub use benchmark::{
@@ -91,4 +94,9 @@ pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;
 pub use run_settings::{IssueMode, RunSettings};
 pub use settings::{ExplainRow, Settings};
+pub use suite::{
+    Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, RoundRow, RoundRules,
+    SUITE_SCHEMA_VERSION, ServerBound, Stated, SuiteBenchmark, SuiteScenarios, Unit, UntimedStep, percent,
+    round_rules, suite_benchmarks,
+};
 pub use value::Value;

@@ -26,6 +26,7 @@ use crate::{
     preset,
     run_settings::PRESETS,
     settings::Settings,
+    suite,
     value::Value,
 };
 
@@ -38,8 +39,8 @@ const LOG_VARIABLE: &str = "PROCTOR_LOG";
 
 /// Collects the sources of settings and makes [`Settings`] of them.
 ///
-/// The weakest first: defaults, preset, benchmark definition, the rate of a trace of arrivals, configuration file,
-/// `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier one.
+/// The weakest first: defaults, preset, benchmark definition, row of its round, the rate of a trace of arrivals,
+/// configuration file, `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier one.
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     config_file: Option<PathBuf>,
@@ -164,11 +165,13 @@ impl Loader {
         let preset_name = selected(&upper, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
         let rules: Rules = selected(&upper, "rules").1.parse().unwrap_or_default();
-        let benchmark = choose_benchmark(&upper, scenario, &mut errors);
+        let mut benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
         let mut stack = Stack::of_defaults();
         stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
+        let is_official = known_preset == Some(&preset::OFFICIAL);
+        stack.push(suite::link::entries(&benchmark, rules, scenario, is_official));
         let below_files = stack.height();
         stack.push(check_layer(&file, scenario, &mut errors));
         let mut warnings = Vec::new();
@@ -190,10 +193,14 @@ impl Loader {
             Some(Err(error)) => errors.push(*error),
             None => {}
         }
+        let target = stack.effective("quality_target").expect("the defaults hold every setting");
+        let (quality_origin, warning) =
+            suite::link::follow_quality(&mut benchmark, rules, &target, &mut errors);
+        warnings.extend(warning);
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
         }
-        let mut settings = resolve(&stack, benchmark, warnings);
+        let mut settings = resolve(&stack, benchmark, quality_origin, warnings);
         settings.test.arrivals = arrivals::process(&run, trace);
         Ok(settings)
     }
@@ -306,7 +313,7 @@ fn read_conf(
     entries
 }
 
-fn resolve(stack: &Stack, benchmark: Benchmark, warnings: Vec<String>) -> Settings {
+fn resolve(stack: &Stack, benchmark: Benchmark, quality_origin: Origin, warnings: Vec<String>) -> Settings {
     let names = keys::keys().iter().map(|key| key.name.to_owned());
     let effective: BTreeMap<_, _> = names
         .chain(stack.option_keys())
@@ -320,6 +327,7 @@ fn resolve(stack: &Stack, benchmark: Benchmark, warnings: Vec<String>) -> Settin
             .map(|(name, effective)| (name.clone(), effective.value.to_string()))
             .collect(),
         benchmark,
+        quality_origin,
         effective,
         warnings,
     }

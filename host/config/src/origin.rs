@@ -22,6 +22,15 @@ pub enum Origin {
         /// Its file; for a built-in definition just the name of the file.
         file: PathBuf,
     },
+    /// The benchmark of the suites that the definition links to, in the round of the run.
+    Suite {
+        /// Id of the benchmark of the suites.
+        name: String,
+        /// Name of the round.
+        round: String,
+        /// Its file.
+        file: PathBuf,
+    },
     /// The recorded trace of arrivals.
     Trace {
         /// The file.
@@ -60,7 +69,11 @@ impl Origin {
     #[must_use]
     pub fn is_user(&self) -> bool {
         match self {
-            Self::Default | Self::Preset { .. } | Self::Benchmark { .. } | Self::Trace { .. } => false,
+            Self::Default
+            | Self::Preset { .. }
+            | Self::Benchmark { .. }
+            | Self::Suite { .. }
+            | Self::Trace { .. } => false,
             Self::File { .. } | Self::LoadGenConf { .. } | Self::Environment { .. } | Self::Flag { .. } => {
                 true
             }
@@ -74,6 +87,7 @@ impl fmt::Display for Origin {
             Self::Default => "default".to_owned(),
             Self::Preset { name } => format!("preset {name}"),
             Self::Benchmark { name, file } => format!("benchmark {name} ({})", file.display()),
+            Self::Suite { name, round, file } => format!("suite {name} of {round} ({})", file.display()),
             Self::Trace { path } => format!("trace {}", path.display()),
             Self::File { path, line } => format!("{}:{line}", path.display()),
             Self::LoadGenConf { path, line, key } => format!("{}:{line} ({key})", path.display()),

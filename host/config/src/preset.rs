@@ -1,14 +1,24 @@
-//! The presets: the values of LoadGen's built-in `mlperf.conf`, or of the tables of a round that has its own, with the
-//! rules' durations or with short ones.
+//! The presets: the values of LoadGen's built-in `mlperf.conf`, or those of a round that has its own, with the rules'
+//! durations or with short ones.
 
 use proctor_loadgen::{
     Rules, TestSettings,
     config_file::{self, ConfigFileKind, ConfigFileReport},
-    rounds::{Bounds, Tables},
+    statistical_query_count,
 };
 use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
 
-use crate::{benchmark::Benchmark, check::Entry, origin::Origin, value::Value};
+use crate::{
+    benchmark::Benchmark,
+    check::Entry,
+    origin::Origin,
+    suite::{
+        agreed::{Bounds, agreed_bounds},
+        library::round_rules,
+        round::Length as RoundLength,
+    },
+    value::Value,
+};
 
 /// Name of the preset with the rules' durations.
 pub(crate) const OFFICIAL: &str = "official";
@@ -25,11 +35,12 @@ pub(crate) struct Length {
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
 pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<Entry> {
-    let mut values = match &rules.tables {
-        Some(tables) => of_tables(tables, name, rules, benchmark, scenario),
+    let round = round_rules(rules);
+    let mut values = match &round.length {
+        Some(length) => of_length(length, name, rules, benchmark, scenario),
         None => of_mlperf_conf(name, rules, benchmark, scenario),
     };
-    let run_count = rules.run_count(scenario);
+    let run_count = round.run_count(scenario);
     if name == OFFICIAL && run_count > 1 {
         values.push(("server_run_count", Value::Integer(run_count)));
     }
@@ -45,7 +56,7 @@ fn of_mlperf_conf(
     benchmark: &Benchmark,
     scenario: Scenario,
 ) -> Vec<(&'static str, Value)> {
-    let (mut settings, report) = builtin(&benchmark.model.id, scenario);
+    let (mut settings, report) = builtin(benchmark.loadgen_model(), scenario);
     let applied = report.applied.iter().map(|applied| applied.setting);
     // The seeds of that file are defaults: they do not depend on how long a run is.
     let mut fields: Vec<_> = applied.filter(|field| !field.ends_with("_rng_seed")).collect();
@@ -59,46 +70,73 @@ fn of_mlperf_conf(
     fields.into_iter().map(|field| (field, value(field))).collect()
 }
 
-/// The values of a round's tables. `mlperf.conf` is of another round, and has no say.
-fn of_tables(
-    tables: &Tables,
+/// The length of a run as the round has it, and the bounds that a benchmark of no round gets: what all of its task
+/// agree on. `mlperf.conf` is of another round, and has no say.
+fn of_length(
+    length: &RoundLength,
     name: &str,
     rules: Rules,
     benchmark: &Benchmark,
     scenario: Scenario,
 ) -> Vec<(&'static str, Value)> {
-    let Bounds { interval_ms, server_latency_ms, tail } = tables.bounds(&benchmark.model.id, &benchmark.task);
+    let Bounds { interval_ms, server_ms, tail } = agreed_bounds(rules, &benchmark.task, length.other_tail);
     let mut values = Vec::new();
-    let tail_key = match scenario {
-        SingleStream => Some("single_stream_target_latency_percentile"),
-        MultiStream => Some("multi_stream_target_latency_percentile"),
-        Server => Some("server_target_latency_percentile"),
-        Offline => None,
-    };
-    let mut tail = if scenario == SingleStream { tables.single_stream_percentile } else { tail };
-    if let Some(key) = tail_key {
-        values.push((key, Value::Number(tail)));
-        // A benchmark with a tail of its own needs the queries for that one.
-        let own = benchmark.scenarios.get(&scenario).and_then(|settings| settings.get(key));
-        if let Some(Value::Number(own)) = own {
-            tail = *own;
-        }
-    }
+    let tail = if scenario == SingleStream { length.single_stream_tail } else { tail };
+    values.extend(tail_key(scenario).map(|key| (key, Value::Number(tail))));
+    let tail = own_tail(rules, benchmark, scenario).unwrap_or(tail);
     match scenario {
         MultiStream => {
             values.extend(interval_ms.map(|ms| ("multi_stream_interval_ms", Value::Number(ms as f64))));
         }
-        Server => values
-            .extend(server_latency_ms.map(|ms| ("server_target_latency_ns", Value::Integer(ms * 1_000_000)))),
+        Server => {
+            values.extend(server_ms.map(|ms| ("server_target_latency_ns", Value::Integer(ms * 1_000_000))))
+        }
         SingleStream | Offline => {}
     }
     let (duration_ms, queries) = match name {
-        OFFICIAL => (tables.min_duration_ms, tables.min_query_count(scenario, tail)),
+        OFFICIAL => (length.min_duration_ms, length.min_query_count(scenario, tail)),
         _ => short(rules, benchmark, scenario),
     };
     values.push(("min_duration_ms", Value::Integer(duration_ms)));
     values.push(("min_query_count", Value::Integer(queries)));
     values
+}
+
+/// The setting that holds the share of queries that has to meet the bound, in SingleStream the percentile.
+fn tail_key(scenario: Scenario) -> Option<&'static str> {
+    match scenario {
+        SingleStream => Some("single_stream_target_latency_percentile"),
+        MultiStream => Some("multi_stream_target_latency_percentile"),
+        Server => Some("server_target_latency_percentile"),
+        Offline => None,
+    }
+}
+
+/// The tail of the benchmark's own, which needs the queries for that one: of its row under these rules, else of its
+/// definition.
+fn own_tail(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Option<f64> {
+    let key = tail_key(scenario)?;
+    let number = |value: &Value| if let Value::Number(tail) = value { Some(*tail) } else { None };
+    let of_row = benchmark.row(rules).and_then(|(_, row)| {
+        let settings = row.settings(scenario, false);
+        settings.iter().find(|(name, _)| *name == key).and_then(|(_, value)| number(value))
+    });
+    of_row.or_else(|| number(benchmark.scenarios.get(&scenario)?.get(key)?))
+}
+
+impl RoundLength {
+    /// Returns the fewest queries of a valid run, in Offline the fewest samples, where `tail` is the share of queries
+    /// that has to meet the latency bound.
+    ///
+    /// SingleStream has few queries so that embedded devices come to an end; the counts of the scenarios with a bound
+    /// are those that make the share `tail` believable.
+    fn min_query_count(&self, scenario: Scenario, tail: f64) -> u64 {
+        match scenario {
+            SingleStream => self.single_stream_queries,
+            MultiStream | Server => statistical_query_count(tail),
+            Offline => statistical_query_count(self.offline_tail),
+        }
+    }
 }
 
 /// A few seconds and the queries for them, instead of the rules' duration in ms and number of queries.
@@ -122,32 +160,32 @@ fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) 
     match scenario {
         SingleStream => (2000, 100),
         MultiStream if !rules.stops_early => (2000, 100),
-        MultiStream => (2000, for_tail(own("multi_stream_target_latency_percentile"))),
-        Server => (2000, for_tail(own("server_target_latency_percentile"))),
+        MultiStream | Server => (2000, for_tail(own_tail(rules, benchmark, scenario))),
         // Some three seconds. The cast saturates, and the number is clamped anyway.
         Offline => (0, own("offline_expected_qps").map_or(4096, |qps| (qps * 3.0) as u64).clamp(64, 4096)),
     }
 }
 
-/// How long a run with these settings has to be at least, by the rules among them.
-pub(crate) fn official_length(model: &str, test: &TestSettings) -> Length {
+/// How long a run of the benchmark with these settings has to be at least, by the rules among them.
+pub(crate) fn official_length(benchmark: &Benchmark, test: &TestSettings) -> Length {
     let TestSettings { rules, scenario, .. } = *test;
-    let runs = rules.run_count(scenario);
+    let round = round_rules(rules);
+    let runs = round.run_count(scenario);
     let tail = match scenario {
         MultiStream => test.multi_stream_target_latency_percentile,
         Server => test.server_target_latency_percentile,
         SingleStream | Offline => 0.9,
     };
-    match &rules.tables {
-        Some(tables) => {
-            let queries = tables.min_query_count(scenario, tail);
-            Length { duration_ms: tables.min_duration_ms, queries, runs }
-        }
+    let (duration_ms, queries) = match &round.length {
+        Some(length) => (length.min_duration_ms, length.min_query_count(scenario, tail)),
         None => {
-            let (settings, _) = builtin(model, scenario);
-            Length { duration_ms: settings.min_duration_ms, queries: settings.min_query_count, runs }
+            let (settings, _) = builtin(benchmark.loadgen_model(), scenario);
+            (settings.min_duration_ms, settings.min_query_count)
         }
-    }
+    };
+    let of_row = benchmark.row(rules).and_then(|(_, row)| row.offline_samples);
+    let queries = of_row.filter(|_| scenario == Offline).unwrap_or(queries);
+    Length { duration_ms, queries, runs }
 }
 
 /// The seeds of `mlperf.conf`, which are the defaults: two runs issue the same samples unless told otherwise.
@@ -169,12 +207,13 @@ fn builtin(model: &str, scenario: Scenario) -> (TestSettings, ConfigFileReport) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::benchmarks;
+    use crate::{benchmark::benchmarks, suite};
 
-    /// A benchmark around a model, without settings of its own.
+    /// A benchmark around a model, without settings of its own; of the suites, if they have one of this name.
     fn benchmark(model: &str, task: &str) -> Benchmark {
         let mut benchmark = benchmarks()[0].clone();
         benchmark.model.id = model.to_owned();
+        benchmark.suite = suite::library::find(model).map(|suite| suite.id.clone());
         benchmark.task = task.to_owned();
         benchmark.scenarios.values_mut().for_each(|settings| settings.clear());
         benchmark
@@ -193,7 +232,10 @@ mod tests {
     }
 
     fn older_value(rules: Rules, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
-        value_of(preset(OFFICIAL, rules, &benchmark(model, ""), scenario), key)
+        let benchmark = benchmark(model, "");
+        let mut entries = preset(OFFICIAL, rules, &benchmark, scenario);
+        entries.extend(suite::link::entries(&benchmark, rules, scenario, true));
+        value_of(entries, key)
     }
 
     #[test]
@@ -208,7 +250,9 @@ mod tests {
         );
         let offline = TestSettings { scenario: Offline, ..TestSettings::default() };
         let length = Length { duration_ms: 600_000, queries: 24576, runs: 1 };
-        assert_eq!(official_length("resnet50", &offline), length);
+        assert_eq!(official_length(&benchmark("resnet50", ""), &offline), length);
+        let length = Length { queries: 10_833, ..length };
+        assert_eq!(official_length(&benchmark("bert", ""), &offline), length);
     }
 
     /// Tables 2, 3 and 5 of the paper, and the tables of the rules v0.7.
@@ -251,11 +295,16 @@ mod tests {
 
     #[test]
     fn a_benchmark_with_a_tail_of_its_own_needs_the_queries_for_that() {
-        let mut benchmark = benchmark("gnmt", "");
+        let mut benchmark = benchmark("mine", "translation");
         let settings = benchmark.scenarios.get_mut(&Server).unwrap();
         settings.insert("server_target_latency_percentile".to_owned(), Value::Number(0.95));
-        let entries = preset(OFFICIAL, round("v0.5"), &benchmark, Server);
-        assert_eq!(value_of(entries, "min_query_count"), Some(Value::Integer(57_344)));
+        let count = |benchmark: &Benchmark| {
+            value_of(preset(OFFICIAL, round("v0.5"), benchmark, Server), "min_query_count").unwrap()
+        };
+        assert_eq!(count(&benchmark), Value::Integer(57_344));
+        // One of the suites has that of the round.
+        benchmark.suite = Some("gnmt".to_owned());
+        assert_eq!(count(&benchmark), Value::Integer(90_112));
     }
 
     #[test]

@@ -68,6 +68,9 @@ run_settings! {
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// Round of the MLPerf rules that a run is made and judged by.
     rules: Rules = DefaultValue::Text(Rules::NAMES[0]), Kind::Choice(Rules::NAMES);
+    /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
+    quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
+        unit "percent", flag Flag::taking("quality-target", "PERCENT");
     /// Server: performance runs that make one result, which is their lowest.
     server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
     /// Server: how queries are spread over time. All but poisson are outside the rules.

@@ -5,7 +5,14 @@ use std::collections::BTreeMap;
 use proctor_loadgen::TestSettings;
 
 use crate::{
-    arrivals, benchmark::Benchmark, keys, layer::Effective, origin::Origin, preset, run_settings::RunSettings,
+    arrivals,
+    benchmark::Benchmark,
+    keys,
+    layer::Effective,
+    origin::Origin,
+    preset,
+    run_settings::RunSettings,
+    suite::deviation::{Deviation, deviations},
 };
 
 /// Every setting of a run.
@@ -15,8 +22,10 @@ pub struct Settings {
     pub run: RunSettings,
     /// The settings of the load generator, with the scenario, and with the mode if one was given.
     pub test: TestSettings,
-    /// The benchmark.
+    /// The benchmark, with the quality target of the round if it follows one.
     pub benchmark: Benchmark,
+    /// Where that target comes from.
+    pub quality_origin: Origin,
     /// Options of plugins, `plugin.option` to value. Only the plugin knows which ones there are.
     pub plugin_options: BTreeMap<String, String>,
     /// Each setting and plugin option by name, with its origin and what it replaces.
@@ -69,13 +78,19 @@ impl Settings {
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         let preset::Length { duration_ms, queries, runs } =
-            preset::official_length(&self.benchmark.model.id, &self.test);
+            preset::official_length(&self.benchmark, &self.test);
         let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
         self.run.server_run_count >= runs
             && self.test.min_duration_ms >= duration_ms
             && self.test.min_query_count >= queries
             && no_limit_below(self.test.max_duration_ms, duration_ms)
             && no_limit_below(self.test.max_query_count, queries)
+    }
+
+    /// The ways in which a run with these settings is none by the rules of its round, if it computes in this precision.
+    #[must_use]
+    pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
+        deviations(&self.benchmark, &self.test, precision)
     }
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {

@@ -19,7 +19,9 @@ use proctor_vocabulary::{Scenario, TensorSpec};
 pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 
-use crate::{check::Entry, error::ConfigErrors, origin::Origin, value::Value};
+use crate::{
+    check::Entry, error::ConfigErrors, form, origin::Origin, suite::round::UntimedStep, value::Value,
+};
 
 /// Version of the form of a definition file.
 pub const BENCHMARK_SCHEMA_VERSION: u64 = 1;
@@ -39,6 +41,11 @@ pub struct Benchmark {
     pub dataset: String,
     /// Name of the pipeline that makes tensors of raw samples.
     pub preprocessing: String,
+    /// Id of the benchmark of the suites that it is, if it is one of them. Then bounds and quality target are those of
+    /// the round of the run, if the round has the benchmark.
+    pub suite: Option<String>,
+    /// Steps from the sample as published to the tensors of the model that are done before the clock starts.
+    pub untimed_steps: Vec<UntimedStep>,
     /// Tensors of one sample that go into the model, without a batch dimension.
     pub inputs: Vec<TensorSpec>,
     /// Tensors of one sample that come out of it. The response data are these, one after the other.
@@ -151,7 +158,7 @@ impl Benchmark {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
-        definition::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
+        form::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
     }
 
     /// The settings for a scenario, as a layer.

@@ -16,6 +16,7 @@ use crate::{
     error::ConfigError,
     keys,
     origin::Origin,
+    suite::{library, round::UntimedStep, validate::untimed_steps},
     value::Value,
 };
 
@@ -48,6 +49,8 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         model: check.model(raw.model),
         inputs: check.tensors("inputs", raw.inputs),
         outputs: check.tensors("outputs", raw.outputs),
+        untimed_steps: check.untimed_steps(raw.suite.is_some(), raw.untimed_steps),
+        suite: check.suite(raw.suite),
         last_output_varies,
         refused: check.refused(raw.refused, &raw.scenarios),
         quality: check.quality(raw.quality),
@@ -82,6 +85,27 @@ impl Checker<'_> {
                 format!("\"{name}\" is no name: use lower-case letters, digits, `-`, `_` and `.`"),
             );
         }
+    }
+
+    fn suite(&mut self, id: Option<String>) -> Option<String> {
+        if let Some(id) = id.as_ref().filter(|id| library::find(id).is_none()) {
+            let known = || library::suite_benchmarks().iter().map(|benchmark| benchmark.id.as_str());
+            let list = known().collect::<Vec<_>>().join(", ");
+            self.report("suite", format!("\"{id}\": give one of {list}{}", did_you_mean(id, known())));
+        }
+        id
+    }
+
+    /// The steps that are done untimed, which one of a suite has to name: rounds allow some of them only.
+    fn untimed_steps(&mut self, is_of_suite: bool, names: Option<Vec<String>>) -> Vec<UntimedStep> {
+        if is_of_suite && names.is_none() {
+            let problem = "missing key: one with suite says what its preprocessing does, [] if nothing";
+            self.report("untimed_steps", problem.to_owned());
+        }
+        untimed_steps(&names.unwrap_or_default(), self.file).unwrap_or_else(|errors| {
+            self.errors.extend(errors);
+            Vec::new()
+        })
     }
 
     fn model(&mut self, raw: definition::Model) -> Model {

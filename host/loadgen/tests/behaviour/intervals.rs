@@ -65,8 +65,6 @@ fn a_round_may_have_any_rules() {
         has_tokens: true,
         extends_logs: false,
         server_metric: ServerMetric::CompletedSamples,
-        server_run_count: 1,
-        tables: None,
     };
     let outcome = bench(TestSettings { rules: Rules::from(&ROUND), ..settings() }, |_| 4 * MS).run();
     let result = outcome.performance.as_ref().unwrap();

@@ -1,6 +1,7 @@
 //! v5.0: the rules that LoadGen 6 follows.
 //!
-//! Source: MLPerf Inference rules v5.0, section 3 and appendix on early stopping; LoadGen 6.0.17.
+//! Source: MLPerf Inference rules v5.0, section 3 and appendix on early stopping; LoadGen 6.0.17. The text has the rate
+//! of scheduled samples for the metric of Server; LoadGen 6 and the result checker have that of completed ones.
 
 use super::{Round, ServerMetric};
 
@@ -11,6 +12,4 @@ pub(super) const ROUND: Round = Round {
     has_tokens: true,
     extends_logs: false,
     server_metric: ServerMetric::CompletedSamples,
-    server_run_count: 1,
-    tables: None,
 };

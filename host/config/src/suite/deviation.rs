@@ -1,0 +1,152 @@
+//! The ways in which a run is none by the rules of its round.
+
+use std::fmt;
+
+use proctor_loadgen::{Rules, TestSettings};
+use proctor_vocabulary::Scenario;
+use serde::Serialize;
+
+use super::{RoundRow, SuiteBenchmark, library::round_rules, round::UntimedStep};
+use crate::{benchmark::Benchmark, value::Value};
+
+/// A way in which a run is none by the rules of its round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Deviation {
+    /// The plugin computes in a precision that is not on the round's list of numerical formats.
+    Precision {
+        /// Name of the precision.
+        precision: String,
+        /// The list.
+        allowed: Vec<String>,
+    },
+    /// A step of preprocessing is done before the clock starts, and the round wants it to be timed.
+    UntimedStep {
+        /// Which one.
+        step: UntimedStep,
+    },
+    /// The round does not have the benchmark in this scenario.
+    Scenario {
+        /// Benchmark of the suites.
+        benchmark: String,
+        /// Scenario of the run.
+        scenario: &'static str,
+    },
+    /// The round judges the answers by a figure that is not measured.
+    Figure {
+        /// Benchmark of the suites.
+        benchmark: String,
+        /// Name of the figure.
+        figure: String,
+    },
+    /// A bound is looser than the round's.
+    Bound {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: Value,
+        /// Value of the round.
+        wanted: Value,
+    },
+    /// The performance set is smaller than the round's.
+    PerformanceSet {
+        /// Samples that are loaded.
+        sample_count: u64,
+        /// Samples that the round wants.
+        wanted: u64,
+    },
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Precision { precision, allowed } => {
+                write!(f, "{precision} is none of its numerical formats, {}", allowed.join(", "))
+            }
+            Self::UntimedStep { step } => write!(f, "{step} is done untimed"),
+            Self::Scenario { benchmark, scenario } => write!(f, "it has no {scenario} for {benchmark}"),
+            Self::Figure { benchmark, figure } => {
+                write!(f, "{figure}, by which it judges {benchmark}, is not measured")
+            }
+            Self::Bound { setting, value, wanted } => {
+                write!(f, "{setting} is {value}, and it wants {wanted}")
+            }
+            Self::PerformanceSet { sample_count, wanted } => {
+                write!(f, "the performance set has {sample_count} samples, and it wants {wanted}")
+            }
+        }
+    }
+}
+
+/// The deviations of a run with these settings, in this precision.
+pub(crate) fn deviations(benchmark: &Benchmark, test: &TestSettings, precision: &str) -> Vec<Deviation> {
+    let rules: Rules = test.rules;
+    let round = round_rules(rules);
+    let mut deviations = Vec::new();
+    if !round.allows(precision) {
+        let formats = round.formats.iter().flatten();
+        deviations.push(Deviation::Precision {
+            precision: precision.to_owned(),
+            allowed: formats.map(|format| format.name.clone()).collect(),
+        });
+    }
+    let steps = benchmark.untimed_steps.iter().filter(|step| !round.untimed_steps.contains(step));
+    deviations.extend(steps.map(|step| Deviation::UntimedStep { step: *step }));
+    if let Some((suite, row)) = benchmark.row(rules) {
+        deviations.extend(of_row(suite, row, benchmark, test));
+    }
+    deviations
+}
+
+fn of_row(
+    suite: &SuiteBenchmark,
+    row: &RoundRow,
+    benchmark: &Benchmark,
+    test: &TestSettings,
+) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    if !row.all_scenarios().contains(&test.scenario) {
+        deviations.push(Deviation::Scenario { benchmark: suite.id.clone(), scenario: test.scenario.name() });
+    }
+    let judged = benchmark.judged_figure(row);
+    let missing = row.quality.iter().filter(|figure| judged != Some(figure));
+    deviations.extend(
+        missing.map(|figure| Deviation::Figure { benchmark: suite.id.clone(), figure: figure.name.clone() }),
+    );
+    for (setting, wanted) in row.settings(test.scenario, false) {
+        let value: Value = test.get(setting).expect("rows have settings of the load generator").into();
+        if is_looser(setting, &value, &wanted) {
+            deviations.push(Deviation::Bound { setting, value, wanted });
+        }
+    }
+    let sample_count = match test.performance_sample_count_override {
+        0 => benchmark.qsl.performance_sample_count,
+        count => count.min(benchmark.qsl.total_sample_count),
+    };
+    // A set that holds the whole data set cannot hold more.
+    let wanted = row.performance_sample_count.min(row.total_sample_count);
+    if sample_count < wanted {
+        deviations.push(Deviation::PerformanceSet { sample_count, wanted });
+    }
+    deviations
+}
+
+/// Whether a bound allows more than the wanted one. A percentile allows more if it is lower, a latency if it is higher.
+fn is_looser(setting: &str, value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Value::Number(value), Value::Number(wanted)) if setting.ends_with("_percentile") => value < wanted,
+        (Value::Number(value), Value::Number(wanted)) => value > wanted,
+        (Value::Integer(value), Value::Integer(wanted)) => value > wanted,
+        (value, wanted) => value != wanted,
+    }
+}
+
+impl RoundRow {
+    /// Scenarios that the round has for it, in whichever suite.
+    #[must_use]
+    pub fn all_scenarios(&self) -> Vec<Scenario> {
+        let of_suites = self.suites.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
+        let has = |scenario| self.scenarios.iter().chain(of_suites.clone()).any(|it| *it == scenario);
+        Scenario::ALL.iter().copied().filter(|scenario| has(*scenario)).collect()
+    }
+}

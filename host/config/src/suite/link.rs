@@ -1,0 +1,152 @@
+//! A definition that follows its benchmark of the suites: its bounds and its quality target are those of the round.
+
+use proctor_loadgen::Rules;
+use proctor_vocabulary::Scenario;
+
+use super::{
+    RoundRow, ServerBound, SuiteBenchmark,
+    library::find,
+    quality::{Figure, FigureBound, percent},
+};
+use crate::{
+    benchmark::Benchmark, check::Entry, error::ConfigError, layer::Effective, origin::Origin, value::Value,
+};
+
+impl Benchmark {
+    /// Its benchmark of the suites with its row under these rules; `None` if it names none, or the round does not have
+    /// that one.
+    #[must_use]
+    pub fn row(&self, rules: Rules) -> Option<(&'static SuiteBenchmark, &'static RoundRow)> {
+        let suite = find(self.suite.as_ref()?)?;
+        Some((suite, suite.row(rules)?))
+    }
+
+    /// Name by which LoadGen's `mlperf.conf` knows the model.
+    pub(crate) fn loadgen_model(&self) -> &str {
+        let suite = self.suite.as_deref().and_then(find);
+        suite.map_or(&self.model.id, |suite| &suite.loadgen_model)
+    }
+
+    /// The figure of the row that the metric measures, if the row wants no more of it than a least value.
+    pub(crate) fn judged_figure<'a>(&self, row: &'a RoundRow) -> Option<&'a Figure> {
+        let measured = row.quality.iter().find(|figure| figure.name == self.quality.metric);
+        measured.filter(|figure| figure.at_most().is_none())
+    }
+}
+
+fn origin(suite: &SuiteBenchmark, rules: Rules) -> Origin {
+    Origin::Suite { name: suite.id.clone(), round: rules.name.to_owned(), file: suite.file.clone() }
+}
+
+/// The settings of the row for a scenario, as a layer; nothing without a row. `is_official` adds what only runs of
+/// official length have.
+pub(crate) fn entries(
+    benchmark: &Benchmark,
+    rules: Rules,
+    scenario: Scenario,
+    is_official: bool,
+) -> Vec<Entry> {
+    let Some((suite, row)) = benchmark.row(rules) else { return Vec::new() };
+    let origin = origin(suite, rules);
+    let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
+    row.settings(scenario, is_official).into_iter().map(entry).collect()
+}
+
+impl RoundRow {
+    /// The settings of the load generator that it asks for in a scenario.
+    pub(crate) fn settings(&self, scenario: Scenario, is_official: bool) -> Vec<(&'static str, Value)> {
+        let ns = |ms: u64| Value::Integer(ms * 1_000_000);
+        let tail = |key, tail: Option<f64>| tail.map(|tail| (key, Value::Number(tail)));
+        let mut settings = Vec::new();
+        match scenario {
+            Scenario::SingleStream => {
+                settings.extend(tail("single_stream_target_latency_percentile", self.single_stream_tail));
+            }
+            Scenario::MultiStream => {
+                settings.extend(tail("multi_stream_target_latency_percentile", self.tail));
+                let interval = self.interval_ms.map(|ms| Value::Number(ms as f64));
+                settings.extend(interval.map(|interval| ("multi_stream_interval_ms", interval)));
+            }
+            Scenario::Server => {
+                settings.extend(tail("server_target_latency_percentile", self.tail));
+                match self.server {
+                    Some(ServerBound::Latency { ms }) => settings.push(("server_target_latency_ns", ns(ms))),
+                    Some(ServerBound::Tokens { ttft_ms, tpot_ms }) => settings.extend([
+                        ("use_token_latencies", Value::Bool(true)),
+                        ("server_ttft_latency", ns(ttft_ms)),
+                        ("server_tpot_latency", ns(tpot_ms)),
+                    ]),
+                    None => {}
+                }
+            }
+            Scenario::Offline => {
+                let samples = self.offline_samples.filter(|_| is_official).map(Value::Integer);
+                settings.extend(samples.map(|samples| ("min_query_count", samples)));
+            }
+        }
+        settings
+    }
+}
+
+/// Gives the benchmark the quality target of the row. `chosen` is the setting `quality_target`.
+///
+/// Returns where the target comes from, and a warning if the setting has no effect.
+pub(crate) fn follow_quality(
+    benchmark: &mut Benchmark,
+    rules: Rules,
+    chosen: &Effective,
+    errors: &mut Vec<ConfigError>,
+) -> (Origin, Option<String>) {
+    let own = Origin::Benchmark { name: benchmark.id.clone(), file: benchmark.file.clone() };
+    let wanted = match chosen.value {
+        Value::Number(wanted) => Some(wanted),
+        _ => None,
+    };
+    let idle = |reason: String| {
+        wanted.map(|_| format!("quality_target has no effect: {reason} ({})", chosen.origin))
+    };
+    let Some((suite, row)) = benchmark.row(rules) else {
+        return (own, idle(format!("{} is no benchmark of {rules}", benchmark.id)));
+    };
+    let Some(figure) = benchmark.judged_figure(row) else {
+        let metric = &benchmark.quality.metric;
+        return (own, idle(format!("{metric} is no figure that {rules} judges {} by", suite.id)));
+    };
+    let factor = figure.unit.factor();
+    let quality = &mut benchmark.quality;
+    match figure.bound {
+        FigureBound::Target { reference } => {
+            let ratio = match wanted {
+                None => row.target_ratios.first().copied(),
+                Some(wanted) => row.target_ratios.iter().copied().find(|ratio| percent(*ratio) == wanted),
+            };
+            match (ratio, wanted) {
+                (Some(ratio), _) => (quality.reference, quality.target_ratio) = (reference * factor, ratio),
+                (None, wanted) => {
+                    let known: Vec<_> =
+                        row.target_ratios.iter().map(|ratio| percent(*ratio).to_string()).collect();
+                    errors.push(ConfigError::NoSuchTarget {
+                        origin: chosen.origin.clone(),
+                        value: wanted.unwrap_or_default(),
+                        benchmark: suite.id.clone(),
+                        round: rules.name,
+                        known: known.join(" and "),
+                    });
+                }
+            }
+        }
+        FigureBound::Shares { reference, at_least, .. } => {
+            (quality.reference, quality.target_ratio) = (reference * factor, at_least.unwrap_or(0.0));
+        }
+        FigureBound::Values { at_least, .. } => {
+            (quality.reference, quality.target_ratio) = (at_least.unwrap_or(0.0) * factor, 1.0);
+        }
+    }
+    let is_idle = !matches!(figure.bound, FigureBound::Target { .. });
+    let warning = if is_idle {
+        idle(format!("{rules} has one target of {} for {}", figure.name, suite.id))
+    } else {
+        None
+    };
+    (origin(suite, rules), warning)
+}

@@ -1,0 +1,217 @@
+//! The benchmarks of the official suites and the rules of the rounds, as data.
+//!
+//! The folder `suite` has a TOML file for each benchmark: what it is, and for each round that has it the data set, the
+//! quality, the constraints and the scenarios of each suite. `suite/rounds` has one for each round: how long a run is,
+//! which numerical formats and untimed steps are allowed. They are read and checked as definitions are, and built in.
+//!
+//! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
+//! target and the bounds are those of the round that the run follows, if the round has the benchmark.
+
+pub(crate) mod agreed;
+mod definition;
+pub(crate) mod deviation;
+pub(crate) mod library;
+pub(crate) mod link;
+mod quality;
+pub(crate) mod round;
+pub(crate) mod validate;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use proctor_loadgen::Rules;
+use proctor_vocabulary::Scenario;
+use serde::Deserialize;
+
+pub use deviation::Deviation;
+pub use library::{round_rules, suite_benchmarks};
+pub use quality::{Figure, FigureBound, Unit, percent};
+pub use round::{Format, Inferred, Length, RoundRules, UntimedStep};
+
+/// Version of the form of these files.
+pub const SUITE_SCHEMA_VERSION: u64 = 1;
+
+/// A benchmark of the official suites.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteBenchmark {
+    /// Name by which definitions link to it.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Area, such as `vision`.
+    pub area: String,
+    /// Task, such as `image classification`.
+    pub task: String,
+    /// `heavy` or `light`, where a task has one of each.
+    pub weight: Option<String>,
+    /// Definition of one sample.
+    pub sample: String,
+    /// Name by which LoadGen's `mlperf.conf` knows the model.
+    pub loadgen_model: String,
+    /// Parameters of the model, in millions, where the paper has them.
+    pub parameters_millions: Option<f64>,
+    /// Operations for one sample, in thousands of millions, where the paper has them.
+    pub gops_per_sample: Option<f64>,
+    /// How it is exercised here.
+    pub exercised: String,
+    /// Data and weights that only its user can bring.
+    pub needs: String,
+    /// Why it cannot be run yet; `None` if a definition may link to it.
+    pub stub: Option<String>,
+    /// Its row in each round that has it, by the name of the round.
+    pub rounds: BTreeMap<String, RoundRow>,
+    /// Its file.
+    pub file: PathBuf,
+}
+
+impl SuiteBenchmark {
+    /// The row under these rules; `None` if the round does not have the benchmark.
+    #[must_use]
+    pub fn row(&self, rules: Rules) -> Option<&RoundRow> {
+        self.rounds.get(rules.name)
+    }
+}
+
+/// A benchmark in one round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundRow {
+    /// Where its values stand.
+    pub source: String,
+    /// Data set.
+    pub dataset: String,
+    /// Size of a sample as the model takes it, where there is one.
+    pub input: Option<String>,
+    /// Samples of the whole library.
+    pub total_sample_count: u64,
+    /// Samples that are loaded for a performance run.
+    pub performance_sample_count: u64,
+    /// Shares of the reference that a result may aim at, in the order of the rules; none where figures have bounds
+    /// only.
+    pub target_ratios: Vec<f64>,
+    /// Figures that the answers are judged by, all of them.
+    pub quality: Vec<Figure>,
+    /// Share of the queries of Server and MultiStream that has to meet the bound.
+    pub tail: Option<f64>,
+    /// Percentile that SingleStream reports, as a fraction, if it is not the round's.
+    pub single_stream_tail: Option<f64>,
+    /// MultiStream: from one query to the next, in ms, in rounds with intervals.
+    pub interval_ms: Option<u64>,
+    /// Bound of Server.
+    pub server: Option<ServerBound>,
+    /// Fewest samples of Offline, if they are not the round's.
+    pub offline_samples: Option<u64>,
+    /// Parameters of inference that a result may not change.
+    pub inference: Inference,
+    /// Elements of one sample that come in, for each element type; empty if negligible. `None` if there is no formula.
+    pub ingress: Option<Vec<u64>>,
+    /// Elements of one sample that go out.
+    pub egress: Option<Vec<u64>>,
+    /// Scenarios in each suite.
+    pub suites: BTreeMap<String, SuiteScenarios>,
+    /// Scenarios in a round without suites.
+    pub scenarios: Vec<Scenario>,
+    /// Keys whose values the text of the rules leaves open, and the round's result checker has.
+    pub open_in_rules: Vec<String>,
+    /// Values that the round's result checker has, and the text of the rules has otherwise.
+    pub checker: Vec<Difference>,
+}
+
+/// Latency bound of Server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerBound {
+    /// Of whole answers.
+    Latency {
+        /// In ms.
+        ms: u64,
+    },
+    /// Of tokens.
+    Tokens {
+        /// To the first one, in ms.
+        ttft_ms: u64,
+        /// For each further one, in ms.
+        tpot_ms: u64,
+    },
+}
+
+/// Scenarios of a benchmark in one suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteScenarios {
+    /// Scenarios that a result has to have.
+    pub required: Vec<Scenario>,
+    /// Further ones that it may have.
+    pub optional: Vec<Scenario>,
+    /// Shares of the reference that a result may aim at in this suite.
+    pub target_ratios: Vec<f64>,
+}
+
+/// Parameters of inference.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inference {
+    /// Width of the beam search; greedy if there is none.
+    pub num_beams: Option<u64>,
+    /// Fewest tokens of an answer.
+    pub min_new_tokens: Option<u64>,
+    /// Most tokens of an answer.
+    pub max_new_tokens: Option<u64>,
+    /// Whether the search ends as soon as there are as many answers as beams.
+    pub early_stopping: Option<bool>,
+    /// Steps from noise to an image.
+    pub denoising_steps: Option<u64>,
+    /// Weight of the caption.
+    pub guidance_scale: Option<f64>,
+}
+
+impl Inference {
+    /// The parameters that there are, by name, with their values as text.
+    #[must_use]
+    pub fn named(&self) -> Vec<(&'static str, String)> {
+        let Self {
+            num_beams,
+            min_new_tokens,
+            max_new_tokens,
+            early_stopping,
+            denoising_steps,
+            guidance_scale,
+        } = self;
+        let all = [
+            ("num_beams", num_beams.map(|it| it.to_string())),
+            ("min_new_tokens", min_new_tokens.map(|it| it.to_string())),
+            ("max_new_tokens", max_new_tokens.map(|it| it.to_string())),
+            ("early_stopping", early_stopping.map(|it| it.to_string())),
+            ("denoising_steps", denoising_steps.map(|it| it.to_string())),
+            ("guidance_scale", guidance_scale.map(|it| it.to_string())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+/// A value that the official result checker has otherwise than the text of the rules.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The subject.
+    pub about: String,
+    /// Value of the text.
+    pub rules: Stated,
+    /// Value of the checker.
+    pub checker: Stated,
+}
+
+/// A number or a few words.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Stated {
+    /// A number.
+    Number(f64),
+    /// Words.
+    Text(String),
+}
+
+impl std::fmt::Display for Stated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The figures that a round judges the answers by.
+
+/// A figure with its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its name, which is that of the metric that measures it here.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// The values that pass.
+    pub bound: FigureBound,
+}
+
+/// Unit of a figure as the rules state it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// The number itself.
+    Plain,
+    /// A hundredth: a metric of this host is the fraction.
+    Percent,
+}
+
+/// The values of a figure that pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FigureBound {
+    /// At least the share of the reference that the result aims at.
+    Target {
+        /// Value of the reference implementation.
+        reference: f64,
+    },
+    /// Between fixed shares of the reference.
+    Shares {
+        /// Value of the reference implementation.
+        reference: f64,
+        /// Least share.
+        at_least: Option<f64>,
+        /// Greatest share.
+        at_most: Option<f64>,
+    },
+    /// Between fixed values.
+    Values {
+        /// Least value.
+        at_least: Option<f64>,
+        /// Greatest value.
+        at_most: Option<f64>,
+    },
+}
+
+impl Unit {
+    /// The factor from a stated value to that of the metric.
+    #[must_use]
+    pub fn factor(self) -> f64 {
+        match self {
+            Self::Plain => 1.0,
+            Self::Percent => 0.01,
+        }
+    }
+
+    /// The value with the unit, for people.
+    #[must_use]
+    pub fn shown(self, value: f64) -> String {
+        match self {
+            Self::Plain => value.to_string(),
+            Self::Percent => format!("{value} %"),
+        }
+    }
+}
+
+impl Figure {
+    /// The least value that passes, in the unit of the rules, for a result that aims at `ratio` of the reference.
+    #[must_use]
+    pub fn at_least(&self, ratio: f64) -> Option<f64> {
+        match self.bound {
+            FigureBound::Target { reference } => Some(reference * ratio),
+            FigureBound::Shares { reference, at_least, .. } => at_least.map(|share| reference * share),
+            FigureBound::Values { at_least, .. } => at_least,
+        }
+    }
+
+    /// The greatest value that passes, in the unit of the rules.
+    #[must_use]
+    pub fn at_most(&self) -> Option<f64> {
+        match self.bound {
+            FigureBound::Target { .. } => None,
+            FigureBound::Shares { reference, at_most, .. } => at_most.map(|share| reference * share),
+            FigureBound::Values { at_most, .. } => at_most,
+        }
+    }
+
+    /// The bounds for people, where a result may aim at these shares: `99 % of 76.46 %`.
+    #[must_use]
+    pub fn shown(&self, ratios: &[f64]) -> String {
+        let between = |least: Option<String>, most: Option<String>| match (least, most) {
+            (Some(least), Some(most)) => format!("{least} to {most}"),
+            (Some(least), None) => format!("at least {least}"),
+            (None, Some(most)) => format!("at most {most}"),
+            (None, None) => "any".to_owned(),
+        };
+        match self.bound {
+            FigureBound::Target { reference } => {
+                let shares: Vec<_> = ratios.iter().map(|ratio| format!("{} %", percent(*ratio))).collect();
+                format!("{} of {}", shares.join(" or "), self.unit.shown(reference))
+            }
+            FigureBound::Shares { reference, at_least, at_most } => {
+                let share = |share: f64| format!("{} %", percent(share));
+                let range = between(at_least.map(share), at_most.map(share));
+                format!("{range} of {}", self.unit.shown(reference))
+            }
+            FigureBound::Values { at_least, at_most } => {
+                let value = |value| self.unit.shown(value);
+                between(at_least.map(value), at_most.map(value))
+            }
+        }
+    }
+}
+
+/// A fraction in percent, without the dust that a product with 100 leaves at the end.
+#[must_use]
+pub fn percent(fraction: f64) -> f64 {
+    (fraction * 1e8).round() / 1e6
+}

@@ -1,0 +1,149 @@
+//! The rules of a round that are no business of the load generator.
+
+use std::{collections::BTreeMap, fmt};
+
+use proctor_vocabulary::Scenario;
+use serde::{Deserialize, Serialize};
+
+use super::Difference;
+
+/// The rules of a round as its file has them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundRules {
+    /// Name of the round, as in the setting `rules`.
+    pub name: String,
+    /// The document.
+    pub source: String,
+    /// Its suites; none in the first round.
+    pub suites: Vec<String>,
+    /// Divisions of results.
+    pub divisions: Vec<String>,
+    /// Categories of systems.
+    pub categories: Vec<String>,
+    /// Steps of preprocessing that may be done before the clock starts.
+    pub untimed_steps: Vec<UntimedStep>,
+    /// Numerical formats of weights and activations; `None` if the round has no list of them.
+    pub formats: Option<Vec<Format>>,
+    /// Performance runs that make one result, by scenario; one where there is no number.
+    pub runs: BTreeMap<Scenario, u64>,
+    /// How long a run is; `None` if LoadGen's built-in `mlperf.conf` says it.
+    pub length: Option<Length>,
+    /// Results that may be computed from the run of another scenario.
+    pub inferred: Vec<Inferred>,
+    /// Rules that the round's result checker has otherwise than the text.
+    pub checker: Vec<Difference>,
+}
+
+/// A numerical format that a round allows.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Format {
+    /// Its name in the rules.
+    pub name: String,
+    /// Names that plugins have for it.
+    pub precisions: Vec<String>,
+}
+
+/// How long a run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Length {
+    /// Shortest valid run, in ms.
+    pub min_duration_ms: u64,
+    /// Fewest queries of SingleStream.
+    pub single_stream_queries: u64,
+    /// Percentile that SingleStream reports, as a fraction.
+    pub single_stream_tail: f64,
+    /// Percentile of which Offline has to have the samples, as a fraction.
+    pub offline_tail: f64,
+    /// Tail of a benchmark that is like none of the round.
+    pub other_tail: f64,
+}
+
+/// A result that may be computed from the run of another scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inferred {
+    /// Scenario of the run.
+    pub from: Scenario,
+    /// Scenario of the result.
+    pub to: Scenario,
+    /// Value by the text of the rules.
+    pub rules: String,
+    /// Value by the round's result checker.
+    pub checker: String,
+}
+
+/// A step from a sample of the data set to the tensors of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UntimedStep {
+    /// To the size of the model.
+    Resize,
+    /// Order of axes or channels.
+    Transpose,
+    /// Around the sample.
+    Pad,
+    /// The same one for all samples.
+    Crop,
+    /// Subtraction of a mean, scaling, clipping to a range.
+    Normalize,
+    /// To another numerical format.
+    Convert,
+    /// From text to the ids of tokens.
+    Tokenize,
+    /// From a waveform to features.
+    ExtractFeatures,
+    /// Into overlapping parts.
+    Window,
+}
+
+impl UntimedStep {
+    /// All steps that there are names for.
+    pub const ALL: &'static [Self] = &[
+        Self::Resize,
+        Self::Transpose,
+        Self::Pad,
+        Self::Crop,
+        Self::Normalize,
+        Self::Convert,
+        Self::Tokenize,
+        Self::ExtractFeatures,
+        Self::Window,
+    ];
+
+    /// Its name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resize => "resize",
+            Self::Transpose => "transpose",
+            Self::Pad => "pad",
+            Self::Crop => "crop",
+            Self::Normalize => "normalize",
+            Self::Convert => "convert",
+            Self::Tokenize => "tokenize",
+            Self::ExtractFeatures => "extract-features",
+            Self::Window => "window",
+        }
+    }
+}
+
+impl fmt::Display for UntimedStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl RoundRules {
+    /// Performance runs of a scenario that make one result.
+    #[must_use]
+    pub fn run_count(&self, scenario: Scenario) -> u64 {
+        self.runs.get(&scenario).copied().unwrap_or(1)
+    }
+
+    /// Whether a plugin may compute in the precision of this name.
+    #[must_use]
+    pub fn allows(&self, precision: &str) -> bool {
+        let allows = |format: &Format| format.precisions.iter().any(|name| name == precision);
+        self.formats.as_ref().is_none_or(|formats| formats.iter().any(allows))
+    }
+}

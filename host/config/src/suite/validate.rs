@@ -1,0 +1,439 @@
+//! From the forms of the files to data that make sense.
+
+use std::{collections::BTreeMap, path::Path};
+
+use proctor_loadgen::Rules;
+use proctor_vocabulary::{Scenario, did_you_mean};
+
+use super::{
+    RoundRow, SUITE_SCHEMA_VERSION, ServerBound, SuiteBenchmark, SuiteScenarios, definition,
+    quality::{Figure, FigureBound, Unit},
+    round::{Inferred, Length, RoundRules, UntimedStep},
+};
+use crate::{error::ConfigError, form};
+
+/// Largest count in these files: sample counts have 32 bits in the sample order.
+const MAX_COUNT: i64 = u32::MAX as i64;
+/// Keys of a row that the text of the rules may leave open.
+const OPEN_KEYS: [&str; 7] = [
+    "dataset",
+    "performance_sample_count",
+    "quality",
+    "single_stream_tail",
+    "server_ms",
+    "ttft_ms",
+    "tpot_ms",
+];
+
+/// Reads and checks the file of a benchmark. `suites` gives the suites of a round.
+pub(super) fn benchmark(
+    text: &str,
+    file: &Path,
+    suites: impl Fn(&str) -> Vec<String>,
+) -> Result<SuiteBenchmark, Vec<ConfigError>> {
+    let raw: definition::Benchmark = form::parse(text, file)?;
+    let mut check = Checker { file, errors: Vec::new() };
+    check.version(raw.schema_version);
+    check.is_name("id", &raw.id);
+    let words = [
+        ("name", Some(&raw.name)),
+        ("area", Some(&raw.area)),
+        ("task", Some(&raw.task)),
+        ("weight", raw.weight.as_ref()),
+        ("sample", Some(&raw.sample)),
+        ("loadgen_model", Some(&raw.loadgen_model)),
+        ("exercised", Some(&raw.exercised)),
+        ("needs", Some(&raw.needs)),
+        ("stub", raw.stub.as_ref()),
+    ];
+    words.into_iter().for_each(|(key, words)| check.says_something(key, words));
+    check.above_zero("parameters_millions", raw.parameters_millions);
+    check.above_zero("gops_per_sample", raw.gops_per_sample);
+    if raw.rounds.is_empty() {
+        check.report("rounds", "empty: give at least one round".to_owned());
+    }
+    let mut rounds = BTreeMap::new();
+    for (round, row) in raw.rounds {
+        let key = format!("rounds.{round}");
+        if Rules::NAMES.contains(&round.as_str()) {
+            let row = check.row(&key, row, &suites(&round));
+            rounds.insert(round, row);
+        } else {
+            let known = Rules::NAMES.join(", ");
+            let hint = did_you_mean(&round, Rules::NAMES.iter().copied());
+            check.report(&key, format!("unknown round: give one of {known}{hint}"));
+        }
+    }
+    let benchmark = SuiteBenchmark {
+        id: raw.id,
+        name: raw.name,
+        area: raw.area,
+        task: raw.task,
+        weight: raw.weight,
+        sample: raw.sample,
+        loadgen_model: raw.loadgen_model,
+        parameters_millions: raw.parameters_millions,
+        gops_per_sample: raw.gops_per_sample,
+        exercised: raw.exercised,
+        needs: raw.needs,
+        stub: raw.stub,
+        rounds,
+        file: file.to_owned(),
+    };
+    check.end(benchmark)
+}
+
+/// Reads and checks the file of a round.
+pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigError>> {
+    let raw: definition::Round = form::parse(text, file)?;
+    let mut check = Checker { file, errors: Vec::new() };
+    check.version(raw.schema_version);
+    check.says_something("name", Some(&raw.name));
+    check.says_something("source", Some(&raw.source));
+    raw.suites.iter().for_each(|suite| check.is_name("suites", suite));
+    for (at, format) in raw.formats.iter().flatten().enumerate() {
+        check.says_something(&format!("formats.{at}.name"), Some(&format.name));
+        if format.precisions.is_empty() {
+            check.report(
+                &format!("formats.{at}.precisions"),
+                "empty: give the names that plugins have".into(),
+            );
+        }
+    }
+    let runs = raw.runs.into_iter().filter_map(|(name, count)| {
+        let key = format!("runs.{name}");
+        let count = check.count(&key, count);
+        Some((check.scenario(&key, &name)?, count))
+    });
+    let runs = runs.collect();
+    let length = raw.length.map(|length| Length {
+        min_duration_ms: check.count("length.min_duration_ms", length.min_duration_ms),
+        single_stream_queries: check.count("length.single_stream_queries", length.single_stream_queries),
+        single_stream_tail: check.share("length.single_stream_tail", length.single_stream_tail),
+        offline_tail: check.share("length.offline_tail", length.offline_tail),
+        other_tail: check.share("length.other_tail", length.other_tail),
+    });
+    let inferred = raw.inferred.into_iter().enumerate().filter_map(|(at, inferred)| {
+        let from = check.scenario(&format!("inferred.{at}.from"), &inferred.from);
+        let to = check.scenario(&format!("inferred.{at}.to"), &inferred.to);
+        Some(Inferred { from: from?, to: to?, rules: inferred.rules, checker: inferred.checker })
+    });
+    let inferred = inferred.collect();
+    let round = RoundRules {
+        untimed_steps: untimed_steps(&raw.untimed_steps, file).unwrap_or_else(|errors| {
+            check.errors.extend(errors);
+            Vec::new()
+        }),
+        name: raw.name,
+        source: raw.source,
+        suites: raw.suites,
+        divisions: raw.divisions,
+        categories: raw.categories,
+        formats: raw.formats,
+        runs,
+        length,
+        inferred,
+        checker: raw.checker,
+    };
+    check.end(round)
+}
+
+/// The steps of the key `untimed_steps`, which rounds and definitions of benchmarks have.
+pub(crate) fn untimed_steps(names: &[String], file: &Path) -> Result<Vec<UntimedStep>, Vec<ConfigError>> {
+    let mut check = Checker { file, errors: Vec::new() };
+    let mut steps = Vec::new();
+    for name in names {
+        let found = UntimedStep::ALL.iter().find(|step| step.name() == name);
+        match found {
+            Some(step) if steps.contains(step) => {
+                check.report("untimed_steps", format!("\"{name}\" stands there twice"));
+            }
+            Some(step) => steps.push(*step),
+            None => {
+                let known = || UntimedStep::ALL.iter().map(|step| step.name());
+                let list = known().collect::<Vec<_>>().join(", ");
+                let hint = did_you_mean(name, known());
+                check.report("untimed_steps", format!("\"{name}\": give one of {list}{hint}"));
+            }
+        }
+    }
+    check.end(steps)
+}
+
+struct Checker<'a> {
+    file: &'a Path,
+    errors: Vec<ConfigError>,
+}
+
+impl Checker<'_> {
+    fn report(&mut self, key: &str, problem: String) {
+        let (file, key) = (self.file.to_owned(), key.to_owned());
+        self.errors.push(ConfigError::Definition { file, key, problem });
+    }
+
+    fn end<T>(self, checked: T) -> Result<T, Vec<ConfigError>> {
+        if self.errors.is_empty() { Ok(checked) } else { Err(self.errors) }
+    }
+
+    fn version(&mut self, version: u64) {
+        if version != SUITE_SCHEMA_VERSION {
+            self.report("schema_version", format!("{version}: give {SUITE_SCHEMA_VERSION}"));
+        }
+    }
+
+    fn is_name(&mut self, key: &str, name: &str) {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        if name.is_empty() || !name.chars().all(fits) {
+            let problem = "is no name: use lower-case letters, digits, `-`, `_` and `.`";
+            self.report(key, format!("\"{name}\" {problem}"));
+        }
+    }
+
+    fn says_something(&mut self, key: &str, words: Option<&String>) {
+        if words.is_some_and(|words| words.trim().is_empty()) {
+            self.report(key, "empty: say it in a few words".to_owned());
+        }
+    }
+
+    fn above_zero(&mut self, key: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
+            self.report(key, format!("{value}: give a number above 0"));
+        }
+    }
+
+    fn count(&mut self, key: &str, value: i64) -> u64 {
+        if !(1..=MAX_COUNT).contains(&value) {
+            self.report(key, format!("{value}: give a whole number from 1 to {MAX_COUNT}"));
+        }
+        value.unsigned_abs()
+    }
+
+    fn share(&mut self, key: &str, value: f64) -> f64 {
+        if !(value > 0.0 && value < 1.0) {
+            self.report(key, format!("{value}: give a number above 0 and below 1"));
+        }
+        value
+    }
+
+    fn scenario(&mut self, key: &str, name: &str) -> Option<Scenario> {
+        let found = Scenario::ALL.iter().find(|scenario| scenario.name() == name);
+        if found.is_none() {
+            let known = Scenario::ALL.iter().map(|scenario| scenario.name());
+            let hint = did_you_mean(name, known.clone());
+            let list = known.collect::<Vec<_>>().join(", ");
+            self.report(key, format!("unknown scenario \"{name}\": give one of {list}{hint}"));
+        }
+        found.copied()
+    }
+
+    fn scenarios(&mut self, key: &str, names: &[String]) -> Vec<Scenario> {
+        let mut scenarios = Vec::new();
+        for name in names {
+            match self.scenario(key, name) {
+                Some(scenario) if scenarios.contains(&scenario) => {
+                    self.report(key, format!("{name} stands there twice"));
+                }
+                Some(scenario) => scenarios.push(scenario),
+                None => {}
+            }
+        }
+        scenarios
+    }
+
+    fn ratios(&mut self, key: &str, ratios: Vec<f64>) -> Vec<f64> {
+        for ratio in &ratios {
+            if !(*ratio > 0.0 && *ratio <= 1.0) {
+                self.report(key, format!("{ratio}: give numbers above 0, at most 1"));
+            }
+        }
+        ratios
+    }
+
+    fn row(&mut self, row: &str, raw: definition::Row, suites: &[String]) -> RoundRow {
+        let key = |name: &str| format!("{row}.{name}");
+        self.says_something(&key("source"), Some(&raw.source));
+        self.says_something(&key("dataset"), Some(&raw.dataset));
+        for (at, about) in raw.open_in_rules.iter().enumerate() {
+            if !OPEN_KEYS.contains(&about.as_str()) {
+                let hint = did_you_mean(about, OPEN_KEYS.iter().copied());
+                let list = OPEN_KEYS.join(", ");
+                self.report(
+                    &key(&format!("open_in_rules.{at}")),
+                    format!("\"{about}\": give one of {list}{hint}"),
+                );
+            }
+        }
+        let target_ratios = self.ratios(&key("target_ratios"), raw.target_ratios);
+        let (by_suite, scenarios) =
+            self.row_scenarios(row, raw.suites, &raw.scenarios, &target_ratios, suites);
+        let mut optional_share =
+            |name: &str, value: Option<f64>| value.map(|value| self.share(&key(name), value));
+        let tail = optional_share("tail", raw.tail);
+        let single_stream_tail = optional_share("single_stream_tail", raw.single_stream_tail);
+        let server = self.server(row, raw.server_ms, raw.ttft_ms, raw.tpot_ms);
+        if tail.is_none() && (server.is_some() || raw.interval_ms.is_some()) {
+            self.report(
+                &key("tail"),
+                "missing key: give the share of queries that has to meet the bound".into(),
+            );
+        }
+        let mut optional_count =
+            |name: &str, value: Option<i64>| value.map(|value| self.count(&key(name), value));
+        let interval_ms = optional_count("interval_ms", raw.interval_ms);
+        let offline_samples = optional_count("offline_samples", raw.offline_samples);
+        RoundRow {
+            total_sample_count: self.count(&key("total_sample_count"), raw.total_sample_count),
+            performance_sample_count: self
+                .count(&key("performance_sample_count"), raw.performance_sample_count),
+            quality: self.quality(row, raw.quality, &target_ratios),
+            ingress: self.elements(&key("ingress"), raw.ingress),
+            egress: self.elements(&key("egress"), raw.egress),
+            source: raw.source,
+            dataset: raw.dataset,
+            input: raw.input,
+            target_ratios,
+            tail,
+            single_stream_tail,
+            interval_ms,
+            server,
+            offline_samples,
+            inference: raw.inference,
+            suites: by_suite,
+            scenarios,
+            open_in_rules: raw.open_in_rules,
+            checker: raw.checker,
+        }
+    }
+
+    fn row_scenarios(
+        &mut self,
+        row: &str,
+        raw: BTreeMap<String, definition::Scenarios>,
+        names: &[String],
+        target_ratios: &[f64],
+        suites: &[String],
+    ) -> (BTreeMap<String, SuiteScenarios>, Vec<Scenario>) {
+        let scenarios = self.scenarios(&format!("{row}.scenarios"), names);
+        if suites.is_empty() && scenarios.is_empty() {
+            let problem = "missing key: the round has no suites, so give the scenarios here";
+            self.report(&format!("{row}.scenarios"), problem.to_owned());
+        } else if !suites.is_empty() && (raw.is_empty() || !names.is_empty()) {
+            let list = suites.join(", ");
+            let problem = format!("give the scenarios of each suite in a table of its own, of {list}");
+            self.report(&format!("{row}.suites"), problem);
+        }
+        let mut by_suite = BTreeMap::new();
+        for (name, raw) in raw {
+            let key = format!("{row}.suites.{name}");
+            if !suites.contains(&name) {
+                let hint = did_you_mean(&name, suites.iter().map(String::as_str));
+                self.report(&key, format!("the round has no such suite{hint}"));
+            }
+            let required = self.scenarios(&format!("{key}.required"), &raw.required);
+            let optional = self.scenarios(&format!("{key}.optional"), &raw.optional);
+            if required.is_empty() {
+                self.report(&format!("{key}.required"), "empty: give at least one scenario".to_owned());
+            }
+            if let Some(both) = optional.iter().find(|scenario| required.contains(scenario)) {
+                self.report(&format!("{key}.optional"), format!("{both} is a required one"));
+            }
+            let own = raw.target_ratios.unwrap_or_else(|| target_ratios.to_vec());
+            let own = self.ratios(&format!("{key}.target_ratios"), own);
+            if own.iter().any(|ratio| !target_ratios.contains(ratio)) {
+                let problem = "give some of those of the round".to_owned();
+                self.report(&format!("{key}.target_ratios"), problem);
+            }
+            by_suite.insert(name, SuiteScenarios { required, optional, target_ratios: own });
+        }
+        (by_suite, scenarios)
+    }
+
+    fn server(
+        &mut self,
+        row: &str,
+        latency: Option<i64>,
+        ttft: Option<i64>,
+        tpot: Option<i64>,
+    ) -> Option<ServerBound> {
+        let key = |name: &str| format!("{row}.{name}");
+        match (latency, ttft, tpot) {
+            (None, None, None) => None,
+            (Some(ms), None, None) => Some(ServerBound::Latency { ms: self.count(&key("server_ms"), ms) }),
+            (None, Some(ttft), Some(tpot)) => Some(ServerBound::Tokens {
+                ttft_ms: self.count(&key("ttft_ms"), ttft),
+                tpot_ms: self.count(&key("tpot_ms"), tpot),
+            }),
+            _ => {
+                let problem = "give either server_ms or both ttft_ms and tpot_ms".to_owned();
+                self.report(&key("server_ms"), problem);
+                None
+            }
+        }
+    }
+
+    fn quality(&mut self, row: &str, raw: Vec<definition::Figure>, ratios: &[f64]) -> Vec<Figure> {
+        if raw.is_empty() {
+            self.report(&format!("{row}.quality"), "empty: give at least one figure".to_owned());
+        }
+        let mut figures: Vec<Figure> = Vec::new();
+        for (at, raw) in raw.into_iter().enumerate() {
+            let key = format!("{row}.quality.{at}");
+            self.says_something(&format!("{key}.figure"), Some(&raw.figure));
+            if figures.iter().any(|figure| figure.name == raw.figure) {
+                self.report(&format!("{key}.figure"), format!("\"{}\" stands there twice", raw.figure));
+            }
+            let unit = match raw.unit.as_deref() {
+                None => Unit::Plain,
+                Some("percent") => Unit::Percent,
+                Some(other) => {
+                    let problem = format!("\"{other}\": give percent, or leave it out");
+                    self.report(&format!("{key}.unit"), problem);
+                    Unit::Plain
+                }
+            };
+            let values = [raw.reference, raw.at_least_ratio, raw.at_most_ratio, raw.at_least, raw.at_most];
+            for (name, value) in
+                ["reference", "at_least_ratio", "at_most_ratio", "at_least", "at_most"].iter().zip(values)
+            {
+                self.above_zero(&format!("{key}.{name}"), value);
+            }
+            if let Some(bound) = self.bound(&key, values, ratios) {
+                figures.push(Figure { name: raw.figure, unit, bound });
+            }
+        }
+        figures
+    }
+
+    /// The bound of a figure with these values: reference, least and greatest share, least and greatest value.
+    fn bound(&mut self, key: &str, values: [Option<f64>; 5], ratios: &[f64]) -> Option<FigureBound> {
+        let empty = |at_least: Option<f64>, at_most: Option<f64>| {
+            at_least.zip(at_most).is_some_and(|(least, most)| least > most)
+        };
+        match values {
+            [Some(_), None, None, None, None] if ratios.is_empty() => {
+                let problem = "needs the round's target_ratios, or bounds of its own";
+                self.report(key, problem.to_owned());
+                None
+            }
+            [Some(reference), None, None, None, None] => Some(FigureBound::Target { reference }),
+            [Some(reference), at_least, at_most, None, None] if !empty(at_least, at_most) => {
+                Some(FigureBound::Shares { reference, at_least, at_most })
+            }
+            [None, None, None, at_least, at_most]
+                if at_least.or(at_most).is_some() && !empty(at_least, at_most) =>
+            {
+                Some(FigureBound::Values { at_least, at_most })
+            }
+            _ => {
+                let problem = "give reference alone, reference with at_least_ratio or at_most_ratio, or at_least and \
+                               at_most, the least not above the greatest";
+                self.report(key, problem.to_owned());
+                None
+            }
+        }
+    }
+
+    fn elements(&mut self, key: &str, raw: Option<Vec<i64>>) -> Option<Vec<u64>> {
+        raw.map(|counts| counts.into_iter().map(|count| self.count(key, count)).collect())
+    }
+}

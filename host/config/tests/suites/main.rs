@@ -1,0 +1,10 @@
+//! The files of the suites beside the tables of the rules, and bad files; what follows from a link in the settings.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod bad_files;
+mod links;
+mod tables;
+mod v0_5;
+mod v0_7;
+mod v5_0;

@@ -1,0 +1,130 @@
+//! Helpers of the tests of each round, and tests of all rounds.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use proctor_config::{
+    Figure, FigureBound, RoundRow, RoundRules, SuiteBenchmark, Unit, benchmarks, round_rules,
+    suite_benchmarks,
+};
+use proctor_loadgen::Rules;
+use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
+
+/// The letters of the tables: O, S, SS and MS.
+pub(super) fn scenarios(letters: &str) -> Vec<Scenario> {
+    let scenario = |letters: &str| match letters {
+        "SS" => SingleStream,
+        "MS" => MultiStream,
+        "S" => Server,
+        "O" => Offline,
+        _ => panic!("{letters}"),
+    };
+    letters.split_whitespace().map(scenario).collect()
+}
+
+pub(super) fn benchmark(id: &str) -> &'static SuiteBenchmark {
+    suite_benchmarks().iter().find(|benchmark| benchmark.id == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+pub(super) fn row(id: &str, round: &str) -> &'static RoundRow {
+    benchmark(id).row(round.parse().unwrap()).unwrap_or_else(|| panic!("no {id} in {round}"))
+}
+
+/// The ids of the benchmarks that a round has, in the suite if one is given.
+pub(super) fn ids(round: &str, suite: Option<&str>) -> BTreeSet<&'static str> {
+    let rules: Rules = round.parse().unwrap();
+    let has = |row: &RoundRow| suite.is_none_or(|suite| row.suites.contains_key(suite));
+    let found = suite_benchmarks().iter().filter(|benchmark| benchmark.row(rules).is_some_and(has));
+    found.map(|benchmark| benchmark.id.as_str()).collect()
+}
+
+/// Name, unit, and reference of the figures that a share of the reference is wanted of.
+pub(super) fn targets(row: &'static RoundRow) -> Vec<(&'static str, Unit, f64)> {
+    let target = |figure: &'static Figure| match figure.bound {
+        FigureBound::Target { reference } => Some((figure.name.as_str(), figure.unit, reference)),
+        _ => None,
+    };
+    row.quality.iter().filter_map(target).collect()
+}
+
+#[test]
+fn every_file_is_right_and_named_after_its_id() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite");
+    let read = |folder: &Path| {
+        let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let files = files.filter(|path| path.is_file());
+        files.map(|path| (fs::read_to_string(&path).unwrap(), path)).collect::<Vec<_>>()
+    };
+    let mut ids = BTreeSet::new();
+    for (text, path) in read(&folder) {
+        let benchmark = SuiteBenchmark::parse(&text, &path).unwrap();
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(benchmark.id.as_str()));
+        ids.insert(benchmark.id);
+    }
+    assert_eq!(suite_benchmarks().iter().map(|it| it.id.clone()).collect::<BTreeSet<_>>(), ids);
+    let mut rounds = BTreeSet::new();
+    for (text, path) in read(&folder.join("rounds")) {
+        let round = RoundRules::parse(&text, &path).unwrap();
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(round.name.as_str()));
+        rounds.insert(round.name);
+    }
+    assert_eq!(rounds, Rules::NAMES.iter().map(|name| (*name).to_owned()).collect());
+}
+
+#[test]
+fn definitions_link_to_benchmarks_that_are_no_stubs() {
+    for definition in benchmarks() {
+        let Some(suite) = &definition.suite else { continue };
+        let suite = benchmark(suite);
+        assert_eq!(suite.stub, None, "{}", definition.id);
+        assert_eq!(suite.task, definition.task, "{}", definition.id);
+    }
+    let stubs: BTreeSet<_> =
+        suite_benchmarks().iter().filter(|it| it.stub.is_some()).map(|it| it.id.as_str()).collect();
+    let generative =
+        ["gptj", "llama2-70b", "llama2-70b-interactive", "llama3.1-405b", "mixtral-8x7b", "sdxl"];
+    assert_eq!(stubs, generative.into_iter().chain(["rgat", "pointpainting"]).collect());
+}
+
+#[test]
+fn the_rounds_have_their_suites_runs_formats_and_steps() {
+    let steps = |round: &str| {
+        let rules = round_rules(round.parse().unwrap());
+        rules.untimed_steps.iter().map(ToString::to_string).collect::<BTreeSet<_>>()
+    };
+    let of_all = ["resize", "transpose", "pad", "crop", "normalize", "convert"].map(str::to_owned);
+    assert_eq!(steps("v0.5"), of_all.clone().into());
+    assert_eq!(steps("v0.7"), of_all.clone().into());
+    assert_eq!(steps("v5.0"), of_all.into_iter().chain(["tokenize".to_owned()]).collect());
+
+    let formats = |round: &str| round_rules(round.parse().unwrap()).formats.as_ref();
+    assert_eq!((formats("v0.5"), formats("v5.0")), (None, None));
+    let names: Vec<_> = formats("v0.7").unwrap().iter().map(|format| format.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["INT4", "INT8", "INT16", "UINT8", "UINT16", "FP11 (1-5-5)", "FP16", "bfloat16", "FP32"]
+    );
+    let v0_7 = round_rules("v0.7".parse().unwrap());
+    for (precision, allowed) in
+        [("f32", true), ("bf16", true), ("int8", true), ("fp11", true), ("f64", false), ("f8e4m3", false)]
+    {
+        assert_eq!(v0_7.allows(precision), allowed, "{precision}");
+        assert!(round_rules("v5.0".parse().unwrap()).allows(precision), "{precision}");
+    }
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    for (round, suites, divisions, server_runs) in [
+        ("v0.5", &[][..], &["closed", "open"][..], 5),
+        ("v0.7", &["datacenter", "edge"], &["closed", "open"], 5),
+        ("v5.0", &["datacenter", "edge"], &["closed", "network", "open"], 1),
+    ] {
+        let rules = round_rules(round.parse().unwrap());
+        assert_eq!(
+            (rules.suites.as_slice(), rules.divisions.as_slice()),
+            (&owned(suites)[..], &owned(divisions)[..])
+        );
+        assert_eq!(rules.categories.len(), 3);
+        assert_eq!(rules.run_count(Server), server_runs, "{round}");
+        for scenario in [SingleStream, MultiStream, Offline] {
+            assert_eq!(rules.run_count(scenario), 1, "{round}");
+        }
+    }
+}
