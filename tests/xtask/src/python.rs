@@ -63,6 +63,15 @@ pub(crate) const VOLUMES: Wheels = Wheels {
     requirements: "preprocess/volumes/tests/differential/requirements.txt",
 };
 
+/// Independent implementations of the scores of accuracy; the differential test looks for them by their folder.
+pub(crate) const SCORES: Wheels = Wheels {
+    name: "pycocotools, sacrebleu, jiwer, scikit-learn",
+    purpose: "other scores, to compare with",
+    module: "pycocotools",
+    folder: "target/python-pycocotools-2.0.11",
+    requirements: "accuracy/scores/tests/differential/requirements.txt",
+};
+
 /// The linker that makes programs for an older C library, for `cargo xtask package`.
 pub(crate) const ZIG: Wheels = Wheels {
     name: "ziglang, cargo-zigbuild",
@@ -165,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, NVRTC, TRANSFORMERS, VOLUMES, ZIG] {
+        for wheels in [LOADGEN, ENGINES, NVRTC, SCORES, TRANSFORMERS, VOLUMES, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);
