@@ -3,6 +3,8 @@
 use std::{fmt, io, path::PathBuf};
 
 use proctor_jpeg_file::JpegError;
+use proctor_sound_file::SoundError;
+use proctor_text::VocabularyError;
 
 /// A file or folder with what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +62,28 @@ pub enum Problem {
         /// Columns and rows in the file.
         got: (u32, u32),
     },
+    /// It is no sound that can be read.
+    #[error("{0}")]
+    Sound(#[from] SoundError),
+    /// It is not the vocabulary that it should be.
+    #[error("{0}")]
+    Vocabulary(#[from] VocabularyError),
+    /// Its bytes are not those that were published.
+    #[error("its MD5 is {got} instead of {expected}: restore it from the published archive")]
+    Md5 {
+        /// Sum of the published file.
+        expected: &'static str,
+        /// Sum of this one.
+        got: String,
+    },
+    /// It is of another version.
+    #[error("it is of version \"{got}\" instead of \"{expected}\": take the file of that version")]
+    Version {
+        /// Version that is needed.
+        expected: &'static str,
+        /// Version that it names.
+        got: String,
+    },
     /// It is not UTF-8 text.
     #[error("it is not UTF-8 text: restore it from the published archive")]
     NotText,
@@ -87,6 +111,20 @@ pub enum Problem {
         /// The fault.
         fault: AnnotationFault,
     },
+    /// An entry of a list is not as it should be.
+    #[error("entry {number} {fault}: correct the entry")]
+    Entry {
+        /// Its number, from 1.
+        number: usize,
+        /// The fault.
+        fault: EntryFault,
+    },
+    /// A question has no answer.
+    #[error("question {id} has no answer: restore it from the published archive")]
+    NoAnswer {
+        /// Its `id`.
+        id: String,
+    },
     /// Two entries have the same `id` or name, which have to be unique.
     #[error("{key} {value} is there twice: remove one of the two entries")]
     Twice {
@@ -103,9 +141,37 @@ pub enum Problem {
     },
 }
 
+/// Something that is wrong with an entry of a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EntryFault {
+    /// It has no file of the recording as it was spoken.
+    #[error("names no file of speed 1")]
+    NoFile,
+    /// It does not say what is spoken.
+    #[error("has no transcript")]
+    NoTranscript,
+    /// The path leads out of the folder.
+    #[error("names \"{name}\", which lies outside of the data set")]
+    Outside {
+        /// The path.
+        name: String,
+    },
+    /// An earlier entry names the same file.
+    #[error("names \"{name}\", as does entry {first}")]
+    Twice {
+        /// The path.
+        name: String,
+        /// Number of the earlier entry.
+        first: usize,
+    },
+}
+
 /// Something that is wrong with a line of a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineFault {
+    /// Nothing on it.
+    #[error("is empty")]
+    Empty,
     /// Another number of fields.
     #[error("has {got} fields instead of {expected}")]
     Fields {

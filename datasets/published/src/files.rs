@@ -56,6 +56,12 @@ impl FileSamples {
         &self.names
     }
 
+    /// The file of a sample.
+    pub(crate) fn path(&self, index: SampleIndex) -> Option<&Path> {
+        let path = usize::try_from(index.0).ok().and_then(|index| self.paths.get(index));
+        path.map(PathBuf::as_path)
+    }
+
     /// Files that the list names and that are not there, hence no samples.
     #[must_use]
     pub fn missing(&self) -> &[PathBuf] {
@@ -73,8 +79,7 @@ impl Dataset for FileSamples {
     }
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
-        let path = usize::try_from(index.0).ok().and_then(|index| self.paths.get(index));
-        let path = path.ok_or_else(|| DatasetError::NoSuchSample {
+        let path = self.path(index).ok_or_else(|| DatasetError::NoSuchSample {
             dataset: self.dataset.to_owned(),
             index: index.0,
             sample_count: self.sample_count(),

@@ -38,8 +38,12 @@ mod generate;
 pub mod imagenet;
 mod images;
 mod instances;
+pub mod librispeech;
 pub mod open_images;
+pub mod squad;
+mod texts;
+pub mod wmt;
 
-pub use defect::{AnnotationFault, Defect, LineFault, Problem};
+pub use defect::{AnnotationFault, Defect, EntryFault, LineFault, Problem};
 pub use files::FileSamples;
 pub use generate::Generate;

@@ -221,20 +221,22 @@ impl Features {
         Some(projected(&tokens.join(" "), &words))
     }
 
-    /// The first positions of a row whose text is this one, and which can be an answer of the row: its logits are then
-    /// those of a model that knows the answer.
+    /// The first positions of a row with the tokens of a text that comes back from there, and can be an answer of the
+    /// row: its logits are then those of a model that knows the answer.
     ///
     /// # Panics
     /// If there is no such row.
     #[must_use]
     pub fn positions_of(&self, row: usize, text: &str) -> Option<(usize, usize)> {
         let feature = self.feature(row);
-        let positions = feature.context_start()..feature.token_count() - 1;
-        let starts = positions.filter(|start| feature.has_most_context(*start));
-        let mut pairs = starts.flat_map(|start| (start..start + LENGTH_MAX).map(move |end| (start, end)));
+        let (ids, wanted): (Vec<u32>, _) = (feature.ids().collect(), self.tokenizer.tokenize(text));
+        let last = wanted.len().checked_sub(1)?;
+        let found = ids.windows(wanted.len()).enumerate().filter(|(_, ids)| *ids == wanted);
+        let mut pairs = found.map(|(start, _)| (start, start + last));
         pairs.find(|(start, end)| {
-            can_end(&feature, *start, *end)
-                && self.answer_at(row, *start, *end).is_some_and(|found| found == text)
+            feature.has_most_context(*start)
+                && can_end(&feature, *start, *end)
+                && self.answer_at(row, *start, *end).is_some_and(|answer| answer == text)
         })
     }
 }

@@ -1,0 +1,95 @@
+//! The list of recordings. Transcripts are looked for and never kept.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, de::IgnoredAny};
+
+use crate::{
+    defect::{EntryFault, Problem},
+    files::stays_inside,
+};
+
+/// Longer recordings are not used.
+pub(super) const DURATION_MAX_S: f64 = 15.0;
+
+/// The entries, in the order of the file.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Manifest(Vec<Entry>);
+
+/// A recording, at one speed or several.
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    files: Vec<File>,
+    original_duration: f64,
+    original_num_samples: Option<u64>,
+    transcript: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    fname: String,
+    /// 1 is the speed at which it was spoken.
+    #[serde(default = "as_spoken")]
+    speed: f64,
+}
+
+fn as_spoken() -> f64 {
+    1.0
+}
+
+/// The file of an entry that counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recording<'a> {
+    /// Its path below the folder.
+    pub(super) name: &'a str,
+    /// Its samples, if the entry says.
+    pub(super) sample_count: Option<u64>,
+}
+
+impl Entry {
+    pub(super) fn duration_s(&self) -> f64 {
+        self.original_duration
+    }
+
+    /// The file at the speed at which it was spoken.
+    pub(super) fn recording(&self) -> Option<Recording<'_>> {
+        let file = self.files.iter().find(|file| file.speed == as_spoken())?;
+        Some(Recording { name: &file.fname, sample_count: self.original_num_samples })
+    }
+}
+
+impl Manifest {
+    pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The entries with their numbers, from 1.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        (1..).zip(&self.0)
+    }
+
+    /// Everything that is wrong with the entries.
+    pub(super) fn faults(&self) -> Vec<Problem> {
+        let mut faults = Vec::new();
+        let mut seen = HashMap::new();
+        for (number, entry) in self.entries() {
+            let mut add = |fault| faults.push(Problem::Entry { number, fault });
+            match entry.recording() {
+                None => add(EntryFault::NoFile),
+                Some(Recording { name, .. }) if !stays_inside(name) => {
+                    add(EntryFault::Outside { name: name.to_owned() })
+                }
+                Some(Recording { name, .. }) => {
+                    if let Some(first) = seen.insert(name, number) {
+                        add(EntryFault::Twice { name: name.to_owned(), first });
+                    }
+                }
+            }
+            if entry.transcript.is_none() {
+                add(EntryFault::NoTranscript);
+            }
+        }
+        faults
+    }
+}

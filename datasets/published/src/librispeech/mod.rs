@@ -1,0 +1,284 @@
+//! LibriSpeech dev-clean: 2513 recordings of at most 15 s, of people who read aloud.
+//!
+//! Source of the layout: MLPerf Inference, `speech_recognition/rnnt`.
+
+mod generate;
+mod manifest;
+
+use std::path::{Path, PathBuf};
+
+use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_sound_file::{Format, Header, decode};
+use proctor_vocabulary::SampleIndex;
+
+pub use generate::generate;
+
+use crate::{
+    defect::{Defect, Problem},
+    files::{FileSamples, stays_inside},
+    generate::Generate,
+    librispeech::manifest::{DURATION_MAX_S, Manifest, Recording},
+    texts::{look_at, read_text},
+};
+
+/// The list of recordings.
+const MANIFEST: &str = "dev-clean-wav.json";
+
+/// Recordings of the published set that are short enough.
+const SAMPLE_COUNT: u64 = 2513;
+
+/// The recordings that are short enough. The bytes of a sample are those of its WAV or FLAC file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibriSpeech {
+    files: FileSamples,
+    too_long_count: u64,
+}
+
+impl LibriSpeech {
+    /// Paths of the files as the manifest has them, by which transcripts are joined, in the order of their indices.
+    #[must_use]
+    pub fn sample_names(&self) -> &[String] {
+        self.files.sample_names()
+    }
+
+    /// Files that the manifest names and that are not there, hence no samples.
+    #[must_use]
+    pub fn missing(&self) -> &[PathBuf] {
+        self.files.missing()
+    }
+
+    /// Recordings of more than 15 s, hence no samples.
+    #[must_use]
+    pub fn too_long_count(&self) -> u64 {
+        self.too_long_count
+    }
+}
+
+impl Dataset for LibriSpeech {
+    fn name(&self) -> &str {
+        self.files.name()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.files.sample_count()
+    }
+
+    /// Returns a file, whose header is looked at: 16 kHz, one channel, 16 bits a sample.
+    fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
+        let sample = self.files.read(index)?;
+        let header = Header::read(&sample.bytes).and_then(|header| header.check(Format::SPEECH));
+        header.map_err(|error| DatasetError::Malformed {
+            path: self.files.path(index).unwrap_or(Path::new("")).to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(sample)
+    }
+}
+
+/// Opens the data set.
+///
+/// # Errors
+/// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the manifest: JSON of another form, an entry without a
+/// file at the speed it was spoken, a path that leads elsewhere, or none of the recordings there.
+pub fn open(folder: &Path) -> Result<LibriSpeech, DatasetError> {
+    let path = folder.join(MANIFEST);
+    let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
+    let manifest = Manifest::parse(&read_text(&path)?);
+    let manifest = manifest.map_err(|error| malformed(format!("{error}; restore the file")))?;
+    let mut files = Vec::new();
+    let mut too_long_count = 0;
+    for (number, entry) in manifest.entries() {
+        let Some(Recording { name, .. }) = entry.recording() else {
+            return Err(malformed(format!("entry {number} names no file of speed 1; correct the entry")));
+        };
+        if !stays_inside(name) {
+            let reason = format!(
+                "entry {number} names \"{name}\", which lies outside of the data set; correct the name"
+            );
+            return Err(malformed(reason));
+        }
+        if entry.duration_s() > DURATION_MAX_S {
+            too_long_count += 1;
+        } else {
+            files.push((name.to_owned(), folder.join(name)));
+        }
+    }
+    Ok(LibriSpeech { files: FileSamples::of_list("librispeech", &path, files)?, too_long_count })
+}
+
+/// Text on the files, and on how to get them.
+#[must_use]
+pub fn layout() -> &'static str {
+    "dev-clean-wav.json                             a list with an entry for each recording
+dev-clean-wav/84/121123/84-121123-0000.wav     the recordings, anywhere below the folder; WAV or FLAC
+
+Each entry has `files`, of which the one with `speed` 1 counts and `fname` is its path, `original_duration` in seconds
+and `transcript`. Recordings of more than 15 s are not used.
+
+The recordings are the archive dev-clean.tar.gz of LibriSpeech, which openslr.org offers as SLR12. The manifest is what
+the script convert_librispeech.py of MLPerf's RNN-T writes, which converts them to WAV. A manifest with the names of the
+FLAC files serves as well.
+"
+}
+
+/// Looks at every file: the entries of the manifest, and each recording down to its samples and their number.
+/// `progress` is told the recordings done, and all.
+///
+/// # Errors
+/// The note of a generated set cannot be read. All else is a defect.
+pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
+    let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
+    let mut defects = Vec::new();
+    let path = folder.join(MANIFEST);
+    let Some(text) = look_at(&path, None, &mut defects) else { return Ok(defects) };
+    let manifest = match Manifest::parse(&text) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            defects.push(Defect { path, problem: Problem::Json { reason: error.to_string() } });
+            return Ok(defects);
+        }
+    };
+    let got = manifest.entries().filter(|(_, entry)| entry.duration_s() <= DURATION_MAX_S).count() as u64;
+    let mut add = |problem| defects.push(Defect { path: path.clone(), problem });
+    if got != expected {
+        add(Problem::Count { things: "recordings of at most 15 s", expected, got });
+    }
+    manifest.faults().into_iter().for_each(&mut add);
+    let recordings: Vec<_> = manifest.entries().filter_map(|(_, entry)| entry.recording()).collect();
+    for (done, recording) in recordings.iter().enumerate() {
+        progress(done as u64, recordings.len() as u64);
+        if stays_inside(recording.name) {
+            let path = folder.join(recording.name);
+            let problem = fault_of(&path, recording.sample_count);
+            defects.extend(problem.map(|problem| Defect { path, problem }));
+        }
+    }
+    progress(recordings.len() as u64, recordings.len() as u64);
+    Ok(defects)
+}
+
+/// The fault of a recording, if it has one.
+fn fault_of(path: &Path, expected: Option<u64>) -> Option<Problem> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Problem::Missing),
+        Err(error) => return Some(Problem::Unreadable(error.kind())),
+    };
+    let got = match decode(&bytes, Format::SPEECH) {
+        Ok(samples) => samples.len() as u64,
+        Err(error) => return Some(error.into()),
+    };
+    let expected = expected.filter(|expected| *expected != got)?;
+    Some(Problem::Count { things: "samples", expected, got })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proctor_sound_file::{Part, SoundError, wav};
+
+    use super::*;
+    use crate::defect::EntryFault;
+
+    fn generated() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        generate(folder.path(), &Generate { seed: 7, sample_count: 3 }).unwrap();
+        folder
+    }
+
+    fn problems(folder: &Path) -> Vec<(String, Problem)> {
+        let defects = verify(folder, &mut |_, _| ()).unwrap();
+        let name = |defect: &Defect| defect.path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+        let defects: Vec<_> = defects.iter().map(|defect| (name(defect), defect.problem.clone())).collect();
+        defects
+    }
+
+    fn edit(folder: &Path, change: impl FnOnce(&mut Vec<serde_json::Value>)) {
+        let path = folder.join(MANIFEST);
+        let mut list = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        change(&mut list);
+        fs::write(&path, serde_json::to_string(&list).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn samples_are_the_files_that_are_short_enough_in_the_order_of_the_manifest() {
+        let folder = generated();
+        assert_eq!(problems(folder.path()), []);
+        let names = open(folder.path()).unwrap().sample_names().to_owned();
+        edit(folder.path(), |list| {
+            list.reverse();
+            list[1]["original_duration"] = serde_json::json!(15.001);
+        });
+        let speech = open(folder.path()).unwrap();
+        assert_eq!((speech.name(), speech.sample_count(), speech.too_long_count()), ("librispeech", 2, 1));
+        assert_eq!(speech.sample_names(), [names[2].clone(), names[0].clone()]);
+        let file = fs::read(folder.path().join(&names[2])).unwrap();
+        assert_eq!(*speech.read(SampleIndex(0)).unwrap().bytes, *file);
+        edit(folder.path(), |list| list[1]["original_duration"] = serde_json::json!(15.0));
+        assert_eq!(open(folder.path()).unwrap().sample_count(), 3, "15 s are not too long");
+        fs::remove_file(folder.path().join(&names[0])).unwrap();
+        let speech = open(folder.path()).unwrap();
+        assert_eq!((speech.sample_count(), speech.missing()), (2, &[folder.path().join(&names[0])][..]));
+        assert_eq!(problems(folder.path()), [(names[0].clone(), Problem::Missing)]);
+    }
+
+    #[test]
+    fn a_file_of_another_rate_or_with_channels_is_refused_by_name() {
+        let folder = generated();
+        let names = open(folder.path()).unwrap().sample_names().to_owned();
+        let write = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).unwrap();
+        let rate = Format { rate_hz: 8000, ..Format::SPEECH };
+        let stereo = Format { channel_count: 2, ..Format::SPEECH };
+        write(&names[0], wav(rate, &[0; 100]));
+        write(&names[1], wav(stereo, &[0; 100]));
+        write(&names[2], wav(Format::SPEECH, &[0; 100])[..90].to_vec());
+        let speech = open(folder.path()).unwrap();
+        for (index, got) in [(0, rate), (1, stereo)] {
+            let error = speech.read(SampleIndex(index)).unwrap_err().to_string();
+            let expected = SoundError::Format { expected: Format::SPEECH, got };
+            assert!(error.ends_with(&format!("{}: {expected}", names[index as usize])), "{error}");
+        }
+        let of = |got| Problem::Sound(SoundError::Format { expected: Format::SPEECH, got });
+        let cut = Problem::Sound(SoundError::Cut { size_bytes: 90, within: Part::Samples });
+        let expected =
+            [(names[0].clone(), of(rate)), (names[1].clone(), of(stereo)), (names[2].clone(), cut)];
+        assert_eq!(problems(folder.path()), expected);
+        write(&names[0], wav(Format::SPEECH, &[0; 100]));
+        let listed = problems(folder.path());
+        assert!(matches!(listed[0].1, Problem::Count { things: "samples", got: 100, .. }), "{listed:?}");
+    }
+
+    #[test]
+    fn faults_of_the_manifest_are_listed() {
+        let folder = generated();
+        edit(folder.path(), |list| {
+            list[0]["files"][0]["speed"] = serde_json::json!(0.9);
+            list[1]["files"][0]["fname"] = serde_json::json!("../a.wav");
+            list[2].as_object_mut().unwrap().remove("transcript");
+        });
+        let entry = |number, fault| (MANIFEST.to_owned(), Problem::Entry { number, fault });
+        let outside = EntryFault::Outside { name: "../a.wav".to_owned() };
+        assert_eq!(
+            problems(folder.path()),
+            [entry(1, EntryFault::NoFile), entry(2, outside), entry(3, EntryFault::NoTranscript)]
+        );
+        assert!(open(folder.path()).unwrap_err().to_string().contains("entry 1 names no file of speed 1"));
+        edit(folder.path(), |list| drop(list.remove(0)));
+        let error = open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("entry 1 names \"../a.wav\", which lies outside of the data set"), "{error}");
+        fs::write(folder.path().join(MANIFEST), "[{\"files\": []}]").unwrap();
+        assert!(open(folder.path()).unwrap_err().to_string().contains("missing field `original_duration`"));
+        assert!(matches!(&problems(folder.path())[..], [(_, Problem::Json { .. })]));
+        fs::remove_file(folder.path().join(MANIFEST)).unwrap();
+        assert_eq!(problems(folder.path()), [(MANIFEST.to_owned(), Problem::Missing)]);
+    }
+
+    #[test]
+    fn the_published_set_has_another_number_of_recordings() {
+        let folder = generated();
+        fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
+        let count = Problem::Count { things: "recordings of at most 15 s", expected: 2513, got: 3 };
+        assert_eq!(problems(folder.path()), [(MANIFEST.to_owned(), count)]);
+    }
+}

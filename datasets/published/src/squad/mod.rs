@@ -1,0 +1,318 @@
+//! SQuAD v1.1, the development set: 10,570 questions on paragraphs of Wikipedia, as rows of BERT's tokens.
+//!
+//! Source of the layout: MLPerf Inference, `language/bert`.
+
+mod file;
+mod generate;
+
+use std::{borrow::Cow, collections::HashSet, path::Path};
+
+use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_text::{BertTokenizer, Features, VocabularyError, Windows};
+use proctor_vocabulary::{ElementType, SampleIndex};
+
+pub use generate::generate;
+
+use crate::{
+    defect::{Defect, Problem},
+    generate::Generate,
+    squad::file::File,
+    texts::{look_at, read_text},
+};
+
+/// The questions.
+const QUESTIONS: &str = "dev-v1.1.json";
+/// The vocabulary, one token in each line.
+const VOCABULARY: &str = "vocab.txt";
+/// The same in another form, which is read where the first is not there.
+const TOKENIZER: &str = "tokenizer.json";
+/// The version that the file of questions names.
+const VERSION: &str = "1.1";
+
+/// MD5 of the published files.
+const QUESTIONS_MD5: &str = "3e85deb501d4e538b6bc56f786231552";
+const VOCABULARY_MD5: &str = "64800d5d8528ce344256daf115d4965e";
+
+/// Questions and rows of the published set.
+const QUESTION_COUNT: u64 = 10_570;
+const SAMPLE_COUNT: u64 = 10_833;
+
+/// The questions as rows of tokens. A sample is i32 `[2, n]`: the numbers of its tokens, and 0 or 1 for the segment of
+/// each. Its name is that of its question.
+#[derive(Debug)]
+pub struct Squad {
+    features: Features,
+    names: Vec<String>,
+}
+
+impl Squad {
+    /// The rows with all that leads from the logits of a model back to texts.
+    #[must_use]
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// The name of each row's question, by which answers are joined, in the order of their indices. A question has a
+    /// row for each window on its context.
+    #[must_use]
+    pub fn sample_names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl Dataset for Squad {
+    fn name(&self) -> &str {
+        "squad"
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.features.len() as u64
+    }
+
+    fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
+        let row = usize::try_from(index.0).ok().filter(|row| *row < self.features.len());
+        let row = row.ok_or_else(|| DatasetError::NoSuchSample {
+            dataset: self.name().to_owned(),
+            index: index.0,
+            sample_count: self.sample_count(),
+        })?;
+        let feature = self.features.feature(row);
+        let segments = (0..feature.token_count()).map(|at| u32::from(at >= feature.context_start()));
+        let bytes: Vec<u8> = feature.ids().chain(segments).flat_map(u32::to_ne_bytes).collect();
+        let shape = Cow::Owned(vec![2, feature.token_count()]);
+        Ok(RawSample { element_type: ElementType::I32, shape, bytes: Cow::Owned(bytes) })
+    }
+}
+
+/// Opens the data set, which cuts all questions and contexts into tokens.
+///
+/// # Errors
+/// [`DatasetError::Read`] or [`DatasetError::Malformed`] for a file: one that is not there, a vocabulary that is not
+/// that of an uncased BERT, JSON of another form, a name that two questions have, or no question at all.
+pub fn open(folder: &Path) -> Result<Squad, DatasetError> {
+    let (path, is_json) = vocabulary_of(folder);
+    let tokenizer = tokenizer(&read_text(&path)?, is_json);
+    let malformed = |path, reason| DatasetError::Malformed { path, reason };
+    let tokenizer = tokenizer.map_err(|error| malformed(path, error.to_string()))?;
+    let path = folder.join(QUESTIONS);
+    let file = File::parse(&read_text(&path)?);
+    let file = file.map_err(|error| malformed(path.clone(), format!("{error}; restore the file")))?;
+    let contexts = file.into_contexts();
+    let mut seen = HashSet::new();
+    for question in contexts.iter().flat_map(|context| &context.questions) {
+        if !seen.insert(question.id.as_str()) {
+            let reason = format!("id {} is that of two questions; remove one of them", question.id);
+            return Err(malformed(path, reason));
+        }
+    }
+    let features = Features::new(tokenizer, contexts, Windows::SQUAD);
+    if features.is_empty() {
+        return Err(malformed(
+            path,
+            "it has no question on a context with words; restore the file".to_owned(),
+        ));
+    }
+    let names = (0..features.len()).map(|row| features.feature(row).question_id().to_owned()).collect();
+    Ok(Squad { features, names })
+}
+
+/// The file of the vocabulary, and whether it is JSON.
+fn vocabulary_of(folder: &Path) -> (std::path::PathBuf, bool) {
+    let (lines, json) = (folder.join(VOCABULARY), folder.join(TOKENIZER));
+    if !lines.exists() && json.exists() { (json, true) } else { (lines, false) }
+}
+
+fn tokenizer(text: &str, is_json: bool) -> Result<BertTokenizer, VocabularyError> {
+    if is_json {
+        BertTokenizer::from_tokenizer_json(text)
+    } else {
+        BertTokenizer::from_vocabulary_lines(text)
+    }
+}
+
+/// Text on the files, and on how to get them.
+#[must_use]
+pub fn layout() -> &'static str {
+    "dev-v1.1.json    10,570 questions on 2067 paragraphs
+vocab.txt        30,522 tokens, one in each line; or tokenizer.json, which holds the same
+
+The questions are the development set of SQuAD 1.1, which the page of the Stanford Question Answering Dataset offers
+(rajpurkar.github.io/SQuAD-explorer). The vocabulary is that of the uncased BERT: vocab.txt of the archive
+uncased_L-24_H-1024_A-16.zip of the repository google-research/bert, and of MLPerf's checkpoint.
+"
+}
+
+/// Looks at both files: their MD5 where they are the published ones, the vocabulary, the form of the questions, names
+/// that are there twice, questions without answers, and the number of rows. `progress` is told the files done, and all.
+///
+/// # Errors
+/// The note of a generated set cannot be read. All else is a defect.
+pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
+    let generated = Generate::of_folder(folder)?;
+    let published = |md5| if generated.is_none() { Some(md5) } else { None };
+    let mut defects = Vec::new();
+    progress(0, 2);
+    let (path, is_json) = vocabulary_of(folder);
+    let md5 = published(VOCABULARY_MD5).filter(|_| !is_json);
+    let tokenizer = look_at(&path, md5, &mut defects).map(|text| tokenizer(&text, is_json));
+    let tokenizer = match tokenizer {
+        Some(Err(error)) => {
+            defects.push(Defect { path, problem: error.into() });
+            None
+        }
+        tokenizer => tokenizer.and_then(Result::ok),
+    };
+    progress(1, 2);
+    let path = folder.join(QUESTIONS);
+    let Some(text) = look_at(&path, published(QUESTIONS_MD5), &mut defects) else { return Ok(defects) };
+    let mut add = |problem| defects.push(Defect { path: path.clone(), problem });
+    match File::parse(&text) {
+        Err(error) => add(Problem::Json { reason: error.to_string() }),
+        Ok(file) => {
+            file.faults().into_iter().for_each(&mut add);
+            let contexts = file.into_contexts();
+            let mut count = |things, expected, got| {
+                if got != expected {
+                    add(Problem::Count { things, expected, got });
+                }
+            };
+            if generated.is_none() {
+                let questions = contexts.iter().map(|context| context.questions.len() as u64);
+                count("questions", QUESTION_COUNT, questions.sum());
+            }
+            if let Some(tokenizer) = tokenizer {
+                let rows = Features::new(tokenizer, contexts, Windows::SQUAD).len() as u64;
+                count("samples", generated.map_or(SAMPLE_COUNT, |request| request.sample_count), rows);
+            }
+        }
+    }
+    progress(2, 2);
+    Ok(defects)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn generated(sample_count: u64) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        generate(folder.path(), &Generate { seed: 7, sample_count }).unwrap();
+        folder
+    }
+
+    fn problems(folder: &Path) -> Vec<(String, Problem)> {
+        let defects = verify(folder, &mut |_, _| ()).unwrap();
+        let name = |defect: &Defect| defect.path.file_name().unwrap().to_str().unwrap().to_owned();
+        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
+    }
+
+    fn edit(folder: &Path, name: &str, change: impl FnOnce(String) -> String) {
+        let path = folder.join(name);
+        fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
+    }
+
+    #[test]
+    fn samples_are_rows_of_tokens_named_after_their_question() {
+        let folder = generated(20);
+        assert_eq!(problems(folder.path()), []);
+        let squad = open(folder.path()).unwrap();
+        assert_eq!((squad.name(), squad.sample_count(), squad.sample_names().len()), ("squad", 20, 20));
+        let mut lengths = Vec::new();
+        for index in 0..20 {
+            let sample = squad.read(SampleIndex(index)).unwrap();
+            let [2, length] = *sample.shape else { panic!("{:?}", sample.shape) };
+            let numbers = sample.bytes.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes));
+            let numbers: Vec<i32> = numbers.collect();
+            assert_eq!((sample.element_type, numbers.len()), (ElementType::I32, 2 * length));
+            assert_eq!((numbers[0], numbers[length - 1]), (101, 102));
+            assert!(numbers[..length].iter().all(|id| *id != 100), "an unknown word");
+            let first = numbers[..length].iter().position(|id| *id == 102).unwrap();
+            assert!(
+                numbers[length..].iter().enumerate().all(|(at, segment)| (at > first) == (*segment == 1))
+            );
+            lengths.push(length);
+        }
+        assert_eq!(lengths.iter().max(), Some(&384), "a context of several windows");
+        assert!(matches!(squad.read(SampleIndex(20)), Err(DatasetError::NoSuchSample { index: 20, .. })));
+    }
+
+    #[test]
+    fn a_vocabulary_that_is_not_berts_is_an_error_and_a_defect() {
+        let folder = generated(2);
+        edit(folder.path(), VOCABULARY, |text| text.replacen("\nriver\n", "\n", 1));
+        let expected = VocabularyError::Count { expected: 30_522, got: 30_521 };
+        assert_eq!(problems(folder.path()), [(VOCABULARY.to_owned(), Problem::Vocabulary(expected.clone()))]);
+        let error = open(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("vocab.txt: {expected}")), "{error}");
+        edit(folder.path(), VOCABULARY, |text| text.replacen("\n[CLS]\n", "\n[cls]\n[clsx]\n", 1));
+        assert!(open(folder.path()).unwrap_err().to_string().contains("it has no token \"[CLS]\""));
+        fs::remove_file(folder.path().join(VOCABULARY)).unwrap();
+        assert!(
+            matches!(open(folder.path()), Err(DatasetError::Read { path, .. }) if path.ends_with(VOCABULARY))
+        );
+        assert_eq!(problems(folder.path()), [(VOCABULARY.to_owned(), Problem::Missing)]);
+    }
+
+    #[test]
+    fn a_tokenizer_in_json_serves_as_well() {
+        let folder = generated(3);
+        let before = open(folder.path()).unwrap();
+        let lines = fs::read_to_string(folder.path().join(VOCABULARY)).unwrap();
+        let ids: serde_json::Map<_, _> =
+            lines.lines().enumerate().map(|(id, line)| (line.to_owned(), id.into())).collect();
+        let json = serde_json::json!({
+            "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "lowercase": true},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 100, "vocab": ids},
+        });
+        fs::write(folder.path().join(TOKENIZER), json.to_string()).unwrap();
+        fs::remove_file(folder.path().join(VOCABULARY)).unwrap();
+        let after = open(folder.path()).unwrap();
+        assert_eq!(after.read(SampleIndex(2)).unwrap(), before.read(SampleIndex(2)).unwrap());
+        assert_eq!(problems(folder.path()), []);
+    }
+
+    #[test]
+    fn faults_of_the_questions_are_listed() {
+        let folder = generated(3);
+        let id = open(folder.path()).unwrap().sample_names()[1].clone();
+        let other = open(folder.path()).unwrap().sample_names()[0].clone();
+        edit(folder.path(), QUESTIONS, |text| text.replace(&id, &other).replace("\"1.1\"", "\"2.0\""));
+        let listed = problems(folder.path());
+        assert!(
+            listed.contains(&(QUESTIONS.to_owned(), Problem::Twice { key: "id", value: other.clone() })),
+            "{listed:?}"
+        );
+        assert!(
+            listed.iter().any(|(_, problem)| matches!(problem, Problem::Version { got, .. } if got == "2.0"))
+        );
+        let error = open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("dev-v1.1.json: id {other} is that of two questions")), "{error}");
+        fs::write(folder.path().join(QUESTIONS), "{\"data\": [{}]}").unwrap();
+        assert!(matches!(&problems(folder.path())[..], [(_, Problem::Json { .. })]));
+        assert!(
+            open(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("dev-v1.1.json: missing field `paragraphs`")
+        );
+        fs::write(folder.path().join(QUESTIONS), "{\"version\": \"1.1\", \"data\": []}").unwrap();
+        assert!(open(folder.path()).unwrap_err().to_string().contains("it has no question"));
+    }
+
+    #[test]
+    fn the_published_set_is_known_by_its_sums_and_counts() {
+        let folder = generated(2);
+        fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
+        let listed = problems(folder.path());
+        let sums = listed.iter().filter(|(_, problem)| matches!(problem, Problem::Md5 { .. })).count();
+        assert_eq!(sums, 2, "{listed:?}");
+        for (things, expected) in [("questions", 10_570), ("samples", 10_833)] {
+            let is_it = |problem: &Problem| matches!(problem, Problem::Count { things: t, expected: e, .. } if *t == things && *e == expected);
+            assert!(listed.iter().any(|(_, problem)| is_it(problem)), "{listed:?}");
+        }
+    }
+}

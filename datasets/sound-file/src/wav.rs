@@ -1,0 +1,189 @@
+//! WAV: chunks of a RIFF file, of which `fmt ` says how the samples in `data` are to be read.
+
+use crate::{
+    error::{Part, SoundError},
+    format::{Format, Header, Kind},
+};
+
+const PCM: u16 = 1;
+/// The encoding stands behind the other fields.
+const EXTENSIBLE: u16 = 0xfffe;
+/// Where the encoding of an extensible format stands in its chunk.
+const EXTENDED_ENCODING: usize = 24;
+/// Bytes of a chunk's name and size, and of those of the file.
+const CHUNK_HEAD: usize = 8;
+const FILE_HEAD: usize = 12;
+
+/// The two chunks that matter.
+pub(crate) struct Chunks<'a> {
+    format: Format,
+    data: &'a [u8],
+}
+
+/// Finds the chunks of a WAV file.
+///
+/// # Errors
+/// [`SoundError::Cut`] or [`SoundError::Encoding`].
+pub(crate) fn chunks(bytes: &[u8]) -> Result<Chunks<'_>, SoundError> {
+    let cut = |within| SoundError::Cut { size_bytes: bytes.len(), within };
+    let mut rest = bytes.get(FILE_HEAD..).unwrap_or_default();
+    let mut format = None;
+    loop {
+        let (head, after) = rest.split_at_checked(CHUNK_HEAD).ok_or_else(|| cut(Part::Header))?;
+        let size = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        let chunk = after.get(..size);
+        match (&head[..4], format) {
+            (b"fmt ", _) => format = Some(read_format(chunk.ok_or_else(|| cut(Part::Header))?, bytes.len())?),
+            (b"data", Some(format)) => {
+                return Ok(Chunks { format, data: chunk.ok_or_else(|| cut(Part::Samples))? });
+            }
+            // Samples before their format are as good as none.
+            _ => {}
+        }
+        // Chunks begin at even places.
+        rest = after.get(size + size % 2..).ok_or_else(|| cut(Part::Header))?;
+    }
+}
+
+fn read_format(chunk: &[u8], size_bytes: usize) -> Result<Format, SoundError> {
+    let word = |at: usize| Some(u16::from_le_bytes([*chunk.get(at)?, *chunk.get(at + 1)?]));
+    let cut = SoundError::Cut { size_bytes, within: Part::Header };
+    let (Some(encoding), Some(channel_count), Some(low), Some(high), Some(bits)) =
+        (word(0), word(2), word(4), word(6), word(14))
+    else {
+        return Err(cut);
+    };
+    let encoding = if encoding == EXTENSIBLE { word(EXTENDED_ENCODING).ok_or(cut)? } else { encoding };
+    if encoding != PCM {
+        return Err(SoundError::Encoding(encoding));
+    }
+    Ok(Format { rate_hz: u32::from(low) | u32::from(high) << 16, channel_count, bits })
+}
+
+impl Chunks<'_> {
+    pub(crate) fn header(&self) -> Header {
+        let frame_bytes = u64::from(self.format.channel_count) * u64::from(self.format.bits.div_ceil(8));
+        let sample_count = Some(self.data.len() as u64 / frame_bytes.max(1));
+        Header { kind: Kind::Wav, format: self.format, sample_count }
+    }
+
+    /// The samples of 16 bits.
+    ///
+    /// # Errors
+    /// [`SoundError::Cut`] if the last one is half there.
+    pub(crate) fn samples(&self) -> Result<Vec<i16>, SoundError> {
+        match self.data.as_chunks::<2>() {
+            (samples, []) => Ok(samples.iter().map(|bytes| i16::from_le_bytes(*bytes)).collect()),
+            _ => Err(SoundError::Cut { size_bytes: self.data.len(), within: Part::Samples }),
+        }
+    }
+}
+
+/// A WAV file of these samples, those of several channels in turn.
+///
+/// # Panics
+/// If a sample of the format has not 16 bits, or the file would have 2^32 bytes: a mistake of the caller.
+#[must_use]
+pub fn wav(format: Format, samples: &[i16]) -> Vec<u8> {
+    assert_eq!(format.bits, 16, "bits of a sample");
+    let frame_bytes = format.channel_count * 2;
+    let size = u32::try_from(samples.len() * 2).ok().filter(|size| *size < u32::MAX - 36);
+    let size = size.expect("a WAV file has fewer than 2^32 bytes");
+    let mut file = Vec::with_capacity(44 + samples.len() * 2);
+    file.extend(b"RIFF");
+    file.extend((36 + size).to_le_bytes());
+    file.extend(b"WAVEfmt ");
+    file.extend(16_u32.to_le_bytes());
+    file.extend(PCM.to_le_bytes());
+    file.extend(format.channel_count.to_le_bytes());
+    file.extend(format.rate_hz.to_le_bytes());
+    file.extend((format.rate_hz * u32::from(frame_bytes)).to_le_bytes());
+    file.extend(frame_bytes.to_le_bytes());
+    file.extend(format.bits.to_le_bytes());
+    file.extend(b"data");
+    file.extend(size.to_le_bytes());
+    file.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::file::decode;
+
+    #[test]
+    fn other_chunks_are_passed_over_and_extensible_formats_read() {
+        let plain = wav(Format::SPEECH, &[1, -2, 3]);
+        let mut file = plain[..FILE_HEAD].to_vec();
+        file.extend(b"LIST\x03\0\0\0abc\0");
+        file.extend(b"fmt \x28\0\0\0\xfe\xff");
+        file.extend(&plain[22..36]);
+        file.extend([22, 0, 16, 0, 4, 0, 0, 0, 1, 0]);
+        file.extend(b"\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71");
+        file.extend(&plain[36..]);
+        file.extend(b"id3 ....");
+        assert_eq!(decode(&file, Format::SPEECH).unwrap(), [1, -2, 3]);
+        assert_eq!(Header::read(&file).unwrap().sample_count, Some(3));
+    }
+
+    #[test]
+    fn a_cut_file_is_told_with_the_part() {
+        let whole = wav(Format::SPEECH, &[1, -2, 3]);
+        for length in 12..whole.len() {
+            let within = if length < 44 { Part::Header } else { Part::Samples };
+            let cut = SoundError::Cut { size_bytes: length, within };
+            assert_eq!(Header::read(&whole[..length]).unwrap_err(), cut);
+            assert_eq!(decode(&whole[..length], Format::SPEECH).unwrap_err(), cut);
+        }
+        let mut odd = whole.clone();
+        odd[40] = 5;
+        assert!(matches!(decode(&odd, Format::SPEECH), Err(SoundError::Cut { within: Part::Samples, .. })));
+    }
+
+    #[test]
+    fn other_formats_and_encodings_are_refused() {
+        for got in
+            [Format { rate_hz: 22_050, ..Format::SPEECH }, Format { channel_count: 2, ..Format::SPEECH }]
+        {
+            let error = decode(&wav(got, &[1, 2]), Format::SPEECH).unwrap_err();
+            assert_eq!(error, SoundError::Format { expected: Format::SPEECH, got });
+        }
+        let stereo = Format { channel_count: 2, ..Format::SPEECH };
+        let text = SoundError::Format { expected: Format::SPEECH, got: stereo }.to_string();
+        assert!(
+            text.contains("16000 Hz, 2 channels and 16 bits a sample instead of 16000 Hz, 1 channel and"),
+            "{text}"
+        );
+        let mut file = wav(Format::SPEECH, &[1, 2]);
+        file[20] = 3;
+        assert_eq!(decode(&file, Format::SPEECH).unwrap_err(), SoundError::Encoding(3));
+        file[20] = 1;
+        file[34] = 24;
+        assert!(matches!(
+            decode(&file, Format::SPEECH),
+            Err(SoundError::Format { got: Format { bits: 24, .. }, .. })
+        ));
+        assert_eq!(Header::read(b"OggS").unwrap_err(), SoundError::Foreign);
+        assert_eq!(Header::read(b"").unwrap_err(), SoundError::Foreign);
+    }
+
+    proptest! {
+        #[test]
+        fn samples_come_back(samples in prop::collection::vec(any::<i16>(), 0..300)) {
+            let file = wav(Format::SPEECH, &samples);
+            prop_assert_eq!(Header::read(&file).unwrap().sample_count, Some(samples.len() as u64));
+            prop_assert_eq!(decode(&file, Format::SPEECH).unwrap(), samples);
+        }
+
+        #[test]
+        fn no_bytes_crash_it(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes, Format::SPEECH);
+            bytes.splice(0..0, *b"RIFF0000WAVEfmt \x10\0\0\0\x01\0\x01\0");
+            let _ = decode(&bytes, Format::SPEECH);
+            bytes.splice(.., [b"fLaC\x80\0\0\x22".as_slice(), &bytes.clone()].concat());
+            let _ = decode(&bytes, Format::SPEECH);
+        }
+    }
+}
