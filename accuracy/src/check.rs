@@ -174,11 +174,14 @@ mod tests {
     use proctor_vocabulary::ElementType;
 
     use super::*;
-    use crate::{answers::Answers, labels::read_labels};
+    use crate::{
+        answers::Answers,
+        labels::{LabelsRequest, read_labels},
+    };
 
     fn check() -> AccuracyCheck {
         AccuracyCheck {
-            answers: AnswerSource::Labels { dataset: "digits".into() },
+            answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
             metric: "top1".into(),
             response: ResponseForm::exactly(ElementType::F32, 10),
             tolerance: None,
@@ -190,7 +193,8 @@ mod tests {
 
     /// Qsl index and response of a run that is right throughout, in an order other than the samples'.
     fn oracle() -> Vec<(u64, Vec<u8>)> {
-        let labels = read_labels("digits", &DataRoot::search()).unwrap();
+        let labels =
+            read_labels("digits", &LabelsRequest { root: &DataRoot::search(), published: None }).unwrap();
         let Answers::Classes(labels) = labels else { panic!("digits have classes") };
         let logits =
             |label: u64| (0..10).flat_map(move |class| f32::from(class == label).to_le_bytes()).collect();

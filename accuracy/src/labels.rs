@@ -1,6 +1,9 @@
 //! Labels of data sets, each in a file of this folder. This is the only place of the workspace that reads them.
 
 mod digits;
+mod imagenet;
+
+use std::path::PathBuf;
 
 use proctor_datasets::{DataRoot, DatasetError};
 use proctor_vocabulary::registry::{self, Named};
@@ -12,10 +15,39 @@ use crate::{answers::Answers, error::AccuracyError};
 pub struct LabelsEntry {
     /// The name of the data set.
     pub dataset: &'static str,
-    /// Name of their file, which no other crate may mention.
-    pub file: &'static str,
-    /// Reads them, verified, from below a data root: an answer for each sample.
-    pub read: fn(&DataRoot) -> Result<Answers, DatasetError>,
+    /// Name of their file, which no other crate may mention; `None` where the list of the samples has them, too, which
+    /// the reader of the data set leaves out.
+    pub file: Option<&'static str>,
+    /// Reads an answer for each sample.
+    pub read: fn(&LabelsRequest<'_>) -> Result<Answers, DatasetError>,
+}
+
+/// The samples that labels are wanted of.
+#[derive(Debug, Clone, Copy)]
+pub struct LabelsRequest<'a> {
+    /// The folders that the project's own data sets lie below.
+    pub root: &'a DataRoot,
+    /// The samples of a data set in the layout that it is published in.
+    pub published: Option<&'a PublishedSamples>,
+}
+
+/// The samples of a data set in the layout that it is published in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedSamples {
+    /// The folder of the data set.
+    pub folder: PathBuf,
+    /// The name of each sample, such as its path below the folder: those alone that the data set has.
+    pub names: Vec<String>,
+}
+
+impl<'a> LabelsRequest<'a> {
+    /// The published samples.
+    ///
+    /// # Panics
+    /// If there are none: a mistake of the caller, who asks for the labels of a published data set.
+    pub(crate) fn published(&self) -> &'a PublishedSamples {
+        self.published.expect("the data set is a published one")
+    }
 }
 
 inventory::collect!(LabelsEntry);
@@ -32,9 +64,9 @@ impl Named for LabelsEntry {
 ///
 /// # Errors
 /// [`AccuracyError::Unknown`] with a suggestion, or [`AccuracyError::Labels`].
-pub(crate) fn read_labels(dataset: &str, root: &DataRoot) -> Result<Answers, AccuracyError> {
+pub(crate) fn read_labels(dataset: &str, request: &LabelsRequest<'_>) -> Result<Answers, AccuracyError> {
     let entry = registry::find(inventory::iter::<LabelsEntry>(), dataset)?;
-    Ok((entry.read)(root)?)
+    Ok((entry.read)(request)?)
 }
 
 #[cfg(test)]
@@ -45,7 +77,8 @@ mod tests {
 
     #[test]
     fn an_unknown_data_set_is_answered_with_the_near_one() {
-        let error = read_labels("digit", &DataRoot::search()).unwrap_err().to_string();
+        let request = LabelsRequest { root: &DataRoot::search(), published: None };
+        let error = read_labels("digit", &request).unwrap_err().to_string();
         assert!(
             error.starts_with("unknown labels of data set \"digit\", did you mean \"digits\"?"),
             "{error}"
@@ -71,8 +104,8 @@ mod tests {
                     // A file that another test is just rewriting may be gone.
                     let text = fs::read(&path).unwrap_or_default();
                     let text = String::from_utf8_lossy(&text);
-                    for entry in inventory::iter::<LabelsEntry>() {
-                        assert!(!text.contains(entry.file), "{} names {}", path.display(), entry.file);
+                    for file in inventory::iter::<LabelsEntry>().filter_map(|entry| entry.file) {
+                        assert!(!text.contains(file), "{} names {file}", path.display());
                     }
                 }
             }

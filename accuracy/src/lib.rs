@@ -25,7 +25,7 @@
 //! use proctor_vocabulary::ElementType;
 //!
 //! let check = AccuracyCheck {
-//!     answers: AnswerSource::Labels { dataset: "digits".into() },
+//!     answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
 //!     metric: "top1".into(),
 //!     response: ResponseForm::exactly(ElementType::F32, 10),
 //!     tolerance: None,
@@ -63,7 +63,7 @@ pub use answers::Answers;
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
-pub use labels::LabelsEntry;
+pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogRecord, parse_log, read_log};
 pub use metric::{MetricEntry, Score, ScoreResponses, Scored, metric, metric_entries};
 pub use response::ResponseForm;

@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use proctor_datasets::DataRoot;
 
 use crate::{
-    answers::Answers, computed, error::AccuracyError, labels::read_labels, response::ResponseForm, shipped,
+    answers::Answers,
+    computed,
+    error::AccuracyError,
+    labels::{LabelsRequest, PublishedSamples, read_labels},
+    response::ResponseForm,
+    shipped,
 };
 
 /// Where the right answers come from.
@@ -15,6 +20,8 @@ pub enum AnswerSource {
     Labels {
         /// Name of the data set.
         dataset: String,
+        /// Its samples, if it is a published one.
+        published: Option<PublishedSamples>,
     },
     /// The outputs of another implementation for the first samples of a generated model; they come with this crate.
     Shipped {
@@ -57,8 +64,9 @@ impl AnswerSource {
         root: &DataRoot,
     ) -> Result<(Answers, usize), AccuracyError> {
         match self {
-            Self::Labels { dataset } => {
-                let labels = read_labels(dataset, root)?;
+            Self::Labels { dataset, published } => {
+                let request = LabelsRequest { root, published: published.as_ref() };
+                let labels = read_labels(dataset, &request)?;
                 let sample_count = labels.len();
                 Ok((labels, sample_count))
             }

@@ -55,7 +55,7 @@ fn accuracy(benchmark: &proctor_config::Benchmark, root: &DataRoot) -> Result<f6
     let log = folder.path().join("mlperf_log_accuracy.json");
     fs::write(&log, format!("[\n{}\n]\n", records.join(",\n")))?;
     let check = AccuracyCheck {
-        answers: AnswerSource::Labels { dataset: benchmark.dataset.clone() },
+        answers: AnswerSource::Labels { dataset: benchmark.dataset.clone(), published: None },
         metric: benchmark.quality.metric.clone(),
         response: (metric(&benchmark.quality.metric)?.form)(&benchmark.outputs)
             .ok_or("the metric does not fit")?,

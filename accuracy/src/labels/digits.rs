@@ -10,10 +10,10 @@ const FILE: &str = "labels.idx1-ubyte";
 const CLASS_COUNT: u8 = 10;
 
 inventory::submit! {
-    LabelsEntry { dataset: DigitsPart::Validation.dataset_name(), file: FILE, read: |root| read(root, DigitsPart::Validation) }
+    LabelsEntry { dataset: DigitsPart::Validation.dataset_name(), file: Some(FILE), read: |request| read(request.root, DigitsPart::Validation) }
 }
 inventory::submit! {
-    LabelsEntry { dataset: DigitsPart::Calibration.dataset_name(), file: FILE, read: |root| read(root, DigitsPart::Calibration) }
+    LabelsEntry { dataset: DigitsPart::Calibration.dataset_name(), file: Some(FILE), read: |request| read(request.root, DigitsPart::Calibration) }
 }
 
 fn read(root: &DataRoot, part: DigitsPart) -> Result<Answers, DatasetError> {
@@ -38,15 +38,15 @@ fn check_classes(path: &Path, classes: &[u8]) -> Result<(), DatasetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labels::read_labels;
+    use crate::labels::{LabelsRequest, read_labels};
 
     #[test]
     fn digits_have_a_label_for_each_sample() {
-        let root = DataRoot::search();
-        let Answers::Classes(labels) = read_labels("digits", &root).unwrap() else { panic!("classes") };
+        let request = LabelsRequest { root: &DataRoot::search(), published: None };
+        let Answers::Classes(labels) = read_labels("digits", &request).unwrap() else { panic!("classes") };
         assert_eq!(labels.len(), 600);
         assert!((0..10).all(|class| labels.iter().filter(|label| **label == class).count() > 30));
-        assert_eq!(read_labels("digits-calibration", &root).unwrap().len(), 100);
+        assert_eq!(read_labels("digits-calibration", &request).unwrap().len(), 100);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "top1",
-        outputs: "one output, of logits in f32, or of a class in i32 or i64",
+        outputs: "one output, of logits in f32, or of one class in f32, i32 or i64",
         answers: "labels",
         form,
         needs_tolerance: false,
@@ -40,18 +40,25 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
     Some(Score::share(correct_count, scored.answers))
 }
 
-/// The class that a response names: the position of the largest logit, or the class itself. `None` if it names none: a
-/// wrong size, no logits, a NaN among them, a negative class.
+/// The class that a response names: the position of the largest logit, or the class itself, which the reference's
+/// programs give as a single f32. `None` if it names none: a wrong size, no logits, a NaN among them, a negative class.
 fn class(form: ResponseForm, data: &[u8]) -> Option<u64> {
     if !form.fits(data.len()) {
         return None;
     }
     match form.element_type {
+        ElementType::F32 if form.count_max == 1 => whole(f32::from_le_bytes(*data.first_chunk()?)),
         ElementType::F32 => largest(data.as_chunks().0.iter().copied().map(f32::from_le_bytes)),
         ElementType::I32 => u64::try_from(i32::from_le_bytes(*data.first_chunk()?)).ok(),
         ElementType::I64 => u64::try_from(i64::from_le_bytes(*data.first_chunk()?)).ok(),
         _ => None,
     }
+}
+
+/// The class that a number is, without its fraction.
+fn whole(number: f32) -> Option<u64> {
+    // The conversion is exact for what passes: no class is above 2^24.
+    (0.0..16_777_216.0).contains(&number).then_some(number as u64)
 }
 
 /// Position of the largest number, the first of equals; `None` without numbers or with a NaN among them.
@@ -106,6 +113,14 @@ mod tests {
         assert_eq!(class(narrow, &(-1_i32).to_le_bytes()), None);
         assert_eq!(class(wide, &7_i32.to_le_bytes()), None);
         assert_eq!(logits(&[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn a_single_number_is_a_class() {
+        let single = ResponseForm::exactly(ElementType::F32, 1);
+        let named = |number: f32| class(single, &number.to_le_bytes());
+        assert_eq!([0.0, 7.0, 7.9, 999.0].map(named), [Some(0), Some(7), Some(7), Some(999)]);
+        assert_eq!([-1.0, NAN, f32::INFINITY, 1e9].map(named), [None; 4]);
     }
 
     #[test]

@@ -100,6 +100,12 @@ run_settings! {
     /// Folder of the data sets and models.
     data_root: Option<PathBuf> = DefaultValue::Unset("the one that comes with the program"), Kind::Text,
         flag Flag::taking("data-root", "FOLDER");
+    /// File of the model that takes the place of the benchmark's of this format, which its ending names, such as .onnx.
+    model_file: Option<PathBuf> = DefaultValue::Unset("the one that the benchmark names"), Kind::Text,
+        flag Flag::taking("model-file", "FILE");
+    /// Folder of the benchmark's data set, if that is a published one, such as ImageNet.
+    dataset_folder: Option<PathBuf> = DefaultValue::Unset("the one with its name below data_root"), Kind::Text,
+        flag Flag::taking("dataset-folder", "FOLDER");
     /// Folder for the results.
     output_folder: Option<PathBuf> = DefaultValue::Unset("a new one below runs/"), Kind::Text,
         flag Flag::taking("output", "FOLDER").or_short('o');

@@ -167,9 +167,10 @@ fn values_that_make_no_sense_name_the_file_and_the_key() {
 fn generated_files_answers_and_refusals_are_checked() {
     let sha256 = DIGITS_MLP.lines().find(|line| line.starts_with("sha256")).unwrap();
     let generated = "generated = \"text-similarity\"";
-    let both = "b.toml: model.files.safetensors: give path and sha256, or else generated";
+    let both = "b.toml: model.files.safetensors: give path and sha256, or generated, or supplied";
     assert_eq!(problems(sha256, generated), [both]);
     assert_eq!(problems(sha256, ""), [both]);
+    assert_eq!(problems(sha256, "supplied = \"yours\""), [both]);
     for (from, to, expected) in [
         (
             "metric = \"top1\"",
@@ -255,7 +256,7 @@ fn files_for_a_precision_are_checked_as_the_others_are() {
         ),
         (
             "[model.precisions.int8.files.onnx]\npath = \"x.onnx\"",
-            "b.toml: model.precisions.int8.files.onnx: give path and sha256, or else generated",
+            "b.toml: model.precisions.int8.files.onnx: give path and sha256, or generated, or supplied",
         ),
         (
             "[model.precisions.int8.files.onnx]\npath = \"../x.onnx\"\nsha256 = \"x\"",

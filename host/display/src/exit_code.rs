@@ -53,6 +53,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
         HostError::Plugin(PluginHostError::Option { .. }) => SETTINGS,
         HostError::Plugin(_) | HostError::PluginCannot(_) | HostError::InputForm { .. } => PLUGIN,
         HostError::Dataset(_) | HostError::Recipe(_) | HostError::Preprocess(_) => DATA,
+        HostError::Sample { .. } | HostError::Prepared(_) => DATA,
         HostError::Data(_) | HostError::Accuracy(_) => DATA,
         HostError::LoadGen(LoadGenError::Load { source, .. }) if source.is::<PluginHostError>() => PLUGIN,
         HostError::LoadGen(LoadGenError::Load { .. }) => DATA,

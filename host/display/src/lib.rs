@@ -1,13 +1,14 @@
 //! The way the programs show what they measure: progress on a terminal while it goes on, and pages of figures at the
 //! end.
 //!
-//! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is. A [`Page`] is tables with their notes and
-//! their [`Origin`], as text, in Markdown and as JSON; a [`Spread`] sums up several values of one figure.
-//! [`run_program`] begins each program and ends it with one of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are
-//! its ways to stdout and stderr.
+//! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is, [`CountLine`] how far work of many alike
+//! things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and as JSON; a [`Spread`]
+//! sums up several values of one figure. [`run_program`] begins each program and ends it with one of the
+//! [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr.
 
 #![forbid(unsafe_code)]
 
+mod count_line;
 mod exit_code;
 mod file_line;
 mod log;
@@ -21,6 +22,7 @@ mod steps;
 mod terminal;
 
 pub use crate::{
+    count_line::CountLine,
     exit_code::EXIT_CODES,
     file_line::FileLine,
     page::{Origin, Page, Table, markdown_table},

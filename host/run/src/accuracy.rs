@@ -8,7 +8,9 @@ use proctor_datasets::DataRoot;
 use proctor_loadgen::{PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::{error::HostError, files::model_files, observer::Observer};
+use crate::{
+    bed::sample_library::published::Published, error::HostError, files::model_files, observer::Observer,
+};
 
 /// Checks before a run whether its answers can be scored in this precision, if they are to be.
 ///
@@ -60,7 +62,13 @@ fn answers(settings: &Settings, root: &DataRoot, observer: &dyn Observer) -> Res
     let model = benchmark.model.id.clone();
     let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
     Ok(match benchmark.quality.answers {
-        config::AnswerKind::Labels => AnswerSource::Labels { dataset: benchmark.dataset.clone() },
+        config::AnswerKind::Labels => AnswerSource::Labels {
+            dataset: benchmark.dataset.clone(),
+            published: match Published::open(settings, root)? {
+                Some(published) => Some(published.named()?),
+                None => None,
+            },
+        },
         config::AnswerKind::Shipped => {
             let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();
             AnswerSource::Shipped { model, outputs, sample_count }

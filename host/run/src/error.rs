@@ -7,9 +7,11 @@ use proctor_config::ConfigErrors;
 use proctor_datasets::DatasetError;
 use proctor_loadgen::LoadGenError;
 use proctor_plugin_host::PluginHostError;
+use proctor_prepared::PreparedError;
 use proctor_preprocess::{FormError, PreprocessError};
 use proctor_recipes::RecipeError;
 use proctor_scheduler::SchedulerError;
+use proctor_vocabulary::SampleIndex;
 
 /// Reason why there is no result. An INVALID run is not one: it is a result.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,19 @@ pub enum HostError {
     /// Samples cannot be made ready.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
+    /// A sample cannot be made ready.
+    #[error("sample {index}{} cannot be prepared", named(name))]
+    Sample {
+        /// The sample.
+        index: SampleIndex,
+        /// Its name, or nothing.
+        name: String,
+        /// The error.
+        source: PreprocessError,
+    },
+    /// Samples that were prepared cannot be written or read.
+    #[error(transparent)]
+    Prepared(#[from] PreparedError),
     /// The benchmark does not fit its data.
     #[error("{0}")]
     Data(String),
@@ -98,6 +113,10 @@ impl HostError {
         let first = first.lines().map(|line| format!("error: {line}"));
         first.chain(causes.iter().map(|text| format!("  because: {text}"))).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn named(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
 /// Says how to get results written that could not be, where there is a way.

@@ -11,6 +11,7 @@ use crate::{
     bed::{
         call_watchdog::Watchdog,
         fault::Fault,
+        sample_library::published,
         system::scheduler_config,
         test_bed::{Equipment, TestBed},
     },
@@ -42,13 +43,20 @@ impl Frame {
         interrupt: &Interrupt,
         make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
     ) -> Result<Self, HostError> {
-        warnings::check(&mut settings)?;
         // A plugin may change the working folder.
         let run = &mut settings.run;
-        let paths = [&mut run.data_root, &mut run.cache_folder, &mut run.curves];
+        let paths = [
+            &mut run.data_root,
+            &mut run.dataset_folder,
+            &mut run.model_file,
+            &mut run.cache_folder,
+            &mut run.curves,
+        ];
         for path in paths.into_iter().flatten() {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
+        published::fit(&mut settings)?;
+        warnings::check(&mut settings)?;
         for warning in &settings.warnings {
             interrupt.observer().message(&format!("warning: {warning}"));
         }

@@ -1,6 +1,9 @@
-//! `host data`: the models that are made here.
+//! `host data`: the models that are made here, and data sets, which the program `host-data` looks after.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
 use proctor_config::Settings;
@@ -9,11 +12,11 @@ use proctor_recipes::{
     RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
 };
 
-use super::run::RunFlags;
+use super::{run::RunFlags, sibling::DATA};
 use crate::setting_flags::SettingFlags;
-use proctor_display::FileLine;
+use proctor_display::{FileLine, print};
 use proctor_run::{
-    HostError, lasting_folder,
+    Conclusion, HostError, lasting_folder,
     text::{megabytes, table},
 };
 
@@ -44,42 +47,85 @@ pub(crate) enum DataCommand {
         #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
         data_root: Option<String>,
     },
+    /// Say what has to lie where for a data set, how to come by it, and what is there
+    #[command(disable_help_flag = true)]
+    Info(SiblingFlags),
+    /// Look at every file of a data set, and list all that is missing or damaged
+    #[command(disable_help_flag = true)]
+    Verify(SiblingFlags),
+    /// Make a small data set of the published layout, to try a benchmark without the real one
+    #[command(disable_help_flag = true)]
+    Generate(SiblingFlags),
+    /// Prepare the samples of a benchmark, which a run otherwise does when it first needs them
+    #[command(disable_help_flag = true)]
+    Prepare(SiblingFlags),
+}
+
+/// Flags of the program `host-data`.
+#[derive(Debug, Args)]
+pub(crate) struct SiblingFlags {
+    /// Flags of the program `host-data`, which takes them; `--help` shows them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+    flags: Vec<OsString>,
 }
 
 impl DataFlags {
-    /// Does what is asked for, and returns what to print.
+    /// Does what is asked for.
     ///
     /// # Errors
     /// If there is no such model, or it cannot be made.
-    pub(super) fn run(&self) -> Result<String, HostError> {
-        let (DataCommand::List { data_root } | DataCommand::MakeModel { data_root, .. }) = &self.command;
-        let settings = SettingFlags::default().with("data_root", data_root.as_deref());
-        let settings = RunFlags { settings, ..RunFlags::default() }.load()?;
-        let root = DataRoot::new(settings.run.data_root.as_deref());
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         match &self.command {
-            DataCommand::List { .. } => Ok(list(&settings, &root)),
-            DataCommand::MakeModel { name, out, .. } => {
-                let mut progress = FileLine::default();
-                let mut show = |path: &Path, done| progress.show(path, done);
-                let model = match out {
-                    Some(folder) => make_model(name, folder, &mut show)?,
-                    None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut show)?,
-                };
-                let lines = model.files().map(|file| {
-                    let was = if file.is_new { "made" } else { "is there already" };
-                    format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
-                });
-                Ok(lines.collect())
+            DataCommand::List { data_root } => {
+                let (settings, root) = places(data_root.as_deref())?;
+                print(list(&settings, &root));
             }
+            DataCommand::MakeModel { name, out, data_root } => {
+                print(make(name, out.as_deref(), data_root.as_deref())?);
+            }
+            DataCommand::Info(SiblingFlags { flags }) => return DATA.start("info", flags),
+            DataCommand::Verify(SiblingFlags { flags }) => return DATA.start("verify", flags),
+            DataCommand::Generate(SiblingFlags { flags }) => return DATA.start("generate", flags),
+            DataCommand::Prepare(SiblingFlags { flags }) => return DATA.start("prepare", flags),
         }
+        Ok(Conclusion::Good)
     }
+}
+
+/// The settings, and the folders of data sets and models.
+fn places(data_root: Option<&str>) -> Result<(Settings, DataRoot), HostError> {
+    let settings = SettingFlags::default().with("data_root", data_root);
+    let settings = RunFlags { settings, ..RunFlags::default() }.load()?;
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    Ok((settings, root))
+}
+
+/// Makes the files of a model, and tells which they are.
+fn make(name: &str, out: Option<&Path>, data_root: Option<&str>) -> Result<String, HostError> {
+    let (settings, root) = places(data_root)?;
+    let mut progress = FileLine::default();
+    let mut show = |path: &Path, done| progress.show(path, done);
+    let model = match out {
+        Some(folder) => make_model(name, folder, &mut show)?,
+        None => find_or_make_model(name, &root, &lasting_folder(&settings), &mut show)?,
+    };
+    let lines = model.files().map(|file| {
+        let was = if file.is_new { "made" } else { "is there already" };
+        format!("{} {was}\nsha256 {}\n", file.path.display(), file.sha256)
+    });
+    Ok(lines.collect())
 }
 
 pub(super) const DATA_HELP: &str = "\
 Examples:
   host data list
   host data make-model gnmt
-  host data make-model rnn-lstm-256-256-1-100 --out models";
+  host data info imagenet                              what has to lie where
+  host data verify resnet50 --folder /data/imagenet    is all of it there
+  host data generate imagenet --out /tmp/imagenet      a small one to try with
+  host data prepare resnet50 --folder /data/imagenet
+
+The last four are the program host-data: cargo build --release -p proctor-data.";
 
 const MAKE_MODEL_HELP: &str = "\
 Examples:

@@ -10,6 +10,7 @@ mod new_plugin;
 mod replay;
 mod run;
 mod scale;
+mod sibling;
 mod validate;
 
 use clap::Subcommand;
@@ -59,7 +60,7 @@ pub(crate) enum Command {
     /// Test whether a plugin keeps the rules of the ABI: the conformance suite.
     #[command(after_help = VALIDATE_HELP)]
     Validate(ValidateFlags),
-    /// Make model files that are generated, and list them.
+    /// Look after data sets as they are published, and make model files that are generated.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
@@ -78,11 +79,11 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
+        Command::Data(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
         Command::List { kind } => list::list(*kind)?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,
-        Command::Data(flags) => flags.run()?,
         Command::Explain(flags) => explain::explain(flags)?,
     };
     print(text);

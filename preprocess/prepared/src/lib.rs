@@ -70,4 +70,4 @@ const RECIPE: &str = "recipe.json";
 const NAMES: &str = "names.json";
 
 /// Data sets that `host-data` knows, by the names in definitions of benchmarks.
-pub const PUBLISHED: &[&str] = &["imagenet"];
+pub const PUBLISHED: &[&str] = &["imagenet", "coco", "open-images"];

@@ -4,5 +4,6 @@
 
 mod bad_input;
 mod bad_plugins;
+mod data;
 mod list_describe_explain;
 mod new_plugin;

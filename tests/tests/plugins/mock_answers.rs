@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use proctor_accuracy::{Answers, LabelsEntry, read_log};
+use proctor_accuracy::{Answers, LabelsEntry, LabelsRequest, read_log};
 use proctor_datasets::DataRoot;
 use proctor_tests::{Bench, Run, datasets};
 
@@ -15,7 +15,8 @@ const DATASET: &str = "digits";
 /// The right classes, by the only crate that may know them.
 fn classes() -> Vec<u64> {
     let entry = inventory::iter::<LabelsEntry>().find(|entry| entry.dataset == DATASET).unwrap();
-    let answers = (entry.read)(&DataRoot::new(Some(&datasets()))).unwrap();
+    let root = DataRoot::new(Some(&datasets()));
+    let answers = (entry.read)(&LabelsRequest { root: &root, published: None }).unwrap();
     let Answers::Classes(classes) = answers else { panic!("digits have classes") };
     classes
 }

@@ -47,6 +47,7 @@ pub(super) struct ModelFile {
     pub(super) path: Option<String>,
     pub(super) sha256: Option<String>,
     pub(super) generated: Option<String>,
+    pub(super) supplied: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

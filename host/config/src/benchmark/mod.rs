@@ -107,6 +107,11 @@ pub enum ModelFile {
         /// Name of the recipe.
         recipe: String,
     },
+    /// A file that the user gives, as it may not be passed on.
+    Supplied {
+        /// Sentence on which file it is and how to come by it.
+        about: String,
+    },
 }
 
 /// How good the answers have to be.

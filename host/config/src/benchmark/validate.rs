@@ -138,14 +138,32 @@ impl Checker<'_> {
             let key = format!("{table}.{format}");
             self.name(&key, &format);
             match file {
-                definition::ModelFile { path: Some(path), sha256: Some(sha256), generated: None } => {
+                definition::ModelFile {
+                    path: Some(path),
+                    sha256: Some(sha256),
+                    generated: None,
+                    supplied: None,
+                } => {
                     files.insert(format, self.published(&key, &path, sha256));
                 }
-                definition::ModelFile { path: None, sha256: None, generated: Some(recipe) } => {
+                definition::ModelFile {
+                    path: None,
+                    sha256: None,
+                    generated: Some(recipe),
+                    supplied: None,
+                } => {
                     self.name(&format!("{key}.generated"), &recipe);
                     files.insert(format, ModelFile::Generated { recipe });
                 }
-                _ => self.report(&key, "give path and sha256, or else generated".to_owned()),
+                definition::ModelFile {
+                    path: None,
+                    sha256: None,
+                    generated: None,
+                    supplied: Some(about),
+                } if !about.trim().is_empty() => {
+                    files.insert(format, ModelFile::Supplied { about });
+                }
+                _ => self.report(&key, "give path and sha256, or generated, or supplied".to_owned()),
             }
         }
         files

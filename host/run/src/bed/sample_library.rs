@@ -2,6 +2,7 @@
 
 pub(crate) mod input_forms;
 mod memory;
+pub(crate) mod published;
 
 use std::{
     collections::HashSet,
@@ -18,7 +19,7 @@ use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use self::{input_forms::InputForms, memory::MemoryOfModel};
+use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
 use crate::{bed::fault::Fault, error::HostError, machine::Machine};
 
 /// Memory for samples if the system does not tell how much it has.
@@ -26,12 +27,35 @@ const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The data of a benchmark: opened, its sizes checked, nothing loaded.
 pub(crate) struct Data {
-    dataset: Box<dyn Dataset>,
-    pipeline: Box<dyn Pipeline>,
+    source: Source,
     inputs: Vec<TensorSpec>,
     counts: QslCounts,
     /// Loaded samples may take half of the memory: the model and the system need some, too.
     limit_bytes: u64,
+}
+
+/// Where samples come from.
+enum Source {
+    /// They are read and preprocessed here whenever they are loaded.
+    Here { dataset: Box<dyn Dataset>, pipeline: Box<dyn Pipeline> },
+    /// Another program has prepared them.
+    Published(Box<Published>),
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        match self {
+            Self::Here { dataset, .. } => dataset.name(),
+            Self::Published(published) => published.name(),
+        }
+    }
+
+    fn sample_count(&self) -> u64 {
+        match self {
+            Self::Here { dataset, .. } => dataset.sample_count(),
+            Self::Published(published) => published.sample_count(),
+        }
+    }
 }
 
 impl Data {
@@ -41,25 +65,31 @@ impl Data {
     /// If the data are missing or damaged, or the benchmark does not fit them.
     pub(crate) fn open(settings: &Settings, root: &DataRoot, machine: &Machine) -> Result<Self, HostError> {
         let benchmark = &settings.benchmark;
-        let request = DatasetRequest {
-            root,
-            model: &benchmark.model.id,
-            inputs: &benchmark.inputs,
-            sample_count: benchmark.qsl.total_sample_count,
+        let source = match Published::open(settings, root)? {
+            Some(published) => Source::Published(Box::new(published)),
+            None => {
+                let request = DatasetRequest {
+                    root,
+                    model: &benchmark.model.id,
+                    inputs: &benchmark.inputs,
+                    sample_count: benchmark.qsl.total_sample_count,
+                };
+                Source::Here {
+                    dataset: open_dataset_for(&benchmark.dataset, &request)?,
+                    pipeline: build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?,
+                }
+            }
         };
-        let dataset = open_dataset_for(&benchmark.dataset, &request)?;
-        let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
-        let (declared, there) = (benchmark.qsl.total_sample_count, dataset.sample_count());
+        let (declared, there) = (benchmark.qsl.total_sample_count, source.sample_count());
         if declared > there {
             return Err(HostError::Data(format!(
                 "{}: qsl.total_sample_count = {declared}, but data set {} has {there} samples",
                 benchmark.file.display(),
-                dataset.name()
+                source.name()
             )));
         }
         Ok(Self {
-            dataset,
-            pipeline,
+            source,
             inputs: benchmark.inputs.clone(),
             counts: benchmark.qsl,
             limit_bytes: machine.memory_bytes.map_or(DEFAULT_LIMIT_BYTES, |bytes| bytes / 2),
@@ -73,7 +103,7 @@ impl Data {
         inputs: Vec<TensorSpec>,
         counts: QslCounts,
     ) -> Self {
-        Self { dataset, pipeline, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+        Self { source: Source::Here { dataset, pipeline }, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
     }
 
     /// The data with the inputs in the forms that the plugin has chosen.
@@ -81,8 +111,13 @@ impl Data {
     /// # Errors
     /// A form cannot be had.
     pub(crate) fn in_forms(self, forms: &InputForms) -> Result<Self, HostError> {
-        let pipeline = forms.of(self.pipeline)?;
-        Ok(Self { inputs: pipeline.outputs().to_vec(), pipeline, ..self })
+        let source = match self.source {
+            Source::Here { dataset, pipeline } => Source::Here { dataset, pipeline: forms.of(pipeline)? },
+            Source::Published(published) => {
+                Source::Published(Box::new(published.in_forms(&self.inputs, forms.forms())?))
+            }
+        };
+        Ok(Self { source, inputs: forms.formed().to_vec(), ..self })
     }
 
     /// Reads and preprocesses samples into this memory.
@@ -94,13 +129,16 @@ impl Data {
         samples: &[SampleIndex],
         memory: Box<dyn SampleMemory>,
     ) -> Result<SampleStore, LibraryError> {
-        let store = SampleStore::new(self.inputs.clone(), self.dataset.sample_count(), self.limit_bytes);
+        let store = SampleStore::new(self.inputs.clone(), self.source.sample_count(), self.limit_bytes);
         let mut store = store.with_memory(memory);
-        let loaded = store.load(samples, |index, tensors| {
-            let sample = self.dataset.read(index)?;
-            self.pipeline.run(&sample, tensors)?;
-            Ok::<_, LibraryError>(())
-        });
+        let loaded = match &self.source {
+            Source::Here { dataset, pipeline } => store.load(samples, |index, tensors| {
+                let sample = dataset.read(index)?;
+                pipeline.run(&sample, tensors)?;
+                Ok::<_, LibraryError>(())
+            }),
+            Source::Published(published) => published.load(samples, &mut store),
+        };
         match loaded {
             Ok(()) => Ok(store),
             // It is the plugin's own.
@@ -306,7 +344,7 @@ impl Drop for SampleLibrary {
 
 impl QuerySampleLibrary for SampleLibrary {
     fn name(&self) -> &str {
-        self.data.dataset.name()
+        self.data.source.name()
     }
 
     fn total_sample_count(&self) -> u64 {

@@ -1,9 +1,9 @@
 //! The files of a benchmark's model: found and verified, or made.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use proctor_config::{ModelFile, Settings};
-use proctor_datasets::{DataRoot, read_verified};
+use proctor_config::{Benchmark, ModelFile, Settings};
+use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
 use serde::Serialize;
 
@@ -35,9 +35,22 @@ pub fn find(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<FoundFile>, HostError> {
     let benchmark = &settings.benchmark;
+    let given = settings.run.model_file.as_deref().map(|path| given(path, benchmark)).transpose()?;
     let wanted = benchmark.model.files_for(precision).into_iter().filter(|(format, _)| is_wanted(format));
     let found = wanted.map(|(format, file)| {
         let (path, sha256, recipe) = match file {
+            _ if given.is_some_and(|given| given.format == format) => {
+                let path = given.expect("it was just looked at").path;
+                let sum = sha256_of_file(path);
+                let sum = sum.map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
+                (path.to_owned(), sum, None)
+            }
+            ModelFile::Supplied { about } => {
+                return Err(HostError::Data(format!(
+                    "benchmark {} needs a model of yours as {format}; give it with --model-file FILE.{format}: {about}",
+                    benchmark.id
+                )));
+            }
             ModelFile::Published { path, sha256 } => {
                 let path = root.find(&path.to_string_lossy())?;
                 read_verified(&path, sha256, &benchmark.file.display().to_string())?;
@@ -58,4 +71,29 @@ pub fn find(
         Ok(FoundFile { format: format.to_owned(), path, sha256, recipe })
     });
     found.collect()
+}
+
+/// A file that the user gave.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    path: &'a Path,
+    format: &'a str,
+}
+
+/// The file that the user gave for a benchmark.
+///
+/// # Errors
+/// The benchmark has no file of this format.
+fn given<'a>(path: &'a Path, benchmark: &Benchmark) -> Result<Given<'a>, HostError> {
+    let format = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if benchmark.model.formats().any(|(known, _)| known == format) {
+        return Ok(Given { path, format });
+    }
+    let formats: Vec<_> = benchmark.model.formats().map(|(format, _)| format!(".{format}")).collect();
+    Err(HostError::Usage(format!(
+        "model_file is {}, but benchmark {} takes files that end in {}",
+        path.display(),
+        benchmark.id,
+        formats.join(" or ")
+    )))
 }

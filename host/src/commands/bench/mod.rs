@@ -6,7 +6,7 @@
 //! the policies that scale over known jobs.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
-//! `host-bench`, which is not linked into what a submitter trusts; [`sibling`] starts it.
+//! `host-bench`, which is not linked into what a submitter trusts; [`sibling`](super::sibling) starts it.
 
 mod experiment;
 mod flags;
@@ -18,7 +18,6 @@ mod quantity;
 mod report;
 mod scaling;
 mod scheduler;
-mod sibling;
 
 use std::ffi::OsString;
 
@@ -27,6 +26,7 @@ use proctor_display::print;
 use proctor_run::{Conclusion, HostError};
 
 use self::{flags::HarnessFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
+use super::sibling::BENCH;
 
 /// Flags of `host bench`.
 #[derive(Debug, Args)]
@@ -82,8 +82,8 @@ impl BenchFlags {
         match &self.kind {
             None => harness::bench(&self.harness),
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
-            Some(BenchKind::Rnn { flags }) => sibling::start("rnn", flags),
-            Some(BenchKind::Engines { flags }) => sibling::start("engines", flags),
+            Some(BenchKind::Rnn { flags }) => BENCH.start("rnn", flags),
+            Some(BenchKind::Engines { flags }) => BENCH.start("engines", flags),
             Some(BenchKind::Scaling(flags)) => scaling::bench(flags),
             Some(BenchKind::Scheduler(flags)) => scheduler::bench(flags),
             Some(BenchKind::MemoryProbe { sample_count, offline }) => {

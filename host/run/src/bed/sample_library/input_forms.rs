@@ -57,6 +57,11 @@ impl InputForms {
         with_forms(pipeline, &self.forms).map_err(refused)
     }
 
+    /// The forms that it has chosen.
+    pub(super) fn forms(&self) -> &[InputForm] {
+        &self.forms
+    }
+
     /// The inputs as the plugin is given them.
     pub(crate) fn formed(&self) -> &[TensorSpec] {
         &self.formed

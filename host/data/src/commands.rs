@@ -1,0 +1,247 @@
+//! The commands of a user, and the one of the host.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand};
+use proctor_config::{Benchmark, Loader};
+use proctor_datasets::DataRoot;
+use proctor_display::{CountLine, print};
+use proctor_prepared::{Input, Order};
+use proctor_published::Generate;
+use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
+use proctor_vocabulary::InputForm;
+
+use crate::{
+    catalogue::{self, PUBLISHED, Published},
+    prepare::prepare,
+};
+
+/// Defects that are listed one by one.
+const LISTED: usize = 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what has to lie where, how to come by it, and what is there.
+    #[command(after_help = INFO_HELP)]
+    Info {
+        /// Name of a benchmark or a data set; all data sets if left out.
+        name: Option<String>,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Look at every file of a data set, and list all that is missing or damaged.
+    #[command(after_help = VERIFY_HELP)]
+    Verify {
+        /// Name of a benchmark or a data set.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Make a small data set of the same layout, to try a benchmark without the real one.
+    #[command(after_help = GENERATE_HELP)]
+    Generate {
+        /// Name of a benchmark or a data set.
+        name: String,
+        /// Folder to make, which must be empty or not there.
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
+        /// Number of samples.
+        #[arg(long, value_name = "COUNT", default_value_t = 64)]
+        samples: u64,
+        /// Seed that they are drawn from.
+        #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+        seed: u64,
+    },
+    /// Prepare the samples of a benchmark, which a run otherwise does when it first needs them.
+    #[command(after_help = PREPARE_HELP)]
+    Prepare {
+        /// Name of a benchmark, or path of its definition.
+        benchmark: String,
+        #[command(flatten)]
+        place: Place,
+        /// Prepare the first samples alone.
+        #[arg(long, value_name = "COUNT")]
+        samples: Option<u64>,
+    },
+    /// Prepare what the order on stdin says, for a run.
+    #[command(hide = true)]
+    Order,
+}
+
+/// Where a data set is.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Folder of the data set [default: the one with its name below the data root].
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// Folder of the data sets and models.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "folder")]
+    data_root: Option<PathBuf>,
+}
+
+impl Place {
+    fn of(&self, published: &Published) -> Result<PathBuf, HostError> {
+        catalogue::folder(published, self.folder.as_deref(), &DataRoot::new(self.data_root.as_deref()))
+    }
+}
+
+impl Command {
+    /// Does what is asked for.
+    ///
+    /// # Errors
+    /// If the data set is not known, not there or damaged, or something cannot be written.
+    pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
+        match self {
+            Self::Info { name, place } => match name {
+                Some(name) => print(info(data_set(name)?, place)),
+                None => print(
+                    PUBLISHED.iter().map(|published| info(published, place)).collect::<Vec<_>>().join("\n"),
+                ),
+            },
+            Self::Verify { name, place } => return verify(data_set(name)?, place),
+            Self::Generate { name, out, samples, seed } => {
+                print(generate(data_set(name)?, out, &Generate { seed: *seed, sample_count: *samples })?);
+            }
+            Self::Prepare { benchmark, place, samples } => {
+                print(prepare_all(&definition(benchmark)?, place, *samples)?);
+            }
+            Self::Order => print(execute_order()?),
+        }
+        Ok(Conclusion::Good)
+    }
+}
+
+/// The data set of this name, or of the benchmark of this name.
+fn data_set(name: &str) -> Result<&'static Published, HostError> {
+    match definition(name) {
+        Ok(benchmark) if PUBLISHED.iter().all(|published| published.name != name) => {
+            catalogue::find(&benchmark.dataset)
+        }
+        _ => catalogue::find(name),
+    }
+}
+
+/// The definition of a benchmark, from its name or path.
+fn definition(name: &str) -> Result<Benchmark, HostError> {
+    Ok(Loader::new().flag("--benchmark", "benchmark", name).load()?.benchmark)
+}
+
+fn info(published: &Published, place: &Place) -> String {
+    let there = match place.of(published).and_then(|folder| {
+        let opened = (published.open)(&folder)?;
+        let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
+        Ok(format!("{}: {count} samples, {missing} more are listed and not there", folder.display()))
+    }) {
+        Ok(there) => there,
+        Err(error) => format!("not usable: {error}"),
+    };
+    format!("{}\n{}\n{there}\n", published.name, (published.layout)().trim_end())
+}
+
+fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError> {
+    let folder = place.of(published)?;
+    let mut line = CountLine::new("looking at", "files");
+    let defects = (published.verify)(&folder, &mut |done, total| line.show(done, total))?;
+    if defects.is_empty() {
+        print(format!("{}: nothing is missing or damaged\n", folder.display()));
+        return Ok(Conclusion::Good);
+    }
+    let listed = defects.iter().take(LISTED).map(|defect| format!("{defect}\n")).collect::<String>();
+    let more = match defects.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    print(format!("{listed}{more}{}: {}\n", folder.display(), counted(defects.len() as u64, "defect")));
+    Ok(Conclusion::Bad)
+}
+
+fn generate(published: &Published, out: &Path, request: &Generate) -> Result<String, HostError> {
+    let is_free = fs::read_dir(out)
+        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |mut it| it.next().is_none());
+    if !is_free {
+        let out = out.display();
+        return Err(HostError::Usage(format!(
+            "{out} is there already, and not an empty folder: give another --out"
+        )));
+    }
+    (published.generate)(out, request)?;
+    Ok(format!(
+        "{}: {} samples of seed {} in the layout of {}\n",
+        out.display(),
+        request.sample_count,
+        request.seed,
+        published.name
+    ))
+}
+
+fn prepare_all(benchmark: &Benchmark, place: &Place, samples: Option<u64>) -> Result<String, HostError> {
+    let published = catalogue::find(&benchmark.dataset)?;
+    let folder = place.of(published)?;
+    let count = (published.open)(&folder)?.dataset.sample_count();
+    let settings = Loader::new().load()?;
+    let order = Order {
+        dataset: benchmark.dataset.clone(),
+        folder,
+        preprocessing: benchmark.preprocessing.clone(),
+        inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
+        caches: lasting_folder(&settings),
+        samples: (0..samples.unwrap_or(count).min(count)).collect(),
+    };
+    let delivery = prepare(&order, &mut shown())?;
+    Ok(format!(
+        "{}: {} of {} samples\n",
+        delivery.folder.display(),
+        order.samples.len(),
+        delivery.sample_count
+    ))
+}
+
+/// Reads an order from stdin, executes it, and answers with a line.
+fn execute_order() -> Result<String, HostError> {
+    let mut text = String::new();
+    let read = io::stdin().read_to_string(&mut text);
+    read.map_err(|error| HostError::Usage(format!("cannot read the order from stdin: {error}")))?;
+    let order = serde_json::from_str(&text);
+    let order = order.map_err(|error| HostError::Usage(format!("the order is none: {error}")))?;
+    let delivery = prepare(&order, &mut shown())?;
+    Ok(serde_json::to_string(&delivery).expect("all keys are text") + "\n")
+}
+
+/// Shows on stderr how many samples are prepared.
+fn shown() -> impl FnMut(usize, usize) {
+    let mut line = CountLine::new("preparing", "samples");
+    move |done, total| line.show(done as u64, total as u64)
+}
+
+const INFO_HELP: &str = "\
+Examples:
+  host data info
+  host data info imagenet
+  host data info resnet50 --folder /data/imagenet";
+
+const VERIFY_HELP: &str = "\
+Examples:
+  host data verify imagenet --folder /data/imagenet
+  host data verify resnet50
+
+Exit code 1: something is missing or damaged.";
+
+const GENERATE_HELP: &str = "\
+Examples:
+  host data generate imagenet --out /tmp/imagenet
+  host data generate resnet50 --out /tmp/imagenet --samples 500 --seed 7
+
+The same seed makes the same files. Labels follow from what is drawn.";
+
+const PREPARE_HELP: &str = "\
+Examples:
+  host data prepare resnet50 --folder /data/imagenet
+  host data prepare resnet50 --folder /data/imagenet --samples 1024
+
+Samples go into the folder prepared/ of cache_folder, and stay until it is deleted.
+A plugin that wants its inputs in another form than the benchmark's has them prepared
+once more when it first runs.";

@@ -1,0 +1,77 @@
+//! Whether a data set is the one that samples were prepared from.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
+
+use proctor_datasets::{DatasetError, sha256_hex};
+
+/// Sum over the names, sizes and times of change of all files below a folder: another one where a file has changed, for
+/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`.
+///
+/// # Errors
+/// A folder cannot be read.
+pub(crate) fn sum(folder: &Path) -> Result<String, DatasetError> {
+    let mut lines = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let here = folder.join(&below);
+        look(&here, &below, &mut folders, &mut lines)
+            .map_err(|source| DatasetError::Read { path: here, source })?;
+    }
+    lines.sort_unstable();
+    Ok(sha256_hex(lines.concat().as_bytes()))
+}
+
+/// Adds a line for each file of a folder, and its folders to those that are left.
+fn look(here: &Path, below: &Path, folders: &mut Vec<PathBuf>, lines: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(here)? {
+        let entry = entry?;
+        let name = below.join(entry.file_name());
+        // Through links, which data sets on other disks are often put together of. One that leads nowhere is no file.
+        let Ok(found) = fs::metadata(entry.path()) else { continue };
+        if found.is_dir() {
+            folders.push(name);
+        } else {
+            let changed = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+            lines.push(format!("{name:?} {} {changed}\n", found.len()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn another_name_size_or_time_is_another_sum_and_another_place_is_not() {
+        let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let write = |folder: &Path, name: &str, text: &str, time| {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+        };
+        for folder in [&folder, &copy] {
+            write(folder.path(), "a/b", "text", time);
+            write(folder.path(), "c", "", time);
+        }
+        let before = sum(folder.path()).unwrap();
+        assert_eq!(before, sum(copy.path()).unwrap());
+
+        write(copy.path(), "c", "more", time);
+        assert_ne!(before, sum(copy.path()).unwrap());
+        write(copy.path(), "c", "", time + Duration::from_nanos(1));
+        assert_ne!(before, sum(copy.path()).unwrap());
+        write(copy.path(), "c", "", time);
+        assert_eq!(before, sum(copy.path()).unwrap());
+        fs::rename(copy.path().join("c"), copy.path().join("d")).unwrap();
+        assert_ne!(before, sum(copy.path()).unwrap());
+    }
+}

@@ -1,0 +1,41 @@
+//! `host-data`: the data sets that MLPerf's benchmarks are published with, and their samples as models take them.
+//!
+//! Decoders of photographs, sound and volumes are heavy, and read files that come from anywhere. They are linked in
+//! here, not into `host`, which starts this program for `host data` and when a run needs samples that were not
+//! prepared. [`catalogue`] has the data sets, [`contents`] tells whether one has changed, [`prepare`] fills the folder
+//! of prepared samples, [`commands`] are those of a user.
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod commands;
+mod contents;
+mod prepare;
+
+use crate::commands::Command;
+use clap::Parser;
+
+/// Looks after data sets in the layouts that they are published in, for `host data`.
+#[derive(Debug, Parser)]
+#[command(name = "host-data", bin_name = "host data", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() {
+    let cli = Cli::parse();
+    proctor_display::run_program(|| cli.command.run());
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

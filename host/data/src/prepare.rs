@@ -1,0 +1,123 @@
+//! Fills the folder of prepared samples.
+
+use std::{
+    num::NonZero,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc::sync_channel,
+    },
+    thread,
+};
+
+use proctor_datasets::Dataset;
+use proctor_prepared::{Delivery, Order, Recipe, Writer};
+use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
+use proctor_run::HostError;
+use proctor_vocabulary::SampleIndex;
+
+use crate::{
+    catalogue::{self, Opened},
+    contents,
+};
+
+/// Samples that are ready and not yet written, for each thread: more would only take memory.
+const AHEAD: usize = 2;
+
+/// Tensors of one sample, each with its shape.
+type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
+
+/// Prepares the samples of an order that are not there yet; `show` is told how many of how many are done.
+///
+/// # Errors
+/// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
+pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
+    let published = catalogue::find(&order.dataset)?;
+    let Opened { dataset, names, missing_count } = (published.open)(&order.folder)?;
+    let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
+    let parts = parts.ok_or_else(|| HostError::Data("an input has an unknown element type".to_owned()))?;
+    let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let pipeline = build_pipeline(&order.preprocessing, &inputs)?;
+    let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
+    let recipe = Recipe {
+        dataset: order.dataset.clone(),
+        contents: contents::sum(&order.folder)?,
+        preprocessing: order.preprocessing.clone(),
+        version: pipeline_version(&order.preprocessing)?,
+        sample_count: dataset.sample_count(),
+        inputs: order.inputs.clone(),
+    };
+    let folder = recipe.folder(&order.caches);
+    let mut writer = Writer::open(&folder, &recipe, &names)?;
+    let mut absent = Vec::new();
+    for index in order.samples.iter().copied().map(SampleIndex) {
+        if !writer.has(index)? {
+            absent.push(index);
+        }
+    }
+    absent.sort_unstable();
+    absent.dedup();
+    let source = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
+    fill(&mut writer, &source, &absent, show)?;
+    Ok(Delivery { folder, sample_count: recipe.sample_count, missing_count })
+}
+
+/// Where the tensors of a sample come from.
+struct Source<'a> {
+    dataset: &'a dyn Dataset,
+    pipeline: &'a dyn Pipeline,
+    /// Name of a sample, if it has one.
+    names: &'a [String],
+}
+
+impl Source<'_> {
+    fn tensors(&self, index: SampleIndex) -> Result<Tensors, HostError> {
+        let sample = self.dataset.read(index)?;
+        let specs = self.pipeline.outputs();
+        let mut tensors: Tensors =
+            specs.iter().map(|spec| (spec.shape.clone(), vec![0; spec.size_bytes()])).collect();
+        let mut slices: Vec<_> = tensors.iter_mut().map(|(_, bytes)| bytes.as_mut_slice()).collect();
+        let made = self.pipeline.run(&sample, &mut slices);
+        made.map_err(|source| HostError::Sample { index, name: self.name(index), source })?;
+        Ok(tensors)
+    }
+
+    fn name(&self, index: SampleIndex) -> String {
+        let name = usize::try_from(index.0).ok().and_then(|index| self.names.get(index));
+        name.cloned().unwrap_or_default()
+    }
+}
+
+/// Prepares samples on all processors, and writes them as they come.
+fn fill(
+    writer: &mut Writer,
+    source: &Source<'_>,
+    samples: &[SampleIndex],
+    show: &mut dyn FnMut(usize, usize),
+) -> Result<(), HostError> {
+    let thread_count = thread::available_parallelism().map_or(1, NonZero::get).min(samples.len());
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = sync_channel(AHEAD * thread_count);
+    thread::scope(|scope| {
+        // Of this function alone from here on: where it returns early, the threads find nobody to send to, and end.
+        let receiver = receiver;
+        for _ in 0..thread_count {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some(index) = samples.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if sender.send((*index, source.tensors(*index))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (done, (index, tensors)) in receiver.iter().enumerate() {
+            let tensors = tensors?;
+            let shapes: Vec<_> = tensors.iter().map(|(shape, _)| shape.as_slice()).collect();
+            let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+            writer.append(index, &shapes, &bytes)?;
+            show(done + 1, samples.len());
+        }
+        Ok(())
+    })
+}

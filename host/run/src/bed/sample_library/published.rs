@@ -1,0 +1,182 @@
+//! Samples of data sets in the layouts that they are published in: the program `host-data` prepares them.
+
+use std::{
+    env,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use proctor_accuracy::PublishedSamples;
+use proctor_config::{QslCounts, Settings};
+use proctor_datasets::{DataRoot, SampleStore, StoreError};
+use proctor_prepared::{Delivery, Input, Order, PUBLISHED, Reader};
+use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
+
+use crate::{error::HostError, files::cache_folder::lasting_folder};
+
+/// Name of the program.
+const PROGRAM: &str = "host-data";
+/// Command that builds it.
+const BUILD: &str = "cargo build --release -p proctor-data";
+
+/// The samples of a published data set, as they were prepared.
+#[derive(Debug)]
+pub(crate) struct Published {
+    program: PathBuf,
+    /// Without samples.
+    order: Order,
+    delivery: Delivery,
+    reader: Reader,
+}
+
+impl Published {
+    /// Opens the data set of a benchmark if it is a published one; otherwise `None`.
+    ///
+    /// # Errors
+    /// The data set or the program is not there, or does not fit the benchmark.
+    pub(crate) fn open(settings: &Settings, root: &DataRoot) -> Result<Option<Self>, HostError> {
+        let benchmark = &settings.benchmark;
+        if !PUBLISHED.contains(&benchmark.dataset.as_str()) {
+            return Ok(None);
+        }
+        let folder = match &settings.run.dataset_folder {
+            Some(folder) => folder.clone(),
+            None => root.find(&benchmark.dataset)?,
+        };
+        let order = Order {
+            dataset: benchmark.dataset.clone(),
+            folder,
+            preprocessing: benchmark.preprocessing.clone(),
+            inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
+            caches: lasting_folder(settings),
+            samples: Vec::new(),
+        };
+        let own = env::current_exe();
+        let own = own.map_err(|error| HostError::Data(format!("cannot find {PROGRAM}: {error}")))?;
+        Self::ordered(own.with_file_name(PROGRAM), order).map(Some)
+    }
+
+    fn ordered(program: PathBuf, order: Order) -> Result<Self, HostError> {
+        let delivery = place(&program, &order)?;
+        let reader = Reader::open(&delivery.folder)?;
+        Ok(Self { program, order, delivery, reader })
+    }
+
+    /// The same samples in the forms that a plugin has chosen.
+    ///
+    /// # Errors
+    /// A form cannot be had.
+    pub(crate) fn in_forms(self, inputs: &[TensorSpec], forms: &[InputForm]) -> Result<Self, HostError> {
+        let inputs: Vec<_> = inputs.iter().zip(forms).map(|(input, form)| Input::new(input, form)).collect();
+        if inputs == self.order.inputs {
+            return Ok(self);
+        }
+        Self::ordered(self.program, Order { inputs, ..self.order })
+    }
+
+    /// Name of the data set.
+    pub(crate) fn name(&self) -> &str {
+        &self.order.dataset
+    }
+
+    /// Number of samples.
+    pub(crate) fn sample_count(&self) -> u64 {
+        self.delivery.sample_count
+    }
+
+    /// The samples by their names, for who reads their labels.
+    ///
+    /// # Errors
+    /// The names cannot be read.
+    pub(crate) fn named(&self) -> Result<PublishedSamples, HostError> {
+        Ok(PublishedSamples { folder: self.order.folder.clone(), names: self.reader.names()? })
+    }
+
+    /// Copies samples into a store; those that were never prepared are so first.
+    ///
+    /// # Errors
+    /// One cannot be prepared, or there is no room for it.
+    pub(crate) fn load(&self, samples: &[SampleIndex], store: &mut SampleStore) -> Result<(), StoreError> {
+        let refused = |index| move |source: HostError| StoreError::Fill { index, source: source.into() };
+        let mut absent = Vec::new();
+        for index in samples {
+            if !self.reader.has(*index).map_err(|error| refused(*index)(error.into()))? {
+                absent.push(index.0);
+            }
+        }
+        if let Some(first) = absent.first() {
+            let first = SampleIndex(*first);
+            let order = Order { samples: absent, ..self.order.clone() };
+            place(&self.program, &order).map_err(refused(first))?;
+        }
+        store.load(samples, |index, tensors| self.reader.read(index, tensors))
+    }
+}
+
+/// Fits the counts of a benchmark to a published data set that has fewer samples, such as a generated one, with a
+/// warning about it and about samples that it lists and does not have.
+///
+/// # Errors
+/// The data set or the program is not there, or it has no samples.
+pub(crate) fn fit(settings: &mut Settings) -> Result<(), HostError> {
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    let Some(published) = Published::open(settings, &root)? else { return Ok(()) };
+    let Delivery { sample_count, missing_count, .. } = published.delivery;
+    let folder = published.order.folder.display();
+    if sample_count == 0 {
+        return Err(HostError::Data(format!(
+            "{folder} has no samples; `host data verify` says what is missing"
+        )));
+    }
+    if missing_count > 0 {
+        let text = format!(
+            "{missing_count} samples that the lists in {folder} name are not there, and are left out"
+        );
+        settings.warnings.push(text);
+    }
+    let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+    if sample_count < total_sample_count {
+        settings.warnings.push(format!(
+            "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of your \
+             own only"
+        ));
+        settings.benchmark.qsl = QslCounts {
+            total_sample_count: sample_count,
+            performance_sample_count: performance_sample_count.min(sample_count),
+        };
+    }
+    Ok(())
+}
+
+/// Has the program execute an order. Its progress and its messages are seen on stderr.
+fn place(program: &Path, order: &Order) -> Result<Delivery, HostError> {
+    let cannot_start = |error| {
+        HostError::Data(format!(
+            "data set \"{}\" is prepared by a program of its own, and {} cannot be started: {error}; build it with {BUILD}",
+            order.dataset,
+            program.display()
+        ))
+    };
+    let mut child = Command::new(program)
+        .arg("order")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(cannot_start)?;
+    let order_text = serde_json::to_string(order).expect("all keys are text");
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ended before it read the order has said why.
+        let _ = stdin.write_all(order_text.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(cannot_start)?;
+    if !output.status.success() {
+        let dataset = &order.dataset;
+        let ended = output.status;
+        return Err(HostError::Data(format!(
+            "data set \"{dataset}\" cannot be prepared: {PROGRAM} ended with {ended}"
+        )));
+    }
+    let delivery = serde_json::from_slice(&output.stdout);
+    delivery.map_err(|error| HostError::Data(format!("{} is of another version: {error}", program.display())))
+}
