@@ -20,6 +20,14 @@ pub enum PreprocessError {
         /// The tensors that the benchmark asks for.
         wanted: String,
     },
+    /// The raw sample cannot be decoded.
+    #[error("preprocessing \"{pipeline}\" cannot decode the sample: {reason}")]
+    Undecodable {
+        /// Name of the pipeline.
+        pipeline: String,
+        /// The fault of the sample, and what to do.
+        reason: String,
+    },
     /// The raw sample is not what the pipeline reads.
     #[error("preprocessing \"{pipeline}\" reads {reads}, but the sample is {got}; does it fit the data set?")]
     Sample {

@@ -46,5 +46,5 @@ mod wmt_gnmt;
 pub use error::PreprocessError;
 pub use form::{FormError, in_form, with_forms};
 pub use pipeline::{
-    BuildPipeline, Pipeline, PipelineEntry, build_pipeline, pipeline_entries, pipeline_version,
+    BuildPipeline, Pipeline, PipelineEntry, build_pipeline, describe, pipeline_entries, pipeline_version,
 };

@@ -73,8 +73,9 @@ pub fn pipeline_version(name: &str) -> Result<u32, PreprocessError> {
     Ok(registry::find(inventory::iter::<PipelineEntry>(), name)?.version)
 }
 
-/// The tensors in words.
-pub(crate) fn describe(tensors: &[TensorSpec]) -> String {
+/// The tensors in words, for errors.
+#[must_use]
+pub fn describe(tensors: &[TensorSpec]) -> String {
     let tensors: Vec<_> = tensors.iter().map(TensorSpec::to_string).collect();
     if tensors.is_empty() { "nothing".to_owned() } else { tensors.join(", ") }
 }

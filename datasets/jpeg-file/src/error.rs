@@ -14,7 +14,7 @@ pub enum JpegError {
         /// Size of the file.
         size_bytes: usize,
         /// The part that is not whole.
-        within: Part,
+        within: Where,
     },
     /// A part contradicts the format.
     #[error("it is damaged at byte {offset}: {fault}; restore the published file")]
@@ -93,7 +93,7 @@ impl fmt::Display for FileKind {
 
 /// A part of a file that may end too soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum Where {
     /// The part before the first pixel.
     Header,
     /// The coded pixels.
@@ -102,7 +102,7 @@ pub enum Part {
     EndMark,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Where {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Header => "within its header",

@@ -45,6 +45,29 @@ impl Frame {
         (0xc0..=0xcf).contains(&found) && !matches!(found, marker::HUFFMAN | marker::ARITHMETIC | 0xc8)
     }
 
+    /// The greatest sampling factors, across and down: those of the components that have a sample for each pixel.
+    pub(crate) fn sampling(&self) -> (u32, u32) {
+        let most = |factor: fn(&Component) -> u32| self.components.iter().map(factor).max().unwrap_or(1);
+        (most(|component| component.across), most(|component| component.down))
+    }
+
+    /// Units of coding of the picture, across and down.
+    pub(crate) fn units(&self) -> (usize, usize) {
+        let (across, down) = self.sampling();
+        (self.width.div_ceil(8 * across) as usize, self.height.div_ceil(8 * down) as usize)
+    }
+
+    /// Blocks that the components have at least, each of which takes a bit.
+    pub(crate) fn block_count(&self) -> u64 {
+        let (across, down) = self.sampling();
+        let blocks =
+            |pixels: u32, factor: u32, most: u32| u64::from((pixels * factor).div_ceil(most).div_ceil(8));
+        let of_component = |component: &Component| {
+            blocks(self.width, component.across, across) * blocks(self.height, component.down, down)
+        };
+        self.components.iter().map(of_component).sum()
+    }
+
     /// Reads the segment of a frame.
     ///
     /// # Errors

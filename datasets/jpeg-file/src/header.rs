@@ -1,7 +1,7 @@
 //! The account that a file gives of itself before its first pixel.
 
 use crate::{
-    error::{Fault, JpegError, Part},
+    error::{Fault, JpegError, Where},
     frame::{Coding, Frame},
     orientation::Orientation,
     segments::{Segments, marker},
@@ -32,7 +32,7 @@ impl Header {
         let mut segments = Segments::of(bytes)?;
         let (mut frame, mut orientation) = (None, None);
         loop {
-            let segment = segments.next(Part::Header)?;
+            let segment = segments.next(Where::Header)?;
             match segment.marker {
                 marker::SCAN => break,
                 marker::END => return Err(segment.damaged(Fault::NoFrame)),
@@ -46,8 +46,9 @@ impl Header {
         }
         let pixels = segments.position();
         let frame = frame.ok_or(JpegError::Damaged { offset: pixels, fault: Fault::NoFrame })?;
-        if !bytes[pixels..].windows(2).any(|pair| pair == [0xff, marker::END]) {
-            return Err(JpegError::Cut { size_bytes: bytes.len(), within: Part::EndMark });
+        // From the end, where it is.
+        if !bytes[pixels..].windows(2).rev().any(|pair| pair == [0xff, marker::END]) {
+            return Err(JpegError::Cut { size_bytes: bytes.len(), within: Where::EndMark });
         }
         Ok(Self {
             width: frame.width,

@@ -1,7 +1,18 @@
-//! JPEG files: what their headers say.
+//! JPEG files: their headers and their pixels.
 //!
 //! [`Header::read`] tells size, components, coding and orientation of a picture, and whether the file is whole, without
-//! decoding a pixel. A file that is something else, cut or damaged is a [`JpegError`] that says so.
+//! decoding a pixel. [`decode`] makes the pixels, of the whole picture or of a [`Part`] of it. A file that is something
+//! else, cut or damaged is a [`JpegError`] that says so.
+//!
+//! # Choices
+//! - The pixels are exactly those of libjpeg-turbo with its default settings, by which the reference implementations of
+//!   MLPerf decode: the accurate integer transform, colours between samples as weighted averages, and its rounding in
+//!   both. Inks become colours as OpenCV makes them.
+//! - A cut or damaged file is refused, where libjpeg warns and goes on with grey.
+//! - Memory is bounded before any is taken: by [`PIXELS_MAX`], and by the file, each of whose bits codes a block at
+//!   most.
+//! - Blocks that a part does not need are read and not transformed, and rows below it are not even read.
+//! - The code is compiled for several instruction sets, of which `pulp` takes what the processor has.
 //!
 //! # Example
 //! ```
@@ -12,17 +23,27 @@
 //! ```
 //!
 //! # Limits
-//! Samples of 8 bits with Huffman coding, sequential and progressive: all that published data sets have.
+//! Samples of 8 bits with Huffman coding, sequential and progressive: all that published data sets have. A progressive
+//! file that leaves out the last bits of its coefficients is decoded as it is, where libjpeg smooths it.
 
 #![forbid(unsafe_code)]
 
+mod coded;
+mod colour;
+mod decode;
 mod error;
 mod frame;
 mod header;
 mod orientation;
+mod picture;
+mod plane;
 mod segments;
+mod transform;
+mod upsample;
 
-pub use error::{Fault, FileKind, JpegError, Part, Unsupported};
+pub use decode::{PIXELS_MAX, decode};
+pub use error::{Fault, FileKind, JpegError, Unsupported, Where};
 pub use frame::Coding;
 pub use header::Header;
 pub use orientation::Orientation;
+pub use picture::{Part, Picture};

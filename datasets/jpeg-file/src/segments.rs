@@ -3,7 +3,7 @@
 //! A marker is 0xff and a byte that says which; most are followed by the length of their payload in two bytes, which
 //! count themselves. Source: ITU-T T.81, annex B.
 
-use crate::error::{Fault, FileKind, JpegError, Part};
+use crate::error::{Fault, FileKind, JpegError, Where};
 
 /// Second bytes of markers.
 pub(crate) mod marker {
@@ -25,8 +25,16 @@ pub(crate) mod marker {
     pub(crate) const END: u8 = 0xd9;
     /// Beginning of a scan: a part of the pixels.
     pub(crate) const SCAN: u8 = 0xda;
+    /// Tables of quantisation steps.
+    pub(crate) const QUANTISATION: u8 = 0xdb;
+    /// The number of units between restarts.
+    pub(crate) const RESTART_INTERVAL: u8 = 0xdd;
+    /// Application data of JFIF.
+    pub(crate) const JFIF: u8 = 0xe0;
     /// Application data of EXIF.
     pub(crate) const EXIF: u8 = 0xe1;
+    /// Application data of Adobe.
+    pub(crate) const ADOBE: u8 = 0xee;
 }
 
 /// A marker with what belongs to it.
@@ -66,16 +74,26 @@ impl<'a> Segments<'a> {
         }
     }
 
+    /// The file.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Place in the file: behind the last segment.
     pub(crate) fn position(&self) -> usize {
         self.position
+    }
+
+    /// Goes on from here, behind the pixels of a scan.
+    pub(crate) fn skip_to(&mut self, position: usize) {
+        self.position = position;
     }
 
     /// The next segment. Bytes in front of its marker are passed over, as every reader of JPEG files does.
     ///
     /// # Errors
     /// [`JpegError::Cut`] within `part` if the file ends before it does.
-    pub(crate) fn next(&mut self, part: Part) -> Result<Segment<'a>, JpegError> {
+    pub(crate) fn next(&mut self, part: Where) -> Result<Segment<'a>, JpegError> {
         let cut = || JpegError::Cut { size_bytes: self.bytes.len(), within: part };
         let mut at = self.position;
         let (offset, found) = loop {
@@ -120,14 +138,14 @@ mod tests {
     fn segments_are_found_behind_fill_and_garbage() {
         let bytes = [0xff, 0xd8, 7, 0xff, 0, 0xff, 0xff, 0xfe, 0, 4, 1, 2, 0xff, 0xd9];
         let mut segments = Segments::of(&bytes).unwrap();
-        assert_eq!(segments.next(Part::Header), Ok(Segment { marker: 0xfe, payload: &[1, 2], offset: 6 }));
+        assert_eq!(segments.next(Where::Header), Ok(Segment { marker: 0xfe, payload: &[1, 2], offset: 6 }));
         assert_eq!(
-            segments.next(Part::Header),
+            segments.next(Where::Header),
             Ok(Segment { marker: marker::END, payload: &[], offset: 12 })
         );
         assert_eq!(
-            segments.next(Part::EndMark),
-            Err(JpegError::Cut { size_bytes: 14, within: Part::EndMark })
+            segments.next(Where::EndMark),
+            Err(JpegError::Cut { size_bytes: 14, within: Where::EndMark })
         );
     }
 
@@ -135,11 +153,11 @@ mod tests {
     fn a_segment_that_is_not_whole_is_cut_and_one_without_room_for_its_length_damaged() {
         for length in 2..8 {
             let bytes = &[0xff, 0xd8, 0xff, 0xfe, 0, 4, 1, 2][..length];
-            let cut = JpegError::Cut { size_bytes: length, within: Part::Header };
-            assert_eq!(Segments::of(bytes).unwrap().next(Part::Header), Err(cut));
+            let cut = JpegError::Cut { size_bytes: length, within: Where::Header };
+            assert_eq!(Segments::of(bytes).unwrap().next(Where::Header), Err(cut));
         }
         let damaged = JpegError::Damaged { offset: 2, fault: Fault::SegmentSize };
         let bytes = [0xff, 0xd8, 0xff, 0xfe, 0, 1, 0, 0];
-        assert_eq!(Segments::of(&bytes).unwrap().next(Part::Header), Err(damaged));
+        assert_eq!(Segments::of(&bytes).unwrap().next(Where::Header), Err(damaged));
     }
 }

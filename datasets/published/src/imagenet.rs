@@ -100,7 +100,7 @@ mod tests {
     use std::fs;
 
     use proctor_datasets::Dataset;
-    use proctor_jpeg_file::{FileKind, JpegError, Part};
+    use proctor_jpeg_file::{FileKind, JpegError, Where};
     use proctor_vocabulary::SampleIndex;
 
     use super::*;
@@ -165,7 +165,7 @@ mod tests {
         let whole = fs::read(path(1)).unwrap();
         fs::write(path(1), &whole[..whole.len() - 2]).unwrap();
         fs::write(folder.path().join("other.jpeg"), &whole).unwrap();
-        let cut = JpegError::Cut { size_bytes: whole.len() - 2, within: Part::EndMark };
+        let cut = JpegError::Cut { size_bytes: whole.len() - 2, within: Where::EndMark };
         assert_eq!(
             problems(folder.path()),
             [

@@ -45,6 +45,15 @@ pub(crate) const ENGINES: Wheels = Wheels {
     requirements: "host/bench/requirements.txt",
 };
 
+/// OpenCV and Pillow, whose pixels preprocessing has to make; the differential test looks for them by their folder.
+pub(crate) const IMAGES: Wheels = Wheels {
+    name: "opencv-python-headless, pillow, numpy",
+    purpose: "decode and resize pictures, to compare with",
+    module: "cv2",
+    folder: "target/python-opencv-python-headless-4.14.0.94",
+    requirements: "preprocess/images/tests/differential/requirements.txt",
+};
+
 /// The compiler of CUDA, with which a test compiles every kernel; no GPU is needed for that.
 pub(crate) const NVRTC: Wheels = Wheels {
     name: "nvidia-cuda-nvrtc-cu12",
@@ -174,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, NVRTC, SCORES, TRANSFORMERS, VOLUMES, ZIG] {
+        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, VOLUMES, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

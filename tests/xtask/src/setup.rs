@@ -45,6 +45,7 @@ pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
     python::set_up(&python::LOADGEN);
     python::set_up(&python::ENGINES);
+    python::set_up(&python::IMAGES);
     python::set_up(&python::NVRTC);
     python::set_up(&python::TRANSFORMERS);
     python::set_up(&python::VOLUMES);

@@ -48,13 +48,19 @@ fn picture(class: u32, number: u64, stream: Stream) -> Vec<u8> {
     let side = |position| (least + stream.below(position, 221)) as usize;
     let (width, height) = (side(1), side(2));
     let mut picture = Picture::dark(width, height, stream.of_sample(0));
-    let field = width.min(height) * 3 / 4 / DIGITS;
-    let row_height = width.min(height) / 4;
-    let (left, top) = ((width - DIGITS * field) / 2, (height - 3 * row_height) / 2);
+    let square = width.min(height) * 3 / 4;
+    let (left, top) = ((width - square) / 2, (height - square) / 2);
     let digits = [class / 100, class / 10 % 10, class % 10].map(|digit| digit as usize);
     for (row, (digit, colour)) in digits.into_iter().zip(COLOURS).enumerate() {
-        let (left, top) = (left + digit * field, top + row * row_height);
-        picture.fill(Area { left, top, width: field, height: row_height }, colour);
+        // From edge to edge, so that fractions of pixels do not add up.
+        let edge = |place, count| place * square / count;
+        let area = Area {
+            left: left + edge(digit, DIGITS),
+            top: top + edge(row, COLOURS.len()),
+            width: edge(digit + 1, DIGITS) - edge(digit, DIGITS),
+            height: edge(row + 1, COLOURS.len()) - edge(row, COLOURS.len()),
+        };
+        picture.fill(area, colour);
     }
     let samplings = [SamplingFactor::F_2_2, SamplingFactor::F_2_1, SamplingFactor::F_1_1];
     picture.encode(Coded {

@@ -1,0 +1,422 @@
+//! One scan: some coefficients of one component or of all.
+
+use crate::{
+    coded::{
+        bits::Bits,
+        huffman::{CoefficientTable, HuffmanTable},
+    },
+    error::{Fault, JpegError, Where},
+    frame::{Coding, Frame},
+    plane::{Plane, Steps},
+    segments::{Segment, restart_number},
+    transform::{Block, ZIGZAG},
+};
+
+/// Tables that segments between the scans set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables {
+    pub(crate) steps: [Option<Steps>; 4],
+    /// Of the differences of first coefficients.
+    pub(crate) first: [Option<HuffmanTable>; 4],
+    /// Of the other coefficients.
+    pub(crate) others: [Option<CoefficientTable>; 4],
+    /// Units between restarts; 0 for none.
+    pub(crate) restart_interval: usize,
+}
+
+/// The head of a scan.
+#[derive(Debug, Clone)]
+pub(crate) struct Scan {
+    /// Its components.
+    components: Vec<ScanComponent>,
+    /// First and last coefficient, in the order of coding.
+    from: usize,
+    to: usize,
+    /// Whether it makes known coefficients finer, by one bit.
+    is_refining: bool,
+    /// Bits of the coefficients that are left to later scans.
+    low: u32,
+    /// Place of its segment in the file.
+    offset: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ScanComponent {
+    /// Number of the component in the frame.
+    plane: usize,
+    /// Numbers of its tables.
+    first: usize,
+    others: usize,
+}
+
+/// Runs through a scan, with the states that go from block to block.
+struct Runner<'a> {
+    scan: &'a Scan,
+    tables: &'a Tables,
+    bits: Bits<'a>,
+    /// First coefficient of the last block of each component of the frame.
+    previous: [i32; 4],
+    /// Blocks that are still to come without any more coefficients.
+    end_run: u32,
+}
+
+impl Scan {
+    /// Reads the segment of a scan.
+    ///
+    /// # Errors
+    /// It contradicts itself or the frame.
+    pub(crate) fn read(segment: &Segment<'_>, frame: &Frame) -> Result<Self, JpegError> {
+        let wrong = || segment.damaged(Fault::Scan);
+        let (count, rest) = segment.payload.split_first().ok_or_else(wrong)?;
+        let count = usize::from(*count);
+        let is_whole = rest.len() == 2 * count + 3 && (1..=frame.components.len()).contains(&count);
+        if !is_whole {
+            return Err(wrong());
+        }
+        let (components, rest) = rest.split_at(2 * count);
+        let mut components: Vec<_> = components
+            .as_chunks()
+            .0
+            .iter()
+            .map(|[id, tables]| {
+                let plane = frame.components.iter().position(|component| component.id == *id)?;
+                let (first, others) = (usize::from(tables >> 4), usize::from(tables & 15));
+                (first < 4 && others < 4).then_some(ScanComponent { plane, first, others })
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(wrong)?;
+        components.dedup_by_key(|component| component.plane);
+        let (from, to) = (usize::from(rest[0]), usize::from(rest[1]));
+        let (high, low) = (u32::from(rest[2] >> 4), u32::from(rest[2] & 15));
+        let scan = match frame.coding {
+            // Sequential files have all of it in every scan, whatever they say.
+            Coding::Sequential => (0, 63, false, 0),
+            Coding::Progressive => (from, to, high != 0, low),
+        };
+        let (from, to, is_refining, low) = scan;
+        let is_sound = match frame.coding {
+            Coding::Sequential => true,
+            Coding::Progressive => {
+                from <= to
+                    && to <= 63
+                    && low <= 13
+                    && (!is_refining || high == low + 1)
+                    && if from == 0 { to == 0 } else { count == 1 }
+            }
+        };
+        if !is_sound || components.len() != count {
+            return Err(wrong());
+        }
+        Ok(Self { components, from, to, is_refining, low, offset: segment.offset })
+    }
+
+    /// Decodes the pixels of the scan, which begin at `position` of the file, and returns the place behind them. Of
+    /// sequential pictures it stops behind the last rows that are wanted, and returns `None`, if there is no other
+    /// scan.
+    ///
+    /// # Errors
+    /// A table is missing, or the pixels are damaged or cut.
+    #[inline(always)]
+    pub(crate) fn decode(
+        &self,
+        bytes: &[u8],
+        position: usize,
+        frame: &Frame,
+        tables: &Tables,
+        planes: &mut [Plane],
+    ) -> Result<Option<usize>, JpegError> {
+        self.prepare(tables, planes)?;
+        let mut runner =
+            Runner { scan: self, tables, bits: Bits::at(bytes, position), previous: [0; 4], end_run: 0 };
+        let is_alone = frame.coding == Coding::Sequential && self.components.len() == planes.len();
+        let (units_across, units_down) = match &self.components[..] {
+            // A component alone has no units: its blocks come row by row, and those beyond the picture not at all.
+            [component] => {
+                let plane = &planes[component.plane];
+                (plane.width.div_ceil(8), plane.height.div_ceil(8))
+            }
+            _ => frame.units(),
+        };
+        let is_single = self.components.len() == 1;
+        let wanted_end = if is_alone {
+            let end = planes.iter().map(|plane| {
+                let down = if is_single { 1 } else { plane.component.down as usize };
+                plane.wanted_end().div_ceil(down)
+            });
+            end.max().unwrap_or(units_down).min(units_down)
+        } else {
+            units_down
+        };
+        let mut until_restart = tables.restart_interval;
+        let mut restart = 0;
+        for down in 0..wanted_end {
+            for across in 0..units_across {
+                if tables.restart_interval != 0 {
+                    if until_restart == 0 {
+                        runner.restart(bytes, restart)?;
+                        restart = (restart + 1) % 8;
+                        until_restart = tables.restart_interval;
+                    }
+                    until_restart -= 1;
+                }
+                runner.unit(planes, frame.coding, is_single, across, down)?;
+            }
+            if runner.bits.is_beyond_end() {
+                return Err(runner.beyond_end(bytes));
+            }
+        }
+        Ok((wanted_end == units_down).then(|| runner.bits.marker()))
+    }
+
+    /// Checks that there are the tables that the scan needs.
+    fn prepare(&self, tables: &Tables, planes: &mut [Plane]) -> Result<(), JpegError> {
+        let damaged = |fault| JpegError::Damaged { offset: self.offset, fault };
+        for component in &self.components {
+            let plane = &mut planes[component.plane];
+            if plane.steps.is_none() {
+                let steps = tables.steps[plane.component.table];
+                plane.steps = Some(steps.ok_or_else(|| damaged(Fault::Quantisation))?);
+            }
+            let needs_first = self.from == 0 && !self.is_refining;
+            let needs_others = self.to > 0;
+            if (needs_first && tables.first[component.first].is_none())
+                || (needs_others && tables.others[component.others].is_none())
+            {
+                return Err(damaged(Fault::HuffmanTable));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Runner<'a> {
+    fn beyond_end(&self, bytes: &[u8]) -> JpegError {
+        let offset = self.bits.marker();
+        if offset == bytes.len() {
+            return JpegError::Cut { size_bytes: bytes.len(), within: Where::Pixels };
+        }
+        JpegError::Damaged { offset, fault: Fault::Scan }
+    }
+
+    fn damaged(&self) -> JpegError {
+        JpegError::Damaged { offset: self.bits.marker(), fault: Fault::HuffmanCode }
+    }
+
+    /// Goes on behind the restart mark of this number.
+    #[cold]
+    #[inline(never)]
+    fn restart(&mut self, bytes: &'a [u8], number: u8) -> Result<(), JpegError> {
+        if self.bits.is_beyond_end() {
+            return Err(self.beyond_end(bytes));
+        }
+        let offset = self.bits.marker();
+        let found = bytes.get(offset + 1).and_then(|found| restart_number(*found));
+        if found != Some(number) {
+            return Err(JpegError::Damaged { offset, fault: Fault::Restart });
+        }
+        self.bits = Bits::at(bytes, offset + 2);
+        (self.previous, self.end_run) = ([0; 4], 0);
+        Ok(())
+    }
+
+    /// Decodes a unit: the blocks of all components that belong together, or one block of one.
+    #[inline(always)]
+    fn unit(
+        &mut self,
+        planes: &mut [Plane],
+        coding: Coding,
+        is_single: bool,
+        across: usize,
+        down: usize,
+    ) -> Result<(), JpegError> {
+        for component in &self.scan.components {
+            let plane = &mut planes[component.plane];
+            let (blocks_across, blocks_down) = if is_single {
+                (1, 1)
+            } else {
+                (plane.component.across as usize, plane.component.down as usize)
+            };
+            for row in 0..blocks_down {
+                for column in 0..blocks_across {
+                    let (across, down) = (across * blocks_across + column, down * blocks_down + row);
+                    match coding {
+                        Coding::Sequential => self.whole_block(*component, plane, across, down)?,
+                        Coding::Progressive => self.part_of_block(*component, plane, across, down)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first coefficient of the next block of a component.
+    #[inline(always)]
+    fn first(&mut self, component: ScanComponent) -> Result<i32, JpegError> {
+        let table = self.tables.first[component.first].as_ref().expect("it has been looked for");
+        self.bits.fill();
+        let size = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
+        let previous = &mut self.previous[component.plane];
+        match size {
+            0 => {}
+            1..=15 => *previous = previous.wrapping_add(self.bits.signed(u32::from(size))),
+            _ => return Err(self.damaged()),
+        }
+        Ok(*previous)
+    }
+
+    /// Decodes a block of a sequential picture, and makes its samples if they are wanted.
+    #[inline(always)]
+    fn whole_block(
+        &mut self,
+        component: ScanComponent,
+        plane: &mut Plane,
+        across: usize,
+        down: usize,
+    ) -> Result<(), JpegError> {
+        let first = self.first(component)?;
+        let steps = plane.steps.as_ref().expect("it has been set");
+        let table = self.tables.others[component.others].as_ref().expect("it has been looked for");
+        let mut block: Block = [0; 64];
+        block[0] = (first as i16).wrapping_mul(steps[0] as i16);
+        let mut place = 1;
+        let mut has_first_alone = true;
+        while place < 64 {
+            self.bits.fill();
+            let entry = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
+            place += usize::from(entry.run);
+            if entry.has_number {
+                let number = if entry.size == 0 {
+                    entry.number
+                } else {
+                    self.bits.signed(u32::from(entry.size)) as i16
+                };
+                let (Some(natural), Some(step)) = (ZIGZAG.get(place), steps.get(place)) else {
+                    return Err(self.damaged());
+                };
+                block[usize::from(*natural & 63)] = number.wrapping_mul(*step as i16);
+                has_first_alone = false;
+                place += 1;
+            }
+        }
+        if plane.wants(across, down) {
+            plane.put(across, down, &block, has_first_alone);
+        }
+        Ok(())
+    }
+
+    /// Decodes what a scan of a progressive picture has of a block.
+    #[inline(always)]
+    fn part_of_block(
+        &mut self,
+        component: ScanComponent,
+        plane: &mut Plane,
+        across: usize,
+        down: usize,
+    ) -> Result<(), JpegError> {
+        let place = down * plane.blocks_across + across;
+        match (self.scan.from, self.scan.is_refining) {
+            (0, false) => {
+                let first = self.first(component)?;
+                plane.blocks[place][0] = (first as i16).wrapping_shl(self.scan.low);
+            }
+            (0, true) => {
+                self.bits.fill();
+                plane.blocks[place][0] |= (self.bits.take(1) as i16) << self.scan.low;
+            }
+            (_, false) => self.others(component, &mut plane.blocks[place])?,
+            (_, true) => self.refined_others(component, &mut plane.blocks[place])?,
+        }
+        Ok(())
+    }
+
+    /// The first bits of the other coefficients: T.81, section G.1.2.2.
+    #[inline(always)]
+    fn others(&mut self, component: ScanComponent, block: &mut Block) -> Result<(), JpegError> {
+        if self.end_run > 0 {
+            self.end_run -= 1;
+            return Ok(());
+        }
+        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for").table;
+        let mut place = self.scan.from;
+        while place <= self.scan.to {
+            self.bits.fill();
+            let symbol = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
+            let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
+            match (run, size) {
+                (15, 0) => place += 16,
+                (run, 0) => {
+                    self.end_run = (1 << run) - 1 + self.bits.take(run);
+                    break;
+                }
+                (run, size) => {
+                    place += run as usize;
+                    let number = self.bits.signed(size) as i16;
+                    if place > self.scan.to {
+                        return Err(self.damaged());
+                    }
+                    block[usize::from(ZIGZAG[place])] = number.wrapping_shl(self.scan.low);
+                    place += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One more bit of the other coefficients: T.81, section G.1.2.3.
+    #[inline(always)]
+    fn refined_others(&mut self, component: ScanComponent, block: &mut Block) -> Result<(), JpegError> {
+        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for").table;
+        let bit = 1_i16 << self.scan.low;
+        let mut place = self.scan.from;
+        if self.end_run == 0 {
+            while place <= self.scan.to {
+                self.bits.fill();
+                let symbol = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
+                let (mut zeros, size) = (u32::from(symbol >> 4), symbol & 15);
+                let new = match size {
+                    0 if zeros < 15 => {
+                        self.end_run = (1 << zeros) + self.bits.take(zeros);
+                        break;
+                    }
+                    0 => 0,
+                    1 if self.bits.take(1) == 1 => bit,
+                    1 => -bit,
+                    _ => return Err(self.damaged()),
+                };
+                // Passes over as many coefficients that are still zero, and makes those between them finer.
+                while place <= self.scan.to {
+                    let value = &mut block[usize::from(ZIGZAG[place])];
+                    if *value != 0 {
+                        refine(&mut self.bits, value, bit);
+                    } else if zeros == 0 {
+                        *value = new;
+                        place += 1;
+                        break;
+                    } else {
+                        zeros -= 1;
+                    }
+                    place += 1;
+                }
+            }
+        }
+        if self.end_run > 0 {
+            for place in &ZIGZAG[place.min(self.scan.to + 1)..=self.scan.to] {
+                let value = &mut block[usize::from(*place)];
+                if *value != 0 {
+                    refine(&mut self.bits, value, bit);
+                }
+            }
+            self.end_run -= 1;
+        }
+        Ok(())
+    }
+}
+
+/// Reads whether a coefficient, which is not zero, has this bit.
+#[inline(always)]
+fn refine(bits: &mut Bits<'_>, value: &mut i16, bit: i16) {
+    bits.fill();
+    if bits.take(1) == 1 && *value & bit == 0 {
+        *value = value.wrapping_add(if *value > 0 { bit } else { -bit });
+    }
+}

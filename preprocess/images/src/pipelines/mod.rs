@@ -1,0 +1,108 @@
+//! The pipelines, by what is done with the pictures.
+
+mod classification;
+mod detection;
+
+use proctor_datasets::RawSample;
+use proctor_jpeg_file::{Header, JpegError, Orientation, Part, Picture, decode};
+use proctor_preprocess::{PreprocessError, describe};
+use proctor_vocabulary::{ElementType, TensorSpec};
+
+/// Factors of a channel in f32: a number becomes `(number / divisor - mean) / deviation`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Scale {
+    divisor: f32,
+    mean: [f32; 3],
+    deviation: [f32; 3],
+}
+
+impl Scale {
+    /// Numbers less a mean.
+    const fn less(mean: [f32; 3]) -> Self {
+        Self { divisor: 1.0, mean, deviation: [1.0; 3] }
+    }
+
+    /// The statistics of ImageNet, as PyTorch has them.
+    const PYTORCH: Self =
+        Self { divisor: 255.0, mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] };
+
+    /// In the order and the precision of the references, so that every bit is theirs; steps by one do nothing.
+    #[inline(always)]
+    fn apply(&self, number: f32, channel: usize) -> f32 {
+        (number / self.divisor - self.mean[channel]) / self.deviation[channel]
+    }
+}
+
+/// The one tensor of channels, rows and columns that a pipeline is to make.
+fn image_input(
+    pipeline: &'static str,
+    element_type: ElementType,
+    is_square: bool,
+    inputs: &[TensorSpec],
+) -> Result<(TensorSpec, usize, usize), PreprocessError> {
+    if let [input] = inputs
+        && let [3, height, width] = input.shape[..]
+        && input.element_type == element_type
+        && height > 0
+        && width > 0
+        && (height == width || !is_square)
+    {
+        return Ok((input.clone(), height, width));
+    }
+    let shape = if is_square { "[3, n, n]" } else { "[3, height, width]" };
+    Err(PreprocessError::Outputs {
+        pipeline: pipeline.to_owned(),
+        makes: format!("one {element_type} tensor of shape {shape}"),
+        wanted: describe(inputs),
+    })
+}
+
+/// A sample that is a JPEG file.
+struct Photo<'a> {
+    bytes: &'a [u8],
+    header: Header,
+}
+
+impl<'a> Photo<'a> {
+    fn open(pipeline: &'static str, sample: &'a RawSample<'_>) -> Result<Self, PreprocessError> {
+        if sample.element_type != ElementType::U8 || *sample.shape != [sample.bytes.len()] {
+            return Err(PreprocessError::Sample {
+                pipeline: pipeline.to_owned(),
+                reads: "the bytes of a JPEG file".to_owned(),
+                got: format!("{}{:?} of {} bytes", sample.element_type, sample.shape, sample.bytes.len()),
+            });
+        }
+        let bytes = &*sample.bytes;
+        let header = Header::read(bytes).map_err(|error| undecodable(pipeline, &error))?;
+        Ok(Self { bytes, header })
+    }
+
+    /// Columns and rows of the upright picture.
+    fn size(&self) -> (usize, usize) {
+        let (width, height) = self.header.upright_size();
+        (width as usize, height as usize)
+    }
+
+    /// Pixels of the upright picture, those of `part` among them, and the part that they are.
+    fn pixels(&self, pipeline: &'static str, part: Part) -> Result<(Picture, Part), PreprocessError> {
+        let decode = |part| decode(self.bytes, part).map_err(|error| undecodable(pipeline, &error));
+        if self.header.orientation == Orientation::Upright {
+            return Ok((decode(part)?, part));
+        }
+        let [width, height] = [self.header.width, self.header.height].map(|side| side as usize);
+        let picture = decode(Part { left: 0, top: 0, width, height })?.upright(self.header.orientation);
+        let whole = Part { left: 0, top: 0, width: picture.width, height: picture.height };
+        Ok((picture, whole))
+    }
+}
+
+fn undecodable(pipeline: &'static str, error: &JpegError) -> PreprocessError {
+    PreprocessError::Undecodable { pipeline: pipeline.to_owned(), reason: error.to_string() }
+}
+
+/// The bytes of a tensor as numbers of this size.
+fn numbers<'a, const SIZE: usize>(tensors: &'a mut [&mut [u8]], output: &TensorSpec) -> &'a mut [[u8; SIZE]] {
+    let [tensor] = tensors else { panic!("one tensor expected, got {}", tensors.len()) };
+    assert_eq!(tensor.len(), output.size_bytes(), "size of the tensor in bytes");
+    tensor.as_chunks_mut().0
+}
