@@ -180,12 +180,13 @@ pub use measure::{
     statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile},
     unload_error::UnloadError,
 };
+pub use proctor_mt19937::Mt19937;
+
 pub use plan::{
     accuracy_sampling::AccuracySampler,
     offsets::Offsets,
     phases::{LoadedSet, PhaseMode, PhasePlan, phases},
     query_generator::{GeneratedQuery, QueryGenerator},
-    rng::Mt19937,
     schedule::{GeneratedTotals, Schedule},
 };
 pub use record::{

@@ -58,12 +58,12 @@ const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 /// named here, the host and the tests, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
-    ("datasets", &["plugin-api/vocabulary", "datasets"]),
+    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937"]),
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets", "accuracy/scores"]),
     ("accuracy/scores", &[]),
     ("plugins", &["plugin-api", "plugins", "datasets/onnx-file"]),
-    ("host/loadgen", &["plugin-api/vocabulary"]),
+    ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
     ("host/scaling", &[]),
     ("host/search", &[]),
 ];

@@ -1,14 +1,9 @@
 //! Which responses go into the accuracy log.
 
+use proctor_mt19937::{Mt19937, canonical};
 use proctor_vocabulary::Scenario;
 
-use crate::{
-    plan::{
-        phases::PhaseMode,
-        rng::{Mt19937, canonical},
-    },
-    settings::effective::EffectiveSettings,
-};
+use crate::{plan::phases::PhaseMode, settings::effective::EffectiveSettings};
 
 /// Decides for each sample of a test, in the order of their creation, whether its response is logged.
 ///

@@ -5,5 +5,4 @@ pub(crate) mod library_indices;
 pub(crate) mod offsets;
 pub(crate) mod phases;
 pub(crate) mod query_generator;
-pub(crate) mod rng;
 pub(crate) mod schedule;

@@ -2,10 +2,9 @@
 
 use std::{f64::consts::TAU, sync::Arc};
 
-use crate::{
-    plan::rng::Mt19937,
-    settings::arrivals::{ArrivalProcess, trace::Trace},
-};
+use proctor_mt19937::Mt19937;
+
+use crate::settings::arrivals::{ArrivalProcess, trace::Trace};
 
 impl ArrivalProcess {
     /// The scheduled offsets at this mean rate, in ns from the first, ascending and without an end.

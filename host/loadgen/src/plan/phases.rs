@@ -2,7 +2,9 @@
 
 use proctor_vocabulary::{SampleIndex, Scenario, TestMode};
 
-use crate::{plan::rng::Mt19937, settings::effective::EffectiveSettings};
+use proctor_mt19937::Mt19937;
+
+use crate::settings::effective::EffectiveSettings;
 
 /// The purpose of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,12 @@
 //! draws before the first query is drawn (or skipped) by [`QueryGenerator::new`], and each query draws its own part
 //! when it is reached. The memory is bounded by the loaded set.
 
+use proctor_mt19937::Mt19937;
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
     plan::{
         phases::{PhaseMode, PhasePlan},
-        rng::Mt19937,
         schedule::{GeneratedTotals, Schedule},
     },
     settings::effective::EffectiveSettings,

@@ -1,7 +1,18 @@
 //! Random numbers exactly as LoadGen draws them: `mt19937` with the distributions of libstdc++ 11 and later.
 //!
-//! The C++ standard fixes the generator but not the distributions, so their algorithms are part of the behaviour.
-//! No crate implements this combination; other Mersenne Twisters shuffle and bound differently.
+//! The C++ standard fixes the generator but not the distributions, so their algorithms are part of the behaviour. No
+//! crate implements this combination; other Mersenne Twisters shuffle and bound differently. The load generator plans
+//! with it, and the samples of recommendation are cut by the bare generator.
+//!
+//! # Example
+//! ```
+//! use proctor_mt19937::Mt19937;
+//!
+//! let mut rng = Mt19937::new(Mt19937::DEFAULT_SEED);
+//! assert_eq!((0..10_000).map(|_| rng.next_u32()).last(), Some(4_123_659_995));
+//! ```
+
+#![forbid(unsafe_code)]
 
 const STATE_WORDS: usize = 624;
 const SHIFT_WORDS: usize = 397;
@@ -56,7 +67,7 @@ impl Mt19937 {
 
     /// Returns two draws, of which [`canonical`](Self::canonical) would make one number.
     #[inline]
-    pub(crate) fn next_pair(&mut self) -> (u32, u32) {
+    pub fn next_pair(&mut self) -> (u32, u32) {
         let low = self.next_u32();
         (low, self.next_u32())
     }
@@ -67,6 +78,7 @@ impl Mt19937 {
     /// If `bound` is 0.
     ///
     /// Source: libstdc++ 11, `uniform_int_distribution`: multiply and reject.
+    #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         assert_ne!(bound, 0, "a bounded draw needs a bound of at least 1");
         let mut product = u64::from(self.next_u32()) * u64::from(bound);
@@ -81,12 +93,14 @@ impl Mt19937 {
     }
 
     /// Returns a uniform number in `[0, 1)`, made from two draws.
+    #[inline]
     pub fn canonical(&mut self) -> f64 {
         let (low, high) = self.next_pair();
         canonical(low, high)
     }
 
     /// Returns an exponentially distributed gap of the Poisson process with `rate_qps`, in ns, cut to whole ones.
+    #[inline]
     pub fn exponential_ns(&mut self, rate_qps: f64) -> u64 {
         let gap_s = -(1.0 - self.canonical()).ln() / rate_qps;
         (gap_s * 1e9) as u64
@@ -140,7 +154,8 @@ impl Mt19937 {
 ///
 /// Source: libstdc++ 11, `generate_canonical<double, 53>`.
 #[inline]
-pub(crate) fn canonical(low: u32, high: u32) -> f64 {
+#[must_use]
+pub fn canonical(low: u32, high: u32) -> f64 {
     let unit = (f64::from(low) + f64::from(high) * 4_294_967_296.0) / 18_446_744_073_709_551_616.0;
     if unit >= 1.0 { 1.0_f64.next_down() } else { unit }
 }
