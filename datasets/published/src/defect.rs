@@ -3,8 +3,11 @@
 use std::{fmt, io, path::PathBuf};
 
 use proctor_jpeg_file::JpegError;
+use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
 use proctor_text::VocabularyError;
+
+use crate::criteo::fault::ArrayFault;
 
 /// A file or folder with what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +52,40 @@ pub enum Problem {
     /// It is no picture that can be read.
     #[error("{0}")]
     Jpeg(#[from] JpegError),
+    /// It is no volume that can be read.
+    #[error("{0}")]
+    Nifti(#[from] NiftiError),
+    /// It has other extents than the volume beside it.
+    #[error("its extents are {got:?}, but those of its case are {expected:?}: restore both files")]
+    Extents {
+        /// Extents of the first volume of the case.
+        expected: [usize; 3],
+        /// Its extents.
+        got: [usize; 3],
+    },
+    /// A voxel has a label that there is not.
+    #[error(
+        "a voxel has the label {label}, and only {known:?} are known: restore it from the published archive"
+    )]
+    VoxelLabel {
+        /// The label.
+        label: u8,
+        /// Labels that there are.
+        known: &'static [u8],
+    },
+    /// It is no array that can be read.
+    #[error("{0}")]
+    Array(#[from] ArrayFault),
+    /// It has so many faulty lines that the rest was not looked at.
+    #[error(
+        "{fault_count} of its first {line} lines are faulty, the rest was not looked at: is it another file?"
+    )]
+    GivenUp {
+        /// Faulty lines.
+        fault_count: usize,
+        /// Lines that were looked at.
+        line: u64,
+    },
     /// The picture has another size than the list says.
     #[error(
         "it has {} x {} pixels, but {listed_in} says {} x {}: restore the picture or the list",
@@ -141,6 +178,16 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// A file that the system did not let be read.
+    pub(crate) fn of_reading(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing,
+            kind => Self::Unreadable(kind),
+        }
+    }
+}
+
 /// Something that is wrong with an entry of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFault {
@@ -202,6 +249,41 @@ pub enum LineFault {
         /// Number of the earlier line.
         first: usize,
     },
+    /// A field of a row of clicks is not of its kind.
+    #[error("has \"{text}\" for a {field}")]
+    Field {
+        /// The field.
+        field: RowField,
+        /// Its text.
+        text: String,
+    },
+    /// It is not the name of a case.
+    #[error("is \"{text}\" instead of a name such as HGG__BraTS19_2013_13_1")]
+    Case {
+        /// The line.
+        text: String,
+    },
+}
+
+/// Field of a row of clicks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowField {
+    /// Whether it was a click.
+    Click,
+    /// A count of something.
+    Count,
+    /// A category.
+    Category,
+}
+
+impl fmt::Display for RowField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Click => "label, 0 or 1",
+            Self::Count => "count, a whole number of 32 bits",
+            Self::Category => "category, up to eight hexadecimal digits",
+        })
+    }
 }
 
 /// Something that is wrong with an annotation.

@@ -31,19 +31,23 @@
 
 #![forbid(unsafe_code)]
 
+pub mod brats;
 pub mod coco;
+pub mod criteo;
 mod defect;
 mod files;
 mod generate;
 pub mod imagenet;
 mod images;
 mod instances;
+pub mod kits;
 pub mod librispeech;
 pub mod open_images;
 pub mod squad;
 mod texts;
+mod volumes;
 pub mod wmt;
 
-pub use defect::{AnnotationFault, Defect, EntryFault, LineFault, Problem};
+pub use defect::{AnnotationFault, Defect, EntryFault, LineFault, Problem, RowField};
 pub use files::FileSamples;
 pub use generate::Generate;

@@ -1,0 +1,15 @@
+//! Criteo's terabyte of clicks: the text file of a day for DLRM, and arrays for DLRMv2.
+
+mod aggregation;
+pub mod day;
+pub(crate) mod fault;
+pub mod multi_hot;
+mod npy;
+mod rows;
+mod zip;
+
+pub use aggregation::{Aggregation, QUANTILES, Samples, TraceError};
+pub use fault::ArrayFault;
+pub use npy::NpyFault;
+pub use rows::{CATEGORY_FIELDS, COUNT_FIELDS, category, dense};
+pub use zip::ZipFault;
