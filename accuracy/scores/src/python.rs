@@ -1,8 +1,6 @@
 //! Text as the reference's scripts, which are written in Python, see and print it.
 
-use std::sync::LazyLock;
-
-use regex_syntax::hir::{Class, ClassUnicode, HirKind};
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// Prints a number as `{:.3f}` does for `decimals` of 3.
 #[must_use]
@@ -46,22 +44,9 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Whether `\w` of a regular expression matches: letters and numbers by their category, and the underscore. Unlike
 /// Rust's `is_alphanumeric`, no marks.
 pub(crate) fn is_word(character: char) -> bool {
-    if character.is_ascii() {
-        return character.is_ascii_alphanumeric() || character == '_';
-    }
-    let ranges = LETTERS_AND_NUMBERS.ranges();
-    let after = ranges.partition_point(|range| range.start() <= character);
-    after > 0 && character <= ranges[after - 1].end()
+    let group = character.general_category_group();
+    character == '_' || matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
 }
-
-/// The characters of the general categories L and N.
-static LETTERS_AND_NUMBERS: LazyLock<ClassUnicode> = LazyLock::new(|| {
-    let parsed = regex_syntax::parse(r"[\p{L}\p{N}]").map(regex_syntax::hir::Hir::into_kind);
-    match parsed {
-        Ok(HirKind::Class(Class::Unicode(class))) => class,
-        _ => unreachable!("a class of two categories is a class of characters"),
-    }
-});
 
 #[cfg(test)]
 mod tests {
