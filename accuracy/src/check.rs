@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
+use proctor_scores::reaches;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -51,7 +52,7 @@ pub struct AccuracyResult {
     pub sample_count: u64,
     /// Least value that passes: `reference_value * target_ratio`.
     pub target: f64,
-    /// Whether it does, on a log that is whole.
+    /// Whether it does, both rounded to five significant figures, on a log that is whole.
     pub passed: bool,
     /// Why it did not pass; empty if it did.
     pub reasons: Vec<String>,
@@ -115,7 +116,7 @@ impl AccuracyCheck {
 
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
-        if result.value < result.target {
+        if !reaches(result.value, result.target) {
             reasons.push(format!(
                 "{} is {:.5}, below the target of {:.5}",
                 result.metric, result.value, result.target
@@ -242,6 +243,17 @@ mod tests {
         assert!(!result.passed);
         assert_eq!(result.correct_count, 593);
         assert!(result.reasons[0].starts_with("top1 is 0.988"), "{:?}", result.reasons);
+    }
+
+    #[test]
+    fn the_target_is_reached_in_five_figures() {
+        let mut records = oracle();
+        spoil(&mut records, 6);
+        let of = |reference_value| run(&AccuracyCheck { reference_value, ..check() }, &records);
+        // The targets 0.9900049 and 0.9900149, of which the first is 0.99000 in five figures.
+        let (passed, failed) = (of(1.000_005), of(1.000_015));
+        assert!(passed.passed && passed.value < passed.target, "{passed:?}");
+        assert!(!failed.passed && failed.reasons[0].starts_with("top1 is 0.99000, below"), "{failed:?}");
     }
 
     #[test]
