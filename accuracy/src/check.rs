@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::AccuracyError,
-    log::{LogRecord, read_log},
+    log::{LogRecord, scan_log},
     metric::{Scored, metric},
     response::ResponseForm,
     source::AnswerSource,
@@ -84,10 +84,9 @@ impl AccuracyCheck {
             }
         }
         let metric = metric(&self.metric)?;
-        let records = read_log(log)?;
         let (answers, sample_count) = self.answers.read(self.response, root)?;
-
-        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::new(&records, sample_count);
+        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::read(log, sample_count)?;
+        let responses: Vec<_> = responses.iter().map(Option::as_deref).collect();
         let numbered = || (0..).zip(&responses);
         let missing = numbered().filter(|(_, response)| response.is_none());
         let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
@@ -145,26 +144,26 @@ fn named(indices: &[u64]) -> String {
 }
 
 /// The records of a log by sample.
-struct Sorted<'a> {
+struct Sorted {
     /// The first response of each sample.
-    responses: Vec<Option<&'a [u8]>>,
+    responses: Vec<Option<Vec<u8>>>,
     duplicate_samples: Vec<u64>,
     unknown_samples: Vec<u64>,
 }
 
-impl<'a> Sorted<'a> {
-    fn new(records: &'a [LogRecord], sample_count: usize) -> Self {
+impl Sorted {
+    fn read(log: &Path, sample_count: usize) -> Result<Self, AccuracyError> {
         let responses = vec![None; sample_count];
         let mut sorted = Self { responses, duplicate_samples: Vec::new(), unknown_samples: Vec::new() };
-        for record in records {
-            let index = record.qsl_idx;
+        let end = scan_log(log, |LogRecord { qsl_idx: index, data, .. }| {
             match usize::try_from(index).ok().and_then(|index| sorted.responses.get_mut(index)) {
                 None => sorted.unknown_samples.push(index),
                 Some(Some(_)) => sorted.duplicate_samples.push(index),
-                Some(empty) => *empty = Some(&record.data),
+                Some(empty) => *empty = Some(data),
             }
-        }
-        sorted
+        })?;
+        end.whole(log)?;
+        Ok(sorted)
     }
 }
 

@@ -43,7 +43,7 @@
 //! ```
 //!
 //! # Limits
-//! The log is held in memory, whole. Answers are classes, values or tokens; metrics of text, boxes or volumes need a
+//! A check holds the first response of each sample in memory. Answers are classes, values or tokens; metrics of text, boxes or volumes need a
 //! variant of [`Answers`] of their own.
 
 #![forbid(unsafe_code)]
@@ -64,7 +64,7 @@ pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
-pub use log::{LogRecord, parse_log, read_log};
+pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{MetricEntry, Score, ScoreResponses, Scored, metric, metric_entries};
 pub use response::ResponseForm;
 pub use source::AnswerSource;

@@ -3,11 +3,16 @@
 //! White space, the order of keys and the case of hexadecimal digits are free; the keys of token benchmarks are read
 //! over. Everything else is refused: an unknown or missing key, an odd digit, an array that does not end.
 
-use std::{fmt, fs, path::Path};
+use std::{fmt, fs::File, io::BufReader, path::Path};
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer as _,
     de::{self, SeqAccess, Visitor},
+};
+use serde_json::{
+    Deserializer,
+    de::{IoRead, Read},
+    error::Category,
 };
 
 use crate::error::AccuracyError;
@@ -23,13 +28,62 @@ pub struct LogRecord {
     pub data: Vec<u8>,
 }
 
-/// Reads a whole accuracy log.
+/// How a log ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogEnd {
+    /// With the end of its array.
+    Whole,
+    /// Before that, as one of a run that was stopped does.
+    CutOff {
+        /// Number of whole records before the cut.
+        record_count: u64,
+        /// The record that is cut, counted from 1, and where.
+        reason: String,
+    },
+}
+
+impl LogEnd {
+    /// Refuses a log that is cut off.
+    ///
+    /// # Errors
+    /// [`AccuracyError::Log`].
+    pub(crate) fn whole(self, path: &Path) -> Result<(), AccuracyError> {
+        match self {
+            Self::Whole => Ok(()),
+            Self::CutOff { reason, .. } => Err(AccuracyError::Log { path: path.to_owned(), reason }),
+        }
+    }
+}
+
+/// Reads the records of an accuracy log one after the other, and says how it ends. In memory is one record at a time.
+///
+/// A log that is cut off may or may not be scored: the reference's script for GNMT reads line by line and takes what
+/// there is, the others refuse it, as [`read_log`] does.
 ///
 /// # Errors
 /// [`AccuracyError::ReadLog`], or [`AccuracyError::Log`] with the number of the record, counted from 1.
+pub fn scan_log(path: &Path, on_record: impl FnMut(LogRecord)) -> Result<LogEnd, AccuracyError> {
+    let unreadable = |source| AccuracyError::ReadLog { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let reader = IoRead::new(BufReader::with_capacity(BUFFER_BYTES, file));
+    match scan(Deserializer::new(reader), on_record) {
+        Ok(()) => Ok(LogEnd::Whole),
+        Err(Flaw { error, record_count, reason }) => match error.classify() {
+            Category::Io => Err(unreadable(error.into())),
+            Category::Eof => Ok(LogEnd::CutOff { record_count, reason }),
+            Category::Syntax | Category::Data => Err(AccuracyError::Log { path: path.to_owned(), reason }),
+        },
+    }
+}
+
+/// Reads a whole accuracy log into memory.
+///
+/// # Errors
+/// As [`scan_log`], and [`AccuracyError::Log`] if the log is cut off.
 pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
-    let text = fs::read(path).map_err(|source| AccuracyError::ReadLog { path: path.to_owned(), source })?;
-    parse_log(&text).map_err(|reason| AccuracyError::Log { path: path.to_owned(), reason })
+    let mut records = Vec::new();
+    scan_log(path, |record| records.push(record))?.whole(path)?;
+    Ok(records)
 }
 
 /// Reads an accuracy log from its text.
@@ -37,36 +91,65 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
 /// # Errors
 /// A sentence that says which record is wrong, counted from 1, and how.
 pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
-    serde_json::from_slice::<Log>(text).map(|log| log.0).map_err(|error| error.to_string())
+    let mut records = Vec::new();
+    let whole = scan(Deserializer::from_slice(text), |record| records.push(record));
+    whole.map_err(|flaw| flaw.reason)?;
+    Ok(records)
 }
 
-struct Log(Vec<LogRecord>);
+/// Bytes of a log that are read at a time.
+const BUFFER_BYTES: usize = 1 << 16;
 
-impl<'de> Deserialize<'de> for Log {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(LogVisitor).map(Self)
-    }
+/// Why a log was not read to its end.
+struct Flaw {
+    error: serde_json::Error,
+    record_count: u64,
+    reason: String,
 }
 
-/// Counts the records, so that an error can name the one it is about.
-struct LogVisitor;
+/// Hands the records of a log over, up to its end or the first flaw.
+fn scan<'de, R: Read<'de>>(
+    mut log: Deserializer<R>,
+    mut on_record: impl FnMut(LogRecord),
+) -> Result<(), Flaw> {
+    let (mut record_count, mut is_in_array) = (0, false);
+    let visitor = LogVisitor {
+        on_record: |record| {
+            record_count += 1;
+            on_record(record);
+        },
+        is_in_array: &mut is_in_array,
+    };
+    let whole = log.deserialize_seq(visitor).and_then(|()| {
+        // Whatever follows is not about a record.
+        log.end().inspect_err(|_| is_in_array = false)
+    });
+    whole.map_err(|error| {
+        let reason = error.to_string();
+        let reason = if is_in_array { format!("record {}: {reason}", record_count + 1) } else { reason };
+        Flaw { error, record_count, reason }
+    })
+}
 
-impl<'de> Visitor<'de> for LogVisitor {
-    type Value = Vec<LogRecord>;
+/// Hands over the records of an array.
+struct LogVisitor<'a, F> {
+    on_record: F,
+    is_in_array: &'a mut bool,
+}
+
+impl<'de, F: FnMut(LogRecord)> Visitor<'de> for LogVisitor<'_, F> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array of records")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut records: A) -> Result<Self::Value, A::Error> {
-        let mut list = Vec::new();
-        loop {
-            let next = records.next_element::<RawRecord>();
-            let next =
-                next.map_err(|error| de::Error::custom(format!("record {}: {error}", list.len() + 1)))?;
-            let Some(RawRecord { seq_id, qsl_idx, data: Hex(data), .. }) = next else { return Ok(list) };
-            list.push(LogRecord { seq_id, qsl_idx, data });
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<(), A::Error> {
+        *self.is_in_array = true;
+        while let Some(RawRecord { seq_id, qsl_idx, data: Hex(data), .. }) = records.next_element()? {
+            (self.on_record)(LogRecord { seq_id, qsl_idx, data });
         }
+        Ok(())
     }
 }
 
@@ -86,10 +169,22 @@ struct RawRecord {
 struct Hex(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Hex {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(HexVisitor)
     }
 }
+
+/// The value of each hexadecimal digit by its character; 255 for what is none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [u8::MAX; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
 
 struct HexVisitor;
 
@@ -102,8 +197,11 @@ impl Visitor<'_> for HexVisitor {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Hex, E> {
         let (pairs, odd) = text.as_bytes().as_chunks::<2>();
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
+        let byte = |pair: &[u8; 2]| {
+            let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+            // No digit has a high half, and what is none has nothing else.
+            (high | low < 16).then_some(high << 4 | low)
+        };
         let bytes = if odd.is_empty() { pairs.iter().map(byte).collect::<Option<_>>() } else { None };
         bytes.map(Hex).ok_or_else(|| E::custom("data must be pairs of hexadecimal digits"))
     }
@@ -157,8 +255,72 @@ mod tests {
         for length in 0..whole.trim_end().len() {
             assert!(parse_log(&whole.as_bytes()[..length]).is_err(), "{length}");
         }
-        assert!(parse_log(format!("{whole}[").as_bytes()).is_err());
+        assert!(parse_log(format!("{whole}[").as_bytes()).unwrap_err().starts_with("trailing characters"));
         assert!(parse_log(b"{}").unwrap_err().contains("expected an array of records"));
+    }
+
+    /// Scans a text by way of a file, as logs are.
+    fn scanned(text: &[u8]) -> (Vec<LogRecord>, Result<LogEnd, AccuracyError>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.json");
+        std::fs::write(&path, text).unwrap();
+        let mut records = Vec::new();
+        let end = scan_log(&path, |record| records.push(record));
+        (records, end)
+    }
+
+    #[test]
+    fn a_scan_hands_over_what_is_before_the_cut_and_counts_it() {
+        let record = |seq_id| LogRecord { seq_id, qsl_idx: seq_id, data: vec![1, 2] };
+        let all = [record(0), record(1), record(2)];
+        let whole = written(&all);
+        let (records, end) = scanned(whole.as_bytes());
+        assert_eq!((&records[..], end.unwrap()), (&all[..], LogEnd::Whole));
+        for length in 0..whole.trim_end().len() {
+            let (records, end) = scanned(&whole.as_bytes()[..length]);
+            let record_count = whole[..length].matches('}').count();
+            assert_eq!(records, all[..record_count], "{length}");
+            let LogEnd::CutOff { record_count: counted, reason } = end.unwrap() else { panic!("{length}") };
+            assert_eq!(counted, record_count as u64, "{length}");
+            let number = format!("record {}: EOF", record_count + 1);
+            assert!(reason.starts_with(&number) || length == 0 && reason.starts_with("EOF"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_scan_keeps_one_record_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.json");
+        let peak = |record_count| {
+            let record = |seq_id| LogRecord { seq_id, qsl_idx: seq_id, data: vec![7; 10_000] };
+            std::fs::write(&path, written(&(0..record_count).map(record).collect::<Vec<_>>())).unwrap();
+            let mut count = 0;
+            let memory = allocation_counter::measure(|| {
+                scan_log(&path, |record| count += record.data.len()).unwrap();
+            });
+            assert_eq!(count, 10_000 * record_count as usize);
+            memory.bytes_max
+        };
+        let (few, many) = (peak(3), peak(300));
+        assert!(few == many && many < 200_000, "{few} and {many} bytes");
+    }
+
+    #[test]
+    fn a_scan_refuses_what_no_cut_explains() {
+        let text = b"[{\"seq_id\":0,\"qsl_idx\":1,\"data\":\"01\"},\n{\"seq_id\":0,\"data\":\"0";
+        let (records, end) = scanned(text);
+        assert_eq!((records.len(), matches!(end, Ok(LogEnd::CutOff { record_count: 1, .. }))), (1, true));
+        let (records, end) = scanned(&[&text[..], b"G\"}]"].concat());
+        let error = end.unwrap_err().to_string();
+        assert!(
+            records.len() == 1 && error.contains("not a whole accuracy log: record 2: data must"),
+            "{error}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().to_owned(), folder.path().join("absent")] {
+            let error = scan_log(&path, |_| ()).unwrap_err();
+            assert!(matches!(error, AccuracyError::ReadLog { .. }), "{error}");
+        }
     }
 
     proptest! {
