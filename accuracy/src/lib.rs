@@ -15,6 +15,8 @@
 //!   passing, unless the scenario's padding explains it.
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
 //!   class. The metric says which outputs it judges, and whether it needs a tolerance.
+//! - Responses of MLPerf's benchmarks go one by one to a [`Judge`], which reads their bytes and scores them with
+//!   `proctor-scores`; [`read_responses`] lists what is wrong with them.
 //! - Metrics and labels register themselves through `inventory`, each by its name: a new one is a new file in
 //!   `metric` or `labels`.
 //!
@@ -43,8 +45,8 @@
 //! ```
 //!
 //! # Limits
-//! A check holds the first response of each sample in memory. Answers are classes, values or tokens; metrics of text, boxes or volumes need a
-//! variant of [`Answers`] of their own.
+//! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. Boxes,
+//! clicks, texts, transcripts and volumes are scored by a [`Judge`], which no definition of a benchmark names yet.
 
 #![forbid(unsafe_code)]
 
@@ -52,6 +54,7 @@ mod answers;
 mod check;
 mod computed;
 mod error;
+mod judge;
 mod labels;
 mod log;
 mod metric;
@@ -63,6 +66,10 @@ pub use answers::Answers;
 pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
+pub use judge::{
+    ClassNames, ClickJudge, ClickLabels, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
+    ReadVolume, RegionJudge, ResponseDefect, TextJudge, TranscriptJudge, VolumeJudge, read_responses,
+};
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{MetricEntry, Score, ScoreResponses, Scored, metric, metric_entries};

@@ -1,0 +1,122 @@
+//! Judges: the responses of a benchmark of MLPerf, read from a log one by one and scored. Each is a file of this
+//! folder.
+//!
+//! A judge takes the bytes of a response as the reference's programs make them, and lists what is wrong with them.
+//! Where the reference's script would end, a judge leaves the value out or counts the response as empty, and the defect
+//! stands in the list: a score with defects is for information, not for passing. In memory is one response at a time,
+//! beside what the score itself needs.
+
+mod clicks;
+mod defect;
+mod detections;
+mod regions;
+mod texts;
+mod transcripts;
+mod volumes;
+
+use std::{collections::BTreeMap, path::Path};
+
+use proctor_scores::ScoreError;
+
+use crate::{
+    error::AccuracyError,
+    log::{LogEnd, LogRecord, scan_log},
+};
+
+pub use clicks::{ClickJudge, ClickLabels};
+pub use defect::{LogDefects, ResponseDefect};
+pub use detections::{ClassNames, DetectionJudge, JudgedImage};
+pub use regions::RegionJudge;
+pub use texts::TextJudge;
+pub use transcripts::TranscriptJudge;
+pub use volumes::{ReadVolume, VolumeJudge};
+
+/// The score of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The figure that the rules hold against a target, in their unit; larger is better.
+    pub value: f64,
+    /// The line that the reference's script prints.
+    pub line: String,
+    /// Further figures by name.
+    pub details: BTreeMap<&'static str, f64>,
+}
+
+/// Scores the responses of a benchmark.
+pub trait Judge {
+    /// Number of samples in the data set.
+    fn sample_count(&self) -> usize;
+
+    /// Whether the reference scores a log that is cut off.
+    fn takes_cut_logs(&self) -> bool {
+        false
+    }
+
+    /// Takes the first response to a sample, and lists what is wrong with it.
+    ///
+    /// # Errors
+    /// If the right answer cannot be read.
+    fn take(
+        &mut self,
+        sample: usize,
+        response: &[u8],
+        defects: &mut Vec<ResponseDefect>,
+    ) -> Result<(), AccuracyError>;
+
+    /// The score of all responses that were taken.
+    ///
+    /// # Errors
+    /// [`ScoreError`] if they have none.
+    fn judgement(self) -> Result<Judgement, ScoreError>;
+}
+
+/// Hands the first response of each sample to a judge, and lists what is wrong with the log.
+///
+/// # Errors
+/// As [`scan_log`], and as [`Judge::take`]; [`AccuracyError::Log`] if the log is cut off and the judge takes none such.
+pub fn read_responses(log: &Path, judge: &mut impl Judge) -> Result<LogDefects, AccuracyError> {
+    let mut is_answered = vec![false; judge.sample_count()];
+    let mut defects = LogDefects::default();
+    let mut outcome = Ok(());
+    let end = scan_log(log, |LogRecord { qsl_idx, data, .. }| {
+        let sample = usize::try_from(qsl_idx).ok().filter(|sample| *sample < is_answered.len());
+        match sample {
+            // What follows a right answer that cannot be read is not looked at.
+            _ if outcome.is_err() => {}
+            None => defects.unknown_samples.push(qsl_idx),
+            Some(sample) if is_answered[sample] => defects.duplicate_samples.push(qsl_idx),
+            Some(sample) => {
+                is_answered[sample] = true;
+                let mut found = Vec::new();
+                outcome = judge.take(sample, &data, &mut found);
+                defects.responses.extend(found.into_iter().map(|defect| (qsl_idx, defect)));
+            }
+        }
+    })?;
+    outcome?;
+    let missing = (0..).zip(&is_answered).filter(|(_, is_answered)| !**is_answered);
+    defects.missing_samples = missing.map(|(sample, _)| sample).collect();
+    match end {
+        LogEnd::CutOff { record_count, .. } if judge.takes_cut_logs() => {
+            defects.cut_after_record_count = Some(record_count);
+        }
+        end => end.whole(log)?,
+    }
+    Ok(defects)
+}
+
+/// The numbers of a response, each of `N` bytes; a response that is not of whole numbers is a defect and holds none.
+fn numbers<'a, const N: usize>(
+    response: &'a [u8],
+    unit_count: usize,
+    defects: &mut Vec<ResponseDefect>,
+) -> &'a [[u8; N]] {
+    if response.len().is_multiple_of(N * unit_count) {
+        return response.as_chunks().0;
+    }
+    defects.push(ResponseDefect::Size { size_bytes: response.len(), unit_bytes: N * unit_count });
+    &[]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Logs of each benchmark, right, partly wrong and damaged.
+
+use std::fs;
+
+use proctor_scores::{
+    detection::{Annotation, Bbox},
+    speech::label_indices,
+};
+
+use super::*;
+
+/// Has a judge score a log of these records.
+fn judged(mut judge: impl Judge, records: &[(u64, Vec<u8>)]) -> (Result<Judgement, ScoreError>, LogDefects) {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.json");
+    fs::write(&log, written(records)).unwrap();
+    let defects = read_responses(&log, &mut judge).unwrap();
+    (judge.judgement(), defects)
+}
+
+fn written(records: &[(u64, Vec<u8>)]) -> String {
+    let line = |(qsl_idx, data): &(u64, Vec<u8>)| {
+        let hex: String = data.iter().map(|byte| format!("{byte:02X}")).collect();
+        format!("{{ \"seq_id\" : 0, \"qsl_idx\" : {qsl_idx}, \"data\" : \"{hex}\" }}")
+    };
+    format!("[\n{}\n]\n", records.iter().map(line).collect::<Vec<_>>().join(",\n"))
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Ten images of 200 by 100 pixels with ids from 50, each with a box of category 3 in its lower right quarter.
+fn detection_judge(class_names: ClassNames) -> DetectionJudge {
+    let images = (50..60).map(|id| JudgedImage { id, height: 100, width: 200 }).collect();
+    let bbox = Bbox { x: 100.0, y: 50.0, width: 100.0, height: 50.0 };
+    let annotation =
+        |image| Annotation { id: image, image, category: 3, bbox, area: 5000.0, is_crowd: false };
+    DetectionJudge::new(images, (50..60).map(annotation).collect(), vec![3, 1, 2], class_names)
+}
+
+/// The record of the right box.
+fn record(sample: u64) -> [f32; 7] {
+    [sample as f32, 0.5, 0.5, 1.0, 1.0, 0.9, 3.0]
+}
+
+#[test]
+fn right_boxes_have_full_precision_and_each_missing_one_costs_its_recall() {
+    let mut records: Vec<_> = (0..10).map(|sample| (sample, floats(&record(sample)))).collect();
+    for class_names in [ClassNames::Ids, ClassNames::Positions] {
+        let (judgement, defects) = judged(detection_judge(class_names), &records);
+        let judgement = judgement.unwrap();
+        assert!((judgement.value - 1.0).abs() < 1e-9, "{judgement:?}");
+        assert_eq!((judgement.line.as_str(), defects.count()), ("mAP=100.000%", 0));
+    }
+    records[4].1.clear();
+    let (judgement, defects) = judged(detection_judge(ClassNames::Ids), &records);
+    // Of the 101 recalls those up to 0.9 are reached.
+    assert!((judgement.unwrap().value - 91.0 / 101.0).abs() < 1e-9);
+    assert_eq!(defects, LogDefects::default());
+}
+
+#[test]
+fn only_images_of_the_log_are_judged_and_the_others_are_listed() {
+    let records: Vec<_> = [0, 1, 0, 12].map(|sample| (sample, floats(&record(sample)))).into();
+    let (judgement, defects) = judged(detection_judge(ClassNames::Ids), &records);
+    assert!((judgement.unwrap().value - 1.0).abs() < 1e-9);
+    assert_eq!(defects.missing_samples, (2..10).collect::<Vec<_>>());
+    assert_eq!((defects.duplicate_samples, defects.unknown_samples), (vec![0], vec![12]));
+}
+
+#[test]
+fn damaged_boxes_are_listed_and_left_out() {
+    let right = record(0);
+    let mut records: Vec<_> = (0..4).map(|sample| (sample, floats(&record(sample)))).collect();
+    let (nan, foreign) = ([right[0], f32::NAN, 0.5, 1.0, 1.0, 0.9, 3.0], [0.0, 0.5, 0.5, 1.0, 1.0, 0.9, 4.0]);
+    records[0].1 = floats(&[&nan[..], &right, &nan].concat());
+    records[1].1.pop();
+    records[2].1 = floats(&[7.0, 0.5, 0.5, 1.0, 1.0, 0.9, 3.9]);
+    records[3].1.extend(floats(&foreign.map(|number| if number == 0.0 { 3.0 } else { number })));
+    let (judgement, defects) = judged(detection_judge(ClassNames::Ids), &records);
+    assert_eq!(
+        defects.responses,
+        [
+            (0, ResponseDefect::NotFinite { position: 0, count: 2 }),
+            (1, ResponseDefect::Size { size_bytes: 27, unit_bytes: 28 }),
+            (2, ResponseDefect::OtherSample { position: 0, count: 1 }),
+            (3, ResponseDefect::Class { position: 1, count: 1 }),
+        ]
+    );
+    // Three of four are found: recalls up to 0.75.
+    assert!((judgement.unwrap().value - 76.0 / 101.0).abs() < 1e-9);
+    let none = detection_judge(ClassNames::Ids);
+    assert!(judged(none, &[]).0.is_err());
+}
+
+#[test]
+fn clicks_are_ranked_over_all_samples() {
+    let rows = [floats(&[0.9, 1.0, 0.1, 0.0]), floats(&[0.2, 0.0])];
+    let records: Vec<_> = (0..).zip(rows).collect();
+    let judge = || ClickJudge::new(&[2, 1], ClickLabels::InResponses).unwrap();
+    let (judgement, defects) = judged(judge(), &records);
+    assert_eq!(judgement.unwrap().line, "AUC=100.000%, accuracy=100.000%, good=3, total=3, queries=2");
+    assert_eq!(defects.count(), 0);
+    let known = ClickJudge::new(&[2, 1], ClickLabels::Known(vec![0, 1, 0])).unwrap();
+    let alone = [(1, floats(&[0.2])), (0, floats(&[0.9, 0.1]))];
+    // The only click has the lowest prediction.
+    assert_eq!(judged(known, &alone).0.unwrap().value, 0.0);
+    assert!(ClickJudge::new(&[2, 1], ClickLabels::Known(vec![0])).is_err());
+
+    let damaged = [(0, floats(&[f32::NAN, 1.0, 0.1, 0.5])), (1, floats(&[0.2, 0.0, 0.3, 1.0]))];
+    let (judgement, defects) = judged(judge(), &damaged);
+    assert!(judgement.is_err());
+    assert_eq!(
+        defects.responses,
+        [
+            (0, ResponseDefect::NotFinite { position: 0, count: 1 }),
+            (0, ResponseDefect::Class { position: 1, count: 1 }),
+            (1, ResponseDefect::RecordCount { given: 2, wanted: 1 }),
+        ]
+    );
+    assert_eq!(
+        judged(judge(), &[(0, vec![0; 12])]).1.responses,
+        [(0, ResponseDefect::Size { size_bytes: 12, unit_bytes: 8 })]
+    );
+}
+
+#[test]
+fn translations_are_scored_from_a_cut_log_too() {
+    let references = || vec!["das ist ein Ha@@ us".to_owned(), "das ist ein Hund".to_owned()];
+    let records = [(0, b"das ist ein Haus".to_vec()), (1, b"das ist ein Hund".to_vec())];
+    let (judgement, defects) = judged(TextJudge::new(references()), &records);
+    assert_eq!((judgement.unwrap().line.as_str(), defects.count()), ("BLEU: 100.0", 0));
+
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.json");
+    let text = written(&records);
+    fs::write(&log, &text[..text.len() - 12]).unwrap();
+    let mut judge = TextJudge::new(references());
+    let defects = read_responses(&log, &mut judge).unwrap();
+    assert_eq!((defects.cut_after_record_count, defects.count()), (Some(1), 2));
+    assert_eq!(judge.judgement().unwrap().value, 100.0);
+    let mut strict = TranscriptJudge::new(vec![String::new(); 2]);
+    let error = read_responses(&log, &mut strict).unwrap_err().to_string();
+    assert!(error.contains("is not a whole accuracy log: record 2: EOF"), "{error}");
+
+    let (_, defects) = judged(TextJudge::new(references()), &[(0, vec![b'a', 0xff])]);
+    assert_eq!(defects.responses, [(0, ResponseDefect::NotText { position: 1 })]);
+}
+
+#[test]
+fn transcripts_are_spelled_from_labels() {
+    let transcripts = || vec!["the cat sat".to_owned(), "it's here".to_owned()];
+    let bytes = |text: &str| label_indices(text).iter().flat_map(|index| index.to_le_bytes()).collect();
+    let records = [(0, bytes("the cat")), (1, bytes("it's here"))];
+    let (judgement, defects) = judged(TranscriptJudge::new(transcripts()), &records);
+    assert_eq!(
+        (judgement.unwrap().line.as_str(), defects.count()),
+        ("Word Error Rate: 20.0%, accuracy=80.0%", 0)
+    );
+
+    let blank = [(0, 28_i64.to_le_bytes().to_vec()), (1, vec![0; 9])];
+    let (judgement, defects) = judged(TranscriptJudge::new(transcripts()), &blank);
+    assert_eq!(judgement.unwrap().value, 0.0);
+    let listed: Vec<_> =
+        defects.responses.iter().map(|(sample, defect)| format!("{sample}: {defect}")).collect();
+    assert_eq!(
+        listed,
+        ["0: label 0 has class 28, but the classes are 0 to 27", "1: 9 bytes are no whole number of 8"]
+    );
+    assert!(judged(TranscriptJudge::new(transcripts()), &[]).0.is_err());
+}
+
+#[test]
+fn volumes_are_read_when_they_are_judged() {
+    let judge = || {
+        VolumeJudge::new(
+            3,
+            Box::new(|sample| match sample {
+                2 => Err(AccuracyError::Reference("no volume".to_owned())),
+                _ => Ok(vec![0, 1, 2, 2]),
+            }),
+        )
+    };
+    let (judgement, defects) = judged(judge(), &[(0, vec![0, 1, 2, 2]), (1, vec![0, 1, 0, 3])]);
+    // The second case has a class that there is not.
+    assert_eq!(judgement.unwrap().line, "Accuracy: mean = 0.50000, kidney = 0.5000, tumor = 0.5000");
+    let [(1, ResponseDefect::Refused(ScoreError::Class { class: 3, .. }))] = &defects.responses[..] else {
+        panic!("{defects:?}")
+    };
+    let (_, defects) = judged(judge(), &[(0, vec![0; 3])]);
+    assert!(matches!(defects.responses[..], [(0, ResponseDefect::Refused(ScoreError::Lengths { .. }))]));
+
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.json");
+    fs::write(&log, written(&[(2, vec![]), (0, vec![0; 4])])).unwrap();
+    assert_eq!(read_responses(&log, &mut judge()).unwrap_err().to_string(), "no volume");
+}
+
+/// Scores in f16 of two cases of 1 by 1 by 3 voxels in a volume of 1 by 1 by 4, in which class `classes[x]` wins.
+fn region_scores(classes: [usize; 4]) -> Vec<u8> {
+    let score = |class: usize, x: usize| if classes[x] == class { 0x3c00_u16 } else { 0xbc00 };
+    (0..4).flat_map(|class| (0..4).flat_map(move |x| score(class, x).to_le_bytes())).collect()
+}
+
+#[test]
+fn regions_are_scored_within_the_padding() {
+    // Nothing goes before three of four voxels, one goes behind.
+    let judge = || RegionJudge::new([1, 1, 4], vec![[1, 1, 3]; 2], Box::new(|_| Ok(vec![1, 2, 3]))).unwrap();
+    let right = region_scores([1, 2, 3, 3]);
+    let (judgement, defects) = judged(judge(), &[(0, right.clone()), (1, region_scores([1, 2, 2, 0]))]);
+    let judgement = judgement.unwrap();
+    let line =
+        "Accuracy: mean = 0.83333, whole tumor = 1.0000, tumor core = 1.0000, enhancing tumor = 0.5000";
+    assert_eq!((judgement.line.as_str(), defects.count()), (line, 0));
+
+    let mut with_nan = right.clone();
+    with_nan[..2].copy_from_slice(&0x7e00_u16.to_le_bytes());
+    let (judgement, defects) = judged(judge(), &[(0, with_nan), (1, right[..24].to_vec())]);
+    assert_eq!(judgement.unwrap().value, 0.0);
+    assert_eq!(
+        defects.responses,
+        [
+            (0, ResponseDefect::NotFinite { position: 0, count: 1 }),
+            (1, ResponseDefect::RecordCount { given: 3, wanted: 4 }),
+        ]
+    );
+    assert!(RegionJudge::new([1, 1, 4], vec![[1, 1, 5]], Box::new(|_| Ok(vec![]))).is_err());
+}
