@@ -1,0 +1,31 @@
+//! Steps that a plugin does inside the measurement, for vendors to link or to replace.
+//!
+//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the boxes of its raw outputs. The
+//! host hands out samples without these steps; a plugin does them with what is here, or with something of its own that
+//! is faster or runs on its device.
+//!
+//! # Choices
+//! - Nothing here knows the plugin boundary: plain slices in, plain slices out.
+//! - Beam search is not here: the plugin cpu-rnn has it beside its GNMT, in `plugins/cpu-rnn/models`, for any scorer.
+//!
+//! # Example
+//! ```
+//! use proctor_timed_steps::windows::{Accumulator, Windows};
+//!
+//! let windows = Windows::new([8, 8, 12], 8, 4)?;
+//! let mut accumulator = Accumulator::new(windows, 2);
+//! for start in windows.starts() {
+//!     // A model would look at the window; this one finds class 1 everywhere.
+//!     let scores = [vec![0.0; windows.voxel_count()], vec![1.0; windows.voxel_count()]].concat();
+//!     accumulator.add(start, &scores);
+//! }
+//! let mut labels = vec![0; 8 * 8 * 12];
+//! accumulator.finish(&mut labels);
+//! assert!(labels.iter().all(|label| *label == 1));
+//! # Ok::<_, proctor_timed_steps::windows::WindowsError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod boxes;
+pub mod windows;
