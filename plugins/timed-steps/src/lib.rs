@@ -1,8 +1,8 @@
 //! Steps that a plugin does inside the measurement, for vendors to link or to replace.
 //!
-//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the boxes of its raw outputs. The
-//! host hands out samples without these steps; a plugin does them with what is here, or with something of its own that
-//! is faster or runs on its device.
+//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the features of a waveform or
+//! the boxes of its raw outputs. The host hands out samples without these steps; a plugin does them with what is here,
+//! or with something of its own that is faster or runs on its device.
 //!
 //! # Choices
 //! - Nothing here knows the plugin boundary: plain slices in, plain slices out.
@@ -28,4 +28,5 @@
 #![forbid(unsafe_code)]
 
 pub mod boxes;
+pub mod mel;
 pub mod windows;

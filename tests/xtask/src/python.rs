@@ -99,6 +99,15 @@ pub(crate) const TRANSFORMERS: Wheels = Wheels {
     requirements: "datasets/text/tests/differential/requirements.txt",
 };
 
+/// Features of sound and readers of sound files that ours are compared with.
+pub(crate) const LIBROSA: Wheels = Wheels {
+    name: "librosa, soundfile",
+    purpose: "mel features and sound files, to compare with",
+    module: "librosa.feature",
+    folder: "target/python-librosa-0.11.0",
+    requirements: "plugins/timed-steps/tests/mel/requirements.txt",
+};
+
 /// How to get wheels and nothing else, giving up soon where there is no network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
@@ -183,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, VOLUMES, ZIG] {
+        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, LIBROSA, VOLUMES, ZIG] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

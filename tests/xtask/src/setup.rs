@@ -48,6 +48,7 @@ pub(crate) fn run() -> Result<()> {
     python::set_up(&python::IMAGES);
     python::set_up(&python::NVRTC);
     python::set_up(&python::TRANSFORMERS);
+    python::set_up(&python::LIBROSA);
     python::set_up(&python::VOLUMES);
     python::set_up(&python::SCORES);
     onnxruntime::set_up();

@@ -56,9 +56,13 @@ fn run_tests(nextest: &[String]) -> Result<Vec<Skipped>> {
         command.arg("--workspace");
     }
     // Without python3 the tests that need it say so.
-    if let Ok(path) =
-        python::module_path(&[&python::LOADGEN, &python::ENGINES, &python::TRANSFORMERS, &python::VOLUMES])
-    {
+    if let Ok(path) = python::module_path(&[
+        &python::LOADGEN,
+        &python::ENGINES,
+        &python::TRANSFORMERS,
+        &python::LIBROSA,
+        &python::VOLUMES,
+    ]) {
         command.env("PYTHONPATH", path);
     }
     run_command(command.args(nextest))?;
