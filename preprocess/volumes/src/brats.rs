@@ -11,7 +11,7 @@
 
 use proctor_datasets::RawSample;
 use proctor_nifti_file::{AxisOrder, Image, NiftiError, Volume, bundle};
-use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError};
+use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError, describe};
 use proctor_vocabulary::{ElementType, TensorSpec};
 use rayon::prelude::*;
 
@@ -136,10 +136,7 @@ fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
         _ => Err(PreprocessError::Outputs {
             pipeline: NAME.to_owned(),
             makes: format!("one f32 tensor of shape {SHAPE:?}"),
-            wanted: match inputs {
-                [] => "nothing".to_owned(),
-                inputs => inputs.iter().map(TensorSpec::to_string).collect::<Vec<_>>().join(", "),
-            },
+            wanted: describe(inputs),
         }),
     }
 }

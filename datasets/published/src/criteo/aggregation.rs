@@ -3,8 +3,9 @@
 //! A row takes microseconds, so one sample is some hundred of them. The rules have their numbers drawn from a table of
 //! quantiles, by the same generator and seed for everybody; the reference writes what it drew to a trace file.
 
-use std::{fmt::Write, ops::Range};
+use std::{fmt::Write, ops::Range, path::Path};
 
+use proctor_datasets::DatasetError;
 use proctor_mt19937::Mt19937;
 
 /// Seed of the draws.
@@ -184,6 +185,18 @@ impl Samples {
                 Some(starts[index]..starts.get(index + 1).copied().unwrap_or(self.row_count))
             }
         }
+    }
+
+    /// Whether a file with so many rows has all of them.
+    pub(super) fn fit(&self, row_count: u64, path: &Path) -> Result<(), DatasetError> {
+        if self.row_count <= row_count {
+            return Ok(());
+        }
+        let reason = format!(
+            "its samples are {row_count} rows, but the trace has {}; take the trace of this set",
+            self.row_count
+        );
+        Err(DatasetError::Malformed { path: path.to_owned(), reason })
     }
 
     /// The trace file: a line `start, end, count` for each sample.

@@ -173,6 +173,15 @@ impl DaySamples {
     pub fn samples(&self) -> &Samples {
         &self.samples
     }
+
+    /// The same rows in other samples, such as those of a trace file.
+    ///
+    /// # Errors
+    /// [`DatasetError::Malformed`] if the samples have more rows than there are.
+    pub fn with_samples(self, samples: Samples) -> Result<Self, DatasetError> {
+        samples.fit(self.samples.row_count(), &self.path)?;
+        Ok(Self { samples, ..self })
+    }
 }
 
 impl Dataset for DaySamples {
@@ -288,6 +297,12 @@ mod tests {
             }
         }
         assert!(matches!(day.read(SampleIndex(9)), Err(DatasetError::NoSuchSample { .. })));
+        let traced = Samples::from_trace("0, 7, 7\n7, 2400, 2393\n").unwrap();
+        let traced = open(folder.path()).unwrap().with_samples(traced).unwrap();
+        assert_eq!((traced.sample_count(), traced.read(SampleIndex(0)).unwrap().shape[0]), (2, 7));
+        let error =
+            traced.with_samples(Samples::from_trace("0, 2401, 2401\n").unwrap()).unwrap_err().to_string();
+        assert!(error.contains("its samples are 2400 rows, but the trace has 2401"), "{error}");
         let fixed = open_aggregated(folder.path(), Aggregation::Fixed(1000)).unwrap();
         assert_eq!((fixed.sample_count(), fixed.read(SampleIndex(2)).unwrap().shape[0]), (3, 400));
     }

@@ -211,6 +211,15 @@ impl MultiHotSamples {
     pub fn samples(&self) -> &Samples {
         &self.samples
     }
+
+    /// The same rows in other samples, such as those of a trace file.
+    ///
+    /// # Errors
+    /// [`DatasetError::Malformed`] if the samples have more rows than there are.
+    pub fn with_samples(self, samples: Samples) -> Result<Self, DatasetError> {
+        samples.fit(self.samples.row_count(), &self.arrays[0].path)?;
+        Ok(Self { samples, ..self })
+    }
 }
 
 impl Dataset for MultiHotSamples {

@@ -18,8 +18,8 @@ except ImportError as error:
 
 DATA_TYPES = ["u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
 TARGET_MM = np.array([1.6, 1.2, 1.2])
-# The recipe of KiTS19 with lengths that make small volumes.
-LEAST, STRIDE = 8, 4
+# The least length and the stride of KiTS19, and lengths that make small volumes.
+TRUE_FIT, SMALL_FIT = (128, 64), (8, 4)
 
 
 class Cases:
@@ -163,32 +163,45 @@ def zoom_case(cases, rng):
     add_kits(cases, rng, "zoom", inputs, *zoomed(scan, labels, factor))
 
 
-def fit(volume, pad_value):
-    """To at least LEAST with the ends, cropped or padded to multiples of STRIDE: one axis after the other."""
+def fit(volume, pad_value, least, stride):
+    """To the least length with the ends, cropped or padded to multiples of the stride: one axis after the other."""
     for axis in range(3):
-        missing = max(0, LEAST - volume.shape[axis])
+        missing = max(0, least - volume.shape[axis])
         widths = [(0, 0)] * 3
         widths[axis] = (missing // 2, missing - missing // 2)
         volume = np.pad(volume, widths, mode="edge")
         length = volume.shape[axis]
-        rest = length % STRIDE
-        if rest < STRIDE // 2:
+        rest = length % stride
+        if rest < stride // 2:
             keep = slice(rest // 2, length - (rest - rest // 2))
             volume = volume[tuple(keep if other == axis else slice(None) for other in range(3))]
     for axis in range(3):
-        missing = -volume.shape[axis] % STRIDE
+        missing = -volume.shape[axis] % stride
         widths = [(0, 0)] * 3
         widths[axis] = (missing // 2, missing - missing // 2)
         volume = np.pad(volume, widths, mode="constant", constant_values=pad_value)
     return volume
 
 
-def kits_case(cases, rng):
-    inputs = zoom_inputs(rng, 14)
+def prepared(cases, rng, kind, inputs, lengths):
     scan, labels, _, factor = inputs
     scan, labels = zoomed(scan, labels, factor)
     scan = (np.clip(scan, -79, 304) - 101.0) / 76.9
-    add_kits(cases, rng, "kits", inputs, fit(scan, -2.2), fit(labels, 0))
+    add_kits(cases, rng, kind, inputs, fit(scan, -2.2, *lengths), fit(labels, 0, *lengths))
+
+
+def kits_case(cases, rng):
+    prepared(cases, rng, "kits", zoom_inputs(rng, 14), SMALL_FIT)
+
+
+def true_kits_case(cases, rng):
+    """Extents and distances of real scans, with fewer rows and columns."""
+    shape = tuple(int(extent) for extent in rng.integers([30, 90, 90], [70, 160, 160]))
+    spacing = np.array([rng.uniform(2.5, 5.0), *[rng.uniform(0.7, 1.5)] * 2])
+    factor = np.array(spacing.astype(np.float32).tolist()) / TARGET_MM
+    scan = rng.integers(-1000, 1500, shape).astype(np.int16)
+    labels = rng.integers(0, 3, shape).astype(np.uint8)
+    prepared(cases, rng, "true kits", (scan, labels, spacing, factor), TRUE_FIT)
 
 
 def brats_case(cases, rng):
@@ -236,7 +249,7 @@ def brats_case(cases, rng):
 def main():
     folder, rng = Path(sys.argv[1]), np.random.default_rng(int(sys.argv[2]))
     cases = Cases(folder)
-    for add, count in [(read_case, 1500), (zoom_case, 2000), (kits_case, 1000), (brats_case, 1000)]:
+    for add, count in [(read_case, 1500), (zoom_case, 2000), (kits_case, 1000), (true_kits_case, 4), (brats_case, 1000)]:
         for _ in range(count):
             add(cases, rng)
 
