@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::AccuracyError,
+    judge::read_responses,
     log::{LogRecord, scan_log},
-    metric::{Scored, metric},
+    metric::{MakeJudge, MetricEntry, ScoreResponses, Scored, Scoring, metric},
     response::ResponseForm,
     source::AnswerSource,
 };
@@ -44,9 +45,11 @@ pub struct AccuracyResult {
     pub metric: String,
     /// The metric; larger is better.
     pub value: f64,
-    /// Number of samples answered rightly.
-    pub correct_count: u64,
-    /// Number of samples whose right answer is known, which the value is a share of.
+    /// Number of samples answered rightly; none where the value is no share of samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_count: Option<u64>,
+    /// Number of samples whose right answer is known, which the value is a share of; otherwise that of answered
+    /// samples.
     pub judged_count: u64,
     /// Number of samples in the data set, answered or not.
     pub sample_count: u64,
@@ -56,9 +59,12 @@ pub struct AccuracyResult {
     pub passed: bool,
     /// Why it did not pass; empty if it did.
     pub reasons: Vec<String>,
+    /// The line of the reference's script, for metrics of MLPerf's benchmarks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
     /// Samples without a record, ascending.
     pub missing_samples: Vec<u64>,
-    /// Samples with a response of the wrong size, ascending.
+    /// Samples with a response of the wrong size, or damaged in another way, ascending.
     pub malformed_samples: Vec<u64>,
     /// Samples of second and further records, in the order of the log. The first record of a sample counts.
     pub duplicate_samples: Vec<u64>,
@@ -67,6 +73,14 @@ pub struct AccuracyResult {
     /// Further figures of the metric by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, f64>,
+}
+
+impl AccuracyResult {
+    /// Whether the value is enough; the first reason says so if not.
+    #[must_use]
+    pub fn reaches_target(&self) -> bool {
+        reaches(self.value, self.target)
+    }
 }
 
 impl AccuracyCheck {
@@ -84,6 +98,25 @@ impl AccuracyCheck {
             }
         }
         let metric = metric(&self.metric)?;
+        let mut result = match metric.scoring {
+            Scoring::AtOnce(score) => self.score_at_once(metric, score, log, root)?,
+            Scoring::OneByOne(make) => self.score_one_by_one(metric, make, log)?,
+        };
+        // The target comes first.
+        let damage = std::mem::take(&mut result.reasons);
+        result.reasons = self.reasons(&result);
+        result.reasons.extend(damage);
+        result.passed = result.reasons.is_empty();
+        Ok(result)
+    }
+
+    fn score_at_once(
+        &self,
+        metric: &MetricEntry,
+        score: ScoreResponses,
+        log: &Path,
+        root: &DataRoot,
+    ) -> Result<AccuracyResult, AccuracyError> {
         let (answers, sample_count) = self.answers.read(self.response, root)?;
         let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::read(log, sample_count)?;
         let responses: Vec<_> = responses.iter().map(Option::as_deref).collect();
@@ -92,39 +125,80 @@ impl AccuracyCheck {
         let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
         let (form, tolerance) = (self.response, self.tolerance);
         let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
-        let score = (metric.score)(&scored).ok_or_else(|| metric.mismatch())?;
-        let mut result = AccuracyResult {
+        let score = score(&scored).ok_or_else(|| metric.mismatch())?;
+        Ok(AccuracyResult {
             metric: self.metric.clone(),
             value: score.value,
-            correct_count: score.correct_count,
+            correct_count: Some(score.correct_count),
             judged_count: answers.len() as u64,
             sample_count: sample_count as u64,
             target: self.reference_value * self.target_ratio,
             passed: false,
             reasons: Vec::new(),
+            line: None,
             missing_samples: missing.map(|(index, _)| index).collect(),
             malformed_samples: malformed.map(|(index, _)| index).collect(),
             duplicate_samples,
             unknown_samples,
             details: score.details,
+        })
+    }
+
+    fn score_one_by_one(
+        &self,
+        metric: &MetricEntry,
+        make: MakeJudge,
+        log: &Path,
+    ) -> Result<AccuracyResult, AccuracyError> {
+        let AnswerSource::Labels { dataset, published: Some(samples) } = &self.answers else {
+            return Err(metric.mismatch());
         };
-        result.reasons = self.reasons(&result);
-        result.passed = result.reasons.is_empty();
-        Ok(result)
+        let mut judge = make(dataset, samples)?;
+        let sample_count = judge.sample_count() as u64;
+        let defects = read_responses(log, judge.as_mut())?;
+        let judgement = judge.judgement().map_err(AccuracyError::Score)?;
+        let mut malformed: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
+        malformed.sort_unstable();
+        malformed.dedup();
+        let first = defects.responses.first();
+        let damaged = first.map(|(sample, defect)| format!("response of sample {sample}: {defect}"));
+        let cut = defects
+            .cut_after_record_count
+            .map(|record_count| format!("the log is cut off after {record_count} whole records"));
+        Ok(AccuracyResult {
+            metric: self.metric.clone(),
+            value: judgement.value,
+            correct_count: None,
+            judged_count: sample_count - defects.missing_samples.len() as u64,
+            sample_count,
+            target: self.reference_value * self.target_ratio,
+            passed: false,
+            reasons: damaged.into_iter().chain(cut).collect(),
+            line: Some(judgement.line),
+            missing_samples: defects.missing_samples,
+            malformed_samples: malformed,
+            duplicate_samples: defects.duplicate_samples,
+            unknown_samples: defects.unknown_samples,
+            details: judgement.details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        })
     }
 
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
-        if !reaches(result.value, result.target) {
+        if !result.reaches_target() {
             reasons.push(format!(
                 "{} is {:.5}, below the target of {:.5}",
                 result.metric, result.value, result.target
             ));
         }
+        let malformed = match result.correct_count {
+            Some(_) => format!("with a response that is not of {}", self.response),
+            None => "with a damaged response".to_owned(),
+        };
         let explained = result.duplicate_samples.len() as u64 <= self.padding_record_count;
         for (indices, is_fine, what) in [
             (&result.missing_samples, false, "without a record".to_owned()),
-            (&result.malformed_samples, false, format!("with a response that is not of {}", self.response)),
+            (&result.malformed_samples, false, malformed),
             (&result.duplicate_samples, explained, "with a second record".to_owned()),
             (&result.unknown_samples, false, "that the data set does not have".to_owned()),
         ] {
@@ -226,7 +300,7 @@ mod tests {
     fn an_oracle_is_right_throughout() {
         let result = run(&check(), &oracle());
         assert!(result.passed, "{:?}", result.reasons);
-        assert_eq!((result.value, result.correct_count, result.sample_count), (1.0, 600, 600));
+        assert_eq!((result.value, result.correct_count, result.sample_count), (1.0, Some(600), 600));
         assert_eq!(result.target, 0.99);
     }
 
@@ -240,7 +314,7 @@ mod tests {
         spoil(&mut records, 7);
         let result = run(&check(), &records);
         assert!(!result.passed);
-        assert_eq!(result.correct_count, 593);
+        assert_eq!(result.correct_count, Some(593));
         assert!(result.reasons[0].starts_with("top1 is 0.988"), "{:?}", result.reasons);
     }
 
@@ -260,7 +334,7 @@ mod tests {
         let mut records = oracle();
         records.pop();
         let result = run(&check(), &records);
-        assert_eq!((result.correct_count, result.passed), (599, false));
+        assert_eq!((result.correct_count, result.passed), (Some(599), false));
         assert_eq!(result.reasons, ["samples without a record: 1 (0)"]);
         assert_eq!(result.missing_samples, [0]);
     }
@@ -270,7 +344,7 @@ mod tests {
         let mut records = oracle();
         records.push((0, vec![0; 40]));
         let result = run(&check(), &records);
-        assert_eq!((result.correct_count, result.passed), (600, false));
+        assert_eq!((result.correct_count, result.passed), (Some(600), false));
         assert_eq!(result.reasons, ["samples with a second record: 1 (0)"]);
         let padded = run(&AccuracyCheck { padding_record_count: 7, ..check() }, &records);
         assert!(padded.passed);

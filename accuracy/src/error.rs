@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use proctor_datasets::DatasetError;
+use proctor_scores::ScoreError;
 use proctor_vocabulary::registry::UnknownName;
 
 /// Why there is no accuracy.
@@ -42,6 +43,9 @@ pub enum AccuracyError {
     /// the model or the file.
     #[error("{0}")]
     Reference(String),
+    /// The responses have no score.
+    #[error("the responses cannot be scored")]
+    Score(#[source] ScoreError),
     /// The labels cannot be read.
     #[error("the labels cannot be read")]
     Labels(#[from] DatasetError),

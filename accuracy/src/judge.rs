@@ -8,10 +8,10 @@
 
 mod clicks;
 mod defect;
-mod detections;
+pub(crate) mod detections;
 mod regions;
-mod texts;
-mod transcripts;
+pub(crate) mod texts;
+pub(crate) mod transcripts;
 mod volumes;
 
 use std::{collections::BTreeMap, path::Path};
@@ -67,14 +67,14 @@ pub trait Judge {
     ///
     /// # Errors
     /// [`ScoreError`] if they have none.
-    fn judgement(self) -> Result<Judgement, ScoreError>;
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError>;
 }
 
 /// Hands the first response of each sample to a judge, and lists what is wrong with the log.
 ///
 /// # Errors
 /// As [`scan_log`], and as [`Judge::take`]; [`AccuracyError::Log`] if the log is cut off and the judge takes none such.
-pub fn read_responses(log: &Path, judge: &mut impl Judge) -> Result<LogDefects, AccuracyError> {
+pub fn read_responses(log: &Path, judge: &mut dyn Judge) -> Result<LogDefects, AccuracyError> {
     let mut is_answered = vec![false; judge.sample_count()];
     let mut defects = LogDefects::default();
     let mut outcome = Ok(());

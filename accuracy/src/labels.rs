@@ -1,7 +1,10 @@
 //! Labels of data sets, each in a file of this folder. This is the only place of the workspace that reads them.
 
+pub(crate) mod boxes;
 mod digits;
 mod imagenet;
+pub(crate) mod transcripts;
+pub(crate) mod translations;
 
 use std::path::PathBuf;
 
@@ -58,6 +61,14 @@ impl Named for LabelsEntry {
     fn name(&self) -> &'static str {
         self.dataset
     }
+}
+
+/// The error of a data set without labels of a kind.
+pub(crate) fn no_labels(kind: &str, dataset: &str, known: &[&str]) -> AccuracyError {
+    let known = known.join(", ");
+    AccuracyError::Mismatch(format!(
+        "no {kind} of data set \"{dataset}\" are known; those of {known} are; correct `dataset` or the metric"
+    ))
 }
 
 /// Reads the labels of the data set of this name.

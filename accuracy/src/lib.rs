@@ -46,7 +46,8 @@
 //!
 //! # Limits
 //! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. Boxes,
-//! clicks, texts, transcripts and volumes are scored by a [`Judge`], which no definition of a benchmark names yet.
+//! clicks, texts, transcripts and volumes are scored by a [`Judge`]; metrics name those of boxes, translations and
+//! transcripts.
 
 #![forbid(unsafe_code)]
 
@@ -72,6 +73,6 @@ pub use judge::{
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
-pub use metric::{MetricEntry, Score, ScoreResponses, Scored, metric, metric_entries};
+pub use metric::{MakeJudge, MetricEntry, Score, ScoreResponses, Scored, Scoring, metric, metric_entries};
 pub use response::ResponseForm;
 pub use source::AnswerSource;

@@ -1,17 +1,22 @@
 //! Metrics: from responses and right answers to one number. Each is a file of this folder.
 
+mod bleu;
 mod close;
+mod map;
 mod tokens;
 mod top1;
+mod word_accuracy;
 
 use std::collections::BTreeMap;
 
 use proctor_vocabulary::{
-    TensorSpec,
+    ElementType, TensorSpec,
     registry::{self, Named},
 };
 
-use crate::{answers::Answers, error::AccuracyError, response::ResponseForm};
+use crate::{
+    answers::Answers, error::AccuracyError, judge::Judge, labels::PublishedSamples, response::ResponseForm,
+};
 
 /// Responses and right answers to score.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +54,18 @@ impl Score {
 /// the tolerance.
 pub type ScoreResponses = fn(&Scored<'_>) -> Option<Score>;
 
+/// Makes the judge of a published data set from its labels.
+pub type MakeJudge = fn(&str, &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError>;
+
+/// The way in which a metric scores responses.
+#[derive(Debug, Clone, Copy)]
+pub enum Scoring {
+    /// All of them at once, against answers.
+    AtOnce(ScoreResponses),
+    /// One by one as they are read, against the labels of a published data set.
+    OneByOne(MakeJudge),
+}
+
 /// A metric, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricEntry {
@@ -63,7 +80,7 @@ pub struct MetricEntry {
     /// Whether it compares values, for which a definition has to give a tolerance in each precision.
     pub needs_tolerance: bool,
     /// The metric itself. The responses are of `form`, or of a wrong size.
-    pub score: ScoreResponses,
+    pub scoring: Scoring,
 }
 
 impl MetricEntry {
@@ -75,6 +92,12 @@ impl MetricEntry {
              {answers}{tolerance}"
         ))
     }
+}
+
+/// The form of responses of one output, of which there may be less than its shape says.
+pub(crate) fn up_to_one_output(outputs: &[TensorSpec], element_type: ElementType) -> Option<ResponseForm> {
+    let [output] = outputs else { return None };
+    (output.element_type == element_type).then(|| ResponseForm::up_to(element_type, output.element_count()))
 }
 
 inventory::collect!(MetricEntry);

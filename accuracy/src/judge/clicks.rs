@@ -95,7 +95,7 @@ impl Judge for ClickJudge {
     }
 
     /// The value is the area in percent.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let figures = self.ranking.figures()?;
         Ok(Judgement {
             value: 100.0 * figures.area,

@@ -129,7 +129,7 @@ impl Judge for DetectionJudge {
     }
 
     /// The value is the mAP in `[0, 1]`.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let figures = self.figures()?;
         let value = figures.precision.ok_or(ScoreError::Empty { what: "annotations of answered images" })?;
         let details = figures.named().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();

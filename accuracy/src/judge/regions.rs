@@ -125,7 +125,7 @@ impl Judge for RegionJudge<'_> {
     }
 
     /// The value is the mean Dice of the regions, in `[0, 1]`.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mean = BratsDice::mean(&self.cases)?;
         let value = mean.composite().ok_or(ScoreError::Empty { what: "voxels of a region in any case" })?;
         let regions = [

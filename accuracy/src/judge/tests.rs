@@ -15,7 +15,7 @@ fn judged(mut judge: impl Judge, records: &[(u64, Vec<u8>)]) -> (Result<Judgemen
     let log = folder.path().join("log.json");
     fs::write(&log, written(records)).unwrap();
     let defects = read_responses(&log, &mut judge).unwrap();
-    (judge.judgement(), defects)
+    (Box::new(judge).judgement(), defects)
 }
 
 fn written(records: &[(u64, Vec<u8>)]) -> String {
@@ -139,7 +139,7 @@ fn translations_are_scored_from_a_cut_log_too() {
     let mut judge = TextJudge::new(references());
     let defects = read_responses(&log, &mut judge).unwrap();
     assert_eq!((defects.cut_after_record_count, defects.count()), (Some(1), 2));
-    assert_eq!(judge.judgement().unwrap().value, 100.0);
+    assert_eq!(Box::new(judge).judgement().unwrap().value, 100.0);
     let mut strict = TranscriptJudge::new(vec![String::new(); 2]);
     let error = read_responses(&log, &mut strict).unwrap_err().to_string();
     assert!(error.contains("is not a whole accuracy log: record 2: EOF"), "{error}");

@@ -49,7 +49,7 @@ impl Judge for TextJudge {
     }
 
     /// The value is the BLEU in percent.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let bleu = self.bleu.score()?;
         let details = [("brevity_penalty", bleu.brevity_penalty)].into();
         Ok(Judgement { value: bleu.score, line: bleu.line(), details })

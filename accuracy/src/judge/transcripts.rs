@@ -46,7 +46,7 @@ impl Judge for TranscriptJudge {
     }
 
     /// The value is the share of words that are right, in percent: a hundred less the word error rate.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         if self.errors.word_count == 0 {
             return Err(ScoreError::Empty { what: "words in the transcripts of answered samples" });
         }

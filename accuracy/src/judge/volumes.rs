@@ -55,7 +55,7 @@ impl Judge for VolumeJudge<'_> {
     }
 
     /// The value is the mean Dice of both classes, in `[0, 1]`.
-    fn judgement(self) -> Result<Judgement, ScoreError> {
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mean = KitsDice::mean(&self.cases)?;
         let details = [("kidney", mean.kidney), ("tumor", mean.tumor)].into();
         Ok(Judgement { value: mean.composite, line: mean.line(), details })

@@ -4,7 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
-    metric::{MetricEntry, Score, Scored},
+    metric::{MetricEntry, Score, Scored, Scoring},
     response::ResponseForm,
 };
 
@@ -15,7 +15,7 @@ inventory::submit! {
         answers: "reference outputs",
         form,
         needs_tolerance: true,
-        score,
+        scoring: Scoring::AtOnce(score),
     }
 }
 
@@ -76,7 +76,6 @@ impl Differences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::metric;
 
     fn bytes(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -85,7 +84,7 @@ mod tests {
     fn score(responses: &[Option<&[u8]>], tolerance: Option<f64>) -> Option<Score> {
         let answers = &Answers::Values(vec![vec![1.0, -2.0]; 3]);
         let form = ResponseForm::exactly(ElementType::F32, 2);
-        (metric("close").unwrap().score)(&Scored { form, responses, answers, tolerance })
+        super::score(&Scored { form, responses, answers, tolerance })
     }
 
     #[test]

@@ -4,7 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
-    metric::{MetricEntry, Score, Scored},
+    metric::{MetricEntry, Score, Scored, Scoring, up_to_one_output},
     response::ResponseForm,
 };
 
@@ -15,14 +15,12 @@ inventory::submit! {
         answers: "reference outputs",
         form,
         needs_tolerance: false,
-        score,
+        scoring: Scoring::AtOnce(score),
     }
 }
 
 fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
-    let [tokens] = outputs else { return None };
-    (tokens.element_type == ElementType::I32)
-        .then(|| ResponseForm::up_to(ElementType::I32, tokens.element_count()))
+    up_to_one_output(outputs, ElementType::I32)
 }
 
 /// Share of the judged samples whose tokens are the right ones, all of them and no more.
@@ -70,7 +68,6 @@ fn edit_distance(a: &[i32], b: &[i32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::metric;
 
     #[test]
     fn distances_are_the_least_ones() {
@@ -97,7 +94,7 @@ mod tests {
         let answers = &Answers::Tokens(vec![vec![5, 6]; 6]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
         let scored = Scored { form, responses: &responses, answers, tolerance: None };
-        let score = (metric("tokens").unwrap().score)(&scored).unwrap();
+        let score = super::score(&scored).unwrap();
         assert_eq!((score.correct_count, score.value), (1, 1.0 / 6.0));
         assert_eq!(score.details["token_error_rate"], 8.0 / 12.0);
         assert_eq!(score.details["tokens_per_sample_mean"], 1.0);
@@ -108,7 +105,7 @@ mod tests {
         let answers = &Answers::Tokens(vec![vec![]]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
         let score = |responses: &[Option<&[u8]>]| {
-            (metric("tokens").unwrap().score)(&Scored { form, responses, answers, tolerance: None }).unwrap()
+            super::score(&Scored { form, responses, answers, tolerance: None }).unwrap()
         };
         assert_eq!(score(&[Some(&[])]).correct_count, 1);
         assert_eq!(score(&[None]).correct_count, 0);

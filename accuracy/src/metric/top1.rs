@@ -4,7 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
-    metric::{MetricEntry, Score, Scored},
+    metric::{MetricEntry, Score, Scored, Scoring},
     response::ResponseForm,
 };
 
@@ -15,7 +15,7 @@ inventory::submit! {
         answers: "labels",
         form,
         needs_tolerance: false,
-        score,
+        scoring: Scoring::AtOnce(score),
     }
 }
 
@@ -80,7 +80,6 @@ mod tests {
     use std::slice;
 
     use super::*;
-    use crate::metric::metric;
 
     const NAN: f32 = f32::NAN;
 
@@ -133,7 +132,7 @@ mod tests {
             answers: &Answers::Classes(vec![1; 4]),
             tolerance: None,
         };
-        let score = (metric("top1").unwrap().score)(&scored).unwrap();
+        let score = super::score(&scored).unwrap();
         assert_eq!((score.value, score.correct_count), (0.25, 1));
         assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
     }

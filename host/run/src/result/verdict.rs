@@ -100,12 +100,14 @@ fn accuracy(result: &RunResult) -> String {
         .details
         .iter()
         .map(|(name, value)| format!("; {} {}", name.replace('_', " "), small(*value)));
+    let judged = match accuracy.correct_count {
+        Some(correct_count) => format!("{correct_count} of {}", accuracy.judged_count),
+        None => counted(accuracy.judged_count, "sample"),
+    };
     format!(
-        "{word}: {} {:.5} ({} of {}), the target is {:.5}{}",
+        "{word}: {} {:.5} ({judged}), the target is {:.5}{}",
         accuracy.metric,
         accuracy.value,
-        accuracy.correct_count,
-        accuracy.judged_count,
         accuracy.target,
         details.collect::<String>()
     )
@@ -139,7 +141,7 @@ fn judgement(result: &RunResult) -> String {
 fn reasons(result: &RunResult) -> Vec<String> {
     // A value below the target is seen already, and is the first reason then.
     let accuracy = result.accuracy.iter().flat_map(|accuracy| {
-        let seen_count = usize::from(accuracy.value < accuracy.target);
+        let seen_count = usize::from(!accuracy.reaches_target());
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));

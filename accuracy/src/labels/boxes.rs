@@ -1,0 +1,140 @@
+//! Boxes of data sets in the JSON form of COCO.
+
+use std::collections::HashMap;
+
+use proctor_datasets::{DatasetError, read_file};
+use proctor_scores::detection::{Annotation, Bbox};
+use serde::Deserialize;
+
+use crate::{
+    error::AccuracyError,
+    judge::detections::{ClassNames, JudgedImage},
+    labels::{PublishedSamples, no_labels},
+};
+
+/// Data sets with their lists, and the meaning of a class in a response to them.
+const LISTS: [(&str, &str, ClassNames); 3] = [
+    ("coco", "annotations/instances_val2017.json", ClassNames::Ids),
+    // The model of the reference in PyTorch, which has these samples, numbers the categories.
+    ("coco-annotated", "annotations/instances_val2017.json", ClassNames::Positions),
+    ("open-images", "annotations/openimages-mlperf.json", ClassNames::Ids),
+];
+
+/// The right answers of a data set.
+#[derive(Debug)]
+pub(crate) struct Boxes {
+    /// In the order of the samples.
+    pub(crate) images: Vec<JudgedImage>,
+    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) categories: Vec<u64>,
+    pub(crate) class_names: ClassNames,
+}
+
+#[derive(Deserialize)]
+struct List {
+    images: Vec<ListedImage>,
+    annotations: Vec<ListedAnnotation>,
+    categories: Vec<ListedCategory>,
+}
+
+#[derive(Deserialize)]
+struct ListedImage {
+    id: u64,
+    height: u64,
+    width: u64,
+}
+
+#[derive(Deserialize)]
+struct ListedAnnotation {
+    id: u64,
+    image_id: u64,
+    category_id: u64,
+    bbox: [f64; 4],
+    area: f64,
+    #[serde(default)]
+    iscrowd: u8,
+}
+
+#[derive(Deserialize)]
+struct ListedCategory {
+    id: u64,
+}
+
+/// Reads the boxes of a data set, whose samples are named by the ids of their images.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
+    let known = LISTS.iter().find(|(name, ..)| *name == dataset);
+    let (_, list, class_names) =
+        known.ok_or_else(|| no_labels("boxes", dataset, &LISTS.map(|(name, ..)| name)))?;
+    let path = samples.folder.join(list);
+    let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
+    let list: List = serde_json::from_slice(&read_file(&path)?)
+        .map_err(|error| malformed(format!("it is not JSON of COCO's form: {error}; restore the file")))?;
+    let images: HashMap<_, _> = list.images.iter().map(|it| (it.id.to_string(), it)).collect();
+    let image = |name: &String| {
+        let found = images.get(name).map(|it| JudgedImage { id: it.id, height: it.height, width: it.width });
+        found.ok_or_else(|| malformed(format!("it has no image {name}, which was prepared as a sample")))
+    };
+    let annotation = |it: &ListedAnnotation| {
+        let [x, y, width, height] = it.bbox;
+        Annotation {
+            id: it.id,
+            image: it.image_id,
+            category: it.category_id,
+            bbox: Bbox { x, y, width, height },
+            area: it.area,
+            is_crowd: it.iscrowd != 0,
+        }
+    };
+    Ok(Boxes {
+        images: samples.names.iter().map(image).collect::<Result<_, _>>()?,
+        annotations: list.annotations.iter().map(annotation).collect(),
+        categories: list.categories.iter().map(|it| it.id).collect(),
+        class_names: *class_names,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn boxes(dataset: &str, text: &str, names: &[&str]) -> Result<Boxes, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("annotations")).unwrap();
+        fs::write(folder.path().join("annotations/instances_val2017.json"), text).unwrap();
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        read(dataset, &PublishedSamples { folder: folder.path().to_owned(), names }).map_err(|error| {
+            format!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string))
+        })
+    }
+
+    const TEXT: &str = r#"{"info": {}, "images": [{"id": 7, "height": 2, "width": 3}, {"id": 9, "height": 4, "width": 5}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 90, "bbox": [1, 2, 3.5, 4], "area": 9.5, "iscrowd": 1}],
+        "categories": [{"id": 90, "name": "x"}]}"#;
+
+    #[test]
+    fn boxes_are_joined_by_the_ids_of_images() {
+        let boxes = boxes("coco", TEXT, &["9", "7"]).unwrap();
+        let ids: Vec<_> = boxes.images.iter().map(|image| (image.id, image.height)).collect();
+        assert_eq!((ids, boxes.categories), (vec![(9, 4), (7, 2)], vec![90]));
+        let [Annotation { is_crowd: true, area: 9.5, bbox: Bbox { width: 3.5, .. }, .. }] =
+            boxes.annotations[..]
+        else {
+            panic!("{:?}", boxes.annotations)
+        };
+        assert_eq!(
+            super::tests::boxes("coco-annotated", TEXT, &["7"]).unwrap().class_names,
+            ClassNames::Positions
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let error = |dataset, text: &str, name| boxes(dataset, text, &[name]).unwrap_err();
+        assert!(error("coco", TEXT, "8").contains("it has no image 8, which was prepared"));
+        assert!(error("coco", &TEXT.replace("area", "aria"), "7").contains("missing field `area`"));
+        assert!(error("wmt", TEXT, "7").contains("no boxes of data set \"wmt\" are known; those of coco,"));
+        assert!(error("open-images", TEXT, "7").contains("cannot read"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Transcripts of LibriSpeech, which stand in the list of its recordings.
+
+use std::collections::HashMap;
+
+use proctor_datasets::{DatasetError, read_file};
+use proctor_scores::speech::clean;
+use serde::Deserialize;
+
+use crate::{
+    error::AccuracyError,
+    labels::{PublishedSamples, no_labels},
+};
+
+const FILE: &str = "dev-clean-wav.json";
+
+#[derive(Deserialize)]
+struct Entry {
+    files: Vec<File>,
+    transcript: String,
+}
+
+#[derive(Deserialize)]
+struct File {
+    fname: String,
+}
+
+/// Reads the transcripts of samples, which are named by their files, spelled in the labels of RNN-T.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
+    if dataset != "librispeech" {
+        return Err(no_labels("transcripts", dataset, &["librispeech"]));
+    }
+    let path = samples.folder.join(FILE);
+    let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
+    let entries: Vec<Entry> = serde_json::from_slice(&read_file(&path)?).map_err(|error| {
+        malformed(format!("it is not a list of recordings with transcripts: {error}; restore the file"))
+    })?;
+    let by_name: HashMap<_, _> = entries
+        .iter()
+        .flat_map(|entry| entry.files.iter().map(|file| (file.fname.as_str(), entry.transcript.as_str())))
+        .collect();
+    let transcript = |name: &String| -> Result<String, AccuracyError> {
+        let found = by_name.get(name.as_str());
+        let text = found.ok_or_else(|| {
+            malformed(format!("it has no transcript of {name}, which was prepared as a sample"))
+        })?;
+        let spelled = clean(text);
+        Ok(spelled.map_err(|error| malformed(format!("transcript of {name}: {error}")))?)
+    };
+    samples.names.iter().map(transcript).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn transcripts_are_joined_by_the_names_of_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = vec!["b.wav".to_owned(), "a.wav".to_owned()];
+        let samples = PublishedSamples { folder: folder.path().to_owned(), names };
+        let read = || read("librispeech", &samples);
+        let write = |text: &str| fs::write(folder.path().join(FILE), text).unwrap();
+        assert!(read().is_err());
+        write(
+            r#"[{"files": [{"fname": "a.wav", "speed": 1}], "transcript": "IT'S  A"},
+                {"files": [{"fname": "b.wav"}], "transcript": "MR. B", "original_duration": 1.5}]"#,
+        );
+        assert_eq!(read().unwrap(), ["mister b", "it's a"]);
+        for text in ["[]", "[{\"files\": []}]", "{}"] {
+            write(text);
+            assert!(read().is_err(), "{text}");
+        }
+        let foreign = super::read("wmt", &samples).unwrap_err().to_string();
+        assert!(foreign.starts_with("no transcripts of data set \"wmt\""), "{foreign}");
+    }
+}

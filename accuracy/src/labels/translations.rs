@@ -1,0 +1,40 @@
+//! Translations of WMT16, a sentence in each line.
+
+use proctor_datasets::{DatasetError, read_file};
+
+use crate::{
+    error::AccuracyError,
+    labels::{PublishedSamples, no_labels},
+};
+
+const FILE: &str = "newstest2014.tok.bpe.32000.de";
+
+/// Reads the translations of all samples, in their order: sentences have no names but their lines.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<String>, AccuracyError> {
+    if dataset != "wmt" {
+        return Err(no_labels("translations", dataset, &["wmt"]));
+    }
+    let path = samples.folder.join(FILE);
+    let text = String::from_utf8(read_file(&path)?)
+        .map_err(|error| DatasetError::Malformed { path, reason: format!("{error}; restore the file") })?;
+    Ok(text.strip_suffix('\n').unwrap_or(&text).split('\n').map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_line_is_a_translation() {
+        let folder = tempfile::tempdir().unwrap();
+        let samples = PublishedSamples { folder: folder.path().to_owned(), names: Vec::new() };
+        assert!(read("wmt", &samples).is_err());
+        fs::write(folder.path().join(FILE), "ein Ha@@ us\n\u{2028}zwei\n").unwrap();
+        assert_eq!(read("wmt", &samples).unwrap(), ["ein Ha@@ us", "\u{2028}zwei"]);
+        fs::write(folder.path().join(FILE), [0xff]).unwrap();
+        assert!(read("wmt", &samples).is_err());
+        assert!(read("coco", &samples).unwrap_err().to_string().starts_with("no translations of data set"));
+    }
+}
