@@ -96,7 +96,7 @@ pub use run_settings::{IssueMode, RunSettings};
 pub use settings::{ExplainRow, Settings};
 pub use suite::{
     Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, RoundRow, RoundRules,
-    SUITE_SCHEMA_VERSION, ServerBound, Stated, SuiteBenchmark, SuiteScenarios, Unit, UntimedStep, percent,
-    round_rules, suite_benchmarks,
+    RowCells, SUITE_SCHEMA_VERSION, ServerBound, Stated, SuiteBenchmark, SuiteScenarios, Unit, UntimedStep,
+    percent, round_rules, suite_benchmarks,
 };
 pub use value::Value;

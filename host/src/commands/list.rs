@@ -1,6 +1,8 @@
-//! `host list`: plugins, benchmarks, data sets, policies.
+//! `host list`: plugins, benchmarks, data sets, policies; the benchmarks of a round.
 
-use clap::ValueEnum;
+mod suites;
+
+use clap::{Args, ValueEnum};
 use proctor_config::{Loader, benchmark_families, benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
@@ -21,10 +23,39 @@ pub(crate) enum ListKind {
 pub(super) const LIST_HELP: &str = "\
 Examples:
   host list
-  host list plugins";
+  host list plugins
+  host list benchmarks --rules v5.0 --suite edge      # what the round asks of each, and whether it runs here
+  host list benchmarks --rules v0.5                   # the first round, which has no suites";
+
+#[derive(Debug, Args)]
+pub(crate) struct ListFlags {
+    /// The kind to list; all if left out.
+    kind: Option<ListKind>,
+    /// With benchmarks: those of a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes.
+    #[arg(long, value_name = "ROUND")]
+    rules: Option<String>,
+    /// With benchmarks: those of one suite of the round, datacenter or edge [default: all suites].
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+}
+
+impl ListFlags {
+    /// The text of the list.
+    pub(super) fn list(&self) -> Result<String, HostError> {
+        match (self.kind, &self.rules, &self.suite) {
+            (kind, None, None) => list(kind),
+            (Some(ListKind::Benchmarks), rules, suite) => suites::list(rules.as_deref(), suite.as_deref()),
+            _ => {
+                let problem =
+                    "--rules and --suite choose benchmarks: write host list benchmarks --rules ROUND";
+                Err(HostError::Usage(problem.to_owned()))
+            }
+        }
+    }
+}
 
 /// The list of one kind, or of all.
-pub(super) fn list(kind: Option<ListKind>) -> Result<String, HostError> {
+fn list(kind: Option<ListKind>) -> Result<String, HostError> {
     let kinds = kind.as_ref().map_or(ListKind::value_variants(), std::slice::from_ref);
     let mut lists = Vec::new();
     for wanted in kinds {

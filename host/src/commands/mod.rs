@@ -23,7 +23,7 @@ use self::{
     describe::{DESCRIBE_HELP, DescribeFlags},
     explain::EXPLAIN_HELP,
     find_max::{FIND_MAX_HELP, FindMaxFlags},
-    list::{LIST_HELP, ListKind},
+    list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
     run::{RUN_HELP, RunFlags},
@@ -45,12 +45,9 @@ pub(crate) enum Command {
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
-    /// List plugins, benchmarks, data sets and policies.
+    /// List plugins, benchmarks, data sets and policies; or the benchmarks of a round of the MLPerf rules.
     #[command(after_help = LIST_HELP)]
-    List {
-        /// The kind to list; all if left out.
-        kind: Option<ListKind>,
-    },
+    List(ListFlags),
     /// Show what a plugin can run, and its options; or how it will run a model.
     #[command(after_help = DESCRIBE_HELP)]
     Describe(DescribeFlags),
@@ -81,7 +78,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
-        Command::List { kind } => list::list(*kind)?,
+        Command::List(flags) => flags.list()?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,
         Command::Explain(flags) => explain::explain(flags)?,

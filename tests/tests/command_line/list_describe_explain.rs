@@ -18,7 +18,10 @@ fn every_command_has_help() {
         "run --help",
         &["--plugin", "--scenario", "--target-qps", "--set", "Exit codes:", "130  interrupted"],
     );
-    assert_prints("list --help", &["plugins", "benchmarks", "datasets", "policies"]);
+    assert_prints(
+        "list --help",
+        &["plugins", "benchmarks", "datasets", "policies", "--rules", "--suite", "Examples:"],
+    );
     assert_prints("describe --help", &["Name of a plugin"]);
     assert_prints("validate --help", &["--case", "--format", "--list", "Examples:"]);
     assert_prints("explain --help", &["--user-conf", "Examples:"]);
@@ -60,6 +63,22 @@ fn one_list() {
     let datasets = bench.host("list datasets");
     assert!(datasets.stdout.contains("digits-calibration"), "{datasets}");
     bench.host("list everything").assert_error(2, &["everything", "plugins"]);
+}
+
+#[test]
+fn the_benchmarks_of_a_round_and_suite() {
+    assert_prints(
+        "list benchmarks --rules v5.0 --suite edge",
+        &["MLPerf Inference rules v5.0: edge", "retinanet", "SingleStream, MultiStream, Offline", "stub: "],
+    );
+    assert_prints("list benchmarks --rules v0.5", &["gnmt", "23.9", "--benchmark gnmt"]);
+    let bench = Bench::new();
+    bench.host("list benchmarks --rules v0.6").assert_error(2, &["unknown rules \"v0.6\"", "did you mean"]);
+    bench
+        .host("list benchmarks --suite egde")
+        .assert_error(2, &["v5.0 has datacenter and edge, did you mean \"edge\"?"]);
+    bench.host("list benchmarks --rules v0.5 --suite edge").assert_error(2, &["v0.5 has no suites"]);
+    bench.host("list plugins --rules v5.0").assert_error(2, &["choose benchmarks"]);
 }
 
 #[test]

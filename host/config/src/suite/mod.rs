@@ -14,6 +14,7 @@ pub(crate) mod library;
 pub(crate) mod link;
 mod quality;
 pub(crate) mod round;
+mod shown;
 pub(crate) mod validate;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -26,6 +27,7 @@ pub use deviation::Deviation;
 pub use library::{round_rules, suite_benchmarks};
 pub use quality::{Figure, FigureBound, Unit, percent};
 pub use round::{Format, Inferred, Length, RoundRules, UntimedStep};
+pub use shown::RowCells;
 
 /// Version of the form of these files.
 pub const SUITE_SCHEMA_VERSION: u64 = 1;

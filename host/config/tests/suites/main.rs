@@ -4,6 +4,7 @@
 
 mod bad_files;
 mod links;
+mod page;
 mod tables;
 mod v0_5;
 mod v0_7;
