@@ -1,6 +1,6 @@
 //! `host explain`: every setting, its value, where it comes from, and what it replaces.
 
-use proctor_config::{Effective, ExplainRow, Settings};
+use proctor_config::{Effective, ExplainRow, Settings, percent};
 
 use super::run::RunFlags;
 use proctor_run::{HostError, text};
@@ -19,7 +19,16 @@ fn explanation(settings: &Settings) -> String {
     let header = ["setting", "value", "unit", "origin", "replaces"].map(str::to_owned).to_vec();
     let rows: Vec<_> = [header].into_iter().chain(settings.explain().iter().map(row)).collect();
     let length = if settings.is_of_official_length() { "official" } else { "not official" };
-    let mut text = format!("{}\nlength of the run: {length}\n", text::table(&rows));
+    let quality = &settings.benchmark.quality;
+    let mut text = format!(
+        "{}\nlength of the run: {length}\naccuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
+        text::table(&rows),
+        quality.metric,
+        quality.target(),
+        percent(quality.target_ratio),
+        quality.reference,
+        settings.quality_origin
+    );
     for warning in &settings.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -54,6 +63,8 @@ mod tests {
         };
         assert_eq!(line("batch_size"), "batch_size 8 flag --set batch_size 1 (default)");
         assert_eq!(line("mock.sigma"), "mock.sigma 2 flag --set mock.sigma");
-        assert!(text.ends_with("length of the run: not official\n"));
+        let end = "length of the run: not official\naccuracy target: top1 of at least 0.96525, 99 % of 0.97500, \
+                   benchmark digits-lstm (digits-lstm.toml)\n";
+        assert!(text.ends_with(end), "{text}");
     }
 }

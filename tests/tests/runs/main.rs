@@ -15,4 +15,5 @@ mod run_default;
 mod scale;
 mod scaled_run;
 mod scenarios;
+mod suites;
 mod virtual_time;

@@ -112,7 +112,7 @@ pub(crate) fn follow_quality(
         let metric = &benchmark.quality.metric;
         return (own, idle(format!("{metric} is no figure that {rules} judges {} by", suite.id)));
     };
-    let factor = figure.unit.factor();
+    let unit = figure.unit;
     let quality = &mut benchmark.quality;
     match figure.bound {
         FigureBound::Target { reference } => {
@@ -121,7 +121,9 @@ pub(crate) fn follow_quality(
                 Some(wanted) => row.target_ratios.iter().copied().find(|ratio| percent(*ratio) == wanted),
             };
             match (ratio, wanted) {
-                (Some(ratio), _) => (quality.reference, quality.target_ratio) = (reference * factor, ratio),
+                (Some(ratio), _) => {
+                    (quality.reference, quality.target_ratio) = (unit.of_metric(reference), ratio)
+                }
                 (None, wanted) => {
                     let known: Vec<_> =
                         row.target_ratios.iter().map(|ratio| percent(*ratio).to_string()).collect();
@@ -136,10 +138,10 @@ pub(crate) fn follow_quality(
             }
         }
         FigureBound::Shares { reference, at_least, .. } => {
-            (quality.reference, quality.target_ratio) = (reference * factor, at_least.unwrap_or(0.0));
+            (quality.reference, quality.target_ratio) = (unit.of_metric(reference), at_least.unwrap_or(0.0));
         }
         FigureBound::Values { at_least, .. } => {
-            (quality.reference, quality.target_ratio) = (at_least.unwrap_or(0.0) * factor, 1.0);
+            (quality.reference, quality.target_ratio) = (unit.of_metric(at_least.unwrap_or(0.0)), 1.0);
         }
     }
     let is_idle = !matches!(figure.bound, FigureBound::Target { .. });

@@ -47,12 +47,12 @@ pub enum FigureBound {
 }
 
 impl Unit {
-    /// The factor from a stated value to that of the metric.
+    /// The value of this host's metric for a stated one.
     #[must_use]
-    pub fn factor(self) -> f64 {
+    pub fn of_metric(self, stated: f64) -> f64 {
         match self {
-            Self::Plain => 1.0,
-            Self::Percent => 0.01,
+            Self::Plain => stated,
+            Self::Percent => stated / 100.0,
         }
     }
 

@@ -45,7 +45,7 @@ use crate::{
     frame::Frame,
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
-    result::{Conclusion, PluginPart, RunResult, Tests},
+    result::{Conclusion, PluginPart, RunResult, Tests, deviations},
     text,
 };
 
@@ -113,6 +113,9 @@ fn search_in(
     show(format!("\n{}\n", result.summary));
     if let Some(arrivals) = &result.arrivals {
         show(format!("note: {}\n", arrivals.remark()));
+    }
+    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
+        show(format!("note: {remark}\n"));
     }
     let host_side = bed.plugin.backend.host_side();
     drop(ManuallyDrop::into_inner(bed));

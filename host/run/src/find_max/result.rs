@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     machine::Machine,
-    result::{PluginPart, Program, arrivals::ArrivalsPart},
+    result::{PluginPart, Program, arrivals::ArrivalsPart, deviations::DeviationPart},
 };
 
 /// Version of the form of the file.
@@ -41,12 +41,15 @@ pub(crate) struct FindMaxResult<'a> {
     /// something; that it has not come to its end, if it hangs or crashes there.
     pub(super) faults: Vec<String>,
     scenario: &'static str,
-    rules: &'static str,
+    pub(super) rules: &'static str,
     virtual_time: bool,
     official_length: bool,
     /// The arrival process, if it is not that of the rules; left out if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) arrivals: Option<ArrivalsPart>,
+    /// Rules of the round that the runs do not keep; left out if they keep all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) deviations: Vec<DeviationPart>,
     /// Of all probes and full runs.
     query_count: u64,
     search: &'a SearchSettings,
@@ -95,6 +98,7 @@ impl<'a> FindMaxResult<'a> {
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
             arrivals: ArrivalsPart::of(settings, None),
+            deviations: DeviationPart::all(settings, &plugin.precision),
             query_count: state.search.query_count(),
             search: &plan.search,
             bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),

@@ -5,6 +5,7 @@
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 pub(crate) mod arrivals;
+pub(crate) mod deviations;
 mod energy;
 mod finding;
 pub(crate) mod round;
@@ -23,7 +24,7 @@ use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use serde::{Serialize, Serializer};
 
-use self::{arrivals::ArrivalsPart, test_part::TestPart};
+use self::{arrivals::ArrivalsPart, deviations::DeviationPart, test_part::TestPart};
 use crate::{
     bed::{
         dispatch::Dispatch,
@@ -93,6 +94,9 @@ pub struct RunResult {
     /// The arrival process, if it is not that of the rules; left out if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arrivals: Option<ArrivalsPart>,
+    /// Rules of the round that the run does not keep; left out if it keeps all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) deviations: Vec<DeviationPart>,
     pub(crate) metric: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
     /// The run that decides, where there should be several.
@@ -139,10 +143,21 @@ pub(crate) struct BenchmarkPart {
     pub(crate) model: String,
     pub(crate) dataset: String,
     pub(crate) preprocessing: String,
+    /// Which one of the official suites it is; left out if it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) suite: Option<SuitePart>,
     pub(crate) total_sample_count: u64,
     pub(crate) performance_sample_count: u64,
     pub(crate) accuracy_reference: f64,
     pub(crate) accuracy_target_ratio: f64,
+}
+
+/// A benchmark of the official suites.
+#[derive(Debug, Serialize)]
+pub(crate) struct SuitePart {
+    pub(crate) id: String,
+    /// Whether the round of the run has it. Then bounds and accuracy target are those of the round.
+    pub(crate) in_round: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -276,6 +291,7 @@ impl RunResult {
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
+            deviations: DeviationPart::all(settings, &plugin.precision),
             metric: measured,
             accuracy,
             performance_run: part,
@@ -388,6 +404,10 @@ impl BenchmarkPart {
             model: benchmark.model.id.clone(),
             dataset: benchmark.dataset.clone(),
             preprocessing: benchmark.preprocessing.clone(),
+            suite: benchmark.suite.as_ref().map(|id| SuitePart {
+                id: id.clone(),
+                in_round: benchmark.row(settings.run.rules).is_some(),
+            }),
             total_sample_count: benchmark.qsl.total_sample_count,
             performance_sample_count: benchmark.qsl.performance_sample_count,
             accuracy_reference: benchmark.quality.reference,

@@ -6,7 +6,7 @@ use proctor_loadgen::Standing;
 
 use crate::{
     result::{
-        RunResult,
+        RunResult, deviations,
         energy::{EnergyPart, ProcessorEnergyPart},
         round,
         test_part::FiguresPart,
@@ -55,6 +55,8 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
             format!("not of official length (preset {preset}): for comparing runs of your own only"),
         ));
     }
+    let deviations = deviations::remark(result.rules, &result.deviations);
+    rows.extend(deviations.map(|remark| row("note", remark)));
     rows.extend(result.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
     rows.extend(scaling.map(|scaling| row("note", scaling.remark())));
     if result.recorded {

@@ -1,0 +1,55 @@
+//! The part of a result about rules of the round that the run does not keep.
+
+use proctor_config::{Deviation, Settings};
+use serde::Serialize;
+
+/// A way in which a run is none by the rules of its round, with the sentence for people.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct DeviationPart {
+    #[serde(flatten)]
+    deviation: Deviation,
+    text: String,
+}
+
+impl DeviationPart {
+    /// All of a run with these settings in this precision.
+    pub(crate) fn all(settings: &Settings, precision: &str) -> Vec<Self> {
+        let deviations = settings.deviations(precision).into_iter();
+        deviations.map(|deviation| Self { text: deviation.to_string(), deviation }).collect()
+    }
+}
+
+/// Remark for the user, if there are any.
+pub(crate) fn remark(rules: &str, deviations: &[DeviationPart]) -> Option<String> {
+    let texts: Vec<_> = deviations.iter().map(|deviation| deviation.text.as_str()).collect();
+    (!texts.is_empty()).then(|| {
+        let texts = texts.join("; ");
+        format!("deviates from {rules}, for comparing runs of your own only: {texts}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    #[test]
+    fn only_what_deviates_has_a_part() {
+        let of = |assignments: &[&str], precision: &str| {
+            let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+            DeviationPart::all(&loader.load().unwrap(), precision)
+        };
+        assert!(of(&["rules=v0.7"], "f32").is_empty() && of(&[], "f64").is_empty());
+        assert_eq!(remark("v0.7", &[]), None);
+        let deviations = of(&["rules=v0.7", "benchmark=rnnt"], "f64");
+        let kinds: Vec<_> =
+            deviations.iter().map(|part| serde_json::to_value(part).unwrap()["kind"].clone()).collect();
+        assert_eq!(kinds, ["precision", "untimed-step", "figure", "performance-set"]);
+        let remark = remark("v0.7", &deviations[1..2]).unwrap();
+        assert_eq!(
+            remark,
+            "deviates from v0.7, for comparing runs of your own only: extract-features is done untimed"
+        );
+    }
+}
