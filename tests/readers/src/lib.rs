@@ -25,9 +25,9 @@ mod benchmark;
 mod boundary;
 mod conf_oracle;
 mod curves;
+mod data_files;
 mod detail_log;
 mod file;
-mod idx;
 mod memory;
 mod mlperf_conf;
 mod onnx;
@@ -41,11 +41,11 @@ pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
 pub use curves::check_curves;
+pub use data_files::{idx::check_idx, nifti::check_nifti};
 pub use detail_log::{
     check_detail_log,
     reader::{DetailLogError, read_detail_log},
 };
-pub use idx::check_idx;
 pub use mlperf_conf::check_mlperf_conf;
 pub use onnx::{check_onnx_file, check_onnx_graph};
 pub use plan_cache::check_plan_cache;
@@ -56,7 +56,7 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 15] = [
+pub const CHECKS: [(&str, Check); 16] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
@@ -66,6 +66,7 @@ pub const CHECKS: [(&str, Check); 15] = [
     ("elf", check_elf),
     ("idx", check_idx),
     ("mlperf_conf", check_mlperf_conf),
+    ("nifti", check_nifti),
     ("onnx_file", check_onnx_file),
     ("onnx_graph", check_onnx_graph),
     ("plan_cache", check_plan_cache),
