@@ -28,7 +28,8 @@ pub(crate) struct AnswerSettings {
 enum Kind {
     Constant,
     Random,
-    File { path: PathBuf, accuracy: f64 },
+    Classes { path: PathBuf, accuracy: f64 },
+    Responses { path: PathBuf },
 }
 
 /// The answers for a loaded model. Depend on seed, sample and output alone, so an accuracy run can be repeated.
@@ -36,18 +37,20 @@ enum Kind {
 pub(crate) struct Answers {
     seed: u64,
     outputs: Vec<Output>,
-    classes: Classes,
+    source: Source,
 }
 
-/// How the class of a sample is found.
+/// Where the answers to samples come from.
 #[derive(Debug)]
-enum Classes {
+enum Source {
     /// Class 0 for all.
     Constant,
     /// No class: the outputs are random.
     Random,
     /// The class of each sample, mistakes included.
-    Listed(Vec<u64>),
+    Classes(Vec<u64>),
+    /// The bytes of each sample's response: its outputs, one after the other.
+    Responses(Vec<Vec<u8>>),
 }
 
 #[derive(Debug)]
@@ -63,10 +66,15 @@ impl AnswerSettings {
         vec![
             OptionSpec::choice(
                 "answers",
-                &["constant", "random", "file"],
-                "What to answer: class 0, random numbers, or the classes of answer_file.",
+                &["constant", "random", "file", "responses"],
+                "What to answer: class 0, random numbers, or what answer_file has: classes with file, whole responses \
+                 with responses.",
             ),
-            OptionSpec::path("answer_file", "Text file with one class a line, in the order of the samples."),
+            OptionSpec::path(
+                "answer_file",
+                "Text file with a line for each sample in their order: its class, or the bytes of its response as \
+                 hexadecimal digits, - for none.",
+            ),
             OptionSpec::float(
                 "accuracy",
                 1.0,
@@ -85,14 +93,14 @@ impl AnswerSettings {
     pub(crate) fn open(seed: u64, options: &Options) -> Result<Self, PluginError> {
         let kind = match required("answers", options.text("answers"))? {
             "random" => Kind::Random,
-            "file" => {
+            kind @ ("file" | "responses") => {
                 let path = options.path("answer_file").ok_or_else(|| {
-                    PluginError::invalid_argument(
-                        "answers is file, but there is none: set answer_file to a path",
-                    )
+                    PluginError::invalid_argument(format!(
+                        "answers is {kind}, but there is no file: set answer_file to a path"
+                    ))
                 })?;
-                let accuracy = required("accuracy", options.float("accuracy"))?;
-                Kind::File { path: path.to_owned(), accuracy }
+                let (path, accuracy) = (path.to_owned(), required("accuracy", options.float("accuracy"))?);
+                if kind == "file" { Kind::Classes { path, accuracy } } else { Kind::Responses { path } }
             }
             _ => Kind::Constant,
         };
@@ -113,18 +121,19 @@ impl Answers {
             },
         };
         let outputs: Vec<Output> = specs.iter().map(output).collect();
-        let classes = match &settings.kind {
-            Kind::Constant => Classes::Constant,
-            Kind::Random => Classes::Random,
-            Kind::File { path, accuracy } => {
+        let source = match &settings.kind {
+            Kind::Constant => Source::Constant,
+            Kind::Random => Source::Random,
+            Kind::Responses { path } => Source::Responses(read_responses(&Lines::read(path)?, &outputs)?),
+            Kind::Classes { path, accuracy } => {
                 // All outputs must be able to say the class.
                 let classes =
                     outputs.iter().filter(|output| output.has_classes()).map(|output| output.classes);
                 let listed = read_classes(&Lines::read(path)?, classes.min().unwrap_or(settings.classes))?;
-                Classes::Listed(with_mistakes(settings.seed, listed, *accuracy)?)
+                Source::Classes(with_mistakes(settings.seed, listed, *accuracy)?)
             }
         };
-        Ok(Self { seed: settings.seed, outputs, classes })
+        Ok(Self { seed: settings.seed, outputs, source })
     }
 
     pub(crate) fn output_count(&self) -> usize {
@@ -140,9 +149,10 @@ impl Answers {
     }
 
     pub(crate) fn knows(&self, index: SampleIndex) -> bool {
-        match &self.classes {
-            Classes::Listed(classes) => index.0 < classes.len() as u64,
-            Classes::Constant | Classes::Random => true,
+        match &self.source {
+            Source::Classes(classes) => index.0 < classes.len() as u64,
+            Source::Responses(responses) => index.0 < responses.len() as u64,
+            Source::Constant | Source::Random => true,
         }
     }
 
@@ -156,22 +166,30 @@ impl Answers {
         )))
     }
 
-    /// Writes one output of a sample, which [`knows`](Self::knows) knows. Does not allocate.
+    /// Writes one output of a sample, which [`knows`](Self::knows) knows, and returns its size in bytes: that of
+    /// `bytes`, or less where a listed response ends before. Does not allocate.
     ///
     /// Logits (f32) are 1 for the class and 0 for all others along the last dimension, or normally distributed;
     /// integers (i32, i64) are the class; other types are zero bytes, or random ones.
-    pub(crate) fn write(&self, index: SampleIndex, output: usize, bytes: &mut [u8]) {
+    pub(crate) fn write(&self, index: SampleIndex, output: usize, bytes: &mut [u8]) -> usize {
         let kind = &self.outputs[output];
-        let class = match &self.classes {
-            Classes::Constant => 0,
-            // Below the length of a vector, by the caller's promise.
-            Classes::Listed(classes) => classes[usize::try_from(index.0).expect("knows was asked first")],
-            Classes::Random => {
-                let random = Keyed::new(self.seed, Use::Answer, index.0, output as u64);
-                return kind.write_random(random, bytes);
+        // Below the length of a list, by the caller's promise.
+        let place = || usize::try_from(index.0).expect("knows was asked first");
+        match &self.source {
+            Source::Constant => kind.write_class(0, bytes),
+            Source::Classes(classes) => kind.write_class(classes[place()], bytes),
+            Source::Random => {
+                kind.write_random(Keyed::new(self.seed, Use::Answer, index.0, output as u64), bytes);
             }
-        };
-        kind.write_class(class, bytes);
+            Source::Responses(responses) => {
+                let before = self.outputs[..output].iter().map(|output| output.size_bytes).sum();
+                let rest = responses[place()].get(before..).unwrap_or_default();
+                let size = rest.len().min(bytes.len());
+                bytes[..size].copy_from_slice(&rest[..size]);
+                return size;
+            }
+        }
+        bytes.len()
     }
 }
 
@@ -225,6 +243,28 @@ impl Output {
     }
 }
 
+/// The responses of an answer file, each as long as these outputs, of which the last may be shorter.
+fn read_responses(lines: &Lines, outputs: &[Output]) -> Result<Vec<Vec<u8>>, PluginError> {
+    let most: usize = outputs.iter().map(|output| output.size_bytes).sum();
+    let least = most - outputs.last().map_or(0, |output| output.size_bytes);
+    let read = |(number, line): (usize, &str)| {
+        let (pairs, odd) = if line == "-" { (&[][..], &[][..]) } else { line.as_bytes().as_chunks::<2>() };
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let byte = |pair: &[u8; 2]| u8::try_from(16 * digit(pair[0])? + digit(pair[1])?).ok();
+        let response: Option<Vec<u8>> = pairs.iter().map(byte).collect();
+        let response = response.filter(|_| odd.is_empty());
+        let response =
+            response.ok_or_else(|| lines.error(number, "it is not pairs of hexadecimal digits, or -"))?;
+        if (least..=most).contains(&response.len()) {
+            return Ok(response);
+        }
+        let got = response.len();
+        Err(lines.error(number, format!("it has {got} bytes, but the outputs take {least} to {most}")))
+    };
+    let responses = lines.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if responses.is_empty() { Err(lines.empty("response")) } else { Ok(responses) }
+}
+
 /// The classes of an answer file with the number of classes they are out of: one that all outputs can say.
 fn read_classes(lines: &Lines, classes: u64) -> Result<(Vec<u64>, u64), PluginError> {
     let read = |(number, line): (usize, &str)| {
@@ -272,7 +312,8 @@ impl fmt::Display for AnswerSettings {
         match &self.kind {
             Kind::Constant => f.write_str("constant"),
             Kind::Random => f.write_str("random"),
-            Kind::File { path, accuracy } => write!(f, "of {}, {accuracy} of them right", path.display()),
+            Kind::Classes { path, accuracy } => write!(f, "of {}, {accuracy} of them right", path.display()),
+            Kind::Responses { path } => write!(f, "the responses of {}", path.display()),
         }
     }
 }

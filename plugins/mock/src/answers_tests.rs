@@ -108,3 +108,46 @@ fn a_sample_beyond_the_file_is_known_before_the_run() {
     assert!(answers.check(SampleIndex(1)).is_ok());
     assert!(answers.check(SampleIndex(2)).unwrap_err().message.contains("no line for sample 2"));
 }
+
+/// Answers from a file with these responses, for an i32 and up to three bytes.
+fn of_responses(lines: &str) -> Result<Answers, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("responses.txt");
+    std::fs::write(&path, lines).unwrap();
+    let given = [("answers", "responses"), ("answer_file", path.to_str().unwrap())];
+    answers(&given, &[spec(ElementType::I32, &[1]), spec(ElementType::U8, &[3])])
+}
+
+#[test]
+fn a_listed_response_is_cut_into_outputs_of_which_the_last_may_be_short() {
+    let answers =
+        of_responses("# four bytes, then up to three\n0102030405060F\n0a0B0c0d\n0102030409\n").unwrap();
+    let outputs = |index| {
+        [0, 1].map(|output| {
+            let mut bytes = vec![0xaa; answers.output_size_bytes(output)];
+            let size = answers.write(SampleIndex(index), output, &mut bytes);
+            bytes.truncate(size);
+            bytes
+        })
+    };
+    assert_eq!(outputs(0), [vec![1, 2, 3, 4], vec![5, 6, 15]]);
+    assert_eq!(outputs(1), [vec![10, 11, 12, 13], vec![]]);
+    assert_eq!(outputs(2), [vec![1, 2, 3, 4], vec![9]]);
+    assert!(answers.knows(SampleIndex(2)) && !answers.knows(SampleIndex(3)));
+}
+
+#[test]
+fn a_response_that_is_none_is_refused_with_its_line() {
+    for (lines, problem) in [
+        ("01020304\n0102030", "line 2: it is not pairs of hexadecimal digits, or -"),
+        ("0102030g", "line 1: it is not pairs of hexadecimal digits, or -"),
+        ("-", "line 1: it has 0 bytes, but the outputs take 4 to 7"),
+        ("0102030405060708", "line 1: it has 8 bytes, but the outputs take 4 to 7"),
+        ("# none", "holds no response"),
+    ] {
+        let error = of_responses(lines).unwrap_err();
+        assert!(error.ends_with(problem), "{error}");
+    }
+    let error = answers(&[("answers", "responses")], &[spec(ElementType::U8, &[3])]).unwrap_err();
+    assert_eq!(error, "answers is responses, but there is no file: set answer_file to a path");
+}

@@ -228,8 +228,8 @@ impl Server {
                 .host
                 .complete_in_stages(&[Response::failed(sample.id, &error)], stages.as_slice());
         }
-        self.shared.write_outputs(sample.index, &mut self.outputs);
-        let response = Response::new(sample.id, &self.outputs).with_token_count(self.shared.tokens);
+        let size = self.shared.write_outputs(sample.index, &mut self.outputs);
+        let response = Response::new(sample.id, &self.outputs[..size]).with_token_count(self.shared.tokens);
         self.shared.host.complete_in_stages(&[response], stages.as_slice());
     }
 }

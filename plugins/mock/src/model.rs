@@ -71,7 +71,7 @@ impl Model for MockModel {
     /// Does all that a query takes but for the time and the completion.
     fn warm_up(&self, query: Query<'_>) -> Result<(), PluginError> {
         let mut room = vec![0; self.shared.answers.size_bytes()];
-        query.iter().for_each(|sample| self.shared.write_outputs(sample.index, &mut room));
+        query.iter().for_each(|sample| _ = self.shared.write_outputs(sample.index, &mut room));
         Ok(())
     }
 

@@ -159,19 +159,26 @@ impl Shared {
                 continue;
             }
             for output in 0..self.answers.output_count() {
-                self.answers.write(index, output, sample.output_mut(output));
+                let size = self.answers.write(index, output, sample.output_mut(output));
+                // The last one may be shorter than its room.
+                if size < self.answers.output_size_bytes(output) {
+                    sample.set_output_size(output, size);
+                }
             }
             sample.set_token_count(self.tokens);
         }
     }
 
-    /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them.
-    pub(crate) fn write_outputs(&self, index: SampleIndex, mut room: &mut [u8]) {
+    /// Writes the outputs of one sample to `room`, one after the other, as [`Host::complete`] wants them, and returns
+    /// their size in bytes.
+    pub(crate) fn write_outputs(&self, index: SampleIndex, mut room: &mut [u8]) -> usize {
+        let mut size = 0;
         for output in 0..self.answers.output_count() {
             let (bytes, rest) = room.split_at_mut(self.answers.output_size_bytes(output));
-            self.answers.write(index, output, bytes);
+            size += self.answers.write(index, output, bytes);
             room = rest;
         }
+        size
     }
 }
 

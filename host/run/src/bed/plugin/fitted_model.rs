@@ -1,6 +1,6 @@
 //! The model of a benchmark as a plugin is asked for it, and the samples that go with it.
 
-use proctor_config::{Benchmark, Settings};
+use proctor_config::{Benchmark, ModelFile, Settings};
 use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
 use proctor_plugin_api::{Manifest, ModelSupport, Placement};
 use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_row, is_declared};
@@ -98,7 +98,16 @@ fn find_files(
     observer: &dyn Observer,
 ) -> Result<Vec<FoundFile>, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    let is_read = |format: &str| reads_format(manifest, &settings.benchmark.model.id, precision, format);
+    let model = &settings.benchmark.model;
+    // A plugin that takes files of any format can do without one that the user has not given.
+    let names = |format: &str| manifest.models.iter().any(|row| row.format == format);
+    let is_read = |format: &str| {
+        let is_lacking = || {
+            let is_given = settings.run.model_file.is_some();
+            !is_given && matches!(model.files_for(precision).get(format), Some(ModelFile::Supplied { .. }))
+        };
+        reads_format(manifest, &model.id, precision, format) && (names(format) || !is_lacking())
+    };
     model_files::find(settings, &root, precision, observer, is_read)
 }
 
