@@ -1,6 +1,7 @@
-//! Models through the program, against other implementations of them.
+//! Models through the program, against other implementations of them, and benchmarks on published data sets.
 
 #![forbid(unsafe_code)]
 
+mod published;
 mod recurrent;
 mod texts;
