@@ -47,7 +47,7 @@ fn rgb(y: u8, cb: u8, cr: u8) -> [u8; 3] {
     let red = y + ((RED_OF_CR * cr + HALF) >> 16);
     let green = y + ((GREEN_OF_CB * cb + GREEN_OF_CR * cr + HALF) >> 16);
     let blue = y + ((BLUE_OF_CB * cb + HALF) >> 16);
-    [red, green, blue].map(|value| value.clamp(0, 255) as u8)
+    [red.clamp(0, 255) as u8, green.clamp(0, 255) as u8, blue.clamp(0, 255) as u8]
 }
 
 /// The colour of inks on white paper, as OpenCV computes it: Adobe stores them inverted.

@@ -4,7 +4,7 @@ use pulp::{Arch, WithSimd};
 
 use crate::{
     coded::{
-        huffman::{CoefficientTable, HuffmanTable},
+        huffman::HuffmanTable,
         scan::{Scan, Tables},
     },
     colour::{ColourSpace, write_row},
@@ -152,7 +152,7 @@ fn read_huffman_tables(segment: &Segment<'_>, tables: &mut Tables) -> Result<(),
         let number = usize::from(head & 15);
         match head >> 4 {
             0 => *tables.first.get_mut(number).ok_or_else(wrong)? = Some(table),
-            1 => *tables.others.get_mut(number).ok_or_else(wrong)? = Some(CoefficientTable::new(table)),
+            1 => *tables.others.get_mut(number).ok_or_else(wrong)? = Some(table),
             _ => return Err(wrong()),
         }
         rest = after;

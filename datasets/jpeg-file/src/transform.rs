@@ -18,77 +18,82 @@ const CONSTANT_BITS: u32 = 13;
 /// Bits that the first pass keeps behind the point.
 const KEPT_BITS: u32 = 2;
 
-/// Eight numbers that go through the same steps.
-type Lanes = [i32; 8];
+/// Eight rows of eight numbers.
+type Square = [[i32; 8]; 8];
 
+/// One pass along the columns; the results are rounded to have `BITS` fewer.
+///
+/// One loop over the columns, each of which goes through the same steps: the compiler makes vectors of them.
 #[inline(always)]
-fn each(a: Lanes, b: Lanes, operation: impl Fn(i32, i32) -> i32) -> Lanes {
-    std::array::from_fn(|lane| operation(a[lane], b[lane]))
+fn pass<const BITS: u32>(rows: &Square) -> Square {
+    let mut out = [[0; 8]; 8];
+    for lane in 0..8 {
+        // Even rows.
+        let (x2, x6) = (rows[2][lane], rows[6][lane]);
+        let sum = x2.wrapping_add(x6).wrapping_mul(4433);
+        let low = sum.wrapping_add(x6.wrapping_mul(-15137));
+        let high = sum.wrapping_add(x2.wrapping_mul(6270));
+        let first = rows[0][lane].wrapping_add(rows[4][lane]).wrapping_shl(CONSTANT_BITS);
+        let second = rows[0][lane].wrapping_sub(rows[4][lane]).wrapping_shl(CONSTANT_BITS);
+        let (even0, even3) = (first.wrapping_add(high), first.wrapping_sub(high));
+        let (even1, even2) = (second.wrapping_add(low), second.wrapping_sub(low));
+
+        // Odd rows.
+        let (a, b, c, d) = (rows[7][lane], rows[5][lane], rows[3][lane], rows[1][lane]);
+        let (ac, bd) = (a.wrapping_add(c), b.wrapping_add(d));
+        let both = ac.wrapping_add(bd).wrapping_mul(9633);
+        let ac = ac.wrapping_mul(-16069).wrapping_add(both);
+        let bd = bd.wrapping_mul(-3196).wrapping_add(both);
+        let ad = a.wrapping_add(d).wrapping_mul(-7373);
+        let bc = b.wrapping_add(c).wrapping_mul(-20995);
+        let odd0 = d.wrapping_mul(12299).wrapping_add(ad).wrapping_add(bd);
+        let odd1 = c.wrapping_mul(25172).wrapping_add(bc).wrapping_add(ac);
+        let odd2 = b.wrapping_mul(16819).wrapping_add(bc).wrapping_add(bd);
+        let odd3 = a.wrapping_mul(2446).wrapping_add(ad).wrapping_add(ac);
+
+        let half = 1 << (BITS - 1);
+        out[0][lane] = even0.wrapping_add(odd0).wrapping_add(half) >> BITS;
+        out[1][lane] = even1.wrapping_add(odd1).wrapping_add(half) >> BITS;
+        out[2][lane] = even2.wrapping_add(odd2).wrapping_add(half) >> BITS;
+        out[3][lane] = even3.wrapping_add(odd3).wrapping_add(half) >> BITS;
+        out[4][lane] = even3.wrapping_sub(odd3).wrapping_add(half) >> BITS;
+        out[5][lane] = even2.wrapping_sub(odd2).wrapping_add(half) >> BITS;
+        out[6][lane] = even1.wrapping_sub(odd1).wrapping_add(half) >> BITS;
+        out[7][lane] = even0.wrapping_sub(odd0).wrapping_add(half) >> BITS;
+    }
+    out
 }
 
 #[inline(always)]
-fn add(a: Lanes, b: Lanes) -> Lanes {
-    each(a, b, i32::wrapping_add)
-}
-
-#[inline(always)]
-fn subtract(a: Lanes, b: Lanes) -> Lanes {
-    each(a, b, i32::wrapping_sub)
-}
-
-#[inline(always)]
-fn scale(a: Lanes, factor: i32) -> Lanes {
-    a.map(|value| value.wrapping_mul(factor))
-}
-
-/// One pass over eight rows of lanes; the results are rounded to have `BITS` fewer.
-#[inline(always)]
-fn pass<const BITS: u32>(rows: &[Lanes; 8]) -> [Lanes; 8] {
-    // Even rows.
-    let sum = scale(add(rows[2], rows[6]), 4433);
-    let (low, high) = (add(sum, scale(rows[6], -15137)), add(sum, scale(rows[2], 6270)));
-    let first = add(rows[0], rows[4]).map(|value| value.wrapping_shl(CONSTANT_BITS));
-    let second = subtract(rows[0], rows[4]).map(|value| value.wrapping_shl(CONSTANT_BITS));
-    let even = [add(first, high), add(second, low), subtract(second, low), subtract(first, high)];
-
-    // Odd rows.
-    let [a, b, c, d] = [rows[7], rows[5], rows[3], rows[1]];
-    let (ac, bd) = (add(a, c), add(b, d));
-    let both = scale(add(ac, bd), 9633);
-    let (ac, bd) = (add(scale(ac, -16069), both), add(scale(bd, -3196), both));
-    let (ad, bc) = (scale(add(a, d), -7373), scale(add(b, c), -20995));
-    let odd = [
-        add(scale(d, 12299), add(ad, bd)),
-        add(scale(c, 25172), add(bc, ac)),
-        add(scale(b, 16819), add(bc, bd)),
-        add(scale(a, 2446), add(ad, ac)),
-    ];
-
-    let round = |value: i32| value.wrapping_add(1 << (BITS - 1)) >> BITS;
-    std::array::from_fn(|row| match row {
-        0..4 => add(even[row], odd[row]).map(round),
-        _ => subtract(even[7 - row], odd[7 - row]).map(round),
-    })
-}
-
-#[inline(always)]
-fn transposed(rows: &[Lanes; 8]) -> [Lanes; 8] {
-    std::array::from_fn(|row| std::array::from_fn(|lane| rows[lane][row]))
+fn transposed(rows: &Square) -> Square {
+    let mut out = [[0; 8]; 8];
+    for row in 0..8 {
+        for lane in 0..8 {
+            out[row][lane] = rows[lane][row];
+        }
+    }
+    out
 }
 
 /// Writes the samples of a block, of which `block` has the coefficients times their steps: eight rows of eight, which
 /// are `stride` apart in `samples`.
 #[inline(always)]
 pub(crate) fn inverse(block: &Block, samples: &mut [u8], stride: usize) {
-    let rows: [Lanes; 8] =
-        std::array::from_fn(|row| std::array::from_fn(|lane| i32::from(block[8 * row + lane])));
+    let mut rows = [[0; 8]; 8];
+    for row in 0..8 {
+        for lane in 0..8 {
+            rows[row][lane] = i32::from(block[8 * row + lane]);
+        }
+    }
     let columns = pass::<{ CONSTANT_BITS - KEPT_BITS }>(&rows);
     let rows = pass::<{ CONSTANT_BITS + KEPT_BITS + 3 }>(&transposed(&columns));
     let rows = transposed(&rows);
     for (row, samples) in rows.iter().zip(samples.chunks_mut(stride)) {
-        for (value, sample) in row.iter().zip(&mut samples[..8]) {
-            *sample = value.wrapping_add(128).clamp(0, 255) as u8;
+        let mut bytes = [0; 8];
+        for lane in 0..8 {
+            bytes[lane] = row[lane].wrapping_add(128).clamp(0, 255) as u8;
         }
+        samples[..8].copy_from_slice(&bytes);
     }
 }
 

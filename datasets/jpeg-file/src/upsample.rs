@@ -81,59 +81,45 @@ pub(crate) fn row<'a>(
         Upsampling::Across => {
             let samples = plane.row(row);
             let (first, last) = (part.left / 2, (part.left + part.width - 1) / 2);
-            around(
-                sums,
-                samples.len(),
-                first,
-                last,
-                |place| u16::from(samples[place]),
-                |sums, range| {
-                    sums.extend(samples[range].iter().map(|sample| u16::from(*sample)));
-                },
-            );
+            sums.resize(last - first + 3, 0);
+            for (sum, sample) in sums[1..].iter_mut().zip(&samples[first..=last]) {
+                *sum = u16::from(*sample);
+            }
+            let edges = outside(first, last, samples.len());
+            (sums[0], sums[last - first + 2]) = (u16::from(samples[edges[0]]), u16::from(samples[edges[1]]));
             between::<1, 2, 2>(sums, out);
             &out[part.left % 2..][..part.width]
         }
         Upsampling::Both => {
             let (near, far) = (plane.row(row / 2), plane.row(farther(row / 2)));
-            let sum = |(near, far): (&u8, &u8)| 3 * u16::from(*near) + u16::from(*far);
             let (first, last) = (part.left / 2, (part.left + part.width - 1) / 2);
-            around(
-                sums,
-                near.len(),
-                first,
-                last,
-                |place| sum((&near[place], &far[place])),
-                |sums, range| {
-                    sums.extend(near[range.clone()].iter().zip(&far[range]).map(sum));
-                },
-            );
+            sums.resize(last - first + 3, 0);
+            for (sum, (near, far)) in
+                sums[1..].iter_mut().zip(near[first..=last].iter().zip(&far[first..=last]))
+            {
+                *sum = 3 * u16::from(*near) + u16::from(*far);
+            }
+            let edges = outside(first, last, near.len());
+            let sum = |place: usize| 3 * u16::from(near[place]) + u16::from(far[place]);
+            (sums[0], sums[last - first + 2]) = (sum(edges[0]), sum(edges[1]));
             between::<8, 7, 4>(sums, out);
             &out[part.left % 2..][..part.width]
         }
         Upsampling::Repeat(across, down) => {
             let samples = plane.row(row / down);
-            out.clear();
-            out.extend(columns.map(|column| samples[column / across]));
+            out.resize(part.width, 0);
+            for (out, column) in out.iter_mut().zip(columns) {
+                *out = samples[column / across];
+            }
             out
         }
     }
 }
 
-/// Puts the values at `first..=last` of a row of `length` into `sums`, with one more on either side.
+/// The places on either side of `first..=last` in a row: the edge goes on outside.
 #[inline(always)]
-fn around(
-    sums: &mut Vec<u16>,
-    length: usize,
-    first: usize,
-    last: usize,
-    value: impl Fn(usize) -> u16,
-    extend: impl FnOnce(&mut Vec<u16>, std::ops::Range<usize>),
-) {
-    sums.clear();
-    sums.push(value(first.saturating_sub(1)));
-    extend(sums, first..last + 1);
-    sums.push(value((last + 1).min(length - 1)));
+fn outside(first: usize, last: usize, length: usize) -> [usize; 2] {
+    [first.saturating_sub(1), (last + 1).min(length - 1)]
 }
 
 /// Two samples for each value but the first and the last.

@@ -2,7 +2,7 @@
 
 /// A reader of coded bits: the first bit of a byte is its highest, and a zero behind 0xff is no byte. Behind the last
 /// byte, which is in front of a marker, come zeros.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits<'a> {
     /// The file, which scans are read from up to their end.
     bytes: &'a [u8],
@@ -42,12 +42,14 @@ impl<'a> Bits<'a> {
                 return;
             }
         }
-        self.fill_by_bytes();
+        *self = self.filled_by_bytes();
     }
 
+    /// The same with bits from the next bytes, one after the other. By value, so that a reader which lives in registers
+    /// need not leave them for it.
     #[cold]
     #[inline(never)]
-    fn fill_by_bytes(&mut self) {
+    fn filled_by_bytes(mut self) -> Self {
         while self.count <= 56 {
             let byte = match (self.bytes.get(self.position), self.bytes.get(self.position + 1)) {
                 (Some(0xff), Some(0)) => {
@@ -66,6 +68,7 @@ impl<'a> Bits<'a> {
             self.buffer |= u64::from(byte) << (56 - self.count);
             self.count += 8;
         }
+        self
     }
 
     /// The next bits, at most 16 and at least 1, that [`Bits::fill`] has made ready.
@@ -90,12 +93,25 @@ impl<'a> Bits<'a> {
         value
     }
 
-    /// Reads a number of `size` bits, 1 to 15, that are ready: those that begin with a zero are negative.
+    /// The number of `size` bits, 0 to 15, behind the next `offset` bits, all of which are ready: those that begin with
+    /// a zero are negative.
     #[inline(always)]
-    pub(crate) fn signed(&mut self, size: u32) -> i32 {
-        let value = self.take(size) as i32;
-        let is_negative = value >> (size - 1) == 0;
-        if is_negative { value - (1 << size) + 1 } else { value }
+    pub(crate) fn signed_behind(&self, offset: u32, size: u32) -> i16 {
+        let rest = self.buffer << offset;
+        // In two steps, since a shift by 64 is none.
+        let value = (rest >> 1 >> (63 - size)) as i32;
+        // All ones if the first bit is a zero.
+        let negative = !((rest as i64 >> 63) as i32);
+        // It has fewer than 16 bits.
+        (value - (negative & ((1 << size) - 1))) as i16
+    }
+
+    /// Reads a number of `size` bits, 0 to 15, that are ready, as [`Bits::signed_behind`] has it.
+    #[inline(always)]
+    pub(crate) fn signed(&mut self, size: u32) -> i16 {
+        let number = self.signed_behind(0, size);
+        self.skip(size);
+        number
     }
 
     /// Whether bits have been read that are not there.
@@ -144,7 +160,7 @@ mod tests {
 
     #[test]
     fn numbers_that_begin_with_a_zero_are_negative() {
-        let mut bits = Bits::at(&[0b0_1_00_01_10, 0b11_000000], 0);
+        let mut bits = Bits::at(&[0b0100_0110, 0b1100_0000], 0);
         bits.fill();
         assert_eq!([1, 1, 2, 2, 2, 2].map(|size| bits.signed(size)), [-1, 1, -3, -2, 2, 3]);
     }

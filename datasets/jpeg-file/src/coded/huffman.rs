@@ -1,20 +1,30 @@
-//! Huffman tables, made for looking up several bits at a time.
+//! Huffman tables, made for looking up a code at once.
 
 use crate::coded::bits::Bits;
 
 /// Bits that are looked up at once; longer codes are rare.
 const LOOKUP_BITS: u32 = 10;
 
-/// A Huffman table of T.81, annex C.
+/// A Huffman table of T.81, annex C. The lower four bits of each of its symbols are the size of a number that follows
+/// the code, which is true for first coefficients, and for the others of sequential pictures.
 #[derive(Debug, Clone)]
 pub(crate) struct HuffmanTable {
-    /// Symbol and length of the code that the next bits begin with; 0 where it is longer.
+    /// The code that the next bits begin with: its symbol in the upper byte, and in the lower one its bits with those
+    /// of the number. 0 where the code is longer than what is looked up.
     codes: Box<[u16; 1 << LOOKUP_BITS]>,
     /// For each length, the first 16 bits that are beyond its codes.
     ends: [u32; 17],
     /// For each length, what leads from a code to its symbol.
     offsets: [i32; 17],
     symbols: Vec<u8>,
+}
+
+/// A symbol with the number that follows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Coded {
+    pub(crate) symbol: u8,
+    /// 0 where the size is 0.
+    pub(crate) number: i16,
 }
 
 impl HuffmanTable {
@@ -35,8 +45,8 @@ impl HuffmanTable {
                 if length <= LOOKUP_BITS {
                     let spread = 1 << (LOOKUP_BITS - length);
                     let first = (code as usize) * spread;
-                    let entry = u16::from(*symbol) << 8 | u16::try_from(length).ok()?;
-                    table.codes.get_mut(first..first + spread)?.fill(entry);
+                    let whole = u16::try_from(length).ok()? + u16::from(size_of_symbol(*symbol));
+                    table.codes.get_mut(first..first + spread)?.fill(u16::from(*symbol) << 8 | whole);
                 }
                 code += 1;
             }
@@ -50,98 +60,50 @@ impl HuffmanTable {
         Some(table)
     }
 
-    /// Reads a symbol; 16 bits are ready. `None` if there is no such code.
+    /// The symbol of the code that the next bits begin with, and the length of the code with its number; 16 bits are
+    /// ready. `None` if there is no such code.
     #[inline(always)]
-    pub(crate) fn read(&self, bits: &mut Bits<'_>) -> Option<u8> {
-        let [length, symbol] = self.codes[bits.peek(LOOKUP_BITS)].to_le_bytes();
-        if length != 0 {
-            bits.skip(u32::from(length));
-            return Some(symbol);
-        }
-        self.read_long(bits)
+    fn next(&self, bits: &Bits<'_>) -> Option<(u8, u32)> {
+        let [whole, symbol] = self.codes[bits.peek(LOOKUP_BITS)].to_le_bytes();
+        if whole != 0 { Some((symbol, u32::from(whole))) } else { self.long(bits.peek(16)) }
     }
 
+    /// The same for a code that is longer than what is looked up, of these 16 bits.
     #[cold]
     #[inline(never)]
-    fn read_long(&self, bits: &mut Bits<'_>) -> Option<u8> {
-        let next = bits.peek(16) as u32;
+    fn long(&self, next: usize) -> Option<(u8, u32)> {
+        let next = next as u32;
         let length = (LOOKUP_BITS + 1..=16).find(|length| next < self.ends[*length as usize])?;
-        bits.skip(length);
         let place = (next >> (16 - length)) as i32 + self.offsets[length as usize];
-        self.symbols.get(usize::try_from(place).ok()?).copied()
-    }
-}
-
-/// A Huffman table of coefficients, with short numbers looked up together with their codes.
-#[derive(Debug, Clone)]
-pub(crate) struct CoefficientTable {
-    pub(crate) table: HuffmanTable,
-    entries: Box<[Entry; 1 << LOOKUP_BITS]>,
-}
-
-/// The code that the next bits begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Entry {
-    /// Bits of the code, with those of the number if that is known; 0 for a code that is longer than what is looked up.
-    pub(crate) length: u8,
-    /// Zeros in front of the number. At the end of a block, and behind sixteen zeros, there is no number.
-    pub(crate) run: u8,
-    /// Bits of the number; 0 where it is known or there is none.
-    pub(crate) size: u8,
-    /// Whether there is a number.
-    pub(crate) has_number: bool,
-    /// The number if it is known.
-    pub(crate) number: i16,
-}
-
-/// A run that leads beyond any block.
-const END_OF_BLOCK: u8 = 64;
-
-impl Entry {
-    fn of_symbol(symbol: u8, length: u8) -> Self {
-        let (run, size) = (symbol >> 4, symbol & 15);
-        match (run, size) {
-            (15, 0) => Self { length, run: 16, ..Self::default() },
-            (_, 0) => Self { length, run: END_OF_BLOCK, ..Self::default() },
-            _ => Self { length, run, size, has_number: true, number: 0 },
-        }
-    }
-}
-
-impl CoefficientTable {
-    pub(crate) fn new(table: HuffmanTable) -> Self {
-        let mut entries = Box::new([Entry::default(); 1 << LOOKUP_BITS]);
-        for (next, entry) in entries.iter_mut().enumerate() {
-            let [length, symbol] = table.codes[next].to_le_bytes();
-            if length == 0 {
-                continue;
-            }
-            *entry = Entry::of_symbol(symbol, length);
-            let whole = u32::from(length) + u32::from(entry.size);
-            if entry.has_number && whole <= LOOKUP_BITS {
-                let number = (next as i32 >> (LOOKUP_BITS - whole)) & ((1 << entry.size) - 1);
-                let is_negative = number >> (entry.size - 1) == 0;
-                let number = if is_negative { number - (1 << entry.size) + 1 } else { number };
-                // It has fewer bits than are looked up.
-                entry.number = number as i16;
-                entry.length = whole as u8;
-                entry.size = 0;
-            }
-        }
-        Self { table, entries }
+        let symbol = *self.symbols.get(usize::try_from(place).ok()?)?;
+        Some((symbol, length + u32::from(size_of_symbol(symbol))))
     }
 
-    /// Reads a code, with its number if both are short; 16 bits are ready. `None` if there is no such code.
+    /// Reads a symbol alone; 16 bits are ready. `None` if there is no such code.
     #[inline(always)]
-    pub(crate) fn read(&self, bits: &mut Bits<'_>) -> Option<Entry> {
-        let entry = self.entries[bits.peek(LOOKUP_BITS)];
-        if entry.length != 0 {
-            bits.skip(u32::from(entry.length));
-            return Some(entry);
-        }
-        let symbol = self.table.read_long(bits)?;
-        Some(Entry::of_symbol(symbol, 0))
+    pub(crate) fn read(&self, bits: &mut Bits<'_>) -> Option<u8> {
+        let (symbol, whole) = self.next(bits)?;
+        bits.skip(whole - u32::from(size_of_symbol(symbol)));
+        Some(symbol)
     }
+
+    /// Reads a symbol with its number; 31 bits are ready. `None` if there is no such code.
+    ///
+    /// Where the next code begins is known from the table, before the number is: reading is a chain of one look-up and
+    /// one shift for each code, without a branch.
+    #[inline(always)]
+    pub(crate) fn read_with_number(&self, bits: &mut Bits<'_>) -> Option<Coded> {
+        let (symbol, whole) = self.next(bits)?;
+        let size = u32::from(size_of_symbol(symbol));
+        let number = bits.signed_behind(whole - size, size);
+        bits.skip(whole);
+        Some(Coded { symbol, number })
+    }
+}
+
+#[inline(always)]
+fn size_of_symbol(symbol: u8) -> u8 {
+    symbol & 15
 }
 
 #[cfg(test)]
@@ -168,16 +130,18 @@ mod tests {
     }
 
     #[test]
-    fn short_numbers_come_with_their_codes() {
+    fn numbers_come_with_their_codes() {
         // Two zeros and a number of two bits; the end; sixteen zeros; a number of eight bits.
-        let table = CoefficientTable::new(HuffmanTable::new(&counts(), &[0x22, 0x00, 0xf0, 0x08]).unwrap());
-        let mut bits = Bits::at(&[0b0_01_110_0_1, 0b1_1110_000, 0b0_0000_000], 0);
+        let table = HuffmanTable::new(&counts(), &[0x22, 0x00, 0xf0, 0x08]).unwrap();
+        // 0 01, 110, 0 11, 10, 1110_0000_0000 1000_0001
+        let mut bits = Bits::at(&[0b0011_1001, 0b1101_1100, 0b0000_0001, 0b0000_0010], 0);
         bits.fill();
-        let mut read = || table.read(&mut bits).unwrap();
-        assert_eq!(read(), Entry { length: 3, run: 2, size: 0, has_number: true, number: -2 });
-        assert_eq!(read(), Entry { length: 3, run: 16, size: 0, has_number: false, number: 0 });
-        assert_eq!(read(), Entry { length: 3, run: 2, size: 0, has_number: true, number: 3 });
-        assert_eq!(read(), Entry { length: 0, run: 0, size: 8, has_number: true, number: 0 });
+        let mut read = || table.read_with_number(&mut bits).unwrap();
+        assert_eq!(read(), Coded { symbol: 0x22, number: -2 });
+        assert_eq!(read(), Coded { symbol: 0xf0, number: 0 });
+        assert_eq!(read(), Coded { symbol: 0x22, number: 3 });
+        assert_eq!(read(), Coded { symbol: 0x00, number: 0 });
+        assert_eq!(read(), Coded { symbol: 0x08, number: 129 });
     }
 
     #[test]

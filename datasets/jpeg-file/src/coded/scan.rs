@@ -1,16 +1,16 @@
 //! One scan: some coefficients of one component or of all.
 
 use crate::{
-    coded::{
-        bits::Bits,
-        huffman::{CoefficientTable, HuffmanTable},
-    },
+    coded::{bits::Bits, huffman::HuffmanTable},
     error::{Fault, JpegError, Where},
     frame::{Coding, Frame},
     plane::{Plane, Steps},
     segments::{Segment, restart_number},
     transform::{Block, ZIGZAG},
 };
+
+/// The symbol of zeros without a number behind them.
+const SIXTEEN_ZEROS: u8 = 0xf0;
 
 /// Tables that segments between the scans set.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Tables {
     /// Of the differences of first coefficients.
     pub(crate) first: [Option<HuffmanTable>; 4],
     /// Of the other coefficients.
-    pub(crate) others: [Option<CoefficientTable>; 4],
+    pub(crate) others: [Option<HuffmanTable>; 4],
     /// Units between restarts; 0 for none.
     pub(crate) restart_interval: usize,
 }
@@ -254,13 +254,12 @@ impl<'a> Runner<'a> {
     fn first(&mut self, component: ScanComponent) -> Result<i32, JpegError> {
         let table = self.tables.first[component.first].as_ref().expect("it has been looked for");
         self.bits.fill();
-        let size = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
-        let previous = &mut self.previous[component.plane];
-        match size {
-            0 => {}
-            1..=15 => *previous = previous.wrapping_add(self.bits.signed(u32::from(size))),
-            _ => return Err(self.damaged()),
+        let coded = table.read_with_number(&mut self.bits).ok_or_else(|| self.damaged())?;
+        if coded.symbol > 15 {
+            return Err(self.damaged());
         }
+        let previous = &mut self.previous[component.plane];
+        *previous = previous.wrapping_add(i32::from(coded.number));
         Ok(*previous)
     }
 
@@ -279,25 +278,25 @@ impl<'a> Runner<'a> {
         let mut block: Block = [0; 64];
         block[0] = (first as i16).wrapping_mul(steps[0] as i16);
         let mut place = 1;
-        let mut has_first_alone = true;
+        // A copy that nothing else sees, so that it lives in registers.
+        let mut bits = self.bits;
         while place < 64 {
-            self.bits.fill();
-            let entry = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
-            place += usize::from(entry.run);
-            if entry.has_number {
-                let number = if entry.size == 0 {
-                    entry.number
-                } else {
-                    self.bits.signed(u32::from(entry.size)) as i16
-                };
-                let (Some(natural), Some(step)) = (ZIGZAG.get(place), steps.get(place)) else {
-                    return Err(self.damaged());
-                };
-                block[usize::from(*natural & 63)] = number.wrapping_mul(*step as i16);
-                has_first_alone = false;
-                place += 1;
+            bits.fill();
+            let Some(coded) = table.read_with_number(&mut bits) else { return Err(self.damaged()) };
+            if coded.symbol & 15 == 0 {
+                place += if coded.symbol == SIXTEEN_ZEROS { 16 } else { 64 };
+                continue;
             }
+            place += usize::from(coded.symbol >> 4);
+            let (Some(natural), Some(step)) = (ZIGZAG.get(place), steps.get(place)) else {
+                return Err(self.damaged());
+            };
+            block[usize::from(*natural & 63)] = coded.number.wrapping_mul(*step as i16);
+            place += 1;
         }
+        // The end came first.
+        let has_first_alone = place == 1 + 64;
+        self.bits = bits;
         if plane.wants(across, down) {
             plane.put(across, down, &block, has_first_alone);
         }
@@ -336,7 +335,7 @@ impl<'a> Runner<'a> {
             self.end_run -= 1;
             return Ok(());
         }
-        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for").table;
+        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for");
         let mut place = self.scan.from;
         while place <= self.scan.to {
             self.bits.fill();
@@ -350,7 +349,7 @@ impl<'a> Runner<'a> {
                 }
                 (run, size) => {
                     place += run as usize;
-                    let number = self.bits.signed(size) as i16;
+                    let number = self.bits.signed(size);
                     if place > self.scan.to {
                         return Err(self.damaged());
                     }
@@ -365,7 +364,7 @@ impl<'a> Runner<'a> {
     /// One more bit of the other coefficients: T.81, section G.1.2.3.
     #[inline(always)]
     fn refined_others(&mut self, component: ScanComponent, block: &mut Block) -> Result<(), JpegError> {
-        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for").table;
+        let table = &self.tables.others[component.others].as_ref().expect("it has been looked for");
         let bit = 1_i16 << self.scan.low;
         let mut place = self.scan.from;
         if self.end_run == 0 {

@@ -6,7 +6,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use pulp::{Arch, WithSimd};
 
 use crate::{
-    pipelines::{Photo, Scale, image_input, numbers},
+    pipelines::{PYTORCH_DEVIATION, PYTORCH_MEAN, Photo, VGG_MEAN, image_input, numbers},
     resize::{Method, Resize, Side},
 };
 
@@ -17,47 +17,47 @@ const CROPPED_PERCENT: f64 = 87.5;
 struct Kind {
     name: &'static str,
     method: Method,
-    scale: Scale,
-    /// Numbers are doubled in the end.
-    is_doubled: bool,
-    /// Blue comes first.
-    is_reversed: bool,
+    numbers: Numbers,
     /// The edge of the crop is rounded to even, as torchvision does it, and not down.
     is_crop_rounded: bool,
 }
 
-const VGG: Kind = Kind {
-    name: "imagenet-vgg",
-    method: Method::Area,
-    scale: Scale::less([123.68, 116.78, 103.94]),
-    is_doubled: false,
-    is_reversed: false,
-    is_crop_rounded: false,
-};
+/// The numbers that are made of the parts of pixels, in the order and the precision of the references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Less the mean of VGG.
+    Less,
+    /// From -1 to 1.
+    Centred,
+    /// From 0 to 1, less the mean, by the deviation.
+    Pytorch,
+    /// Blue first, less the mean.
+    BlueFirst,
+}
 
+const VGG: Kind =
+    Kind { name: "imagenet-vgg", method: Method::Area, numbers: Numbers::Less, is_crop_rounded: false };
 const MOBILENET: Kind = Kind {
     name: "imagenet-mobilenet",
     method: Method::Linear,
-    scale: Scale { divisor: 255.0, mean: [0.5; 3], deviation: [1.0; 3] },
-    is_doubled: true,
-    ..VGG
+    numbers: Numbers::Centred,
+    is_crop_rounded: false,
 };
-
 const TORCHVISION: Kind = Kind {
     name: "imagenet-torchvision",
     method: Method::Antialiased,
-    scale: Scale::PYTORCH,
+    numbers: Numbers::Pytorch,
     is_crop_rounded: true,
-    ..VGG
 };
-
 const TFLITE: Kind = Kind {
     name: "imagenet-tflite",
     method: Method::Linear,
-    scale: Scale::less([103.939, 116.779, 123.68]),
-    is_reversed: true,
-    ..VGG
+    numbers: Numbers::BlueFirst,
+    is_crop_rounded: false,
 };
+
+/// Mean of ImageNet in blue, green and red, as the pipeline of TFLite has it.
+const BLUE_FIRST_MEAN: [f32; 3] = [103.939, 116.779, 123.68];
 
 inventory::submit! { PipelineEntry { name: VGG.name, version: 1, build: |inputs| build(&VGG, inputs) } }
 inventory::submit! { PipelineEntry { name: MOBILENET.name, version: 1, build: |inputs| build(&MOBILENET, inputs) } }
@@ -105,29 +105,48 @@ impl Pipeline for Classification {
         let resize = self.resize(width, height);
         let (picture, part) = photo.pixels(self.kind.name, resize.needed())?;
         let picture = resize.apply(&picture, part);
-        Arch::new().dispatch(Scaled { kind: self.kind, pixels: &picture.pixels, out });
+        let pixels = &picture.pixels;
+        match self.kind.numbers {
+            Numbers::Less => planes(pixels, out, |number, colour| (colour, number - VGG_MEAN[colour])),
+            Numbers::Centred => planes(pixels, out, |number, colour| (colour, (number / 255.0 - 0.5) * 2.0)),
+            Numbers::Pytorch => planes(pixels, out, |number, colour| {
+                (colour, (number / 255.0 - PYTORCH_MEAN[colour]) / PYTORCH_DEVIATION[colour])
+            }),
+            Numbers::BlueFirst => planes(pixels, out, |number, colour| {
+                let channel = 2 - colour;
+                (channel, number - BLUE_FIRST_MEAN[channel])
+            }),
+        }
         Ok(())
     }
 }
 
-/// Writes the channels of pixels one after the other, scaled.
-struct Scaled<'a> {
-    kind: &'a Kind,
-    pixels: &'a [[u8; 4]],
-    out: &'a mut [[u8; 4]],
+/// Writes the colours of pixels one after the other, each number in the channel and as the number that `convert` makes
+/// of it and its colour, of which 0 is red.
+fn planes(pixels: &[[u8; 4]], out: &mut [[u8; 4]], convert: impl Fn(f32, usize) -> (usize, f32)) {
+    Arch::new().dispatch(Planes { pixels, out, convert });
 }
 
-impl WithSimd for Scaled<'_> {
+/// The work as `pulp` compiles it for each instruction set.
+struct Planes<'a, Convert> {
+    pixels: &'a [[u8; 4]],
+    out: &'a mut [[u8; 4]],
+    convert: Convert,
+}
+
+impl<Convert: Fn(f32, usize) -> (usize, f32)> WithSimd for Planes<'_, Convert> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let factor = if self.kind.is_doubled { 2.0 } else { 1.0 };
-        for (channel, out) in self.out.chunks_exact_mut(self.pixels.len()).enumerate() {
-            let part = if self.kind.is_reversed { 2 - channel } else { channel };
-            for (out, pixel) in out.iter_mut().zip(self.pixels) {
-                let number = self.kind.scale.apply(f32::from(pixel[part]), channel) * factor;
-                *out = number.to_ne_bytes();
+        let Self { pixels, out, convert } = self;
+        for colour in 0..3 {
+            let (channel, _) = convert(0.0, colour);
+            let out = &mut out[channel * pixels.len()..][..pixels.len()];
+            for (out, pixel) in out.iter_mut().zip(pixels) {
+                // A shift of whole pixels makes a vector of one colour.
+                let part = u32::from_le_bytes(*pixel) >> (8 * colour) & 0xff;
+                *out = convert(part as i32 as f32, colour).1.to_ne_bytes();
             }
         }
     }

@@ -7,33 +7,36 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use pulp::{Arch, WithSimd};
 
 use crate::{
-    pipelines::{Photo, Scale, image_input, numbers},
-    resize::smooth::{Rows, SmoothRows},
+    pipelines::{PYTORCH_DEVIATION, PYTORCH_MEAN, Photo, VGG_MEAN, image_input, numbers},
+    resize::smooth::SmoothRows,
 };
 
 /// One of the pipelines.
 struct Kind {
     name: &'static str,
-    /// The way to numbers; without one they are cut to bytes.
-    scale: Option<Scale>,
+    numbers: Numbers,
 }
 
-const SSD_MOBILENET: Kind = Kind { name: "coco-ssd-mobilenet", scale: None };
+/// The numbers that are made of the parts of pixels, in the order and the precision of the references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Bytes, with the fraction cut off.
+    Bytes,
+    /// From -1 to 1.
+    Centred,
+    /// From 0 to 1.
+    Unit,
+    /// From 0 to 1, less the mean of ImageNet, by its deviation.
+    Pytorch,
+    /// Less the mean of VGG.
+    Less,
+}
 
-const SSD_MOBILENET_PYTORCH: Kind = Kind {
-    name: "coco-ssd-mobilenet-pytorch",
-    scale: Some(Scale { divisor: 1.0, mean: [127.5; 3], deviation: [127.5; 3] }),
-};
-
-const SSD_RESNET34: Kind = Kind { name: "coco-ssd-resnet34", scale: Some(Scale::PYTORCH) };
-
-const SSD_RESNET34_TF: Kind =
-    Kind { name: "coco-ssd-resnet34-tf", scale: Some(Scale::less([123.68, 116.78, 103.94])) };
-
-const RETINANET: Kind = Kind {
-    name: "open-images-retinanet",
-    scale: Some(Scale { divisor: 255.0, mean: [0.0; 3], deviation: [1.0; 3] }),
-};
+const SSD_MOBILENET: Kind = Kind { name: "coco-ssd-mobilenet", numbers: Numbers::Bytes };
+const SSD_MOBILENET_PYTORCH: Kind = Kind { name: "coco-ssd-mobilenet-pytorch", numbers: Numbers::Centred };
+const SSD_RESNET34: Kind = Kind { name: "coco-ssd-resnet34", numbers: Numbers::Pytorch };
+const SSD_RESNET34_TF: Kind = Kind { name: "coco-ssd-resnet34-tf", numbers: Numbers::Less };
+const RETINANET: Kind = Kind { name: "open-images-retinanet", numbers: Numbers::Unit };
 
 inventory::submit! { PipelineEntry { name: SSD_MOBILENET.name, version: 1, build: |inputs| build(&SSD_MOBILENET, inputs) } }
 inventory::submit! {
@@ -51,7 +54,7 @@ struct Detection {
 }
 
 fn build(kind: &'static Kind, inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
-    let element_type = if kind.scale.is_some() { ElementType::F32 } else { ElementType::U8 };
+    let element_type = if kind.numbers == Numbers::Bytes { ElementType::U8 } else { ElementType::F32 };
     let (output, height, width) = image_input(kind.name, element_type, false, inputs)?;
     Ok(Box::new(Detection { kind, outputs: [output], height, width }))
 }
@@ -65,58 +68,73 @@ impl Pipeline for Detection {
         let photo = Photo::open(self.kind.name, sample)?;
         let (width, height) = photo.size();
         let (picture, _) = photo.pixels(self.kind.name, Part { left: 0, top: 0, width, height })?;
-        let (width, plane) = (self.width, self.width * self.height);
-        let rows = SmoothRows { picture: &picture, width, height: self.height };
-        match self.kind.scale {
-            Some(scale) => {
-                let out = numbers(tensors, &self.outputs[0]);
-                let write = |number: f32, channel| scale.apply(number, channel).to_ne_bytes();
-                Arch::new().dispatch(Planes { rows, plane: Plane { out, plane, width, write } });
+        let rows = SmoothRows { picture: &picture, width: self.width, height: self.height };
+        match self.kind.numbers {
+            Numbers::Bytes => self.write(tensors, rows, |number, _| [whole(number)]),
+            Numbers::Centred => {
+                self.write(tensors, rows, |number, _| ((number - 127.5) / 127.5).to_ne_bytes());
             }
-            None => {
-                let out = numbers(tensors, &self.outputs[0]);
-                // Towards zero, as NumPy does it.
-                let write = |number: f32, _| [number as u8];
-                Arch::new().dispatch(Planes { rows, plane: Plane { out, plane, width, write } });
+            Numbers::Unit => self.write(tensors, rows, |number, _| (number / 255.0).to_ne_bytes()),
+            Numbers::Pytorch => self.write(tensors, rows, |number, colour| {
+                ((number / 255.0 - PYTORCH_MEAN[colour]) / PYTORCH_DEVIATION[colour]).to_ne_bytes()
+            }),
+            Numbers::Less => {
+                self.write(tensors, rows, |number, colour| (number - VGG_MEAN[colour]).to_ne_bytes());
             }
         }
         Ok(())
     }
 }
 
-/// Writes the channels of rows of pixels apart from each other.
-struct Plane<'a, const SIZE: usize, Write> {
-    out: &'a mut [[u8; SIZE]],
-    /// Pixels of the picture.
-    plane: usize,
-    width: usize,
-    write: Write,
+impl Detection {
+    /// Writes the rows, each number as `write` makes it.
+    fn write<const SIZE: usize>(
+        &self,
+        tensors: &mut [&mut [u8]],
+        rows: SmoothRows<'_>,
+        write: impl Fn(f32, usize) -> [u8; SIZE],
+    ) {
+        let out = numbers(tensors, &self.outputs[0]);
+        Arch::new().dispatch(Planes { rows, out, write });
+    }
 }
 
-impl<const SIZE: usize, Write: Fn(f32, usize) -> [u8; SIZE]> Rows for Plane<'_, SIZE, Write> {
-    #[inline(always)]
-    fn row(&mut self, number: usize, pixels: &[[f32; 4]]) {
-        for channel in 0..3 {
-            let out = &mut self.out[channel * self.plane + number * self.width..][..self.width];
-            for (out, pixel) in out.iter_mut().zip(pixels) {
-                *out = (self.write)(pixel[channel], channel);
-            }
-        }
-    }
+/// The whole part of a number from 0 to 255, as NumPy's conversion has it.
+#[inline(always)]
+fn whole(number: f32) -> u8 {
+    // At this size the last bit of an f32 is worth one, so that adding rounds. A conversion would look for numbers that
+    // are too large, one after the other.
+    const ONES: f32 = 8_388_608.0;
+    let rounded = number + ONES;
+    let is_above = rounded - ONES > number;
+    (rounded.to_bits() as u8).wrapping_sub(u8::from(is_above))
 }
 
 /// The work as `pulp` compiles it for each instruction set.
 struct Planes<'a, const SIZE: usize, Write> {
     rows: SmoothRows<'a>,
-    plane: Plane<'a, SIZE, Write>,
+    out: &'a mut [[u8; SIZE]],
+    write: Write,
 }
 
 impl<const SIZE: usize, Write: Fn(f32, usize) -> [u8; SIZE]> WithSimd for Planes<'_, SIZE, Write> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(mut self, _: S) {
-        self.rows.each(&mut self.plane);
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { rows, out, write } = self;
+        let (width, height) = (rows.width, rows.height);
+        rows.each(
+            #[inline(always)]
+            |row, colour, blend| {
+                let out = &mut out[(colour * height + row) * width..][..width];
+                blend.write(
+                    out,
+                    #[inline(always)]
+                    |number| write(number, colour),
+                );
+            },
+        );
     }
 }
 
@@ -125,6 +143,16 @@ mod tests {
     use proctor_preprocess::build_pipeline;
 
     use super::*;
+
+    #[test]
+    fn the_whole_part_is_cut_off() {
+        for number in 0..=255_u8 {
+            assert_eq!(whole(f32::from(number)), number);
+            let next = f32::from(number) + 1.0;
+            assert_eq!(whole(f32::from_bits(next.to_bits() - 1)), number);
+            assert_eq!(whole(f32::from(number) + 0.5), number);
+        }
+    }
 
     #[test]
     fn the_element_type_is_that_of_the_reference() {

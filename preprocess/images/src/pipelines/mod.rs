@@ -8,30 +8,12 @@ use proctor_jpeg_file::{Header, JpegError, Orientation, Part, Picture, decode};
 use proctor_preprocess::{PreprocessError, describe};
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-/// Factors of a channel in f32: a number becomes `(number / divisor - mean) / deviation`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Scale {
-    divisor: f32,
-    mean: [f32; 3],
-    deviation: [f32; 3],
-}
-
-impl Scale {
-    /// Numbers less a mean.
-    const fn less(mean: [f32; 3]) -> Self {
-        Self { divisor: 1.0, mean, deviation: [1.0; 3] }
-    }
-
-    /// The statistics of ImageNet, as PyTorch has them.
-    const PYTORCH: Self =
-        Self { divisor: 255.0, mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] };
-
-    /// In the order and the precision of the references, so that every bit is theirs; steps by one do nothing.
-    #[inline(always)]
-    fn apply(&self, number: f32, channel: usize) -> f32 {
-        (number / self.divisor - self.mean[channel]) / self.deviation[channel]
-    }
-}
+/// Mean of ImageNet in red, green and blue, as parts of 255: the statistics of PyTorch.
+const PYTORCH_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
+/// Deviation, likewise.
+const PYTORCH_DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
+/// Mean of ImageNet in red, green and blue, as VGG has it.
+const VGG_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 
 /// The one tensor of channels, rows and columns that a pipeline is to make.
 fn image_input(

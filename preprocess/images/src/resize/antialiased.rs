@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use proctor_jpeg_file::{Part, Picture};
 
-use crate::resize::{Side, Source, pixel_of};
+use crate::resize::{Side, Source, widen};
 
 /// Bits of a factor behind the point.
 const FACTOR_BITS: u32 = 22;
@@ -68,19 +68,25 @@ fn part(picture: &Picture, left: usize, top: usize) -> Part {
 fn across(source: &Source<'_>, columns: &Side, rows: Range<usize>) -> Picture {
     let (width, height) = (columns.wanted.len(), rows.len());
     let triangles = (columns.from != columns.to).then(|| triangles(columns));
-    let mut pixels = Vec::with_capacity(width * height);
-    for row in rows {
+    let mut pixels = vec![[0; 4]; width * height];
+    let mut wide = vec![[0_i32; 4]; source.width()];
+    for (row, pixels) in rows.zip(pixels.chunks_exact_mut(width)) {
         let row = source.row(row);
-        match &triangles {
-            None => pixels.extend_from_slice(&row[columns.wanted.start - source.left()..][..width]),
-            Some(triangles) => pixels.extend(triangles.iter().map(|triangle| {
-                let mut sum = [1_i32 << (FACTOR_BITS - 1); 4];
-                for (pixel, factor) in row[triangle.first - source.left()..].iter().zip(&triangle.factors) {
-                    let pixel = pixel_of(*pixel, i32::from);
-                    sum = std::array::from_fn(|part| sum[part] + pixel[part] * factor);
+        let Some(triangles) = &triangles else {
+            pixels.copy_from_slice(&row[columns.wanted.start - source.left()..][..width]);
+            continue;
+        };
+        widen(row, &mut wide);
+        for (triangle, out) in triangles.iter().zip(pixels) {
+            let mut sum = [1_i32 << (FACTOR_BITS - 1); 4];
+            for (pixel, factor) in wide[triangle.first - source.left()..].iter().zip(&triangle.factors) {
+                for part in 0..4 {
+                    sum[part] += pixel[part] * factor;
                 }
-                sum.map(byte)
-            })),
+            }
+            for part in 0..4 {
+                out[part] = byte(sum[part]);
+            }
         }
     }
     Picture { width, height, pixels }
@@ -90,21 +96,26 @@ fn across(source: &Source<'_>, columns: &Side, rows: Range<usize>) -> Picture {
 #[inline(always)]
 fn down(source: &Source<'_>, columns: Range<usize>, rows: &Side) -> Picture {
     let (width, height) = (columns.len(), rows.wanted.len());
-    let line = |row| &source.row(row)[columns.start - source.left()..][..width];
-    let mut pixels = Vec::with_capacity(width * height);
+    let first = columns.start - source.left();
+    let mut pixels = vec![[0; 4]; width * height];
     if rows.from == rows.to {
-        rows.wanted.clone().for_each(|row| pixels.extend_from_slice(line(row)));
+        for (row, pixels) in rows.wanted.clone().zip(pixels.chunks_exact_mut(width)) {
+            pixels.copy_from_slice(&source.row(row)[first..][..width]);
+        }
         return Picture { width, height, pixels };
     }
-    let mut sums = vec![[0_i32; 4]; width];
-    for triangle in triangles(rows) {
-        sums.fill([1 << (FACTOR_BITS - 1); 4]);
+    let mut sums = vec![0_i32; 4 * width];
+    for (triangle, pixels) in triangles(rows).iter().zip(pixels.chunks_exact_mut(width)) {
+        sums.fill(1 << (FACTOR_BITS - 1));
         for (row, factor) in (triangle.first..).zip(&triangle.factors) {
-            for (sum, value) in sums.as_flattened_mut().iter_mut().zip(line(row).as_flattened()) {
+            let line = &source.row(row)[first..][..width];
+            for (sum, value) in sums.iter_mut().zip(line.as_flattened()) {
                 *sum += i32::from(*value) * factor;
             }
         }
-        pixels.extend(sums.iter().map(|sum| sum.map(byte)));
+        for (out, sum) in pixels.as_flattened_mut().iter_mut().zip(&sums) {
+            *out = byte(*sum);
+        }
     }
     Picture { width, height, pixels }
 }

@@ -4,18 +4,16 @@ use std::ops::Range;
 
 use proctor_jpeg_file::Picture;
 
-use crate::resize::{Side, Source, pixel_of};
+use crate::resize::{Side, Source, widen};
 
-/// A box along one side: the first pixel before that it covers, and the shares of that and the following ones.
-struct Box1d {
-    first: usize,
-    shares: Range<usize>,
-}
-
-/// The boxes of the pixels that are wanted.
+/// The boxes along one side of the pixels that are wanted. Each has as many shares as the longest one, some of which
+/// are zero: a loop of a known length is worth more than a few products less.
 struct Boxes {
-    boxes: Vec<Box1d>,
+    /// The first pixel before that each box covers, or one in front of that.
+    firsts: Vec<usize>,
+    /// The shares of that and the following pixels, `taps` for each box.
     shares: Vec<f32>,
+    taps: usize,
 }
 
 impl Boxes {
@@ -23,33 +21,39 @@ impl Boxes {
     fn of(side: &Side) -> Self {
         const LEAST: f64 = 1e-3;
         let scale = side.scale();
-        let mut all = Self { boxes: Vec::new(), shares: Vec::new() };
+        let mut boxes = Vec::with_capacity(side.wanted.len());
         for place in side.wanted.clone() {
             let begin = place as f64 * scale;
             let end = begin + scale;
             let length = scale.min(side.from as f64 - begin);
             let last_whole = (end.floor() as usize).min(side.from - 1);
             let first_whole = (begin.ceil() as usize).min(last_whole);
-            let from = all.shares.len();
+            let mut shares = Vec::new();
             let before = first_whole as f64 - begin;
             let mut first = first_whole;
             if before > LEAST {
                 first -= 1;
-                all.shares.push((before / length) as f32);
+                shares.push((before / length) as f32);
             }
-            all.shares.extend((first_whole..last_whole).map(|_| (1.0 / length) as f32));
+            shares.extend((first_whole..last_whole).map(|_| (1.0 / length) as f32));
             let behind = end - last_whole as f64;
             if behind > LEAST {
-                all.shares.push((behind.min(1.0).min(length) / length) as f32);
+                shares.push((behind.min(1.0).min(length) / length) as f32);
             }
-            all.boxes.push(Box1d { first, shares: from..all.shares.len() });
+            boxes.push((first, shares));
+        }
+        let taps = boxes.iter().map(|(_, shares)| shares.len()).max().unwrap_or(1);
+        let end = needed(side).end;
+        let mut all = Self { firsts: Vec::new(), shares: Vec::new(), taps };
+        for (first, shares) in boxes {
+            // Behind the last pixel there is none to be multiplied by zero, so the zeros are in front there.
+            let zeros_before = (first + taps).saturating_sub(end);
+            all.firsts.push(first - zeros_before);
+            all.shares.extend(std::iter::repeat_n(0.0, zeros_before));
+            all.shares.extend(&shares);
+            all.shares.extend(std::iter::repeat_n(0.0, taps - zeros_before - shares.len()));
         }
         all
-    }
-
-    #[inline(always)]
-    fn each(&self) -> impl Iterator<Item = (usize, &[f32])> {
-        self.boxes.iter().map(|one| (one.first, &self.shares[one.shares.clone()]))
     }
 }
 
@@ -67,22 +71,34 @@ pub(super) fn averages(source: &Source<'_>, columns: &Side, rows: &Side) -> Pict
     let (across, down) = (Boxes::of(columns), Boxes::of(rows));
     let (width, height) = (columns.wanted.len(), rows.wanted.len());
     let mut pixels = vec![[0; 4]; width * height];
+    let mut wide = vec![[0.0_f32; 4]; source.width()];
     let mut line = vec![[0.0_f32; 4]; width];
     let mut sums = vec![[0.0_f32; 4]; width];
     let mut line_row = None;
-    for ((first, shares), pixels) in down.each().zip(pixels.chunks_exact_mut(width)) {
-        for (row, share) in (first..).zip(shares) {
+    let boxes = down.firsts.iter().zip(down.shares.chunks_exact(down.taps));
+    for ((first, shares), pixels) in boxes.zip(pixels.chunks_exact_mut(width)) {
+        let mut is_begun = false;
+        for (row, share) in (*first..).zip(shares) {
+            if *share == 0.0 {
+                continue;
+            }
             // The last row of a box is often the first of the next one.
             if line_row != Some(row) {
-                average_row(source.row(row), source.left(), &across, &mut line);
+                widen(source.row(row), &mut wide);
+                average_row(&wide, source.left(), &across, &mut line);
                 line_row = Some(row);
             }
-            let (sums, line) = (sums.as_flattened_mut(), line.as_flattened());
-            if row == first {
-                sums.iter_mut().zip(line).for_each(|(sum, value)| *sum = share * value);
+            let pairs = sums.as_flattened_mut().iter_mut().zip(line.as_flattened());
+            if is_begun {
+                for (sum, value) in pairs {
+                    *sum += share * value;
+                }
             } else {
-                sums.iter_mut().zip(line).for_each(|(sum, value)| *sum += share * value);
+                for (sum, value) in pairs {
+                    *sum = share * value;
+                }
             }
+            is_begun = true;
         }
         for (pixel, sum) in pixels.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
             *pixel = rounded(*sum);
@@ -91,16 +107,40 @@ pub(super) fn averages(source: &Source<'_>, columns: &Side, rows: &Side) -> Pict
     Picture { width, height, pixels }
 }
 
+/// Averages along a row. Boxes that are up to five pixels wide, hence most, have loops of their own.
 #[inline(always)]
-fn average_row(row: &[[u8; 4]], left: usize, boxes: &Boxes, line: &mut [[f32; 4]]) {
-    for ((first, shares), out) in boxes.each().zip(line) {
-        let mut sum = [0.0_f32; 4];
-        for (pixel, share) in row[first - left..].iter().zip(shares) {
-            let pixel = pixel_of(*pixel, f32::from);
-            sum = std::array::from_fn(|part| sum[part] + pixel[part] * share);
+fn average_row(row: &[[f32; 4]], left: usize, boxes: &Boxes, line: &mut [[f32; 4]]) {
+    match boxes.taps {
+        2 => average_row_by::<2>(row, left, boxes, line),
+        3 => average_row_by::<3>(row, left, boxes, line),
+        4 => average_row_by::<4>(row, left, boxes, line),
+        5 => average_row_by::<5>(row, left, boxes, line),
+        taps => {
+            let each = boxes.firsts.iter().zip(boxes.shares.chunks_exact(taps));
+            for ((first, shares), out) in each.zip(line) {
+                average(&row[first - left..], shares, out);
+            }
         }
-        *out = sum;
     }
+}
+
+#[inline(always)]
+fn average_row_by<const TAPS: usize>(row: &[[f32; 4]], left: usize, boxes: &Boxes, line: &mut [[f32; 4]]) {
+    let each = boxes.firsts.iter().zip(boxes.shares.as_chunks::<TAPS>().0);
+    for ((first, shares), out) in each.zip(line) {
+        average(&row[first - left..][..TAPS], shares, out);
+    }
+}
+
+#[inline(always)]
+fn average(pixels: &[[f32; 4]], shares: &[f32], out: &mut [f32; 4]) {
+    let mut sum = [0.0_f32; 4];
+    for (pixel, share) in pixels.iter().zip(shares) {
+        for part in 0..4 {
+            sum[part] += pixel[part] * share;
+        }
+    }
+    *out = sum;
 }
 
 /// The nearest byte of a number that is one but for rounding; ties go to the even one.
@@ -131,7 +171,9 @@ pub(super) fn boxes(
             let line = &source.row(row)[first..];
             for (sum, pixels) in sums.iter_mut().zip(line.chunks_exact(box_width)) {
                 for pixel in pixels {
-                    *sum = std::array::from_fn(|part| sum[part] + u32::from(pixel[part]));
+                    for part in 0..4 {
+                        sum[part] += u32::from(pixel[part]);
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use proctor_jpeg_file::Picture;
 
-use crate::resize::{Side, Source, pixel_of};
+use crate::resize::{Side, Source, widen};
 
 /// One, as a factor.
 const ONE: f32 = 2048.0;
@@ -57,15 +57,15 @@ pub(super) fn needed(side: &Side, is_area: bool) -> Range<usize> {
     first[0]..last[1] + 1
 }
 
-/// The factors of the pixels before and behind a place.
-fn factors(share: f32) -> [i32; 2] {
-    [1.0 - share, share].map(|factor| (factor * ONE).round_ties_even() as i32)
+/// The factors of the pixels before and behind a place: integers, though their type is another.
+fn factors(share: f32) -> [f32; 2] {
+    [1.0 - share, share].map(|factor| (factor * ONE).round_ties_even())
 }
 
 #[inline(always)]
 pub(super) fn between(source: &Source<'_>, columns: &Side, rows: &Side, is_area: bool) -> Picture {
     let (width, height) = (columns.wanted.len(), rows.wanted.len());
-    let across: Vec<(usize, usize, [i32; 2])> = places(columns, is_area)
+    let across: Vec<(usize, usize, [f32; 2])> = places(columns, is_area)
         .into_iter()
         .map(|place| {
             let (first, share) = within(place, columns.from);
@@ -74,8 +74,10 @@ pub(super) fn between(source: &Source<'_>, columns: &Side, rows: &Side, is_area:
         })
         .collect();
     let mut pixels = vec![[0; 4]; width * height];
-    // Two rows of sums, and which rows before they are of.
-    let mut lines = [vec![[0_i32; 4]; width], vec![[0_i32; 4]; width]];
+    let mut wide = vec![[0.0_f32; 4]; source.width()];
+    // Two rows of sums, and which rows before they are of. The sums are integers below 2^24, hence exact in f32, in
+    // which they take less time.
+    let mut lines = [vec![[0.0_f32; 4]; width], vec![[0.0_f32; 4]; width]];
     let mut line_rows = [None; 2];
     for (place, pixels) in places(rows, is_area).into_iter().zip(pixels.chunks_exact_mut(width)) {
         let pair = row_pair(place, rows.from);
@@ -85,14 +87,16 @@ pub(super) fn between(source: &Source<'_>, columns: &Side, rows: &Side, is_area:
         }
         for ((line, line_row), row) in lines.iter_mut().zip(&mut line_rows).zip(pair) {
             if *line_row != Some(row) {
-                between_columns(source.row(row), &across, line);
+                widen(source.row(row), &mut wide);
+                between_columns(&wide, &across, line);
                 *line_row = Some(row);
             }
         }
-        let [upper, lower] = factors(place.share);
+        let [upper, lower] = factors(place.share).map(|factor| factor as i32);
         let [above, below] = &lines;
         let sums = above.as_flattened().iter().zip(below.as_flattened());
         for (pixel, (above, below)) in pixels.as_flattened_mut().iter_mut().zip(sums) {
+            let (above, below) = (integer(*above), integer(*below));
             let sum = ((upper * (above >> 4)) >> 16) + ((lower * (below >> 4)) >> 16);
             *pixel = ((sum + 2) >> 2) as u8;
         }
@@ -100,10 +104,20 @@ pub(super) fn between(source: &Source<'_>, columns: &Side, rows: &Side, is_area:
     Picture { width, height, pixels }
 }
 
+/// An integer from 0 to 2^23, which it is as f32.
 #[inline(always)]
-fn between_columns(row: &[[u8; 4]], across: &[(usize, usize, [i32; 2])], line: &mut [[i32; 4]]) {
+fn integer(value: f32) -> i32 {
+    // From here on the last bit of an f32 is worth one. A conversion would look for numbers that are too large.
+    const ONES: f32 = 8_388_608.0;
+    ((value + ONES).to_bits() & 0x007f_ffff) as i32
+}
+
+#[inline(always)]
+fn between_columns(row: &[[f32; 4]], across: &[(usize, usize, [f32; 2])], line: &mut [[f32; 4]]) {
     for ((first, second, factors), out) in across.iter().zip(line) {
-        let (left, right) = (pixel_of(row[*first], i32::from), pixel_of(row[*second], i32::from));
-        *out = std::array::from_fn(|part| left[part] * factors[0] + right[part] * factors[1]);
+        let (left, right) = (&row[*first], &row[*second]);
+        for part in 0..4 {
+            out[part] = left[part] * factors[0] + right[part] * factors[1];
+        }
     }
 }

@@ -157,6 +157,12 @@ impl<'a> Source<'a> {
         &self.picture.pixels[row * self.picture.width..][..self.picture.width]
     }
 
+    /// Pixels of a row.
+    #[inline(always)]
+    fn width(&self) -> usize {
+        self.picture.width
+    }
+
     #[inline(always)]
     fn left(&self) -> usize {
         self.part.left
@@ -173,8 +179,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Four numbers that go through the same steps: those of a pixel.
+/// Writes the parts of pixels as numbers, of which vectors are made more easily than of bytes.
 #[inline(always)]
-fn pixel_of<T: Copy, U>(pixel: [T; 4], convert: impl Fn(T) -> U) -> [U; 4] {
-    pixel.map(convert)
+fn widen<T: From<u8>>(pixels: &[[u8; 4]], wide: &mut [[T; 4]]) {
+    for (wide, part) in wide.as_flattened_mut().iter_mut().zip(pixels.as_flattened()) {
+        *wide = T::from(*part);
+    }
 }
