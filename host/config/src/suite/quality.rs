@@ -16,8 +16,10 @@ pub struct Figure {
 pub enum Unit {
     /// The number itself.
     Plain,
-    /// A hundredth: a metric of this host is the fraction.
+    /// Percent, in the rules and in the metric.
     Percent,
+    /// Percent in the rules, and the fraction in the metric.
+    PercentAsFraction,
 }
 
 /// The values of a figure that pass.
@@ -51,8 +53,8 @@ impl Unit {
     #[must_use]
     pub fn of_metric(self, stated: f64) -> f64 {
         match self {
-            Self::Plain => stated,
-            Self::Percent => stated / 100.0,
+            Self::Plain | Self::Percent => stated,
+            Self::PercentAsFraction => stated / 100.0,
         }
     }
 
@@ -61,7 +63,7 @@ impl Unit {
     pub fn shown(self, value: f64) -> String {
         match self {
             Self::Plain => value.to_string(),
-            Self::Percent => format!("{value} %"),
+            Self::Percent | Self::PercentAsFraction => format!("{value} %"),
         }
     }
 }

@@ -385,8 +385,10 @@ impl Checker<'_> {
             let unit = match raw.unit.as_deref() {
                 None => Unit::Plain,
                 Some("percent") => Unit::Percent,
+                Some("percent-as-fraction") => Unit::PercentAsFraction,
                 Some(other) => {
-                    let problem = format!("\"{other}\": give percent, or leave it out");
+                    let problem =
+                        format!("\"{other}\": give percent or percent-as-fraction, or leave it out");
                     self.report(&format!("{key}.unit"), problem);
                     Unit::Plain
                 }

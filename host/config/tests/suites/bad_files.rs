@@ -74,7 +74,7 @@ fn a_benchmark_is_checked() {
         (
             "reference = 90.874 }",
             "reference = 90.874, unit = \"per cent\" }",
-            "b.toml: rounds.v0.7.quality.0.unit: \"per cent\": give percent, or leave it out",
+            "b.toml: rounds.v0.7.quality.0.unit: \"per cent\": give percent or percent-as-fraction, or leave it out",
         ),
         (
             "reference = 90.874 }",

@@ -77,6 +77,13 @@ fn definitions_link_to_benchmarks_that_are_no_stubs() {
         let suite = benchmark(suite);
         assert_eq!(suite.stub, None, "{}", definition.id);
         assert_eq!(suite.task, definition.task, "{}", definition.id);
+        // In the unit of the metric: a reference of another one would be a hundred times as much, or as little.
+        let figures = suite.rounds.values().flat_map(|row| &row.quality);
+        for figure in figures.filter(|figure| figure.name == definition.quality.metric) {
+            let stated = figure.unit.of_metric(figure.at_least(1.0).unwrap());
+            let own = definition.quality.reference;
+            assert!((stated / own - 1.0).abs() < 0.05, "{}: {stated} and {own}", definition.id);
+        }
     }
     let stubs: BTreeSet<_> =
         suite_benchmarks().iter().filter(|it| it.stub.is_some()).map(|it| it.id.as_str()).collect();

@@ -23,8 +23,8 @@ const IMAGENET: (&str, Option<&str>) = ("ImageNet", Some("224x224"));
 
 #[rustfmt::skip]
 const ROWS: [Row; 5] = [
-    ("resnet50", ("image classification", Some("heavy")), (25.6, Some(7.8)), IMAGENET, ("top1", Unit::Percent, 76.456, 0.99), (50, 15, 0.99), 1024, 270_336),
-    ("mobilenet", ("image classification", Some("light")), (4.2, Some(1.138)), IMAGENET, ("top1", Unit::Percent, 71.676, 0.98), (50, 10, 0.99), 1024, 270_336),
+    ("resnet50", ("image classification", Some("heavy")), (25.6, Some(7.8)), IMAGENET, ("top1", Unit::PercentAsFraction, 76.456, 0.99), (50, 15, 0.99), 1024, 270_336),
+    ("mobilenet", ("image classification", Some("light")), (4.2, Some(1.138)), IMAGENET, ("top1", Unit::PercentAsFraction, 71.676, 0.98), (50, 10, 0.99), 1024, 270_336),
     ("ssd-resnet34", ("object detection", Some("heavy")), (36.3, Some(433.0)), ("COCO", Some("1200x1200")), ("map", Unit::Plain, 0.20, 0.99), (66, 100, 0.99), 64, 270_336),
     ("ssd-mobilenet", ("object detection", Some("light")), (6.91, Some(2.47)), ("COCO", Some("300x300")), ("map", Unit::Plain, 0.22, 0.99), (50, 10, 0.99), 256, 270_336),
     ("gnmt", ("translation", None), (210.0, None), ("WMT16 En-De", None), ("bleu", Unit::Plain, 23.9, 0.99), (100, 250, 0.97), 3_903_900, 90_112),

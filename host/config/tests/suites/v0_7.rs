@@ -22,10 +22,10 @@ const ONE: &[f64] = &[0.99];
 
 #[rustfmt::skip]
 const DATACENTER: [Datacenter; 6] = [
-    ("resnet50", ("ImageNet", Some("224x224")), 1024, ("top1", Unit::Percent, 76.46), ONE, Some(15), "S O", &[]),
+    ("resnet50", ("ImageNet", Some("224x224")), 1024, ("top1", Unit::PercentAsFraction, 76.46), ONE, Some(15), "S O", &[]),
     ("ssd-resnet34", ("COCO", Some("1200x1200")), 64, ("map", Unit::Plain, 0.20), ONE, Some(100), "S O", &[]),
     ("3d-unet-brats", ("BraTS 2019", Some("4x224x224x160")), 16, ("dice", Unit::Plain, 0.853), BOTH, None, "O", &["dataset", "performance_sample_count", "quality"]),
-    ("rnnt", ("LibriSpeech dev-clean", None), 2513, ("word_accuracy", Unit::Percent, 92.548), ONE, Some(1000), "S O", &["quality"]),
+    ("rnnt", ("LibriSpeech dev-clean", None), 2513, ("word-accuracy", Unit::Percent, 92.548), ONE, Some(1000), "S O", &["quality"]),
     ("bert", ("SQuAD v1.1", Some("384 tokens")), 10_833, ("f1", Unit::Plain, 90.874), BOTH, Some(130), "S O", &["dataset", "performance_sample_count", "quality"]),
     ("dlrm", ("1 TB click logs", None), 204_800, ("auc", Unit::Percent, 80.25), BOTH, Some(30), "S O", &["performance_sample_count", "quality"]),
 ];

@@ -29,9 +29,9 @@ type Row = (
 
 #[rustfmt::skip]
 fn datacenter() -> [Row; 11] {
-    use Unit::{Percent, Plain};
+    use Unit::{Percent, PercentAsFraction, Plain};
     [
-        ("resnet50", ("ImageNet", Some("224x224")), 1024, &[("top1", Percent, 76.46)], ONE, MS(15), "S O"),
+        ("resnet50", ("ImageNet", Some("224x224")), 1024, &[("top1", PercentAsFraction, 76.46)], ONE, MS(15), "S O"),
         ("retinanet", ("OpenImages", Some("800x800")), 64, &[("map", Plain, 0.3755)], ONE, MS(100), "S O"),
         ("3d-unet-kits19", ("KiTS 2019", None), 42, &[("dice", Plain, 0.86330)], BOTH, None, "O"),
         ("gptj", ("CNN/DailyMail 3.0.0", Some("2048 tokens")), 13_368, &[("rouge1", Plain, 42.9865), ("rouge2", Plain, 20.1235), ("rougeL", Plain, 29.9881)], BOTH, MS(20_000), "S O"),
