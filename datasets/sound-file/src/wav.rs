@@ -62,8 +62,10 @@ fn read_format(chunk: &[u8], size_bytes: usize) -> Result<Format, SoundError> {
 
 impl Chunks<'_> {
     pub(crate) fn header(&self) -> Header {
-        let frame_bytes = u64::from(self.format.channel_count) * u64::from(self.format.bits.div_ceil(8));
-        let sample_count = Some(self.data.len() as u64 / frame_bytes.max(1));
+        // A header may say 0 of both.
+        let [channel_count, bytes] =
+            [self.format.channel_count, self.format.bits.div_ceil(8)].map(|count| u64::from(count.max(1)));
+        let sample_count = Some(self.data.len() as u64 / bytes / channel_count);
         Header { kind: Kind::Wav, format: self.format, sample_count }
     }
 
@@ -86,7 +88,9 @@ impl Chunks<'_> {
 #[must_use]
 pub fn wav(format: Format, samples: &[i16]) -> Vec<u8> {
     assert_eq!(format.bits, 16, "bits of a sample");
-    let frame_bytes = format.channel_count * 2;
+    // These two fields follow from the others, and nothing here reads them.
+    let frame_bytes = format.channel_count.saturating_mul(2);
+    let second_bytes = format.rate_hz.saturating_mul(frame_bytes.into());
     let size = u32::try_from(samples.len() * 2).ok().filter(|size| *size < u32::MAX - 36);
     let size = size.expect("a WAV file has fewer than 2^32 bytes");
     let mut file = Vec::with_capacity(44 + samples.len() * 2);
@@ -97,7 +101,7 @@ pub fn wav(format: Format, samples: &[i16]) -> Vec<u8> {
     file.extend(PCM.to_le_bytes());
     file.extend(format.channel_count.to_le_bytes());
     file.extend(format.rate_hz.to_le_bytes());
-    file.extend((format.rate_hz * u32::from(frame_bytes)).to_le_bytes());
+    file.extend(second_bytes.to_le_bytes());
     file.extend(frame_bytes.to_le_bytes());
     file.extend(format.bits.to_le_bytes());
     file.extend(b"data");

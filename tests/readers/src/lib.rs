@@ -41,7 +41,7 @@ pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
 pub use curves::check_curves;
-pub use data_files::{idx::check_idx, nifti::check_nifti};
+pub use data_files::{idx::check_idx, nifti::check_nifti, sound::check_sound, tokenizer::check_tokenizer};
 pub use detail_log::{
     check_detail_log,
     reader::{DetailLogError, read_detail_log},
@@ -56,7 +56,7 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 16] = [
+pub const CHECKS: [(&str, Check); 18] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
@@ -73,4 +73,6 @@ pub const CHECKS: [(&str, Check); 16] = [
     ("plugin", check_plugin),
     ("safetensors", check_safetensors),
     ("settings_file", check_settings_file),
+    ("sound", check_sound),
+    ("tokenizer", check_tokenizer),
 ];

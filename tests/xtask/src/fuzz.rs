@@ -86,8 +86,9 @@ mod tests {
         let folder = workspace_root().join(FUZZ_DIR);
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         for target in targets().unwrap() {
-            assert!(manifest.contains(&format!("path = \"targets/{target}.rs\"")), "{target}");
-            assert!(folder.join(format!("targets/{target}.rs")).is_file(), "{target}");
+            let programs = ["targets", "targets/data_files"].map(|room| format!("{room}/{target}.rs"));
+            let program = programs.iter().find(|program| folder.join(program).is_file()).expect(&target);
+            assert!(manifest.contains(&format!("path = \"{program}\"")), "{target}");
             assert!(folder.join(format!("dictionaries/{target}.dict")).is_file(), "{target}");
         }
         assert_eq!(manifest.matches("[[bin]]").count(), targets().unwrap().len());

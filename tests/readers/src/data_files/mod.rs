@@ -1,4 +1,6 @@
-//! Files of data sets in binary formats.
+//! Files of data sets.
 
 pub(crate) mod idx;
 pub(crate) mod nifti;
+pub(crate) mod sound;
+pub(crate) mod tokenizer;
