@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use proctor_datasets::{DataRoot, Dataset, DatasetError};
-use proctor_published::{Defect, FileSamples, Generate, coco, imagenet, open_images};
+use proctor_published::{
+    Defect, FileSamples, Generate, brats, coco,
+    criteo::{day, multi_hot},
+    imagenet, kits, librispeech, open_images, squad, wmt,
+};
 use proctor_run::HostError;
 use proctor_vocabulary::did_you_mean;
 
@@ -33,10 +37,21 @@ pub(crate) struct Opened {
     pub(crate) missing_count: u64,
 }
 
-impl From<FileSamples> for Opened {
-    fn from(samples: FileSamples) -> Self {
-        let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len() as u64);
-        Self { dataset: Box::new(samples), names, missing_count }
+impl Opened {
+    fn new(dataset: impl Dataset + 'static, names: &[String], missing_count: usize) -> Self {
+        let (names, missing_count) = (names.to_vec(), missing_count as u64);
+        Self { dataset: Box::new(dataset), names, missing_count }
+    }
+
+    /// A data set of files, each of which is a sample.
+    fn files(samples: FileSamples) -> Self {
+        let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len());
+        Self::new(samples, &names, missing_count)
+    }
+
+    /// A data set that has no names for its samples, and all that it lists.
+    fn nameless(dataset: impl Dataset + 'static) -> Self {
+        Self::new(dataset, &[], 0)
     }
 }
 
@@ -45,23 +60,91 @@ pub(crate) const PUBLISHED: &[Published] = &[
     Published {
         name: "imagenet",
         layout: imagenet::layout,
-        open: |folder| imagenet::open(folder).map(Opened::from),
+        open: |folder| imagenet::open(folder).map(Opened::files),
         verify: imagenet::verify,
         generate: imagenet::generate,
     },
     Published {
         name: "coco",
         layout: coco::layout,
-        open: |folder| coco::open(folder).map(Opened::from),
+        open: |folder| coco::open(folder).map(Opened::files),
+        verify: coco::verify,
+        generate: coco::generate,
+    },
+    Published {
+        name: "coco-annotated",
+        layout: coco::layout,
+        open: |folder| coco::open_annotated(folder).map(Opened::files),
         verify: coco::verify,
         generate: coco::generate,
     },
     Published {
         name: "open-images",
         layout: open_images::layout,
-        open: |folder| open_images::open(folder).map(Opened::from),
+        open: |folder| open_images::open(folder).map(Opened::files),
         verify: open_images::verify,
         generate: open_images::generate,
+    },
+    Published {
+        name: "wmt",
+        layout: wmt::layout,
+        open: |folder| wmt::open(folder).map(Opened::nameless),
+        verify: wmt::verify,
+        generate: wmt::generate,
+    },
+    Published {
+        name: "librispeech",
+        layout: librispeech::layout,
+        open: |folder| {
+            let dataset = librispeech::open(folder)?;
+            let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
+            Ok(Opened::new(dataset, &names, missing_count))
+        },
+        verify: librispeech::verify,
+        generate: librispeech::generate,
+    },
+    Published {
+        name: "squad",
+        layout: squad::layout,
+        open: |folder| {
+            let dataset = squad::open(folder)?;
+            let names = dataset.sample_names().to_vec();
+            Ok(Opened::new(dataset, &names, 0))
+        },
+        verify: squad::verify,
+        generate: squad::generate,
+    },
+    Published {
+        name: "kits19",
+        layout: kits::layout,
+        open: |folder| kits::open(folder).map(Opened::files),
+        verify: kits::verify,
+        generate: kits::generate,
+    },
+    Published {
+        name: "brats",
+        layout: brats::layout,
+        open: |folder| {
+            let dataset = brats::open(folder)?;
+            let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
+            Ok(Opened::new(dataset, &names, missing_count))
+        },
+        verify: brats::verify,
+        generate: brats::generate,
+    },
+    Published {
+        name: "criteo",
+        layout: day::layout,
+        open: |folder| day::open(folder).map(Opened::nameless),
+        verify: day::verify,
+        generate: day::generate,
+    },
+    Published {
+        name: "criteo-multi-hot",
+        layout: multi_hot::layout,
+        open: |folder| multi_hot::open(folder).map(Opened::nameless),
+        verify: multi_hot::verify,
+        generate: multi_hot::generate,
     },
 ];
 

@@ -16,7 +16,8 @@ use crate::commands::Command;
 use clap::Parser;
 // Pipelines register themselves, for which the linker has to see their crates used.
 use proctor_images as _;
-use proctor_text as _;
+use proctor_speech as _;
+use proctor_volumes as _;
 
 /// Looks after data sets in the layouts that they are published in, for `host data`.
 #[derive(Debug, Parser)]

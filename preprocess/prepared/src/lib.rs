@@ -70,4 +70,16 @@ const RECIPE: &str = "recipe.json";
 const NAMES: &str = "names.json";
 
 /// Data sets that `host-data` knows, by the names in definitions of benchmarks.
-pub const PUBLISHED: &[&str] = &["imagenet", "coco", "open-images"];
+pub const PUBLISHED: &[&str] = &[
+    "imagenet",
+    "coco",
+    "coco-annotated",
+    "open-images",
+    "wmt",
+    "librispeech",
+    "squad",
+    "kits19",
+    "brats",
+    "criteo",
+    "criteo-multi-hot",
+];

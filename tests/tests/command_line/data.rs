@@ -44,6 +44,24 @@ fn a_made_data_set_is_whole_until_something_happens_to_it() {
 }
 
 #[test]
+fn every_published_data_set_is_made_and_whole() {
+    for name in
+        ["coco-annotated", "wmt", "librispeech", "squad", "kits19", "brats", "criteo", "criteo-multi-hot"]
+    {
+        let bench = Bench::new();
+        let made = data(&bench, &format!("generate {name} --samples 2 --out"), "made");
+        assert_says(&made, GOOD, &[": 2 samples of seed 1 in the layout of "]);
+        let whole = data(&bench, &format!("verify {name} --folder"), "made");
+        assert_says(&whole, GOOD, &["made: nothing is missing or damaged"]);
+        assert_says(
+            &data(&bench, &format!("info {name} --folder"), "made"),
+            GOOD,
+            &["made: 2 samples, 0 more"],
+        );
+    }
+}
+
+#[test]
 fn a_benchmark_is_as_good_a_name_as_its_data_set() {
     let bench = Bench::new();
     let told = data(&bench, "info resnet50 --folder", "nowhere");

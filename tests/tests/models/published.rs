@@ -1,8 +1,11 @@
 //! Benchmarks on data sets in the layouts that they are published in, made here: what an answer is worth is known.
 
-use std::fs;
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{collections::BTreeSet, fs};
 
 use proctor_tests::{Bench, Run};
+use serde_json::Value;
 
 /// A made ImageNet, and the class of each sample.
 fn imagenet(bench: &Bench, sample_count: usize) -> Vec<String> {
@@ -89,5 +92,77 @@ fn every_scenario_is_run_on_imagenet() {
         let run = run(&bench, &classes, &flags);
         run.assert_valid();
         assert_eq!(run.result()["accuracy"]["value"], 1.0, "{scenario}");
+    }
+}
+
+/// A list of boxes as COCO has it.
+struct Boxes(Value);
+
+impl Boxes {
+    /// The list of a data set that was made.
+    fn made(bench: &Bench, benchmark: &str, list: &str) -> Self {
+        let folder = bench.file(benchmark);
+        let made = bench.host(&format!("data generate {benchmark} --out {} --samples 12", folder.display()));
+        assert_eq!(made.code(), 0, "{made}");
+        Self(serde_json::from_slice(&fs::read(folder.join(list)).unwrap()).unwrap())
+    }
+
+    /// Annotations that are to be found.
+    fn wanted(&self) -> impl Iterator<Item = &Value> {
+        self.0["annotations"].as_array().unwrap().iter().filter(|it| it["iscrowd"] != 1)
+    }
+
+    /// Categories of the annotations that are to be found.
+    fn categories(&self) -> BTreeSet<u64> {
+        self.wanted().map(|it| it["category_id"].as_u64().unwrap()).collect()
+    }
+
+    /// Responses of all boxes but those of a category, a line of hexadecimal digits for each image.
+    fn responses(&self, left_out: Option<u64>) -> String {
+        let lines = (0..).zip(self.0["images"].as_array().unwrap()).map(|(sample, image)| {
+            let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());
+            let of_image = self.wanted().filter(|it| it["image_id"] == image["id"]);
+            let kept = of_image.filter(|it| it["category_id"].as_u64() != left_out);
+            let records = kept.flat_map(|it| {
+                let [x, y, w, h] = [0, 1, 2, 3].map(|side| it["bbox"][side].as_f64().unwrap());
+                let class = it["category_id"].as_f64().unwrap();
+                [sample as f64, y / height, x / width, (y + h) / height, (x + w) / width, 0.9, class]
+            });
+            let bytes = records.flat_map(|number| (number as f32).to_le_bytes());
+            let line: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            if line.is_empty() { "-\n".to_owned() } else { line + "\n" }
+        });
+        lines.collect()
+    }
+}
+
+#[test]
+fn boxes_that_are_found_and_a_category_that_is_not_are_scored() {
+    for (benchmark, list) in [
+        ("ssd-mobilenet", "annotations/instances_val2017.json"),
+        ("retinanet", "annotations/openimages-mlperf.json"),
+    ] {
+        let bench = Bench::new();
+        let boxes = Boxes::made(&bench, benchmark, list);
+        let score = |left_out| {
+            let responses = bench.write("responses.txt", boxes.responses(left_out));
+            let (folder, cache) = (bench.file(benchmark), bench.file("cache"));
+            let run = bench.run(&format!(
+                "--plugin mock --benchmark {benchmark} --mode accuracy --dataset-folder {} --set cache_folder={} \
+                 --set mock.answers=responses --set mock.answer_file={}",
+                folder.display(),
+                cache.display(),
+                responses.display()
+            ));
+            run.result()["accuracy"].clone()
+        };
+        let all = score(None);
+        assert_eq!((&all["value"], &all["passed"]), (&1.0.into(), &true.into()), "{all}");
+
+        let categories = boxes.categories();
+        let some = score(categories.first().copied());
+        let expected = (categories.len() - 1) as f64 / categories.len() as f64;
+        let value = some["value"].as_f64().unwrap();
+        assert!((value - expected).abs() < 1e-12, "{benchmark}: {value} instead of {expected}");
     }
 }
