@@ -41,7 +41,9 @@ pub use audit_config::check_audit_config;
 pub use benchmark::check_benchmark;
 pub use boundary::{elf::check_elf, plugin::check_plugin};
 pub use curves::check_curves;
-pub use data_files::{idx::check_idx, nifti::check_nifti, sound::check_sound, tokenizer::check_tokenizer};
+pub use data_files::{
+    idx::check_idx, jpeg::check_jpeg, nifti::check_nifti, sound::check_sound, tokenizer::check_tokenizer,
+};
 pub use detail_log::{
     check_detail_log,
     reader::{DetailLogError, read_detail_log},
@@ -56,7 +58,7 @@ pub use settings_file::check_settings_file;
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 18] = [
+pub const CHECKS: [(&str, Check); 19] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
@@ -65,6 +67,7 @@ pub const CHECKS: [(&str, Check); 18] = [
     ("detail_log", check_detail_log),
     ("elf", check_elf),
     ("idx", check_idx),
+    ("jpeg", check_jpeg),
     ("mlperf_conf", check_mlperf_conf),
     ("nifti", check_nifti),
     ("onnx_file", check_onnx_file),

@@ -110,9 +110,9 @@ impl Scan {
         Ok(Self { components, from, to, is_refining, low, offset: segment.offset })
     }
 
-    /// Decodes the pixels of the scan, which begin at `position` of the file, and returns the place behind them. Of
-    /// sequential pictures it stops behind the last rows that are wanted, and returns `None`, if there is no other
-    /// scan.
+    /// Decodes the pixels of the scan, which begin at `position` of the file, and returns the place behind them. A scan
+    /// of all components of a sequential picture is the last one, as for libjpeg: it is decoded up to the last rows
+    /// that are wanted, and `None` returned.
     ///
     /// # Errors
     /// A table is missing, or the pixels are damaged or cut.
@@ -165,7 +165,7 @@ impl Scan {
                 return Err(runner.beyond_end(bytes));
             }
         }
-        Ok((wanted_end == units_down).then(|| runner.bits.marker()))
+        Ok((!is_alone).then(|| runner.bits.marker()))
     }
 
     /// Checks that there are the tables that the scan needs.
