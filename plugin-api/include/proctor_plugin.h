@@ -143,7 +143,7 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_ABI_MAJOR 1
 
 /* Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes. */
-#define PROCTOR_ABI_MINOR 2
+#define PROCTOR_ABI_MINOR 3
 
 /* Largest size of a structure, and of an element of an array, in bytes. */
 #define PROCTOR_STRUCTURE_SIZE_MAX (64 << 10)
@@ -239,8 +239,8 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_CAPABILITY_CONCURRENT_ISSUE 8
 
 /*
- * The model takes samples whose shapes differ from sample to sample. No benchmark has such samples yet: all have the
- * shapes of the request, with or without this bit.
+ * The model takes samples whose shapes differ from sample to sample: PROCTOR_REQUEST_INPUTS_VARY. Without this bit, and
+ * without that one, all have the shapes of the request.
  */
 #define PROCTOR_MODEL_DYNAMIC_SHAPES 1
 
@@ -331,6 +331,13 @@ typedef struct ProctorInstance ProctorInstance;
  * says how much it has by the size of its output or response in bytes, a whole number of elements.
  */
 #define PROCTOR_REQUEST_LAST_OUTPUT_VARIES 1
+
+/*
+ * The inputs of a sample may be smaller than their shapes in the request, each sample's by itself: the extents of the
+ * request are upper bounds, and ProctorTensor says those of the sample. The number of dimensions is the same. Asked of
+ * models with PROCTOR_MODEL_DYNAMIC_SHAPES alone.
+ */
+#define PROCTOR_REQUEST_INPUTS_VARY 2
 
 /* Something is broken. */
 #define PROCTOR_LOG_ERROR 1

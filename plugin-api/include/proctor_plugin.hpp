@@ -399,7 +399,8 @@ public:
         inputs(listed<TensorSpec>(raw->inputs, raw->input_count, raw->tensor_spec_stride)),
         outputs(listed<TensorSpec>(raw->outputs, raw->output_count, raw->tensor_spec_stride)),
         scenario(raw->scenario), batch_size_max(raw->batch_size_max), instance_count(raw->instance_count),
-        last_output_varies((raw->flags & PROCTOR_REQUEST_LAST_OUTPUT_VARIES) != 0), raw_(raw) {}
+        last_output_varies((raw->flags & PROCTOR_REQUEST_LAST_OUTPUT_VARIES) != 0),
+        inputs_vary((raw->flags & PROCTOR_REQUEST_INPUTS_VARY) != 0), raw_(raw) {}
 
   /* The structure itself, with the intent of the run; valid for the call. */
   const ProctorModelRequest &raw() const noexcept { return *raw_; }
@@ -423,6 +424,8 @@ public:
   std::uint32_t instance_count;
   /* Whether the last output may have fewer elements than its shape says. */
   bool last_output_varies;
+  /* Whether the inputs of a sample may be smaller than their shapes say. */
+  bool inputs_vary;
 
 private:
   template <class Listed, class Raw>

@@ -4,7 +4,7 @@
 pub const PROCTOR_ABI_MAJOR: u32 = 1;
 
 /// Minor version of the ABI. A higher minor only appends fields and adds functions, extensions and codes.
-pub const PROCTOR_ABI_MINOR: u32 = 2;
+pub const PROCTOR_ABI_MINOR: u32 = 3;
 
 /// Largest size of a structure, and of an element of an array, in bytes.
 pub const PROCTOR_STRUCTURE_SIZE_MAX: usize = 64 << 10;

@@ -68,6 +68,11 @@ pub struct ProctorFile {
 /// says how much it has by the size of its output or response in bytes, a whole number of elements.
 pub const PROCTOR_REQUEST_LAST_OUTPUT_VARIES: u32 = 1;
 
+/// The inputs of a sample may be smaller than their shapes in the request, each sample's by itself: the extents of the
+/// request are upper bounds, and ProctorTensor says those of the sample. The number of dimensions is the same. Asked of
+/// models with PROCTOR_MODEL_DYNAMIC_SHAPES alone.
+pub const PROCTOR_REQUEST_INPUTS_VARY: u32 = 2;
+
 /// Which model to load, and how it will be used. Valid for the duration of the call.
 #[repr(C)]
 #[derive(Debug)]

@@ -38,6 +38,9 @@ pub struct ModelRequest {
     pub instance_count: u32,
     /// Whether the last output of a sample may have fewer elements than its shape says.
     pub last_output_varies: bool,
+    /// Whether the inputs of a sample may be smaller than their shapes say: asked of models with
+    /// [`ModelSupport::dynamic_shapes`](crate::ModelSupport::dynamic_shapes) alone.
+    pub inputs_vary: bool,
     /// The load that the run will bring, as far as it is known.
     pub intent: Intent,
     /// The processors and the device for each instance, in the order of their numbers; for a model that will be given
@@ -168,6 +171,7 @@ impl ModelRequest {
                 batch_size_max: raw.batch_size_max,
                 instance_count: raw.instance_count,
                 last_output_varies: raw.flags & abi::PROCTOR_REQUEST_LAST_OUTPUT_VARIES != 0,
+                inputs_vary: raw.flags & abi::PROCTOR_REQUEST_INPUTS_VARY != 0,
                 intent: intent(&raw),
                 placements: elements(raw.placements, raw.placement_count, raw.placement_stride)?
                     .iter()

@@ -158,6 +158,12 @@ impl TensorSpec {
     pub fn size_bytes(&self) -> usize {
         self.element_type.bytes_of(self.element_count())
     }
+
+    /// A tensor of the same name and type in another shape.
+    #[must_use]
+    pub fn of_shape(&self, shape: Vec<usize>) -> Self {
+        Self { name: self.name.clone(), element_type: self.element_type, shape }
+    }
 }
 
 impl fmt::Display for TensorSpec {
