@@ -33,7 +33,7 @@
 //! ```
 //!
 //! # Limits
-//! Samples of one data set have tensors of one shape. IDX files of unsigned bytes are the only format read so far.
+//! Samples of one data set have tensors of the same number of dimensions. IDX files of unsigned bytes are the only format read so far.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +43,7 @@ mod digits;
 mod error;
 mod idx;
 mod memory;
+pub mod npy;
 mod root;
 mod store;
 

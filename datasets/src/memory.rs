@@ -1,6 +1,6 @@
 //! Memory that samples are decoded into: whole pages of this process, or of whoever has them read.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, ops::Range};
 
 /// Every tensor starts at a multiple of this: one cache line, and the widest vector of current processors.
 pub const ALIGNMENT_BYTES: usize = 64;
@@ -73,36 +73,73 @@ impl MemoryRange for Pages {
     }
 }
 
-/// Items of one size at a fixed stride, in one range.
+/// Sizes of items that lie one after the other, each at a multiple of the alignment.
+#[derive(Debug)]
+pub(crate) enum Items {
+    /// As many of one size.
+    Even { size_bytes: usize, count: usize },
+    /// Each of a size of its own: where it lies.
+    Uneven(Vec<Range<usize>>),
+}
+
+impl Items {
+    /// Items of these sizes; `None` if no memory is as large.
+    pub fn uneven(sizes: impl Iterator<Item = usize>) -> Option<Self> {
+        let mut next = 0_usize;
+        let place = |size_bytes: usize| {
+            let place = next..next.checked_add(size_bytes)?;
+            next = place.end.checked_next_multiple_of(ALIGNMENT_BYTES)?;
+            Some(place)
+        };
+        sizes.map(place).collect::<Option<_>>().map(Self::Uneven)
+    }
+
+    /// Bytes from the first item to the end of the last one, with the gaps; `None` if no memory is as large.
+    pub fn total_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Even { size_bytes, count } => {
+                size_bytes.checked_next_multiple_of(ALIGNMENT_BYTES)?.checked_mul(*count)
+            }
+            Self::Uneven(places) => {
+                places.last().map_or(Some(0), |place| place.end.checked_next_multiple_of(ALIGNMENT_BYTES))
+            }
+        }
+    }
+
+    fn place(&self, position: usize) -> Range<usize> {
+        match self {
+            Self::Even { size_bytes, .. } => {
+                let begin = position * size_bytes.next_multiple_of(ALIGNMENT_BYTES);
+                begin..begin + size_bytes
+            }
+            Self::Uneven(places) => places[position].clone(),
+        }
+    }
+}
+
+/// Items in one range.
 #[derive(Debug)]
 pub(crate) struct ItemBuffer {
     range: Box<dyn MemoryRange>,
-    stride: usize,
+    items: Items,
 }
 
 impl ItemBuffer {
-    /// Room for `count` items of `stride` bytes, a multiple of the alignment, rounded up to whole pages.
-    pub fn allocate(
-        memory: &dyn SampleMemory,
-        stride: usize,
-        count: usize,
-    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
-        debug_assert!(stride.is_multiple_of(ALIGNMENT_BYTES));
-        let size_bytes = stride.checked_mul(count).and_then(|size| size.checked_next_multiple_of(PAGE_BYTES));
+    /// Room for items, rounded up to whole pages.
+    pub fn allocate(memory: &dyn SampleMemory, items: Items) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let size_bytes = items.total_bytes().and_then(|size| size.checked_next_multiple_of(PAGE_BYTES));
         let range = memory.allocate(size_bytes.ok_or("no memory is as large")?)?;
-        Ok(Self { range, stride })
+        Ok(Self { range, items })
     }
 
-    /// The first `size_bytes` of an item.
-    pub fn item(&self, position: usize, size_bytes: usize) -> &[u8] {
-        debug_assert!(size_bytes <= self.stride);
-        &self.range.bytes()[position * self.stride..][..size_bytes]
+    /// An item.
+    pub fn item(&self, position: usize) -> &[u8] {
+        &self.range.bytes()[self.items.place(position)]
     }
 
-    /// The first `size_bytes` of an item, to be written.
-    pub fn item_mut(&mut self, position: usize, size_bytes: usize) -> &mut [u8] {
-        debug_assert!(size_bytes <= self.stride);
-        &mut self.range.bytes_mut()[position * self.stride..][..size_bytes]
+    /// An item, to be written.
+    pub fn item_mut(&mut self, position: usize) -> &mut [u8] {
+        &mut self.range.bytes_mut()[self.items.place(position)]
     }
 
     /// All items have been written.
@@ -122,22 +159,30 @@ mod tests {
 
     #[test]
     fn items_are_apart_in_whole_pages() {
-        let mut buffer = ItemBuffer::allocate(&OwnMemory, 128, 3).unwrap();
-        for position in 0..3 {
-            buffer.item_mut(position, 100).fill(position as u8 + 1);
+        for (items, sizes) in [
+            (Items::Even { size_bytes: 100, count: 3 }, [100; 3]),
+            (Items::uneven([65, 0, 3].into_iter()).unwrap(), [65, 0, 3]),
+        ] {
+            let mut buffer = ItemBuffer::allocate(&OwnMemory, items).unwrap();
+            for position in 0..3 {
+                buffer.item_mut(position).fill(position as u8 + 1);
+            }
+            for (position, size) in sizes.into_iter().enumerate() {
+                let item = buffer.item(position);
+                assert_eq!(item.as_ptr().align_offset(ALIGNMENT_BYTES), 0);
+                assert_eq!(item, vec![position as u8 + 1; size]);
+            }
+            assert_eq!(buffer.as_bytes().len(), PAGE_BYTES);
+            assert_eq!(buffer.as_bytes().as_ptr().align_offset(PAGE_BYTES), 0);
         }
-        for position in 0..3 {
-            let item = buffer.item(position, 100);
-            assert_eq!(item.as_ptr().align_offset(ALIGNMENT_BYTES), 0);
-            assert_eq!(item, [position as u8 + 1; 100]);
-        }
-        assert_eq!(buffer.as_bytes().len(), PAGE_BYTES);
-        assert_eq!(buffer.as_bytes().as_ptr().align_offset(PAGE_BYTES), 0);
     }
 
     #[test]
     fn impossible_sizes_are_refused() {
-        assert!(ItemBuffer::allocate(&OwnMemory, usize::MAX / 64 * 64, 2).is_err());
-        assert!(ItemBuffer::allocate(&OwnMemory, 1 << 62, 1).is_err());
+        let even = |size_bytes, count| ItemBuffer::allocate(&OwnMemory, Items::Even { size_bytes, count });
+        assert!(even(usize::MAX, 1).is_err());
+        assert!(even(usize::MAX / 64 * 64, 2).is_err());
+        assert!(even(1 << 62, 1).is_err());
+        assert!(Items::uneven([usize::MAX - 70, 64].into_iter()).is_none());
     }
 }

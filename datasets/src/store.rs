@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
-use crate::memory::{ALIGNMENT_BYTES, ItemBuffer, OwnMemory, SampleMemory};
+use crate::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
 
 /// Why one sample could not be made ready.
 pub type FillError = Box<dyn std::error::Error + Send + Sync>;
@@ -10,8 +10,8 @@ pub type FillError = Box<dyn std::error::Error + Send + Sync>;
 /// The loaded samples of one data set, as the tensors that a model takes.
 ///
 /// One buffer for each input, of whole pages, holds the loaded samples one after the other, each starting at a multiple
-/// of [`ALIGNMENT_BYTES`]. Between a load and its unload no byte of a buffer changes or moves, so that a plugin may pin
-/// them.
+/// of [`ALIGNMENT_BYTES`](crate::ALIGNMENT_BYTES). Between a load and its unload no byte of a buffer changes or moves,
+/// so that a plugin may pin them.
 ///
 /// LoadGen loads one set, runs it and unloads it, so a store holds one set at a time, and an unload must give the list
 /// of the load again. A sample that is listed twice is stored once.
@@ -32,6 +32,8 @@ struct LoadedSet {
     positions: Vec<u32>,
     /// One for each input.
     buffers: Vec<ItemBuffer>,
+    /// Shapes of the inputs of each sample by its position; none if they are those of the store.
+    shapes: Vec<Vec<Vec<usize>>>,
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -80,6 +82,19 @@ pub enum StoreError {
         /// Memory allowed.
         limit_bytes: u64,
     },
+    /// A sample does not have the shape that its input may have.
+    #[error(
+        "input \"{}\" of sample {index} has the shape {shape:?}, which does not fit into the benchmark's {:?}; raise the \
+         shape in its definition", input.name, input.shape
+    )]
+    Shape {
+        /// The sample.
+        index: SampleIndex,
+        /// The input.
+        input: TensorSpec,
+        /// The shape of the sample; of all inputs if there are not as many as the model has.
+        shape: Vec<usize>,
+    },
     /// There is no memory for the samples, or it cannot be used.
     #[error("there is no memory for the samples: {0}")]
     Memory(FillError),
@@ -94,7 +109,8 @@ pub enum StoreError {
 }
 
 impl SampleStore {
-    /// An empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most `limit_bytes`.
+    /// An empty store for samples of a data set of `sample_count`, as tensors `inputs`, in at most `limit_bytes`. Of
+    /// inputs that vary these are the largest shapes.
     #[must_use]
     pub fn new(inputs: Vec<TensorSpec>, sample_count: u64, limit_bytes: u64) -> Self {
         Self { inputs, sample_count, limit_bytes, memory: Box::new(OwnMemory), loaded: None }
@@ -112,7 +128,7 @@ impl SampleStore {
         &self.inputs
     }
 
-    /// Loads a set of samples.
+    /// Loads a set of samples, which all have the shapes of the store.
     ///
     /// Calls `fill` once for each different sample in the order of the list, with one slice for each input: exactly as
     /// long as its tensor, aligned, and all zero.
@@ -120,28 +136,91 @@ impl SampleStore {
     /// # Errors
     /// [`StoreError::AlreadyLoaded`], [`StoreError::NoSuchSample`], [`StoreError::TooLarge`],
     /// [`StoreError::Memory`] or [`StoreError::Fill`]; what was loaded before stays, and nothing is added.
-    pub fn load<F, E>(&mut self, samples: &[SampleIndex], mut fill: F) -> Result<(), StoreError>
+    pub fn load<F, E>(&mut self, samples: &[SampleIndex], fill: F) -> Result<(), StoreError>
     where
         F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
         E: Into<FillError>,
     {
-        if let Some(set) = &self.loaded {
-            return Err(StoreError::AlreadyLoaded { loaded_count: set.list.len() });
-        }
         let (positions, distinct) = self.place(samples)?;
-        let mut buffers = self.allocate(distinct.len())?;
+        let count = distinct.len();
+        let items =
+            self.inputs.iter().map(|input| Some(Items::Even { size_bytes: input.size_bytes(), count }));
+        let buffers = self.allocate(items.collect(), count)?;
+        self.fill(
+            samples,
+            &distinct,
+            LoadedSet { list: Vec::new(), positions, buffers, shapes: Vec::new() },
+            fill,
+        )
+    }
+
+    /// Loads a set of samples as [`load`](Self::load) does, each of which has shapes of its own: `shapes` tells those of
+    /// its inputs, and is asked before anything is filled.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`StoreError::Shape`] if a shape has other dimensions than the store's, or a larger
+    /// one.
+    pub fn load_varying<S, F, E>(
+        &mut self,
+        samples: &[SampleIndex],
+        mut shapes: S,
+        fill: F,
+    ) -> Result<(), StoreError>
+    where
+        S: FnMut(SampleIndex) -> Result<Vec<Vec<usize>>, E>,
+        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        E: Into<FillError>,
+    {
+        let (positions, distinct) = self.place(samples)?;
+        let mut all = Vec::with_capacity(distinct.len());
+        for &index in &distinct {
+            let of_sample =
+                shapes(index).map_err(|error| StoreError::Fill { index, source: error.into() })?;
+            self.check_shapes(index, &of_sample)?;
+            all.push(of_sample);
+        }
+        let items = self.inputs.iter().enumerate().map(|(number, input)| {
+            Items::uneven(
+                all.iter().map(|shapes| input.element_type.bytes_of(shapes[number].iter().product())),
+            )
+        });
+        let buffers = self.allocate(items.collect(), distinct.len())?;
+        self.fill(samples, &distinct, LoadedSet { list: Vec::new(), positions, buffers, shapes: all }, fill)
+    }
+
+    /// Fills the buffers of a set, which then is the loaded one.
+    fn fill<F, E>(
+        &mut self,
+        samples: &[SampleIndex],
+        distinct: &[SampleIndex],
+        mut set: LoadedSet,
+        mut fill: F,
+    ) -> Result<(), StoreError>
+    where
+        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        E: Into<FillError>,
+    {
         for (position, &index) in distinct.iter().enumerate() {
-            let mut tensors: Vec<&mut [u8]> = buffers
-                .iter_mut()
-                .zip(&self.inputs)
-                .map(|(buffer, input)| buffer.item_mut(position, input.size_bytes()))
-                .collect();
+            let mut tensors: Vec<_> =
+                set.buffers.iter_mut().map(|buffer| buffer.item_mut(position)).collect();
             fill(index, &mut tensors).map_err(|error| StoreError::Fill { index, source: error.into() })?;
         }
-        buffers.iter_mut().try_for_each(ItemBuffer::finish).map_err(StoreError::Memory)?;
-        let mut list = samples.to_vec();
-        list.sort_unstable();
-        self.loaded = Some(LoadedSet { list, positions, buffers });
+        set.buffers.iter_mut().try_for_each(ItemBuffer::finish).map_err(StoreError::Memory)?;
+        set.list = samples.to_vec();
+        set.list.sort_unstable();
+        self.loaded = Some(set);
+        Ok(())
+    }
+
+    fn check_shapes(&self, index: SampleIndex, shapes: &[Vec<usize>]) -> Result<(), StoreError> {
+        for (number, input) in self.inputs.iter().enumerate() {
+            let shape = shapes.get(number).cloned().unwrap_or_default();
+            let fits = shape.len() == input.shape.len()
+                && shape.iter().zip(&input.shape).all(|(extent, most)| extent <= most);
+            if !fits {
+                return Err(StoreError::Shape { index, input: input.clone(), shape });
+            }
+        }
         Ok(())
     }
 
@@ -166,20 +245,35 @@ impl SampleStore {
         Ok(())
     }
 
-    /// Returns input `number` of a loaded sample: row-major, contiguous, aligned to [`ALIGNMENT_BYTES`]. Two array
-    /// look-ups and no allocation. [any thread]
+    /// Returns input `number` of a loaded sample: row-major, contiguous, aligned to
+    /// [`ALIGNMENT_BYTES`](crate::ALIGNMENT_BYTES). A few array look-ups and no allocation. [any thread]
     ///
     /// # Errors
     /// [`StoreError::NoSuchInput`] or [`StoreError::NotLoaded`].
     pub fn tensor(&self, index: SampleIndex, number: usize) -> Result<&[u8], StoreError> {
-        let no_such_input = || StoreError::NoSuchInput { number, input_count: self.inputs.len() };
-        let input = self.inputs.get(number).ok_or_else(no_such_input)?;
+        let (set, position) = self.find(index, number)?;
+        Ok(set.buffers[number].item(position))
+    }
+
+    /// Extents of input `number` of a loaded sample. [any thread]
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchInput`] or [`StoreError::NotLoaded`].
+    pub fn shape(&self, index: SampleIndex, number: usize) -> Result<&[usize], StoreError> {
+        let (set, position) = self.find(index, number)?;
+        Ok(set.shapes.get(position).map_or(&self.inputs[number].shape, |shapes| &shapes[number]))
+    }
+
+    /// The loaded set, and the position of a sample there.
+    fn find(&self, index: SampleIndex, number: usize) -> Result<(&LoadedSet, usize), StoreError> {
+        let input_count = self.inputs.len();
+        if number >= input_count {
+            return Err(StoreError::NoSuchInput { number, input_count });
+        }
         let set = self.loaded.as_ref().ok_or(StoreError::NotLoaded(index))?;
         let position = usize::try_from(index.0).ok().and_then(|index| set.positions.get(index));
         match position {
-            Some(&position) if position != ABSENT => {
-                Ok(set.buffers[number].item(position as usize, input.size_bytes()))
-            }
+            Some(&position) if position != ABSENT => Ok((set, position as usize)),
             _ => Err(StoreError::NotLoaded(index)),
         }
     }
@@ -191,6 +285,9 @@ impl SampleStore {
 
     /// Gives each different sample of the list its position, in the order of first appearance.
     fn place(&self, samples: &[SampleIndex]) -> Result<(Vec<u32>, Vec<SampleIndex>), StoreError> {
+        if let Some(set) = &self.loaded {
+            return Err(StoreError::AlreadyLoaded { loaded_count: set.list.len() });
+        }
         let highest = samples.iter().max();
         if let Some(&index) = highest.filter(|index| index.0 >= self.sample_count) {
             return Err(StoreError::NoSuchSample { index, sample_count: self.sample_count });
@@ -207,17 +304,24 @@ impl SampleStore {
         Ok((positions, distinct))
     }
 
-    fn allocate(&self, distinct_count: usize) -> Result<Vec<ItemBuffer>, StoreError> {
-        let strides: Vec<usize> =
-            self.inputs.iter().map(|input| input.size_bytes().next_multiple_of(ALIGNMENT_BYTES)).collect();
-        let sizes = strides.iter().map(|stride| (*stride as u64).saturating_mul(distinct_count as u64));
-        let needed_bytes = sizes.fold(0, u64::saturating_add);
+    /// Memory for the items of each input, `None` standing for those that no memory can hold.
+    fn allocate(
+        &self,
+        items: Vec<Option<Items>>,
+        distinct_count: usize,
+    ) -> Result<Vec<ItemBuffer>, StoreError> {
+        let sizes = items.iter().map(|items| items.as_ref().and_then(Items::total_bytes));
+        let needed_bytes =
+            sizes.fold(0, |sum: u64, size| sum.saturating_add(size.map_or(u64::MAX, |size| size as u64)));
         if needed_bytes > self.limit_bytes || distinct_count >= ABSENT as usize {
             let limit_bytes = self.limit_bytes;
             return Err(StoreError::TooLarge { distinct_count, needed_bytes, limit_bytes });
         }
-        let allocate = |stride: &usize| ItemBuffer::allocate(&*self.memory, *stride, distinct_count);
-        strides.iter().map(allocate).collect::<Result<_, _>>().map_err(StoreError::Memory)
+        let allocate = |items: Option<Items>| {
+            let items = items.ok_or_else(|| FillError::from("no memory is as large"))?;
+            ItemBuffer::allocate(&*self.memory, items)
+        };
+        items.into_iter().map(allocate).collect::<Result<_, _>>().map_err(StoreError::Memory)
     }
 }
 
@@ -229,6 +333,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::ALIGNMENT_BYTES;
 
     /// Two inputs of 12 and 3 bytes; both are filled with the index.
     fn store(limit_bytes: u64) -> SampleStore {
@@ -312,6 +417,41 @@ mod tests {
         let expected = "3 samples need 384 bytes of memory, but 300 are allowed";
         assert!(error.unwrap_err().to_string().starts_with(expected));
         store.load(&indices(&[0, 1, 0]), fill).unwrap();
+    }
+
+    #[test]
+    fn samples_of_different_shapes_lie_one_after_the_other() {
+        let mut store = store(1 << 20);
+        let shapes = |index: SampleIndex| Ok::<_, Infallible>(vec![vec![index.0 as usize], vec![2]]);
+        let fill = |index: SampleIndex, tensors: &mut [&mut [u8]]| {
+            assert_eq!([tensors[0].len(), tensors[1].len()], [4 * index.0 as usize, 2]);
+            tensors.iter_mut().for_each(|tensor| tensor.fill(index.0 as u8));
+            Ok(())
+        };
+        let set = indices(&[3, 0, 2, 3]);
+        store.load_varying(&set, shapes, fill).unwrap();
+        for index in [0, 2, 3] {
+            let (shape, tensor) = (store.shape(SampleIndex(index), 0), store.tensor(SampleIndex(index), 0));
+            assert_eq!(shape.unwrap(), [index as usize]);
+            assert_eq!(tensor.unwrap(), vec![index as u8; 4 * index as usize]);
+            assert_eq!(store.shape(SampleIndex(index), 1).unwrap(), [2]);
+        }
+        assert!(matches!(store.shape(SampleIndex(1), 0), Err(StoreError::NotLoaded(_))));
+        store.unload(&set).unwrap();
+
+        let error = store.load_varying(&indices(&[1, 4]), shapes, fill).unwrap_err().to_string();
+        let expected =
+            "input \"a\" of sample 4 has the shape [4], which does not fit into the benchmark's [3]; raise";
+        assert!(error.starts_with(expected), "{error}");
+        let flat = |_: SampleIndex| Ok::<_, Infallible>(vec![vec![1, 1], vec![2]]);
+        assert!(matches!(store.load_varying(&indices(&[1]), flat, fill), Err(StoreError::Shape { .. })));
+        let few = |_: SampleIndex| Ok::<_, Infallible>(vec![vec![1]]);
+        assert!(matches!(store.load_varying(&indices(&[1]), few, fill), Err(StoreError::Shape { .. })));
+        let torn = |_: SampleIndex| Err("torn");
+        let filled = |_: SampleIndex, _: &mut [&mut [u8]]| unreachable!();
+        assert!(matches!(store.load_varying(&indices(&[1]), torn, filled), Err(StoreError::Fill { .. })));
+        store.load(&indices(&[1]), super::tests::fill).unwrap();
+        assert_eq!(store.shape(SampleIndex(1), 0).unwrap(), [3]);
     }
 
     #[test]

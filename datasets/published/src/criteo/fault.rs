@@ -1,6 +1,8 @@
 //! Faults of arrays on disk.
 
-use crate::criteo::{npy::NpyFault, zip::ZipFault};
+use proctor_datasets::npy::NpyFault;
+
+use crate::criteo::zip::ZipFault;
 
 /// Something that is wrong with a file of arrays. The name of a member is empty in a file that is one array.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

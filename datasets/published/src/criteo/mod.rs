@@ -4,12 +4,10 @@ mod aggregation;
 pub mod day;
 pub(crate) mod fault;
 pub mod multi_hot;
-mod npy;
 mod rows;
 mod zip;
 
 pub use aggregation::{Aggregation, QUANTILES, Samples, TraceError};
 pub use fault::ArrayFault;
-pub use npy::NpyFault;
-pub use rows::{CATEGORY_FIELDS, COUNT_FIELDS, category, dense};
+pub use rows::{CATEGORY_FIELDS, COUNT_FIELDS};
 pub use zip::ZipFault;

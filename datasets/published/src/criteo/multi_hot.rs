@@ -13,7 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_datasets::{
+    Dataset, DatasetError, RawSample,
+    npy::{HEADER_BYTES_MAX, NpyHeader, write_header},
+};
 use proctor_recipes::Stream;
 use proctor_vocabulary::{ElementType, SampleIndex};
 
@@ -21,7 +24,6 @@ use crate::{
     criteo::{
         aggregation::{Aggregation, Samples},
         fault::ArrayFault,
-        npy::{HEADER_BYTES_MAX, NpyHeader, write_header},
         rows::{CATEGORY_FIELDS, COUNT_FIELDS},
         zip::{Member, archive, members},
     },

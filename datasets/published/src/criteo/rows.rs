@@ -9,25 +9,6 @@ pub const CATEGORY_FIELDS: usize = 26;
 /// Numbers of a row without its label.
 pub const FIELDS: usize = COUNT_FIELDS + CATEGORY_FIELDS;
 
-/// The value that the model takes for a count: `ln(count + 1)`; counts below 0 are 0.
-///
-/// Source: MLPerf Inference, the benchmark dlrm.
-#[must_use]
-pub fn dense(count: i32) -> f32 {
-    (count.max(0) as f32 + 1.0).ln()
-}
-
-/// The row of an embedding table for a category: its hash modulo the greatest number of rows that a table may have.
-///
-/// `hash` is as [rows](super::day) have it: the 32 bits of the hexadecimal number.
-///
-/// # Panics
-/// If `range` is 0.
-#[must_use]
-pub fn category(hash: i32, range: u32) -> u32 {
-    hash.cast_unsigned() % range
-}
-
 /// Reads a line without its end: appends the counts and the hashes, and returns the label. An empty field is a 0.
 pub(crate) fn parse(line: &[u8], row: &mut Vec<i32>) -> Result<bool, LineFault> {
     let fault =

@@ -4,18 +4,19 @@
 //! dictionary of `descr`, `fortran_order` and `shape`; then the elements.
 
 /// Most bytes of a header that are looked at: NumPy writes some hundred.
-pub(crate) const HEADER_BYTES_MAX: usize = 1 << 16;
+pub const HEADER_BYTES_MAX: usize = 1 << 16;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// Type, extents and place of the elements of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NpyHeader {
+pub struct NpyHeader {
     /// NumPy's word for the type, such as `<f4`.
-    pub(crate) descr: String,
-    pub(crate) shape: Vec<u64>,
+    pub descr: String,
+    /// Extents, slowest first.
+    pub shape: Vec<u64>,
     /// Byte of the file at which the elements begin.
-    pub(crate) data_offset: u64,
+    pub data_offset: u64,
 }
 
 /// Why bytes are not the header of an array that is read here.
@@ -40,7 +41,10 @@ pub enum NpyFault {
 
 impl NpyHeader {
     /// Reads the header from the first [`HEADER_BYTES_MAX`] bytes of a file, or all that it has.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, NpyFault> {
+    ///
+    /// # Errors
+    /// The fault of the header.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NpyFault> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(NpyFault::Magic)?;
         let ([major, _], rest) = rest.split_first_chunk::<2>().ok_or(NpyFault::Cut)?;
         let (length, rest) = match major {
@@ -67,7 +71,8 @@ impl NpyHeader {
     }
 
     /// Number of elements; `None` if it is beyond all files.
-    pub(crate) fn element_count(&self) -> Option<u64> {
+    #[must_use]
+    pub fn element_count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1_u64, |count, extent| count.checked_mul(*extent))
     }
 }
@@ -93,7 +98,11 @@ fn tuple(text: &str) -> Option<Vec<u64>> {
 }
 
 /// The header of an array in C's order, as NumPy writes it: padded to a multiple of 64 bytes.
-pub(crate) fn write_header(descr: &str, shape: &[u64]) -> Vec<u8> {
+///
+/// # Panics
+/// If the text is longer than 64 KiB, which takes some thousand dimensions.
+#[must_use]
+pub fn write_header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let extents: Vec<_> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text =
