@@ -5,6 +5,7 @@ use std::{io, path::PathBuf};
 use proctor_datasets::DatasetError;
 use proctor_scores::ScoreError;
 use proctor_vocabulary::registry::UnknownName;
+use proctor_volumes::VolumeError;
 
 /// Why there is no accuracy.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,14 @@ pub enum AccuracyError {
     /// The responses have no score.
     #[error("the responses cannot be scored")]
     Score(#[source] ScoreError),
+    /// The volumes of a case have no labels that can be compared with.
+    #[error("the labels of {} cannot be prepared", path.display())]
+    Volumes {
+        /// The folder of the case.
+        path: PathBuf,
+        /// The fault.
+        source: VolumeError,
+    },
     /// The labels cannot be read.
     #[error("the labels cannot be read")]
     Labels(#[from] DatasetError),

@@ -6,13 +6,13 @@
 //! stands in the list: a score with defects is for information, not for passing. In memory is one response at a time,
 //! beside what the score itself needs.
 
-mod clicks;
+pub(crate) mod clicks;
 mod defect;
 pub(crate) mod detections;
-mod regions;
+pub(crate) mod regions;
 pub(crate) mod texts;
 pub(crate) mod transcripts;
-mod volumes;
+pub(crate) mod volumes;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -26,7 +26,7 @@ use crate::{
 pub use clicks::{ClickJudge, ClickLabels};
 pub use defect::{LogDefects, ResponseDefect};
 pub use detections::{ClassNames, DetectionJudge, JudgedImage};
-pub use regions::RegionJudge;
+pub use regions::{ReadRegions, RegionJudge, RightRegions};
 pub use texts::TextJudge;
 pub use transcripts::TranscriptJudge;
 pub use volumes::{ReadVolume, VolumeJudge};

@@ -1,10 +1,12 @@
 //! Labels of data sets, each in a file of this folder. This is the only place of the workspace that reads them.
 
 pub(crate) mod boxes;
+pub(crate) mod clicks;
 mod digits;
 mod imagenet;
 pub(crate) mod transcripts;
 pub(crate) mod translations;
+pub(crate) mod volumes;
 
 use std::path::PathBuf;
 

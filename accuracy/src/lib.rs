@@ -69,7 +69,8 @@ pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
     ClassNames, ClickJudge, ClickLabels, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
-    ReadVolume, RegionJudge, ResponseDefect, TextJudge, TranscriptJudge, VolumeJudge, read_responses,
+    ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge, TranscriptJudge,
+    VolumeJudge, read_responses,
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};

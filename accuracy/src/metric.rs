@@ -1,7 +1,9 @@
 //! Metrics: from responses and right answers to one number. Each is a file of this folder.
 
+mod auc;
 mod bleu;
 mod close;
+mod dice;
 mod map;
 mod tokens;
 mod top1;

@@ -133,8 +133,20 @@ impl Pipeline for Formed {
         &self.outputs
     }
 
+    fn shapes(&self, sample: &RawSample<'_>) -> Result<Vec<Vec<usize>>, PreprocessError> {
+        let mut shapes = self.pipeline.shapes(sample)?;
+        for (shape, form) in shapes.iter_mut().zip(&self.forms) {
+            if form.layout == Layout::ChannelsLast {
+                shape.rotate_left(1);
+            }
+        }
+        Ok(shapes)
+    }
+
     fn run(&self, sample: &RawSample<'_>, tensors: &mut [&mut [u8]]) -> Result<(), PreprocessError> {
-        let inputs = self.pipeline.outputs();
+        let shapes = self.pipeline.shapes(sample)?;
+        let inputs: Vec<_> =
+            self.pipeline.outputs().iter().zip(shapes).map(|(input, shape)| input.of_shape(shape)).collect();
         let mut made: Vec<Vec<u8>> = inputs.iter().map(|input| vec![0; input.size_bytes()]).collect();
         let mut slices: Vec<&mut [u8]> = made.iter_mut().map(Vec::as_mut_slice).collect();
         self.pipeline.run(sample, &mut slices)?;

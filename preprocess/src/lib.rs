@@ -30,11 +30,12 @@
 //! ```
 //!
 //! # Limits
-//! The shapes of the outputs are the same for all samples.
+//! The outputs of a sample have the number of dimensions of the benchmark's inputs; only extents may differ by sample.
 
 #![forbid(unsafe_code)]
 
 mod copy;
+mod criteo;
 mod digits;
 mod error;
 mod form;

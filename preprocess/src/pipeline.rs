@@ -10,13 +10,23 @@ use crate::error::PreprocessError;
 
 /// Turns raw samples of one data set into the tensors that one model takes.
 pub trait Pipeline: Send + Sync {
-    /// The tensors that it makes of each sample, in the order of the model's inputs.
+    /// The tensors that it makes of each sample, in the order of the model's inputs; where they vary, the largest ones.
     fn outputs(&self) -> &[TensorSpec];
+
+    /// Shapes of the tensors of this sample, each within that of [`Pipeline::outputs`], and the same unless they vary.
+    /// [any thread, untimed]
+    ///
+    /// # Errors
+    /// [`PreprocessError::Sample`] if the sample is not of the kind that the pipeline reads.
+    fn shapes(&self, sample: &RawSample<'_>) -> Result<Vec<Vec<usize>>, PreprocessError> {
+        let _ = sample;
+        Ok(self.outputs().iter().map(|output| output.shape.clone()).collect())
+    }
 
     /// Writes the tensors of one sample: row-major, contiguous, native byte order. [any thread, untimed]
     ///
-    /// `tensors` has one slice for each of [`Pipeline::outputs`], exactly as long as that tensor. Every byte is
-    /// written.
+    /// `tensors` has one slice for each of [`Pipeline::outputs`], exactly as long as a tensor of the sample's shape.
+    /// Every byte is written.
     ///
     /// # Errors
     /// [`PreprocessError::Sample`] if the sample is not of the kind that the pipeline reads.

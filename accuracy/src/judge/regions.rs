@@ -10,9 +10,20 @@ use crate::{
         Judge, Judgement,
         defect::{Faulty, ResponseDefect},
         numbers,
-        volumes::ReadVolume,
     },
 };
+
+/// The right classes of a case, within the padding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RightRegions {
+    /// Extents of the case.
+    pub size: [usize; 3],
+    /// A class for each voxel, as many as the extents say.
+    pub classes: Vec<u8>,
+}
+
+/// Reads the right classes of a sample, when its response is judged: all of them may be too large for memory.
+pub type ReadRegions<'a> = Box<dyn FnMut(usize) -> Result<RightRegions, AccuracyError> + 'a>;
 
 /// Classes that a response has a score for, the background first.
 const CLASS_COUNT: usize = 4;
@@ -27,30 +38,30 @@ const CLASS_COUNT: usize = 4;
 /// left out: the right volumes are those of the prepared cases.
 pub struct RegionJudge<'a> {
     padded: [usize; 3],
-    /// The size of each case within the padding.
-    sizes: Vec<[usize; 3]>,
-    read: ReadVolume<'a>,
+    sample_count: usize,
+    read: ReadRegions<'a>,
     cases: Vec<BratsDice>,
 }
 
 impl<'a> RegionJudge<'a> {
-    /// A judge of cases of these sizes, whose right volumes have them, too.
-    ///
+    /// A judge of so many cases, whose responses have the padded extents.
+    #[must_use]
+    pub fn new(padded: [usize; 3], sample_count: usize, read: ReadRegions<'a>) -> Self {
+        Self { padded, sample_count, read, cases: Vec::new() }
+    }
+
     /// # Errors
     /// [`ScoreError::Lengths`] if a case is larger than the padded volume.
-    pub fn new(padded: [usize; 3], sizes: Vec<[usize; 3]>, read: ReadVolume<'a>) -> Result<Self, ScoreError> {
-        let sides = sizes.iter().flat_map(|size| size.iter().zip(&padded));
-        for (side, padded) in sides {
-            if side > padded {
-                return Err(ScoreError::Lengths {
-                    given: "voxels along a side of a case",
-                    given_count: *side,
-                    right: "voxels of the padded volume",
-                    right_count: *padded,
-                });
-            }
-        }
-        Ok(Self { padded, sizes, read, cases: Vec::new() })
+    fn check_size(&self, size: [usize; 3]) -> Result<(), ScoreError> {
+        let too_long = size.iter().zip(&self.padded).find(|(side, padded)| side > padded);
+        too_long.map_or(Ok(()), |(side, padded)| {
+            Err(ScoreError::Lengths {
+                given: "voxels along a side of a case",
+                given_count: *side,
+                right: "voxels of the padded volume",
+                right_count: *padded,
+            })
+        })
     }
 
     /// The class of each voxel of a case.
@@ -94,7 +105,7 @@ impl fmt::Debug for RegionJudge<'_> {
 
 impl Judge for RegionJudge<'_> {
     fn sample_count(&self) -> usize {
-        self.sizes.len()
+        self.sample_count
     }
 
     fn take(
@@ -103,14 +114,15 @@ impl Judge for RegionJudge<'_> {
         response: &[u8],
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
-        let right = (self.read)(sample)?;
+        let RightRegions { size, classes: right } = (self.read)(sample)?;
+        self.check_size(size).map_err(AccuracyError::Score)?;
         let scores = numbers::<2>(response, CLASS_COUNT, defects);
         let (given, wanted) = (scores.len() / CLASS_COUNT, self.padded.iter().product());
         let mut dice =
             BratsDice { whole_tumor: Some(0.0), tumor_core: Some(0.0), enhancing_tumor: Some(0.0) };
         if given == wanted {
             let mut not_finite = Faulty::default();
-            let answer = self.classes(scores, self.sizes[sample], &mut not_finite);
+            let answer = self.classes(scores, size, &mut not_finite);
             not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
             match BratsDice::of(&answer, &right) {
                 Ok(of_case) if defects.is_empty() => dice = of_case,

@@ -206,7 +206,8 @@ fn region_scores(classes: [usize; 4]) -> Vec<u8> {
 #[test]
 fn regions_are_scored_within_the_padding() {
     // Nothing goes before three of four voxels, one goes behind.
-    let judge = || RegionJudge::new([1, 1, 4], vec![[1, 1, 3]; 2], Box::new(|_| Ok(vec![1, 2, 3]))).unwrap();
+    let regions = || Ok(RightRegions { size: [1, 1, 3], classes: vec![1, 2, 3] });
+    let judge = || RegionJudge::new([1, 1, 4], 2, Box::new(move |_| regions()));
     let right = region_scores([1, 2, 3, 3]);
     let (judgement, defects) = judged(judge(), &[(0, right.clone()), (1, region_scores([1, 2, 2, 0]))]);
     let judgement = judgement.unwrap();
@@ -225,5 +226,7 @@ fn regions_are_scored_within_the_padding() {
             (1, ResponseDefect::RecordCount { given: 3, wanted: 4 }),
         ]
     );
-    assert!(RegionJudge::new([1, 1, 4], vec![[1, 1, 5]], Box::new(|_| Ok(vec![]))).is_err());
+    let too_long = |_| Ok(RightRegions { size: [1, 1, 5], classes: vec![0; 5] });
+    let mut judge = RegionJudge::new([1, 1, 4], 1, Box::new(too_long));
+    assert!(matches!(judge.take(0, &[], &mut Vec::new()), Err(AccuracyError::Score(_))));
 }

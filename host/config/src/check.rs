@@ -1,6 +1,7 @@
 //! From the text of a file, a variable or a flag to a checked value of a known setting.
 
 use proctor_loadgen::config_file::{config_keys, setting_of_key};
+use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
 use crate::{
@@ -123,6 +124,10 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
             if inside { Ok(Value::Number(value)) } else { Err(out_of_range(key, raw)) }
         }
         (Kind::Text, Form::Plain | Form::String) if !text.is_empty() => Ok(Value::Text(raw.text.clone())),
+        (Kind::Rows, Form::Plain | Form::String) => {
+            let rows: Result<RowAggregation, ()> = text.parse();
+            rows.map(|rows| Value::Text(rows.to_string())).map_err(|()| wrong())
+        }
         (Kind::Choice(names), Form::Plain | Form::String | Form::Bool) => {
             let name = names.iter().find(|name| name.eq_ignore_ascii_case(text));
             let hint = || did_you_mean(text, names.iter().copied());

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::value::Value;
@@ -35,6 +36,8 @@ pub enum Kind {
     Scenario,
     /// The name of a mode, in any case, or `accuracy` or `performance` for short.
     Mode,
+    /// How rows become samples.
+    Rows,
 }
 
 /// Everything about a setting but its value.
@@ -144,6 +147,7 @@ impl Key {
                 format!("a number above {min} and below {max}{unit}")
             }
             Kind::Text => "a text".to_owned(),
+            Kind::Rows => RowAggregation::FORMS.to_owned(),
             Kind::Choice(_) | Kind::Scenario | Kind::Mode => format!("one of {}", self.names().join(", ")),
         }
     }

@@ -3,6 +3,7 @@
 use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
+use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -106,6 +107,8 @@ run_settings! {
     /// Folder of the benchmark's data set, if that is a published one, such as ImageNet.
     dataset_folder: Option<PathBuf> = DefaultValue::Unset("the one with its name below data_root"), Kind::Text,
         flag Flag::taking("dataset-folder", "FOLDER");
+    /// How rows of clicks become samples, for DLRM: quantiles, fixed:ROWS, uniform:LEAST-MOST or trace:FILE.
+    row_aggregation: RowAggregation = DefaultValue::Text("quantiles"), Kind::Rows;
     /// Folder for the results.
     output_folder: Option<PathBuf> = DefaultValue::Unset("a new one below runs/"), Kind::Text,
         flag Flag::taking("output", "FOLDER").or_short('o');
@@ -253,7 +256,7 @@ macro_rules! text_settings {
     )+};
 }
 
-text_settings!(String, PathBuf, Scenario, TestMode, Rules, ArrivalKind, Wait, IssueMode);
+text_settings!(String, PathBuf, Scenario, TestMode, Rules, ArrivalKind, Wait, IssueMode, RowAggregation);
 
 impl<T: RunSetting> RunSetting for Option<T> {
     fn from_value(value: Value) -> Option<Self> {

@@ -90,7 +90,7 @@ impl Settings {
     /// The ways in which a run with these settings is none by the rules of its round, if it computes in this precision.
     #[must_use]
     pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
-        deviations(&self.benchmark, &self.test, precision)
+        deviations(&self.benchmark, &self.run, &self.test, precision)
     }
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {

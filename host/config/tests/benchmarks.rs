@@ -183,9 +183,9 @@ fn generated_files_answers_and_refusals_are_checked() {
             "b.toml: quality.tolerance.f32: 0: give a number above 0",
         ),
         (
-            "shape = [64]",
-            "shape = [64]\nvaries = true",
-            "b.toml: inputs.0.varies: true: only the last output may vary",
+            "[[outputs]]",
+            "[[outputs]]\nname = \"first\"\nelement_type = \"f32\"\nshape = [1]\nvaries = true\n\n[[outputs]]",
+            "b.toml: outputs.0.varies: true: of the outputs only the last may vary",
         ),
         (
             "[scenarios.Server]",
@@ -213,6 +213,9 @@ fn generated_files_answers_and_refusals_are_checked() {
     }
     let text = DIGITS_MLP.replacen("shape = [10]", "shape = [10]\nvaries = true", 1);
     assert!(Benchmark::parse(&text, Path::new("b.toml")).unwrap().last_output_varies);
+    let text = DIGITS_MLP.replacen("shape = [64]", "shape = [64]\nvaries = true", 1);
+    let benchmark = Benchmark::parse(&text, Path::new("b.toml")).unwrap();
+    assert_eq!((benchmark.inputs_vary, benchmark.last_output_varies), (true, false));
 }
 
 /// The digits MLP with a file of its own for a precision.

@@ -1,11 +1,15 @@
 //! The data sets that can be looked after, by the names that definitions of benchmarks have for them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
-use proctor_datasets::{DataRoot, Dataset, DatasetError};
+use proctor_datasets::{DataRoot, Dataset, DatasetError, read_file};
+use proctor_prepared::RowAggregation;
 use proctor_published::{
     Defect, FileSamples, Generate, brats, coco,
-    criteo::{day, multi_hot},
+    criteo::{Aggregation, Samples, day, multi_hot},
     imagenet, kits, librispeech, open_images, squad, wmt,
 };
 use proctor_run::HostError;
@@ -14,14 +18,23 @@ use proctor_vocabulary::did_you_mean;
 /// Looks at everything in a folder, tells how many files of how many are done, and lists the defects.
 type Verify = fn(&Path, &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError>;
 
+/// Opens a folder.
+#[derive(Clone, Copy)]
+enum Open {
+    /// With the samples that the data set has.
+    Samples(fn(&Path) -> Result<Opened, DatasetError>),
+    /// With samples that are put together of rows.
+    Rows(fn(&Path, &RowAggregation) -> Result<Opened, DatasetError>),
+}
+
 /// A data set in the layout that it is published in.
 pub(crate) struct Published {
     /// Name, and that of its folder below a data root.
     pub(crate) name: &'static str,
     /// Describes the folder, and how to come by it.
     pub(crate) layout: fn() -> &'static str,
-    /// Opens a folder.
-    pub(crate) open: fn(&Path) -> Result<Opened, DatasetError>,
+    /// Way of opening a folder.
+    open: Open,
     /// Looks at everything in a folder, and lists what is wrong.
     pub(crate) verify: Verify,
     /// Makes a small data set of this layout.
@@ -49,6 +62,13 @@ impl Opened {
         Self::new(samples, &names, missing_count)
     }
 
+    /// A data set whose samples are runs of rows, and are named by them: `0..200`.
+    fn rows(dataset: impl Dataset + 'static, samples: &Samples) -> Self {
+        let rows = (0..samples.count()).filter_map(|index| samples.rows(index));
+        let names: Vec<_> = rows.map(|Range { start, end }| format!("{start}..{end}")).collect();
+        Self::new(dataset, &names, 0)
+    }
+
     /// A data set that has no names for its samples, and all that it lists.
     fn nameless(dataset: impl Dataset + 'static) -> Self {
         Self::new(dataset, &[], 0)
@@ -60,93 +80,144 @@ pub(crate) const PUBLISHED: &[Published] = &[
     Published {
         name: "imagenet",
         layout: imagenet::layout,
-        open: |folder| imagenet::open(folder).map(Opened::files),
+        open: Open::Samples(|folder| imagenet::open(folder).map(Opened::files)),
         verify: imagenet::verify,
         generate: imagenet::generate,
     },
     Published {
         name: "coco",
         layout: coco::layout,
-        open: |folder| coco::open(folder).map(Opened::files),
+        open: Open::Samples(|folder| coco::open(folder).map(Opened::files)),
         verify: coco::verify,
         generate: coco::generate,
     },
     Published {
         name: "coco-annotated",
         layout: coco::layout,
-        open: |folder| coco::open_annotated(folder).map(Opened::files),
+        open: Open::Samples(|folder| coco::open_annotated(folder).map(Opened::files)),
         verify: coco::verify,
         generate: coco::generate,
     },
     Published {
         name: "open-images",
         layout: open_images::layout,
-        open: |folder| open_images::open(folder).map(Opened::files),
+        open: Open::Samples(|folder| open_images::open(folder).map(Opened::files)),
         verify: open_images::verify,
         generate: open_images::generate,
     },
     Published {
         name: "wmt",
         layout: wmt::layout,
-        open: |folder| wmt::open(folder).map(Opened::nameless),
+        open: Open::Samples(|folder| wmt::open(folder).map(Opened::nameless)),
         verify: wmt::verify,
         generate: wmt::generate,
     },
     Published {
         name: "librispeech",
         layout: librispeech::layout,
-        open: |folder| {
+        open: Open::Samples(|folder| {
             let dataset = librispeech::open(folder)?;
             let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
             Ok(Opened::new(dataset, &names, missing_count))
-        },
+        }),
         verify: librispeech::verify,
         generate: librispeech::generate,
     },
     Published {
         name: "squad",
         layout: squad::layout,
-        open: |folder| {
+        open: Open::Samples(|folder| {
             let dataset = squad::open(folder)?;
             let names = dataset.sample_names().to_vec();
             Ok(Opened::new(dataset, &names, 0))
-        },
+        }),
         verify: squad::verify,
         generate: squad::generate,
     },
     Published {
         name: "kits19",
         layout: kits::layout,
-        open: |folder| kits::open(folder).map(Opened::files),
+        open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
         verify: kits::verify,
         generate: kits::generate,
     },
     Published {
         name: "brats",
         layout: brats::layout,
-        open: |folder| {
+        open: Open::Samples(|folder| {
             let dataset = brats::open(folder)?;
             let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
             Ok(Opened::new(dataset, &names, missing_count))
-        },
+        }),
         verify: brats::verify,
         generate: brats::generate,
     },
     Published {
         name: "criteo",
         layout: day::layout,
-        open: |folder| day::open(folder).map(Opened::nameless),
+        open: Open::Rows(|folder, rows| {
+            let dataset = match trace(rows)? {
+                Some(samples) => day::open(folder)?.with_samples(samples)?,
+                None => day::open_aggregated(folder, aggregation(rows))?,
+            };
+            let samples = dataset.samples().clone();
+            Ok(Opened::rows(dataset, &samples))
+        }),
         verify: day::verify,
         generate: day::generate,
     },
     Published {
         name: "criteo-multi-hot",
         layout: multi_hot::layout,
-        open: |folder| multi_hot::open(folder).map(Opened::nameless),
+        open: Open::Rows(|folder, rows| {
+            let dataset = match trace(rows)? {
+                Some(samples) => multi_hot::open(folder)?.with_samples(samples)?,
+                None => multi_hot::open_aggregated(folder, aggregation(rows))?,
+            };
+            let samples = dataset.samples().clone();
+            Ok(Opened::rows(dataset, &samples))
+        }),
         verify: multi_hot::verify,
         generate: multi_hot::generate,
     },
 ];
+
+impl Published {
+    /// Opens a folder; `rows` says how samples are made of rows.
+    ///
+    /// # Errors
+    /// The data set is not there or damaged, or has no rows.
+    pub(crate) fn open(&self, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
+        match self.open {
+            Open::Rows(open) => Ok(open(folder, rows)?),
+            Open::Samples(open) if *rows == RowAggregation::default() => Ok(open(folder)?),
+            Open::Samples(_) => Err(HostError::Usage(format!(
+                "row_aggregation = {rows} is for data sets of rows, and {} is none: leave it out",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// The way of the data set's reader for samples that are drawn; those of a trace are read.
+fn aggregation(rows: &RowAggregation) -> Aggregation {
+    match *rows {
+        RowAggregation::Fixed(rows) => Aggregation::Fixed(rows),
+        RowAggregation::Uniform { least, most } => Aggregation::Uniform { least, most },
+        RowAggregation::Quantiles | RowAggregation::Trace(_) => Aggregation::Quantiles,
+    }
+}
+
+/// The samples of a trace, if they come from one.
+fn trace(rows: &RowAggregation) -> Result<Option<Samples>, DatasetError> {
+    let RowAggregation::Trace(path) = rows else { return Ok(None) };
+    let text = String::from_utf8_lossy(&read_file(path)?).into_owned();
+    let samples = Samples::from_trace(&text).map_err(|error| DatasetError::Malformed {
+        path: path.clone(),
+        reason: format!("{error}; give a trace as the reference writes it"),
+    })?;
+    Ok(Some(samples))
+}
 
 /// The data set of this name.
 ///

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use proctor_config::{Benchmark, Loader};
 use proctor_datasets::DataRoot;
 use proctor_display::{CountLine, print};
-use proctor_prepared::{Input, Order};
+use proctor_prepared::{Input, Order, RowAggregation};
 use proctor_published::Generate;
 use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
 use proctor_vocabulary::InputForm;
@@ -127,12 +127,12 @@ fn data_set(name: &str) -> Result<&'static Published, HostError> {
 
 /// The definition of a benchmark, from its name or path.
 fn definition(name: &str) -> Result<Benchmark, HostError> {
-    Ok(Loader::new().flag("--benchmark", "benchmark", name).load()?.benchmark)
+    Ok(Benchmark::find(name)?)
 }
 
 fn info(published: &Published, place: &Place) -> String {
     let there = match place.of(published).and_then(|folder| {
-        let opened = (published.open)(&folder)?;
+        let opened = published.open(&folder, &RowAggregation::default())?;
         let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
         Ok(format!("{}: {count} samples, {missing} more are listed and not there", folder.display()))
     }) {
@@ -181,12 +181,13 @@ fn generate(published: &Published, out: &Path, request: &Generate) -> Result<Str
 fn prepare_all(benchmark: &Benchmark, place: &Place, samples: Option<u64>) -> Result<String, HostError> {
     let published = catalogue::find(&benchmark.dataset)?;
     let folder = place.of(published)?;
-    let count = (published.open)(&folder)?.dataset.sample_count();
     let settings = Loader::new().load()?;
+    let count = published.open(&folder, &settings.run.row_aggregation)?.dataset.sample_count();
     let order = Order {
         dataset: benchmark.dataset.clone(),
         folder,
         preprocessing: benchmark.preprocessing.clone(),
+        rows: settings.run.row_aggregation.clone(),
         inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
         caches: lasting_folder(&settings),
         samples: (0..samples.unwrap_or(count).min(count)).collect(),

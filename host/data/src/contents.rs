@@ -6,15 +6,20 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use proctor_datasets::{DatasetError, sha256_hex};
+use proctor_datasets::{DatasetError, read_file, sha256_hex};
+use proctor_prepared::RowAggregation;
 
 /// Sum over the names, sizes and times of change of all files below a folder: another one where a file has changed, for
-/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`.
+/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`. A trace by
+/// which rows become samples is read.
 ///
 /// # Errors
-/// A folder cannot be read.
-pub(crate) fn sum(folder: &Path) -> Result<String, DatasetError> {
+/// A folder or the trace cannot be read.
+pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, DatasetError> {
     let mut lines = Vec::new();
+    if let RowAggregation::Trace(path) = rows {
+        lines.push(sha256_hex(&read_file(path)?));
+    }
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {
         let here = folder.join(&below);
@@ -62,16 +67,18 @@ mod tests {
             write(folder.path(), "a/b", "text", time);
             write(folder.path(), "c", "", time);
         }
-        let before = sum(folder.path()).unwrap();
-        assert_eq!(before, sum(copy.path()).unwrap());
+        let before = sum(folder.path(), &RowAggregation::Quantiles).unwrap();
+        assert_eq!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
 
         write(copy.path(), "c", "more", time);
-        assert_ne!(before, sum(copy.path()).unwrap());
+        assert_ne!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
         write(copy.path(), "c", "", time + Duration::from_nanos(1));
-        assert_ne!(before, sum(copy.path()).unwrap());
+        assert_ne!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
         write(copy.path(), "c", "", time);
-        assert_eq!(before, sum(copy.path()).unwrap());
+        assert_eq!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
+        let trace = copy.path().join("c");
+        assert_ne!(before, sum(copy.path(), &RowAggregation::Trace(trace)).unwrap());
         fs::rename(copy.path().join("c"), copy.path().join("d")).unwrap();
-        assert_ne!(before, sum(copy.path()).unwrap());
+        assert_ne!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
     }
 }

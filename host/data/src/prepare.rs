@@ -13,7 +13,7 @@ use proctor_datasets::Dataset;
 use proctor_prepared::{Delivery, Order, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_run::HostError;
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use crate::{
     catalogue::{self, Opened},
@@ -32,7 +32,7 @@ type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 /// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
 pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
     let published = catalogue::find(&order.dataset)?;
-    let Opened { dataset, names, missing_count } = (published.open)(&order.folder)?;
+    let Opened { dataset, names, missing_count } = published.open(&order.folder, &order.rows)?;
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
     let parts = parts.ok_or_else(|| HostError::Data("an input has an unknown element type".to_owned()))?;
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -40,10 +40,11 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
     let recipe = Recipe {
         dataset: order.dataset.clone(),
-        contents: contents::sum(&order.folder)?,
+        contents: contents::sum(&order.folder, &order.rows)?,
         preprocessing: order.preprocessing.clone(),
         version: pipeline_version(&order.preprocessing)?,
         sample_count: dataset.sample_count(),
+        rows: order.rows.clone(),
         inputs: order.inputs.clone(),
     };
     let folder = recipe.folder(&order.caches);
@@ -72,12 +73,15 @@ struct Source<'a> {
 impl Source<'_> {
     fn tensors(&self, index: SampleIndex) -> Result<Tensors, HostError> {
         let sample = self.dataset.read(index)?;
-        let specs = self.pipeline.outputs();
-        let mut tensors: Tensors =
-            specs.iter().map(|spec| (spec.shape.clone(), vec![0; spec.size_bytes()])).collect();
+        let refused = |source| HostError::Sample { index, name: self.name(index), source };
+        let shapes = self.pipeline.shapes(&sample).map_err(refused)?;
+        let room = |(shape, output): (Vec<usize>, &TensorSpec)| {
+            let size_bytes = output.of_shape(shape.clone()).size_bytes();
+            (shape, vec![0; size_bytes])
+        };
+        let mut tensors: Tensors = shapes.into_iter().zip(self.pipeline.outputs()).map(room).collect();
         let mut slices: Vec<_> = tensors.iter_mut().map(|(_, bytes)| bytes.as_mut_slice()).collect();
-        let made = self.pipeline.run(&sample, &mut slices);
-        made.map_err(|source| HostError::Sample { index, name: self.name(index), source })?;
+        self.pipeline.run(&sample, &mut slices).map_err(refused)?;
         Ok(tensors)
     }
 

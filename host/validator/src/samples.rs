@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
 };
 
 use proctor_datasets::SampleStore;
@@ -24,6 +25,7 @@ struct Aligned {
     memory: Vec<u8>,
     begin: usize,
     size_bytes: usize,
+    shape: Vec<usize>,
 }
 
 /// Values of inputs that no data set has.
@@ -45,7 +47,8 @@ impl Samples {
         let inputs = 0..store.inputs().len();
         let copy = |from: SampleIndex| {
             let bytes = |input| store.tensor(from, input).unwrap_or_default();
-            inputs.clone().map(|input| Aligned::copy(bytes(input))).collect()
+            let shape = |input| store.shape(from, input).unwrap_or_default();
+            inputs.clone().map(|input| Aligned::copy(bytes(input), shape(input))).collect()
         };
         Self::new(pairs.iter().map(|(from, to)| (to.0, copy(*from))).collect())
     }
@@ -60,7 +63,10 @@ impl Samples {
         let pairs: Vec<_> = indices.iter().map(|index| (*index, *index)).collect();
         let mut samples = Self::from_store(store, &pairs).samples;
         for index in extreme {
-            let filled = store.inputs().iter().map(|spec| Aligned::copy(&filled_with(spec, value)));
+            let filled = store.inputs().iter().enumerate().map(|(input, spec)| {
+                let shape = store.shape(*index, input).unwrap_or(&spec.shape);
+                Aligned::copy(&filled_with(&spec.of_shape(shape.to_vec()), value), shape)
+            });
             samples.insert(index.0, filled.collect());
         }
         Self::new(samples)
@@ -92,19 +98,27 @@ impl Samples {
     }
 }
 
+impl Samples {
+    fn find(&self, index: SampleIndex, input: usize) -> Option<&Aligned> {
+        self.samples.get(&index.0)?.get(input)
+    }
+}
+
 impl SampleBuffers for Samples {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
-        let tensor = self.samples.get(&index.0).and_then(|tensors| tensors.get(input));
-        tensor.map_or(&[], Aligned::bytes)
+        self.find(index, input).map_or(&[], Aligned::bytes)
+    }
+
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        self.find(index, input).map(|tensor| tensor.shape.as_slice())
     }
 }
 
 /// Samples in memory that the plugin has allocated, a range for each input.
 pub(crate) struct InMemory {
     ranges: Vec<PluginRange>,
-    /// Place of each sample in the ranges, and the size of each input with the distance of two of them.
-    places: BTreeMap<u64, usize>,
-    sizes: Vec<(usize, usize)>,
+    /// Place and shape of each input of each sample.
+    tensors: BTreeMap<u64, Vec<(Range<usize>, Vec<usize>)>>,
 }
 
 impl InMemory {
@@ -115,29 +129,37 @@ impl InMemory {
         input_count: usize,
     ) -> Result<Option<Self>, PluginHostError> {
         let indices = samples.indices();
-        let (mut ranges, mut sizes) = (Vec::new(), Vec::new());
+        let mut ranges = Vec::new();
+        let mut tensors: BTreeMap<u64, Vec<_>> = BTreeMap::new();
         for input in 0..input_count {
-            let size = indices.first().map_or(0, |index| samples.tensor(*index, input).len());
-            let stride = size.next_multiple_of(PROCTOR_TENSOR_ALIGNMENT);
-            let whole = (stride * indices.len()).next_multiple_of(PAGE_BYTES);
-            let Some(mut range) = model.allocate(whole)? else { return Ok(None) };
-            for (place, index) in indices.iter().enumerate() {
-                range.bytes_mut()[place * stride..][..size].copy_from_slice(samples.tensor(*index, input));
+            let mut end = 0;
+            for index in &indices {
+                let begin = end;
+                let size_bytes = samples.tensor(*index, input).len();
+                end += size_bytes.next_multiple_of(PROCTOR_TENSOR_ALIGNMENT);
+                let shape = samples.shape(*index, input).unwrap_or_default().to_vec();
+                tensors.entry(index.0).or_default().push((begin..begin + size_bytes, shape));
+            }
+            let Some(mut range) = model.allocate(end.next_multiple_of(PAGE_BYTES))? else { return Ok(None) };
+            for index in &indices {
+                let place = tensors[&index.0][input].0.clone();
+                range.bytes_mut()[place].copy_from_slice(samples.tensor(*index, input));
             }
             range.finish()?;
             ranges.push(range);
-            sizes.push((size, stride));
         }
-        let places = indices.iter().enumerate().map(|(place, index)| (index.0, place)).collect();
-        Ok(Some(Self { ranges, places, sizes }))
+        Ok(Some(Self { ranges, tensors }))
     }
 }
 
 impl SampleBuffers for InMemory {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
-        let (size, stride) = self.sizes[input];
-        let place = self.places.get(&index.0);
-        place.map_or(&[], |place| &self.ranges[input].bytes()[place * stride..][..size])
+        let tensor = self.tensors.get(&index.0);
+        tensor.map_or(&[], |inputs| &self.ranges[input].bytes()[inputs[input].0.clone()])
+    }
+
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        self.tensors.get(&index.0).map(|inputs| inputs[input].1.as_slice())
     }
 
     fn ranges(&self) -> Vec<&[u8]> {
@@ -146,11 +168,11 @@ impl SampleBuffers for InMemory {
 }
 
 impl Aligned {
-    fn copy(bytes: &[u8]) -> Self {
+    fn copy(bytes: &[u8], shape: &[usize]) -> Self {
         let mut memory = vec![0; bytes.len() + PROCTOR_TENSOR_ALIGNMENT];
         let begin = memory.as_ptr().align_offset(PROCTOR_TENSOR_ALIGNMENT);
         memory[begin..][..bytes.len()].copy_from_slice(bytes);
-        Self { memory, begin, size_bytes: bytes.len() }
+        Self { memory, begin, size_bytes: bytes.len(), shape: shape.to_vec() }
     }
 
     fn bytes(&self) -> &[u8] {

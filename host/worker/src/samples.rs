@@ -2,29 +2,37 @@
 
 use std::collections::HashMap;
 
-use proctor_isolated::{SealedMemory, protocol::PlacedSample};
+use proctor_isolated::{
+    SealedMemory,
+    protocol::{PlacedSample, PlacedTensor},
+};
 use proctor_plugin_host::SampleBuffers;
-use proctor_vocabulary::{SampleIndex, TensorSpec};
+use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 
 /// Samples in memory that the host has filled and sealed.
 pub(crate) struct Samples {
     ranges: Vec<SealedMemory>,
-    /// Number of the range and position there, of each input of each sample.
-    places: HashMap<u64, Vec<(usize, usize)>>,
-    /// Size of each input in bytes.
-    sizes: Vec<usize>,
+    /// Where each input of each sample is.
+    places: HashMap<u64, Vec<PlacedTensor>>,
+    /// Type of each input.
+    types: Vec<ElementType>,
 }
 
 impl Samples {
     pub(crate) fn new(ranges: Vec<SealedMemory>, placed: Vec<PlacedSample>, inputs: &[TensorSpec]) -> Self {
         let places = placed.into_iter().map(|sample| (sample.index, sample.inputs)).collect();
-        Self { ranges, places, sizes: inputs.iter().map(TensorSpec::size_bytes).collect() }
+        Self { ranges, places, types: inputs.iter().map(|input| input.element_type).collect() }
+    }
+
+    fn place(&self, index: SampleIndex, input: usize) -> Option<&PlacedTensor> {
+        self.places.get(&index.0)?.get(input)
     }
 
     fn find(&self, index: SampleIndex, input: usize) -> Option<&[u8]> {
-        let (range, begin) = *self.places.get(&index.0)?.get(input)?;
-        let end = begin.checked_add(*self.sizes.get(input)?)?;
-        self.ranges.get(range)?.bytes().get(begin..end)
+        let PlacedTensor { range, offset, shape } = self.place(index, input)?;
+        let count = shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
+        let end = offset.checked_add(self.types.get(input)?.bytes_of(count))?;
+        self.ranges.get(*range)?.bytes().get(*offset..end)
     }
 }
 
@@ -32,6 +40,10 @@ impl SampleBuffers for Samples {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         // The plugin host refuses what has not its size.
         self.find(index, input).unwrap_or_default()
+    }
+
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        self.place(index, input).map(|tensor| tensor.shape.as_slice())
     }
 
     fn ranges(&self) -> Vec<&[u8]> {

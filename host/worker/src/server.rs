@@ -273,6 +273,7 @@ fn demand(request: &ModelRequest) -> ModelDemand {
         inputs: request.inputs,
         outputs: request.outputs,
         last_output_varies: request.last_output_varies,
+        inputs_vary: request.inputs_vary,
         scenario: request.scenario,
         batch_size_max: request.batch_size_max,
         instance_count: request.instance_count,

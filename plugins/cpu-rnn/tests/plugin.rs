@@ -33,6 +33,7 @@ fn digits() -> ModelRequest {
         batch_size_max: 32,
         instance_count: 2,
         last_output_varies: false,
+        inputs_vary: false,
         intent: Intent::default(),
         placements: Vec::new(),
     }

@@ -167,6 +167,7 @@ fn threads_of_one_instance() -> usize {
         batch_size_max: 1,
         instance_count: 1,
         last_output_varies: false,
+        inputs_vary: false,
         intent: Intent::default(),
         placements: Vec::new(),
     });

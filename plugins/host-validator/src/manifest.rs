@@ -54,7 +54,7 @@ static MODELS: Constant<[ProctorModelSupport; 1]> = Constant([ProctorModelSuppor
         | PROCTOR_SCENARIO_SERVER
         | PROCTOR_SCENARIO_OFFLINE,
     batch_size_max: BATCH_SIZE_MAX,
-    flags: 0,
+    flags: PROCTOR_MODEL_DYNAMIC_SHAPES,
     memory_bytes: 0,
 }]);
 

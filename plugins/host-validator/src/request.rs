@@ -36,6 +36,8 @@ pub(crate) struct Place {
 pub(crate) struct Request {
     pub(crate) batch_size_max: u32,
     pub(crate) instance_count: u32,
+    /// Whether inputs of a sample may be smaller than these.
+    pub(crate) inputs_vary: bool,
     pub(crate) inputs: Vec<Tensor>,
     pub(crate) outputs: Vec<Tensor>,
     places: Vec<Place>,
@@ -123,8 +125,11 @@ impl Request {
         };
         let (inputs, outputs) = (report.value(inputs)?, report.value(outputs)?);
         report.expect(!outputs.is_empty(), || "there are no outputs".to_owned());
+        let flags = PROCTOR_REQUEST_LAST_OUTPUT_VARIES | PROCTOR_REQUEST_INPUTS_VARY;
+        report.expect(raw.flags & !flags == 0, || format!("flags is {:#x}, with unknown bits", raw.flags));
         let (batch_size_max, instance_count) = (raw.batch_size_max, raw.instance_count);
-        Some(Self { batch_size_max, instance_count, inputs, outputs, places })
+        let inputs_vary = raw.flags & PROCTOR_REQUEST_INPUTS_VARY != 0;
+        Some(Self { batch_size_max, instance_count, inputs_vary, inputs, outputs, places })
     }
 
     /// Number of bytes of the answer to a sample.

@@ -182,16 +182,17 @@ unsafe fn tensors_of(
     let tensors: Vec<ProctorTensor> = unsafe { found.iter() }.collect();
     for (tensor, spec) in tensors.iter().zip(&request.inputs) {
         // SAFETY: the caller's promise.
-        unsafe { check_tensor(tensor, spec) }.map_err(|why| format!("input \"{}\" {why}", spec.name))?;
+        unsafe { check_tensor(tensor, spec, request.inputs_vary) }
+            .map_err(|why| format!("input \"{}\" {why}", spec.name))?;
     }
     Ok(tensors)
 }
 
 /// # Safety
 /// As [`tensors_of`].
-unsafe fn check_tensor(tensor: &ProctorTensor, spec: &Tensor) -> Result<(), String> {
+unsafe fn check_tensor(tensor: &ProctorTensor, spec: &Tensor, varies: bool) -> Result<(), String> {
     let ProctorTensor { data, size_bytes, shape, rank, element_type } = *tensor;
-    if size_bytes != spec.size_bytes {
+    if size_bytes != spec.size_bytes && !varies {
         return Err(format!("has {size_bytes} bytes instead of {}", spec.size_bytes));
     }
     if element_type != spec.element_type as u32 {
@@ -208,10 +209,23 @@ unsafe fn check_tensor(tensor: &ProctorTensor, spec: &Tensor) -> Result<(), Stri
     }
     // SAFETY: not null where there is one; the host vouches for `rank` extents.
     let shape = if rank == 0 { &[] } else { unsafe { slice::from_raw_parts(shape, rank as usize) } };
-    if shape != spec.shape {
-        Err(format!("has the shape {shape:?} instead of {:?}", spec.shape))
-    } else {
+    if !varies {
+        let is_same = shape == spec.shape;
+        return if is_same {
+            Ok(())
+        } else {
+            Err(format!("has the shape {shape:?} instead of {:?}", spec.shape))
+        };
+    }
+    if shape.iter().zip(&spec.shape).any(|(extent, most)| extent > most) {
+        return Err(format!("has the shape {shape:?}, which does not fit into {:?}", spec.shape));
+    }
+    // Within the shape of the request, whose bytes can be counted.
+    let expected = spec.element_type.bytes_of(shape.iter().product::<u64>() as usize);
+    if size_bytes == expected {
         Ok(())
+    } else {
+        Err(format!("has {size_bytes} bytes, and its shape {shape:?} has {expected}"))
     }
 }
 

@@ -152,8 +152,19 @@ pub struct Opening {
 pub struct PlacedSample {
     /// Position in the query sample library.
     pub index: u64,
-    /// Number of the range, and position of the first byte there, for each input.
-    pub inputs: Vec<(usize, usize)>,
+    /// Its inputs.
+    pub inputs: Vec<PlacedTensor>,
+}
+
+/// A tensor in ranges of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedTensor {
+    /// Number of the range.
+    pub range: usize,
+    /// Position of the first byte there.
+    pub offset: usize,
+    /// Extent of each dimension.
+    pub shape: Vec<usize>,
 }
 
 /// The answer to a request.

@@ -7,7 +7,7 @@ use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, Prep
 use crate::{
     channels::memory::{PAGE, SharedMemory},
     lock::lock,
-    protocol::PlacedSample,
+    protocol::{PlacedSample, PlacedTensor},
 };
 
 /// Ranges of memory that the host has asked for.
@@ -56,7 +56,14 @@ impl Ranges {
             (offset + size_bytes <= ranges[number].size_bytes()).then_some((number, offset))
         };
         let placed = samples.iter().map(|sample| {
-            let inputs = sample.inputs.iter().map(|input| place(input.as_ptr().addr(), input.size_bytes()));
+            let inputs = sample.inputs.iter().map(|input| {
+                let (range, offset) = place(input.as_ptr().addr(), input.size_bytes())?;
+                // SAFETY: the samples are being prepared, and are released later.
+                let shape = unsafe { input.shape() };
+                let shape =
+                    shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>().ok()?;
+                Some(PlacedTensor { range, offset, shape })
+            });
             let inputs: Option<Vec<_>> = inputs.collect();
             let index = sample.index.0;
             let inputs = inputs.ok_or_else(|| {

@@ -38,6 +38,7 @@ fn model(given: &[(&str, &str)]) -> MockModel {
         batch_size_max: 1,
         instance_count: 1,
         last_output_varies: false,
+        inputs_vary: false,
         intent: Intent::default(),
         placements: Vec::new(),
     };

@@ -38,7 +38,12 @@ impl Model for MockModel {
     fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
         for (tensor, input) in samples.iter().flat_map(|sample| sample.inputs.iter().zip(&self.shared.inputs))
         {
-            if tensor.size_bytes() != input.size_bytes() {
+            // Where inputs vary, those of the request are the largest.
+            let fits = match self.shared.inputs_vary {
+                true => tensor.size_bytes() <= input.size_bytes(),
+                false => tensor.size_bytes() == input.size_bytes(),
+            };
+            if !fits {
                 let text = format!("a sample has {} bytes for input {input}", tensor.size_bytes());
                 return Err(PluginError::invalid_argument(text));
             }

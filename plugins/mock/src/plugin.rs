@@ -206,6 +206,7 @@ impl Plugin for Mock {
         (shared.start, shared.instances_max) = (self.start, self.instances_max);
         (shared.fail_instance, shared.fail_after) = (self.fail_instance, self.fail_after);
         shared.inputs.clone_from(&request.inputs);
+        shared.inputs_vary = request.inputs_vary;
         Ok(MockModel::new(shared, self.issue))
     }
 }

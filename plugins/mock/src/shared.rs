@@ -25,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) answers: Answers,
     /// The inputs of a sample, as the host has promised them.
     pub(crate) inputs: Vec<TensorSpec>,
+    /// Whether those of a sample may be smaller.
+    pub(crate) inputs_vary: bool,
     /// Whether it tells the stages of its work.
     pub(crate) tells_stages: bool,
     /// Number of batches that an instance takes at a time; 0 to execute one after the other.
@@ -62,6 +64,7 @@ impl Shared {
             service,
             answers,
             inputs: Vec::new(),
+            inputs_vary: false,
             memory: None,
             power_w: 0.0,
             tells_stages: false,

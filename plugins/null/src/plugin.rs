@@ -90,6 +90,7 @@ mod tests {
                 batch_size_max: 1,
                 instance_count: 1,
                 last_output_varies: false,
+                inputs_vary: false,
                 intent: proctor_plugin_api::vocabulary::Intent::default(),
                 placements: Vec::new(),
             };

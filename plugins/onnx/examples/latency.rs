@@ -89,6 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         inputs: vec![input],
         outputs: vec![spec(output, output_shape)?],
         last_output_varies: false,
+        inputs_vary: false,
         scenario: Scenario::Offline,
         batch_size_max: batch_size,
         instance_count,

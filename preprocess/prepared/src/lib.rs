@@ -13,7 +13,7 @@
 //!
 //! # Example
 //! ```
-//! use proctor_prepared::{Input, Reader, Recipe, Writer};
+//! use proctor_prepared::{Input, Reader, Recipe, RowAggregation, Writer};
 //! use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 //!
 //! let image = TensorSpec { name: "image".into(), element_type: ElementType::U8, shape: vec![2, 2] };
@@ -23,6 +23,7 @@
 //!     preprocessing: "grey".into(),
 //!     version: 1,
 //!     sample_count: 10,
+//!     rows: RowAggregation::default(),
 //!     inputs: vec![Input::new(&image, &InputForm::of(&image))],
 //! };
 //! let cache = tempfile::tempdir()?;
@@ -50,12 +51,14 @@ mod order;
 mod reader;
 mod recipe;
 mod record;
+mod rows;
 mod writer;
 
 pub use error::PreparedError;
 pub use order::{Delivery, Order};
 pub use reader::Reader;
 pub use recipe::{Input, Recipe};
+pub use rows::RowAggregation;
 pub use writer::Writer;
 
 /// Name of the folder below that of caches.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::recipe::Input;
+use crate::{recipe::Input, rows::RowAggregation};
 
 /// Samples that the host wants prepared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub struct Order {
     pub folder: PathBuf,
     /// Name of the pipeline.
     pub preprocessing: String,
+    /// How rows become samples, of a data set of clicks.
+    pub rows: RowAggregation,
     /// The tensors of a sample.
     pub inputs: Vec<Input>,
     /// The folder of caches.

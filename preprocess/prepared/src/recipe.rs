@@ -6,7 +6,7 @@ use proctor_datasets::sha256_hex;
 use proctor_vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::FOLDER;
+use crate::{FOLDER, rows::RowAggregation};
 
 /// The data set that samples are prepared from, and how: recipes that are equal make the same bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,8 +21,16 @@ pub struct Recipe {
     pub version: u32,
     /// Number of samples of the data set.
     pub sample_count: u64,
+    /// How rows become samples, of a data set of clicks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rows: RowAggregation,
     /// The tensors of a sample.
     pub inputs: Vec<Input>,
+}
+
+/// Recipes of other data sets do not mention it.
+fn is_default(rows: &RowAggregation) -> bool {
+    *rows == RowAggregation::default()
 }
 
 /// An input of a model, in the form that a plugin wants it in.

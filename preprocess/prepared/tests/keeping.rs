@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use proctor_prepared::{Input, PreparedError, Reader, Recipe, Writer};
+use proctor_prepared::{Input, PreparedError, Reader, Recipe, RowAggregation, Writer};
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 use proptest::prelude::*;
 
@@ -21,6 +21,7 @@ fn recipe(sample_count: u64) -> Recipe {
         preprocessing: "grey".into(),
         version: 1,
         sample_count,
+        rows: RowAggregation::default(),
         inputs: vec![Input::new(&image, &InputForm::of(&image))],
     }
 }
@@ -48,6 +49,7 @@ fn a_folder_is_that_of_all_that_decides_the_bytes() {
         Recipe { contents: "01".into(), ..recipe(4) },
         Recipe { preprocessing: "gray".into(), ..recipe(4) },
         Recipe { version: 2, ..recipe(4) },
+        Recipe { rows: RowAggregation::Fixed(3), ..recipe(4) },
         Recipe { inputs: vec![Input::new(&image, &half)], ..recipe(4) },
         recipe(5),
     ];

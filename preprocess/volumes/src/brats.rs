@@ -16,7 +16,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use rayon::prelude::*;
 
 use crate::{
-    error::VolumeError,
+    error::{VolumeError, with_causes},
     mask::{Mask, crop},
 };
 
@@ -74,7 +74,38 @@ pub fn prepare_volumes(
     Ok(())
 }
 
-fn prepare_into(files: &[u8], values: &mut [f32]) -> Result<(), VolumeError> {
+/// Prepares the labels of a case: its four files as [`prepare`] takes them, and the bytes of its labels. They are cropped
+/// as the modalities are, without padding, and become the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
+///
+/// # Errors
+/// The fault of a file; a label that BraTS does not have.
+pub fn prepare_labels(files: &[u8], segmentation: &[u8]) -> Result<Volume<u8>, VolumeError> {
+    let part = "seg";
+    let of_labels = |source| VolumeError::Nifti { part, source };
+    let volumes = modalities(files)?;
+    let expected = volumes[0].shape();
+    let all: Vec<_> = volumes.iter().map(Volume::values).collect();
+    let mask = Mask::of(&all, expected).ok_or(VolumeError::Empty)?;
+    let image = Image::parse(segmentation).map_err(of_labels)?;
+    let labels = image.to_labels(AxisOrder::FirstFastest).map_err(of_labels)?;
+    if labels.shape() != expected {
+        return Err(VolumeError::Shapes { part, got: labels.shape(), other: MODALITIES[0], expected });
+    }
+    let mut classes = crop(labels.values(), expected, &mask.bounds);
+    for class in &mut classes {
+        *class = match *class {
+            0 => 0,
+            2 => 1,
+            1 => 2,
+            4 => 3,
+            label => return Err(VolumeError::Label { part, label, known: &[0, 1, 2, 4] }),
+        };
+    }
+    Ok(Volume::new(mask.shape(), classes))
+}
+
+/// The volumes of a case, in the order of [`MODALITIES`], all of the same extents.
+fn modalities(files: &[u8]) -> Result<Vec<Volume<f32>>, VolumeError> {
     let files = bundle::split::<4>(files).map_err(VolumeError::Bundle)?;
     let volumes: Vec<_> =
         MODALITIES.par_iter().zip(files).map(|(part, file)| read(part, file)).collect::<Result<_, _>>()?;
@@ -84,7 +115,11 @@ fn prepare_into(files: &[u8], values: &mut [f32]) -> Result<(), VolumeError> {
             return Err(VolumeError::Shapes { part, got: volume.shape(), other: MODALITIES[0], expected });
         }
     }
-    prepare_volumes(&volumes, ROOM, values)
+    Ok(volumes)
+}
+
+fn prepare_into(files: &[u8], values: &mut [f32]) -> Result<(), VolumeError> {
+    prepare_volumes(&modalities(files)?, ROOM, values)
 }
 
 fn read(part: &'static str, file: &[u8]) -> Result<Volume<f32>, VolumeError> {
@@ -163,9 +198,4 @@ impl Pipeline for Brats {
         elements.iter_mut().zip(values).for_each(|(element, value)| *element = value.to_ne_bytes());
         Ok(())
     }
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

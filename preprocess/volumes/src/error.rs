@@ -53,6 +53,16 @@ pub enum VolumeError {
         /// Distances between voxels.
         spacing_mm: [f64; 3],
     },
+    /// A voxel has a label that the data set does not have.
+    #[error("{part} has a voxel with the label {label}; those of the data set are {known:?}")]
+    Label {
+        /// Which of the files.
+        part: &'static str,
+        /// The label.
+        label: u8,
+        /// Labels that there are.
+        known: &'static [u8],
+    },
     /// All voxels of a case of BraTS are 0.
     #[error("every voxel of the four modalities is 0, so there is no brain to crop to")]
     Empty,
@@ -64,4 +74,10 @@ pub enum VolumeError {
         /// Extents of the model's input.
         room: [usize; 3],
     },
+}
+
+/// The text of an error with those of its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

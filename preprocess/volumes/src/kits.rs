@@ -11,10 +11,22 @@
 //!
 //! Source: MLPerf Inference v1.1 to v6.1, the benchmark 3d-unet-kits19.
 
+use proctor_datasets::RawSample;
 use proctor_nifti_file::{AxisOrder, Header, Image, NiftiError, Volume};
+use proctor_preprocess::{Pipeline, PipelineEntry, PreprocessError, describe};
+use proctor_vocabulary::{ElementType, TensorSpec};
 
 pub use crate::axis::Fit;
-use crate::{axis::Axis, error::VolumeError, interpolate};
+use crate::{
+    axis::Axis,
+    error::{VolumeError, with_causes},
+    interpolate,
+};
+
+/// Name of the pipeline.
+pub const NAME: &str = "kits19-3d-unet";
+
+inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 
 /// The greatest extent after resampling that is taken: a body of 6 m.
 const EXTENT_MAX: usize = 4096;
@@ -153,6 +165,68 @@ pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8
         });
     }
     Ok(steps.labels(&labels))
+}
+
+/// Scans, each of a shape of its own.
+struct Kits {
+    /// The largest.
+    outputs: [TensorSpec; 1],
+}
+
+fn build(inputs: &[TensorSpec]) -> Result<Box<dyn Pipeline>, PreprocessError> {
+    match inputs {
+        [input]
+            if input.element_type == ElementType::F32
+                && input.shape.len() == 4
+                && input.shape[0] == 1
+                && input.shape[1..].iter().all(|extent| *extent >= KITS19.fit.least) =>
+        {
+            Ok(Box::new(Kits { outputs: [input.clone()] }))
+        }
+        _ => Err(PreprocessError::Outputs {
+            pipeline: NAME.to_owned(),
+            makes: format!(
+                "f32[1, z, y, x] that varies, with room for {0} voxels or more along z, y and x",
+                KITS19.fit.least
+            ),
+            wanted: describe(inputs),
+        }),
+    }
+}
+
+impl Kits {
+    fn refused(got: String) -> PreprocessError {
+        let reads = "the scan of a case as NIfTI file".to_owned();
+        PreprocessError::Sample { pipeline: NAME.to_owned(), reads, got }
+    }
+}
+
+impl Pipeline for Kits {
+    fn outputs(&self) -> &[TensorSpec] {
+        &self.outputs
+    }
+
+    fn shapes(&self, sample: &RawSample<'_>) -> Result<Vec<Vec<usize>>, PreprocessError> {
+        let shape = tensor_shape(&sample.bytes)
+            .map_err(|error| Self::refused(format!("not usable: {}", with_causes(&error))))?;
+        let most = &self.outputs[0].shape;
+        if shape.iter().zip(most).any(|(extent, most)| extent > most) {
+            return Err(Self::refused(format!(
+                "one that becomes f32{shape:?}, more than the benchmark's {most:?}; raise the shape in its definition"
+            )));
+        }
+        Ok(vec![shape.to_vec()])
+    }
+
+    fn run(&self, sample: &RawSample<'_>, tensors: &mut [&mut [u8]]) -> Result<(), PreprocessError> {
+        let [tensor] = tensors else { panic!("one tensor expected, got {}", tensors.len()) };
+        let volume = prepare(&sample.bytes)
+            .map_err(|error| Self::refused(format!("not usable: {}", with_causes(&error))))?;
+        let (elements, _) = tensor.as_chunks_mut::<4>();
+        assert_eq!(elements.len(), volume.values().len(), "elements of the tensor");
+        elements.iter_mut().zip(volume.values()).for_each(|(element, value)| *element = value.to_ne_bytes());
+        Ok(())
+    }
 }
 
 fn of_imaging(source: NiftiError) -> VolumeError {

@@ -1,8 +1,9 @@
 //! Untimed preprocessing of medical volumes: KiTS19 and BraTS 2019 for 3D-UNet.
 //!
 //! [`kits::prepare`] makes the input of one case of KiTS19 from the bytes of its `imaging.nii.gz`, [`brats::prepare`]
-//! that of one case of BraTS 2019 from its four modalities. The pipeline `brats-3d-unet` is registered; volumes of
-//! KiTS19 have a shape for each case, which [`kits::tensor_shape`] reads from the header alone.
+//! that of one case of BraTS 2019 from its four modalities; both have a function for the labels of a case, too. The
+//! pipelines `kits19-3d-unet` and `brats-3d-unet` are registered; volumes of KiTS19 have a shape for each case, which
+//! [`kits::tensor_shape`] reads from the header alone.
 //!
 //! # Choices
 //! - All steps of KiTS19 are one pass over the result: along each axis [`kits::Recipe`] works out beforehand where a

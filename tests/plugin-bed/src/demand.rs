@@ -40,6 +40,7 @@ pub fn demand(file: &Path, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Mod
         inputs: inputs.to_vec(),
         outputs: outputs.to_vec(),
         last_output_varies: false,
+        inputs_vary: false,
         scenario: Scenario::Offline,
         batch_size_max: 1,
         instance_count: 1,

@@ -14,6 +14,8 @@ const ALIGNMENT: usize = 64;
 #[derive(Clone)]
 pub struct Samples {
     samples: Arc<[Vec<Aligned>]>,
+    /// Shapes of their tensors, where they are not those of the model.
+    shapes: Arc<[Vec<Vec<usize>>]>,
 }
 
 /// The bytes of a tensor, which begin where an aligned address is.
@@ -28,13 +30,20 @@ impl Samples {
     #[must_use]
     pub fn new(samples: &[Vec<Vec<u8>>]) -> Self {
         let sample = |inputs: &Vec<Vec<u8>>| inputs.iter().map(|bytes| Aligned::copy(bytes)).collect();
-        Self { samples: samples.iter().map(sample).collect() }
+        Self { samples: samples.iter().map(sample).collect(), shapes: Arc::default() }
+    }
+
+    /// The samples with a shape for each tensor: `[sample][input]`.
+    #[must_use]
+    pub fn with_shapes(self, shapes: Vec<Vec<Vec<usize>>>) -> Self {
+        Self { shapes: shapes.into(), ..self }
     }
 
     /// Samples of one tensor of f32.
     #[must_use]
     pub fn of_f32(samples: &[Vec<f32>]) -> Self {
-        Self { samples: samples.iter().map(|values| vec![Aligned::copy(&f32_bytes(values))]).collect() }
+        let samples = samples.iter().map(|values| vec![Aligned::copy(&f32_bytes(values))]).collect();
+        Self { samples, shapes: Arc::default() }
     }
 
     /// The index of every sample, in order.
@@ -46,8 +55,16 @@ impl Samples {
 
 impl SampleBuffers for Samples {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
-        self.samples[usize::try_from(index.0).expect("the samples are in memory")][input].bytes()
+        self.samples[position(index)][input].bytes()
     }
+
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        Some(&self.shapes.get(position(index))?[input])
+    }
+}
+
+fn position(index: SampleIndex) -> usize {
+    usize::try_from(index.0).expect("the samples are in memory")
 }
 
 impl Aligned {

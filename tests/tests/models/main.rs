@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod published;
+mod published_rows_and_volumes;
 mod recurrent;
 mod texts;

@@ -60,7 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
     ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937"]),
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
-    ("accuracy", &["plugin-api/vocabulary", "datasets", "accuracy/scores"]),
+    ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),
     ("plugins", &["plugin-api", "plugins", "datasets/onnx-file"]),
     ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),

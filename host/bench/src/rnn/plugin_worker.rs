@@ -261,6 +261,7 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
         inputs: inputs(layer),
         outputs: vec![output],
         last_output_varies: false,
+        inputs_vary: false,
         scenario: if layer.batch == 1 { Scenario::SingleStream } else { Scenario::MultiStream },
         batch_size_max: u32::try_from(layer.batch).unwrap_or(u32::MAX),
         instance_count: 1,

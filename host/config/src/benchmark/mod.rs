@@ -52,6 +52,8 @@ pub struct Benchmark {
     pub outputs: Vec<TensorSpec>,
     /// Whether the last of them may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
+    /// Whether inputs of a sample may be smaller than their shapes, such as a volume of a patient.
+    pub inputs_vary: bool,
     /// How good the answers have to be.
     pub quality: Quality,
     /// The query sample library.
@@ -164,6 +166,15 @@ impl Benchmark {
     /// Everything that is wrong with it.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigErrors> {
         form::parse(text, file).and_then(|raw| validate::validate(raw, file)).map_err(ConfigErrors)
+    }
+
+    /// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a
+    /// path.
+    ///
+    /// # Errors
+    /// There is none of this name, with the near match; or everything that is wrong with the definition.
+    pub fn find(name: &str) -> Result<Self, ConfigErrors> {
+        library::find(name, &Origin::Flag { flag: "--benchmark".to_owned() }).map_err(ConfigErrors)
     }
 
     /// The settings for a scenario, as a layer.

@@ -44,7 +44,8 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         ("quality.metric", &raw.quality.metric),
     ];
     names.into_iter().for_each(|(key, name)| check.name(key, name));
-    let last_output_varies = check.varying(&raw.inputs, &raw.outputs);
+    let last_output_varies = check.varying(&raw.outputs);
+    let inputs_vary = raw.inputs.iter().any(|input| input.varies);
     let benchmark = Benchmark {
         model: check.model(raw.model),
         inputs: check.tensors("inputs", raw.inputs),
@@ -52,6 +53,7 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         untimed_steps: check.untimed_steps(raw.suite.is_some(), raw.untimed_steps),
         suite: check.suite(raw.suite),
         last_output_varies,
+        inputs_vary,
         refused: check.refused(raw.refused, &raw.scenarios),
         quality: check.quality(raw.quality),
         qsl: check.qsl(&raw.qsl),
@@ -184,17 +186,14 @@ impl Checker<'_> {
         ModelFile::Published { path, sha256 }
     }
 
-    /// Whether the last output varies. No other tensor can: the others would not be found in a response.
-    fn varying(&mut self, inputs: &[definition::Tensor], outputs: &[definition::Tensor]) -> bool {
-        let last = outputs.len().saturating_sub(1);
-        let lists = [("inputs", inputs, usize::MAX), ("outputs", outputs, last)];
-        for (list, tensors, may_vary) in lists {
-            for position in (0..tensors.len()).filter(|it| *it != may_vary && tensors[*it].varies) {
-                self.report(
-                    &format!("{list}.{position}.varies"),
-                    "true: only the last output may vary".to_owned(),
-                );
-            }
+    /// Whether the last output varies. No other one can: it would not be found in a response.
+    fn varying(&mut self, outputs: &[definition::Tensor]) -> bool {
+        let before_last = outputs.len().saturating_sub(1);
+        for position in (0..before_last).filter(|it| outputs[*it].varies) {
+            self.report(
+                &format!("outputs.{position}.varies"),
+                "true: of the outputs only the last may vary".to_owned(),
+            );
         }
         outputs.last().is_some_and(|output| output.varies)
     }

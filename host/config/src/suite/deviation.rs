@@ -7,7 +7,7 @@ use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use super::{RoundRow, SuiteBenchmark, library::round_rules, round::UntimedStep};
-use crate::{benchmark::Benchmark, value::Value};
+use crate::{benchmark::Benchmark, run_settings::RunSettings, value::Value};
 
 /// A way in which a run is none by the rules of its round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,6 +48,11 @@ pub enum Deviation {
         /// Value of the round.
         wanted: Value,
     },
+    /// Samples are made of other rows than the rules have it.
+    Rows {
+        /// How they are made.
+        row_aggregation: String,
+    },
     /// The performance set is smaller than the round's.
     PerformanceSet {
         /// Samples that are loaded.
@@ -71,6 +76,9 @@ impl fmt::Display for Deviation {
             Self::Bound { setting, value, wanted } => {
                 write!(f, "{setting} is {value}, and it wants {wanted}")
             }
+            Self::Rows { row_aggregation } => {
+                write!(f, "row_aggregation is {row_aggregation}, and it wants quantiles")
+            }
             Self::PerformanceSet { sample_count, wanted } => {
                 write!(f, "the performance set has {sample_count} samples, and it wants {wanted}")
             }
@@ -79,7 +87,12 @@ impl fmt::Display for Deviation {
 }
 
 /// The deviations of a run with these settings, in this precision.
-pub(crate) fn deviations(benchmark: &Benchmark, test: &TestSettings, precision: &str) -> Vec<Deviation> {
+pub(crate) fn deviations(
+    benchmark: &Benchmark,
+    run: &RunSettings,
+    test: &TestSettings,
+    precision: &str,
+) -> Vec<Deviation> {
     let rules: Rules = test.rules;
     let round = round_rules(rules);
     let mut deviations = Vec::new();
@@ -93,6 +106,9 @@ pub(crate) fn deviations(benchmark: &Benchmark, test: &TestSettings, precision: 
     let steps = benchmark.untimed_steps.iter().filter(|step| !round.untimed_steps.contains(step));
     deviations.extend(steps.map(|step| Deviation::UntimedStep { step: *step }));
     if let Some((suite, row)) = benchmark.row(rules) {
+        if !run.row_aggregation.is_of_the_rules() {
+            deviations.push(Deviation::Rows { row_aggregation: run.row_aggregation.to_string() });
+        }
         deviations.extend(of_row(suite, row, benchmark, test));
     }
     deviations

@@ -26,6 +26,8 @@ pub struct ModelDemand {
     pub outputs: Vec<TensorSpec>,
     /// Whether the last output may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
+    /// Whether inputs of a sample may be smaller than their shapes.
+    pub inputs_vary: bool,
     /// How queries will arrive.
     pub scenario: Scenario,
     /// Largest batch in samples; at least 1.
@@ -136,6 +138,11 @@ fn first_row<'a>(
     if let Some(device) = &demand.device {
         narrow("device", device.clone(), &|row| row.device == *device, &|row| vec![row.device.clone()])?;
     }
+    if demand.inputs_vary {
+        narrow("samples of", "different shapes".to_owned(), &|row| row.dynamic_shapes, &|_| {
+            vec!["samples of one shape".to_owned()]
+        })?;
+    }
     narrow(
         "scenario",
         demand.scenario.to_string(),
@@ -222,6 +229,7 @@ mod tests {
             inputs: vec![output.clone()],
             outputs: vec![output],
             last_output_varies: false,
+            inputs_vary: false,
             scenario: Scenario::Offline,
             batch_size_max: 1,
             instance_count: 1,
@@ -333,6 +341,10 @@ mod tests {
         let narrow = Manifest { models: manifest().models[..1].to_vec(), ..manifest() };
         let error = match_demand(&narrow, &demand("x", "onnx")).unwrap_err();
         assert_eq!(error.to_string(), "plugin p does not declare model x; it declares digits-cnn");
+        assert_eq!(
+            refusal(&ModelDemand { inputs_vary: true, ..base.clone() }),
+            "plugin p does not declare samples of different shapes; it declares samples of one shape"
+        );
         assert_eq!(
             refusal(&ModelDemand { batch_size_max: 0, ..base }),
             "cannot ask plugin p for that: the largest batch has no samples"

@@ -166,9 +166,8 @@ impl Model {
         model.expect(Call::PrepareSamples, &[State::Loaded])?;
         // Copied: buffers that are dropped because they are wrong lock the list to leave it.
         let ranges = model.lock_ranges().clone();
-        let prepared =
-            Prepared::new(samples, buffers, &model.demand.inputs, Arc::clone(&model.shapes), &ranges)
-                .map_err(|what| model.backend.bad_demand(what))?;
+        let prepared = Prepared::new(samples, buffers, &model.demand, Arc::clone(&model.shapes), &ranges)
+            .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {
             checked(model.activity, Call::PrepareSamples, |error| {
                 // SAFETY: the function is that of a checked table; the handle is live; the set and what it points to

@@ -7,8 +7,8 @@ use std::{path::PathBuf, ptr};
 use proctor_plugin_api::{
     Placement,
     abi::{
-        PROCTOR_REQUEST_LAST_OUTPUT_VARIES, ProctorFile, ProctorModel, ProctorModelRequest, ProctorPlacement,
-        ProctorTensorSpec,
+        PROCTOR_REQUEST_INPUTS_VARY, PROCTOR_REQUEST_LAST_OUTPUT_VARIES, ProctorFile, ProctorModel,
+        ProctorModelRequest, ProctorPlacement, ProctorTensorSpec,
     },
     vocabulary::TensorSpec,
 };
@@ -54,6 +54,14 @@ pub(super) fn raw_placement(placement: &Placement) -> ProctorPlacement {
     }
 }
 
+fn flags(demand: &ModelDemand) -> u32 {
+    let bits = [
+        (demand.last_output_varies, PROCTOR_REQUEST_LAST_OUTPUT_VARIES),
+        (demand.inputs_vary, PROCTOR_REQUEST_INPUTS_VARY),
+    ];
+    bits.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit)
+}
+
 /// Calls the plugin with the request for a model, which lives for the call.
 fn with_request<R>(demand: &ModelDemand, found: &Match, call: impl FnOnce(&ProctorModelRequest) -> R) -> R {
     let absolute = |(format, path): &(String, PathBuf)| {
@@ -86,7 +94,7 @@ fn with_request<R>(demand: &ModelDemand, found: &Match, call: impl FnOnce(&Proct
         scenario: scenario_bit(demand.scenario),
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
-        flags: if demand.last_output_varies { PROCTOR_REQUEST_LAST_OUTPUT_VARIES } else { 0 },
+        flags: flags(demand),
         latency_bound_ns: intent.latency_bound_ns.unwrap_or(0),
         first_token_bound_ns: intent.first_token_bound_ns.unwrap_or(0),
         per_token_bound_ns: intent.per_token_bound_ns.unwrap_or(0),

@@ -7,13 +7,21 @@ use proctor_plugin_api::{
     abi::{
         PROCTOR_TENSOR_ALIGNMENT, ProctorMemoryRange, ProctorPreparedSample, ProctorSampleSet, ProctorTensor,
     },
-    vocabulary::{SampleIndex, TensorSpec},
+    vocabulary::SampleIndex,
 };
+
+use crate::objects::demand::ModelDemand;
 
 /// The preprocessed input tensors of the samples that are loaded.
 pub trait SampleBuffers: Send + Sync {
     /// The bytes of one input tensor of one loaded sample: row-major, without gaps, aligned to 64.
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8];
+
+    /// Extents of that tensor; `None` if they are those that the model was loaded for.
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        let _ = (index, input);
+        None
+    }
 
     /// The memory that the tensors lie in, in whole pages; none if it is in parts of pages.
     fn ranges(&self) -> Vec<&[u8]> {
@@ -47,6 +55,8 @@ pub(crate) struct Prepared {
     /// The set that the plugin is told of. Stays, too, so this structure lies where it does not move.
     set: ProctorSampleSet,
     _shapes: Shapes,
+    /// Extents of the tensors that have others than those.
+    _own_shapes: Vec<Box<[u64]>>,
     _buffers: Arc<dyn SampleBuffers>,
 }
 
@@ -54,6 +64,11 @@ pub(crate) struct Prepared {
 unsafe impl Send for Prepared {}
 // SAFETY: shared access only reads what this structure owns, which nothing changes.
 unsafe impl Sync for Prepared {}
+
+/// Whether a shape has the dimensions of another one, and none larger.
+fn fits(shape: &[usize], most: &[usize]) -> bool {
+    shape.len() == most.len() && shape.iter().zip(most).all(|(extent, most)| extent <= most)
+}
 
 /// The first of some bytes as the plugin sees it, and the kind of memory that they lie in.
 fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind) {
@@ -68,25 +83,48 @@ impl Prepared {
     /// Makes the views.
     ///
     /// # Errors
-    /// A sentence about the first tensor that does not have the size of its spec, or is not aligned.
+    /// A sentence about the first tensor that does not have the shape and size of its spec, or a smaller shape if the
+    /// inputs vary, or that is not aligned.
     pub(crate) fn new(
         indices: &[SampleIndex],
         buffers: Arc<dyn SampleBuffers>,
-        specs: &[TensorSpec],
+        demand: &ModelDemand,
         shapes: Shapes,
         in_use: &[RangeInUse],
     ) -> Result<Arc<Self>, String> {
+        let specs = &demand.inputs;
         let mut indices = indices.to_vec();
         indices.sort_unstable();
         indices.dedup();
         let mut tensors = Vec::with_capacity(indices.len() * specs.len());
+        let mut own_shapes: Vec<Box<[u64]>> = Vec::new();
         for &index in &indices {
             for (input, (spec, shape)) in specs.iter().zip(shapes.iter()).enumerate() {
                 let bytes = buffers.tensor(index, input);
-                if bytes.len() != spec.size_bytes()
-                    || !bytes.as_ptr().addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT)
+                let own = buffers.shape(index, input).filter(|own| *own != spec.shape);
+                let expected = match own {
+                    None => spec.size_bytes(),
+                    Some(own) if demand.inputs_vary && fits(own, &spec.shape) => {
+                        spec.element_type.bytes_of(own.iter().product())
+                    }
+                    Some(own) => {
+                        let most = if demand.inputs_vary { "at most " } else { "" };
+                        return Err(format!(
+                            "input \"{}\" of sample {index} has the shape {own:?} instead of {most}{:?}",
+                            spec.name, spec.shape
+                        ));
+                    }
+                };
+                let shape = match own {
+                    None => shape,
+                    Some(own) => {
+                        own_shapes.push(own.iter().map(|extent| *extent as u64).collect());
+                        own_shapes.last().expect("one was pushed")
+                    }
+                };
+                if bytes.len() != expected || !bytes.as_ptr().addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT)
                 {
-                    let (expected, got) = (spec.size_bytes(), bytes.len());
+                    let got = bytes.len();
                     let name = &spec.name;
                     return Err(format!(
                         "input \"{name}\" of sample {index} has {got} bytes at {:p} instead of {expected} aligned to {PROCTOR_TENSOR_ALIGNMENT}",
@@ -123,7 +161,15 @@ impl Prepared {
             range_count: ranges.len(),
             range_stride: size_of::<ProctorMemoryRange>(),
         };
-        Ok(Arc::new(Self { samples, _tensors: tensors, ranges, set, _shapes: shapes, _buffers: buffers }))
+        Ok(Arc::new(Self {
+            samples,
+            _tensors: tensors,
+            ranges,
+            set,
+            _shapes: shapes,
+            _own_shapes: own_shapes,
+            _buffers: buffers,
+        }))
     }
 
     /// The samples as the plugin is told of them, valid as long as `self`.

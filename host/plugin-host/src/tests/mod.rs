@@ -149,6 +149,7 @@ fn demand() -> ModelDemand {
         files: vec![],
         inputs: vec![spec("image", ElementType::U8, &[2, 4])],
         last_output_varies: false,
+        inputs_vary: false,
         outputs: vec![spec("logits", ElementType::U8, &[8]), spec("label", ElementType::U8, &[])],
         scenario: Scenario::Server,
         batch_size_max: 3,

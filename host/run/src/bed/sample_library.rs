@@ -29,6 +29,8 @@ const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
 pub(crate) struct Data {
     source: Source,
     inputs: Vec<TensorSpec>,
+    /// Whether those of a sample may be smaller.
+    inputs_vary: bool,
     counts: QslCounts,
     /// Loaded samples may take half of the memory: the model and the system need some, too.
     limit_bytes: u64,
@@ -91,6 +93,7 @@ impl Data {
         Ok(Self {
             source,
             inputs: benchmark.inputs.clone(),
+            inputs_vary: benchmark.inputs_vary,
             counts: benchmark.qsl,
             limit_bytes: machine.memory_bytes.map_or(DEFAULT_LIMIT_BYTES, |bytes| bytes / 2),
         })
@@ -103,7 +106,8 @@ impl Data {
         inputs: Vec<TensorSpec>,
         counts: QslCounts,
     ) -> Self {
-        Self { source: Source::Here { dataset, pipeline }, inputs, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
+        let source = Source::Here { dataset, pipeline };
+        Self { source, inputs, inputs_vary: false, counts, limit_bytes: DEFAULT_LIMIT_BYTES }
     }
 
     /// The data with the inputs in the forms that the plugin has chosen.
@@ -132,12 +136,20 @@ impl Data {
         let store = SampleStore::new(self.inputs.clone(), self.source.sample_count(), self.limit_bytes);
         let mut store = store.with_memory(memory);
         let loaded = match &self.source {
-            Source::Here { dataset, pipeline } => store.load(samples, |index, tensors| {
-                let sample = dataset.read(index)?;
-                pipeline.run(&sample, tensors)?;
-                Ok::<_, LibraryError>(())
-            }),
-            Source::Published(published) => published.load(samples, &mut store),
+            Source::Here { dataset, pipeline } => {
+                let shapes = |index| Ok::<_, LibraryError>(pipeline.shapes(&dataset.read(index)?)?);
+                let fill = |index, tensors: &mut [&mut [u8]]| {
+                    let sample = dataset.read(index)?;
+                    pipeline.run(&sample, tensors)?;
+                    Ok::<_, LibraryError>(())
+                };
+                if self.inputs_vary {
+                    store.load_varying(samples, shapes, fill)
+                } else {
+                    store.load(samples, fill)
+                }
+            }
+            Source::Published(published) => published.load(samples, self.inputs_vary, &mut store),
         };
         match loaded {
             Ok(()) => Ok(store),
@@ -219,6 +231,10 @@ impl SampleBuffers for Buffers {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         // Nothing is issued that was not loaded. If the boundary asks for it anyway, it sees the wrong size.
         self.store.tensor(index, input).unwrap_or_default()
+    }
+
+    fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
+        self.store.shape(index, input).ok()
     }
 
     fn ranges(&self) -> Vec<&[u8]> {

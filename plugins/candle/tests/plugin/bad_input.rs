@@ -37,6 +37,7 @@ fn refusals(change: impl Fn(&mut ModelDemand)) -> [String; 2] {
         batch_size_max: demand.batch_size_max,
         instance_count: demand.instance_count,
         last_output_varies: false,
+        inputs_vary: false,
         intent: demand.intent,
         placements: demand.placements,
     };

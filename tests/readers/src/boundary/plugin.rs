@@ -173,6 +173,7 @@ fn demand() -> ModelDemand {
             shape: vec![ANSWER_BYTES / size_of::<f32>()],
         }],
         last_output_varies: false,
+        inputs_vary: false,
         scenario: Scenario::Server,
         batch_size_max: u32::try_from(SAMPLE_COUNT).expect("it is small"),
         instance_count: 1,

@@ -123,6 +123,7 @@ fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
         inputs: benchmark.inputs.clone(),
         outputs: benchmark.outputs.clone(),
         last_output_varies: benchmark.last_output_varies,
+        inputs_vary: benchmark.inputs_vary,
         scenario: settings.run.scenario,
         batch_size_max: number(settings.run.batch_size),
         instance_count: match dispatch {

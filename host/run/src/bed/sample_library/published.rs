@@ -10,7 +10,7 @@ use std::{
 use proctor_accuracy::PublishedSamples;
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, SampleStore, StoreError};
-use proctor_prepared::{Delivery, Input, Order, PUBLISHED, Reader};
+use proctor_prepared::{Delivery, Input, Order, PUBLISHED, Reader, RowAggregation};
 use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
 
 use crate::{error::HostError, files::cache_folder::lasting_folder};
@@ -38,7 +38,15 @@ impl Published {
     pub(crate) fn open(settings: &Settings, root: &DataRoot) -> Result<Option<Self>, HostError> {
         let benchmark = &settings.benchmark;
         if !PUBLISHED.contains(&benchmark.dataset.as_str()) {
-            return Ok(None);
+            let rows = &settings.run.row_aggregation;
+            return if *rows == RowAggregation::default() {
+                Ok(None)
+            } else {
+                Err(HostError::Usage(format!(
+                    "row_aggregation = {rows} is for data sets of clicks, and {} is none: leave it out",
+                    benchmark.dataset
+                )))
+            };
         }
         let folder = match &settings.run.dataset_folder {
             Some(folder) => folder.clone(),
@@ -48,6 +56,7 @@ impl Published {
             dataset: benchmark.dataset.clone(),
             folder,
             preprocessing: benchmark.preprocessing.clone(),
+            rows: settings.run.row_aggregation.clone(),
             inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
             caches: lasting_folder(settings),
             samples: Vec::new(),
@@ -93,11 +102,17 @@ impl Published {
         Ok(PublishedSamples { folder: self.order.folder.clone(), names: self.reader.names()? })
     }
 
-    /// Copies samples into a store; those that were never prepared are so first.
+    /// Copies samples into a store; those that were never prepared are so first. `inputs_vary` says whether each has
+    /// shapes of its own.
     ///
     /// # Errors
     /// One cannot be prepared, or there is no room for it.
-    pub(crate) fn load(&self, samples: &[SampleIndex], store: &mut SampleStore) -> Result<(), StoreError> {
+    pub(crate) fn load(
+        &self,
+        samples: &[SampleIndex],
+        inputs_vary: bool,
+        store: &mut SampleStore,
+    ) -> Result<(), StoreError> {
         let refused = |index| move |source: HostError| StoreError::Fill { index, source: source.into() };
         let mut absent = Vec::new();
         for index in samples {
@@ -110,7 +125,12 @@ impl Published {
             let order = Order { samples: absent, ..self.order.clone() };
             place(&self.program, &order).map_err(refused(first))?;
         }
-        store.load(samples, |index, tensors| self.reader.read(index, tensors))
+        let read = |index, tensors: &mut [&mut [u8]]| self.reader.read(index, tensors);
+        if inputs_vary {
+            store.load_varying(samples, |index| self.reader.shapes(index), read)
+        } else {
+            store.load(samples, read)
+        }
     }
 }
 

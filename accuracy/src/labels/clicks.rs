@@ -1,0 +1,199 @@
+//! Clicks of Criteo: of the text of a day, or of the array beside those of DLRM-v2.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use proctor_datasets::{
+    DatasetError,
+    npy::{HEADER_BYTES_MAX, NpyHeader},
+};
+
+use crate::{
+    error::AccuracyError,
+    judge::ClickLabels,
+    labels::{PublishedSamples, no_labels},
+};
+
+/// The text of the day, whose lines begin with the label.
+const DAY: &str = "day_23";
+/// The arrays of labels: of the whole set, the sample and the debugging set, in the order in which they are looked for.
+const ARRAYS: [&str; 3] = ["day_23_labels.npy", "day_23_labels_sample.npy", "day_23_labels_debug.npy"];
+/// Rows are read through a buffer of this size.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// The right answers of a data set.
+#[derive(Debug)]
+pub(crate) struct Clicks {
+    /// Rows of each sample.
+    pub(crate) row_counts: Vec<usize>,
+    /// Of all rows of the samples, one after the other.
+    pub(crate) labels: ClickLabels,
+}
+
+/// Reads the labels of samples, which are named by their rows, such as `0..200`.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, AccuracyError> {
+    let rows = samples.names.iter().map(|name| rows_of(name)).collect::<Result<Vec<_>, _>>()?;
+    let row_count = rows.iter().map(|rows| rows.end).max().unwrap_or_default();
+    let (path, all) = match dataset {
+        "criteo" => {
+            let path = samples.folder.join(DAY);
+            let labels = labels_of_day(&path, row_count)?;
+            (path, labels)
+        }
+        "criteo-multi-hot" => {
+            let path = array_of(&samples.folder);
+            let labels = labels_of_array(&path, row_count)?;
+            (path, labels)
+        }
+        _ => return Err(no_labels("clicks", dataset, &["criteo", "criteo-multi-hot"])),
+    };
+    if all.len() < row_count {
+        let reason = format!("it has {} rows, and the samples have {row_count}; restore the file", all.len());
+        return Err(DatasetError::Malformed { path, reason }.into());
+    }
+    let row_counts = rows.iter().map(ExactSizeIterator::len).collect();
+    let labels = rows.into_iter().flat_map(|rows| all[rows].iter().copied()).collect();
+    Ok(Clicks { row_counts, labels: ClickLabels::Known(labels) })
+}
+
+/// The rows that a name says.
+fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
+    let rows = name.split_once("..").and_then(|(start, end)| Some(start.parse().ok()?..end.parse().ok()?));
+    let rows = rows.filter(|rows: &Range<usize>| rows.start <= rows.end);
+    rows.ok_or_else(|| {
+        AccuracyError::Mismatch(format!("sample \"{name}\" is not named by its rows, as 0..200 is"))
+    })
+}
+
+/// The array of the data set: the first that is there, or that of the whole set.
+fn array_of(folder: &Path) -> PathBuf {
+    let paths = ARRAYS.map(|name| folder.join(name));
+    let there = paths.iter().position(|path| path.is_file());
+    paths.into_iter().nth(there.unwrap_or_default()).expect("the position is one of the list")
+}
+
+fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
+    let unreadable = |source| DatasetError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+    let (mut labels, mut line) = (Vec::new(), Vec::new());
+    while labels.len() < row_count {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
+        let label = match line.as_slice() {
+            [b'0', b'\t', ..] => 0,
+            [b'1', b'\t', ..] => 1,
+            _ => {
+                let reason = format!(
+                    "line {} does not begin with the label 0 or 1; restore the file",
+                    labels.len() + 1
+                );
+                return Err(DatasetError::Malformed { path: path.to_owned(), reason });
+            }
+        };
+        labels.push(label);
+    }
+    Ok(labels)
+}
+
+fn labels_of_array(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
+    let unreadable = |source: io::Error| DatasetError::Read { path: path.to_owned(), source };
+    let malformed = |reason: String| DatasetError::Malformed { path: path.to_owned(), reason };
+    let mut head = Vec::new();
+    let mut file = File::open(path).map_err(unreadable)?;
+    file.by_ref().take(HEADER_BYTES_MAX as u64).read_to_end(&mut head).map_err(unreadable)?;
+    let header =
+        NpyHeader::parse(&head).map_err(|fault| malformed(format!("it {fault}; restore the file")))?;
+    if header.descr != "<i4" || !matches!(header.shape[..], [_] | [_, 1]) {
+        return Err(malformed(format!(
+            "it is {}{:?} instead of <i4[rows, 1]; restore the file",
+            header.descr, header.shape
+        )));
+    }
+    let elements = head.split_off(usize::try_from(header.data_offset).unwrap_or(usize::MAX).min(head.len()));
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, elements.chain(file));
+    let mut labels = Vec::new();
+    while labels.len() < row_count {
+        let mut element = [0; 4];
+        match reader.read_exact(&mut element) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(unreadable(error)),
+        }
+        match i32::from_le_bytes(element) {
+            label @ (0 | 1) => labels.push(label as u8),
+            label => {
+                return Err(malformed(format!(
+                    "row {} has the label {label}; restore the file",
+                    labels.len()
+                )));
+            }
+        }
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proctor_datasets::npy::write_header;
+
+    use super::*;
+
+    fn samples(folder: &Path, names: &[&str]) -> PublishedSamples {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        PublishedSamples { folder: folder.to_owned(), names }
+    }
+
+    fn error(dataset: &str, samples: &PublishedSamples) -> String {
+        let error = read(dataset, samples).unwrap_err();
+        format!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string))
+    }
+
+    #[test]
+    fn labels_are_those_of_the_rows_in_the_names() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(DAY), "1\tx\n0\tx\n0\tx\n1\tx").unwrap();
+        let named = samples(folder.path(), &["0..1", "2..4"]);
+        let Clicks { row_counts, labels } = read("criteo", &named).unwrap();
+        assert_eq!((row_counts, labels), (vec![1, 2], ClickLabels::Known(vec![1, 0, 1])));
+
+        let array = |labels: &[i32], shape: &[u64]| {
+            let elements = labels.iter().flat_map(|label| label.to_le_bytes());
+            let bytes: Vec<u8> = write_header("<i4", shape).into_iter().chain(elements).collect();
+            fs::write(folder.path().join(ARRAYS[1]), bytes).unwrap();
+        };
+        array(&[0, 1, 1, 0], &[4, 1]);
+        let Clicks { labels, .. } = read("criteo-multi-hot", &named).unwrap();
+        assert_eq!(labels, ClickLabels::Known(vec![0, 1, 0]));
+        array(&[0, 1, 2, 0], &[4]);
+        assert!(error("criteo-multi-hot", &named).contains("row 2 has the label 2"));
+        array(&[0, 1, 1], &[3, 1]);
+        assert!(error("criteo-multi-hot", &named).contains("it has 3 rows, and the samples have 4"));
+        array(&[0; 4], &[2, 2]);
+        assert!(error("criteo-multi-hot", &named).contains("<i4[2, 2] instead of <i4[rows, 1]"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |names: &[&str]| samples(folder.path(), names);
+        assert!(error("criteo", &of(&["0..1"])).contains("cannot read"));
+        assert!(error("criteo-multi-hot", &of(&["0..1"])).contains("cannot read"));
+        fs::write(folder.path().join(DAY), "1\tx\n2\tx\n").unwrap();
+        assert!(error("criteo", &of(&["0..3"])).contains("line 2 does not begin with the label 0 or 1"));
+        fs::write(folder.path().join(DAY), "1\tx\n").unwrap();
+        assert!(error("criteo", &of(&["0..2"])).contains("it has 1 rows, and the samples have 2"));
+        for name in ["0", "2..1", "a..b"] {
+            assert!(error("criteo", &of(&[name])).contains("is not named by its rows"), "{name}");
+        }
+        assert!(error("coco", &of(&[])).contains("those of criteo, criteo-multi-hot are"));
+    }
+}
