@@ -42,9 +42,11 @@ mod squad;
 mod tokenizer_json;
 mod unicode;
 mod vocabulary;
+mod vocabulary_file;
 
 pub use basic::basic_tokens;
 pub use bert::BertTokenizer;
 pub use bpe::{BpeVocabulary, END_OF_SENTENCE, START_OF_SENTENCE, UNKNOWN};
 pub use squad::{AnswerError, Candidate, Context, Feature, Features, Logits, LogitsError, Question, Windows};
 pub use vocabulary::{Vocabulary, VocabularyError};
+pub use vocabulary_file::VocabularyFile;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use proctor_datasets::DatasetError;
 use proctor_recipes::Stream;
-use proctor_text::{BertTokenizer, basic_tokens};
+use proctor_text::{BertTokenizer, VocabularyFile, basic_tokens};
 use serde_json::{Value, json};
 
 use crate::{
     generate::{Generate, write_file},
-    squad::{QUESTIONS, VERSION, VOCABULARY},
+    squad::{QUESTIONS, VERSION},
 };
 
 /// Things that a fact is about, and who they belong to: no two facts of a context are about the same pair.
@@ -90,7 +90,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     }
     let file = json!({"data": [{"title": "Generated", "paragraphs": paragraphs}], "version": VERSION});
     write_file(&folder.join(QUESTIONS), file.to_string().as_bytes())?;
-    write_file(&folder.join(VOCABULARY), vocabulary().as_bytes())
+    write_file(&folder.join(VocabularyFile::Lines.name()), vocabulary().as_bytes())
 }
 
 /// A context with one question.
@@ -161,7 +161,7 @@ mod tests {
         let make = |seed| {
             let folder = tempfile::tempdir().unwrap();
             generate(folder.path(), &Generate { seed, sample_count: 12 }).unwrap();
-            [QUESTIONS, VOCABULARY].map(|name| fs::read(folder.path().join(name)).unwrap())
+            [QUESTIONS, VocabularyFile::Lines.name()].map(|name| fs::read(folder.path().join(name)).unwrap())
         };
         let first = make(1);
         assert!(first == make(1));

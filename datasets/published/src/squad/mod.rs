@@ -8,7 +8,7 @@ mod generate;
 use std::{borrow::Cow, collections::HashSet, path::Path};
 
 use proctor_datasets::{Dataset, DatasetError, RawSample};
-use proctor_text::{BertTokenizer, Features, VocabularyError, Windows};
+use proctor_text::{Features, VocabularyFile, Windows};
 use proctor_vocabulary::{ElementType, SampleIndex};
 
 pub use generate::generate;
@@ -22,10 +22,6 @@ use crate::{
 
 /// The questions.
 const QUESTIONS: &str = "dev-v1.1.json";
-/// The vocabulary, one token in each line.
-const VOCABULARY: &str = "vocab.txt";
-/// The same in another form, which is read where the first is not there.
-const TOKENIZER: &str = "tokenizer.json";
 /// The version that the file of questions names.
 const VERSION: &str = "1.1";
 
@@ -90,8 +86,9 @@ impl Dataset for Squad {
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for a file: one that is not there, a vocabulary that is not
 /// that of an uncased BERT, JSON of another form, a name that two questions have, or no question at all.
 pub fn open(folder: &Path) -> Result<Squad, DatasetError> {
-    let (path, is_json) = vocabulary_of(folder);
-    let tokenizer = tokenizer(&read_text(&path)?, is_json);
+    let vocabulary = VocabularyFile::of(folder);
+    let path = folder.join(vocabulary.name());
+    let tokenizer = vocabulary.tokenizer(&read_text(&path)?);
     let malformed = |path, reason| DatasetError::Malformed { path, reason };
     let tokenizer = tokenizer.map_err(|error| malformed(path, error.to_string()))?;
     let path = folder.join(QUESTIONS);
@@ -116,20 +113,6 @@ pub fn open(folder: &Path) -> Result<Squad, DatasetError> {
     Ok(Squad { features, names })
 }
 
-/// The file of the vocabulary, and whether it is JSON.
-fn vocabulary_of(folder: &Path) -> (std::path::PathBuf, bool) {
-    let (lines, json) = (folder.join(VOCABULARY), folder.join(TOKENIZER));
-    if !lines.exists() && json.exists() { (json, true) } else { (lines, false) }
-}
-
-fn tokenizer(text: &str, is_json: bool) -> Result<BertTokenizer, VocabularyError> {
-    if is_json {
-        BertTokenizer::from_tokenizer_json(text)
-    } else {
-        BertTokenizer::from_vocabulary_lines(text)
-    }
-}
-
 /// Text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
@@ -152,9 +135,10 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     let published = |md5| if generated.is_none() { Some(md5) } else { None };
     let mut defects = Vec::new();
     progress(0, 2);
-    let (path, is_json) = vocabulary_of(folder);
-    let md5 = published(VOCABULARY_MD5).filter(|_| !is_json);
-    let tokenizer = look_at(&path, md5, &mut defects).map(|text| tokenizer(&text, is_json));
+    let vocabulary = VocabularyFile::of(folder);
+    let path = folder.join(vocabulary.name());
+    let md5 = published(VOCABULARY_MD5).filter(|_| vocabulary == VocabularyFile::Lines);
+    let tokenizer = look_at(&path, md5, &mut defects).map(|text| vocabulary.tokenizer(&text));
     let tokenizer = match tokenizer {
         Some(Err(error)) => {
             defects.push(Defect { path, problem: error.into() });
@@ -194,7 +178,12 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 mod tests {
     use std::fs;
 
+    use proctor_text::VocabularyError;
+
     use super::*;
+
+    const VOCABULARY: &str = VocabularyFile::Lines.name();
+    const TOKENIZER: &str = VocabularyFile::Json.name();
 
     fn generated(sample_count: u64) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
