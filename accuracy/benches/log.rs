@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
         metric: "top1".into(),
         response: ResponseForm::exactly(ElementType::I64, 1),
+        class_offset: 0,
         tolerance: None,
         reference_value: 1.0,
         target_ratio: 0.99,

@@ -27,6 +27,8 @@ pub struct AccuracyCheck {
     pub metric: String,
     /// The form of a response.
     pub response: ResponseForm,
+    /// Number that the model has for the first class of the labels, for metrics that compare classes.
+    pub class_offset: u64,
     /// Largest difference of a value from the right one, for metrics that compare values.
     pub tolerance: Option<f64>,
     /// Accuracy of the reference model in FP32, in the metric's own unit.
@@ -123,8 +125,13 @@ impl AccuracyCheck {
         let numbered = || (0..).zip(&responses);
         let missing = numbered().filter(|(_, response)| response.is_none());
         let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
-        let (form, tolerance) = (self.response, self.tolerance);
-        let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
+        let scored = Scored {
+            form: self.response,
+            responses: &responses,
+            answers: &answers,
+            class_offset: self.class_offset,
+            tolerance: self.tolerance,
+        };
         let score = score(&scored).ok_or_else(|| metric.mismatch())?;
         Ok(AccuracyResult {
             metric: self.metric.clone(),
@@ -258,6 +265,7 @@ mod tests {
             answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
             metric: "top1".into(),
             response: ResponseForm::exactly(ElementType::F32, 10),
+            class_offset: 0,
             tolerance: None,
             reference_value: 1.0,
             target_ratio: 0.99,

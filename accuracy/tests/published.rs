@@ -25,6 +25,7 @@ fn check(
         answers: AnswerSource::Labels { dataset: dataset.into(), published: Some(published) },
         metric: metric.into(),
         response: ResponseForm::up_to(ElementType::U8, 1000),
+        class_offset: 0,
         tolerance: None,
         reference_value: if metric == "map" { 1.0 } else { 100.0 },
         target_ratio: 0.95,

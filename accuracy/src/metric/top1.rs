@@ -30,11 +30,12 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     is_judged.then(|| ResponseForm::exactly(output.element_type, count))
 }
 
-/// Share of the samples whose class is the label.
+/// Share of the samples whose class is the label. One below the offset, such as that of the background, is none.
 fn score(scored: &Scored<'_>) -> Option<Score> {
     let Answers::Classes(labels) = scored.answers else { return None };
     let is_right = |(response, label): &(&Option<&[u8]>, &u64)| {
-        response.is_some_and(|data| class(scored.form, data) == Some(**label))
+        let class = response.and_then(|data| class(scored.form, data));
+        class.and_then(|class| class.checked_sub(scored.class_offset)) == Some(**label)
     };
     let correct_count = scored.responses.iter().zip(labels).filter(is_right).count() as u64;
     Some(Score::share(correct_count, scored.answers))
@@ -130,11 +131,29 @@ mod tests {
             form: ResponseForm::exactly(ElementType::I32, 1),
             responses: &responses,
             answers: &Answers::Classes(vec![1; 4]),
+            class_offset: 0,
             tolerance: None,
         };
         let score = super::score(&scored).unwrap();
         assert_eq!((score.value, score.correct_count), (0.25, 1));
         assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
+    }
+
+    #[test]
+    fn classes_may_begin_behind_the_background() {
+        let responses: Vec<_> = (0_i64..4).map(i64::to_le_bytes).collect();
+        let responses: Vec<_> = responses.iter().map(|data| Some(&data[..])).collect();
+        let share = |class_offset| {
+            let scored = Scored {
+                form: ResponseForm::exactly(ElementType::I64, 1),
+                responses: &responses,
+                answers: &Answers::Classes(vec![0, 0, 1, 9]),
+                class_offset,
+                tolerance: None,
+            };
+            super::score(&scored).unwrap().correct_count
+        };
+        assert_eq!([0, 1, 2, u64::MAX].map(share), [1, 2, 0, 0]);
     }
 
     #[test]
