@@ -9,6 +9,7 @@
 pub(crate) mod clicks;
 mod defect;
 pub(crate) mod detections;
+pub(crate) mod questions;
 pub(crate) mod regions;
 pub(crate) mod texts;
 pub(crate) mod transcripts;
@@ -26,6 +27,7 @@ use crate::{
 pub use clicks::{ClickJudge, ClickLabels};
 pub use defect::{LogDefects, ResponseDefect};
 pub use detections::{ClassNames, DetectionJudge, JudgedImage};
+pub use questions::QuestionJudge;
 pub use regions::{ReadRegions, RegionJudge, RightRegions};
 pub use texts::TextJudge;
 pub use transcripts::TranscriptJudge;

@@ -4,6 +4,7 @@ pub(crate) mod boxes;
 pub(crate) mod clicks;
 mod digits;
 mod imagenet;
+pub(crate) mod questions;
 pub(crate) mod transcripts;
 pub(crate) mod translations;
 pub(crate) mod volumes;

@@ -47,8 +47,8 @@
 //!
 //! # Limits
 //! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. Boxes,
-//! clicks, texts, transcripts and volumes are scored by a [`Judge`]; metrics name those of boxes, translations and
-//! transcripts.
+//! clicks, logits of answers, texts, transcripts and volumes are scored by a [`Judge`]; metrics name those of boxes,
+//! answers, translations and transcripts.
 
 #![forbid(unsafe_code)]
 
@@ -70,8 +70,8 @@ pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
     ClassNames, ClickJudge, ClickLabels, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
-    ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge, TranscriptJudge,
-    VolumeJudge, read_responses,
+    QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
+    TranscriptJudge, VolumeJudge, read_responses,
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};

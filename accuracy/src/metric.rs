@@ -4,6 +4,7 @@ mod auc;
 mod bleu;
 mod close;
 mod dice;
+mod f1;
 mod map;
 mod tokens;
 mod top1;

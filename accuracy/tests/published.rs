@@ -116,3 +116,46 @@ fn transcripts_of_librispeech() {
     responses[9] = Vec::new();
     assert_eq!(of(&responses).line.as_deref(), Some("Word Error Rate: 10.0%, accuracy=90.0%"));
 }
+
+#[test]
+fn answers_to_questions_of_squad() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = "[PAD] [UNK] [CLS] [SEP] who ada was here".split(' ').map(str::to_owned);
+    let vocabulary = words.chain((0..).map(|number| format!("[unused{number}]"))).take(30_522);
+    fs::write(folder.path().join("vocab.txt"), vocabulary.map(|token| token + "\n").collect::<String>())
+        .expect("a file");
+    let names: Vec<_> = (0..10).map(|number| format!("question-{number}")).collect();
+    let asked = |name: &String| json!({"id": name, "question": "Who", "answers": [{"text": "Ada was here"}]});
+    let questions: Vec<_> = names.iter().map(asked).collect();
+    let file =
+        json!({"version": "1.1", "data": [{"paragraphs": [{"context": "Ada was here", "qas": questions}]}]});
+    fs::write(folder.path().join("dev-v1.1.json"), file.to_string()).expect("a file");
+    // Of [CLS] who [SEP] ada was here [SEP].
+    let logits = |first: usize, last: usize| {
+        let mut pairs = [[0.0_f32; 2]; 7];
+        (pairs[first][0], pairs[last][1]) = (1.0, 1.0);
+        pairs.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>()
+    };
+    let of = |responses: &[Vec<u8>]| check(("squad", "f1", names.clone()), folder.path(), responses);
+    let mut responses = vec![logits(3, 5); 10];
+    assert_right(&of(&responses), "{\"exact_match\": 100.0, \"f1\": 100.0}");
+
+    // "Ada" has all of its words right, and a third of the wanted ones.
+    responses[0] = logits(3, 3);
+    let result = of(&responses);
+    assert_eq!((result.value, result.details["exact_match"]), (95.0, 90.0));
+
+    responses[1].pop();
+    responses.pop();
+    let result = of(&responses);
+    assert_eq!((result.value, result.missing_samples, result.malformed_samples), (75.0, vec![9], vec![1]));
+    assert_eq!(
+        result.reasons,
+        [
+            "f1 is 75.00000, below the target of 95.00000",
+            "samples without a record: 1 (9)",
+            "samples with a damaged response: 1 (1)",
+            "response of sample 1: 55 bytes are no whole number of 8",
+        ]
+    );
+}

@@ -51,7 +51,7 @@ pub enum ResponseDefect {
         /// Number of records that the sample asks for.
         wanted: usize,
     },
-    /// Records hold a NaN or an infinity, and are left out.
+    /// Records hold a NaN or an infinity. They are left out; a response that is one answer as a whole counts as empty.
     NotFinite {
         /// The first of them.
         position: usize,

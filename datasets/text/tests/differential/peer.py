@@ -188,4 +188,5 @@ def main(folder, seed):
         write("features", {**case, "rows": [described(row) for row in rows]})
 
 
-main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,227 @@
+//! Questions of SQuAD: for each position of a row of tokens a pair of f32, the logits for start and end of the answer.
+
+use std::collections::HashMap;
+
+use proctor_scores::{ScoreError, answers::AnswerScores};
+use proctor_text::{Features, Logits};
+
+use crate::{
+    error::AccuracyError,
+    judge::{
+        Judge, Judgement,
+        defect::{Faulty, ResponseDefect},
+        numbers,
+    },
+};
+
+/// Scores the answers that logits point to by F1, as BERT is scored, over all questions of the data set.
+///
+/// A row may have fewer pairs than tokens; positions beyond them are very unlikely. A logit may be minus infinity, for
+/// a position that cannot be. A damaged response counts as none. A question is answered from those of its rows that
+/// have a response, and is wrong if none has.
+#[derive(Debug)]
+pub struct QuestionJudge {
+    features: Features,
+    /// The right answers to each question.
+    right: Vec<Vec<String>>,
+    /// The answer to each question whose rows are all there, if they hold one.
+    answers: Vec<Option<String>>,
+    /// Number of rows of each question that are not there yet.
+    missing_counts: Vec<usize>,
+    /// Logits of rows whose question misses others.
+    waiting: HashMap<usize, Logits>,
+}
+
+impl QuestionJudge {
+    /// A judge of the rows of questions with these right answers, at least one to each.
+    ///
+    /// # Errors
+    /// [`ScoreError::Lengths`] if there are not as many lists of answers as questions.
+    pub fn new(features: Features, right: Vec<Vec<String>>) -> Result<Self, ScoreError> {
+        let question_count = features.questions().len();
+        if question_count != right.len() {
+            return Err(ScoreError::Lengths {
+                given: "questions",
+                given_count: question_count,
+                right: "lists of right answers",
+                right_count: right.len(),
+            });
+        }
+        let missing_counts = (0..question_count).map(|question| features.rows_of(question).len()).collect();
+        let answers = vec![None; question_count];
+        Ok(Self { features, right, answers, missing_counts, waiting: HashMap::new() })
+    }
+
+    /// The logits of a response, if it is whole.
+    fn logits(&self, response: &[u8], defects: &mut Vec<ResponseDefect>) -> Option<Logits> {
+        let pairs = numbers::<4>(response, 2, defects);
+        if !defects.is_empty() {
+            return None;
+        }
+        let (given, wanted) = (pairs.len() / 2, self.features.windows().row);
+        if given == 0 || given > wanted {
+            defects.push(ResponseDefect::RecordCount { given, wanted });
+            return None;
+        }
+        let values: Vec<f64> = pairs.iter().map(|bytes| f32::from_le_bytes(*bytes).into()).collect();
+        let mut not_finite = Faulty::default();
+        let overflows = |value: &f64| value.is_nan() || *value == f64::INFINITY;
+        let pairs = values.as_chunks::<2>().0.iter().enumerate();
+        pairs
+            .filter(|(_, pair)| pair.iter().any(overflows))
+            .for_each(|(position, _)| not_finite.add(position));
+        not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
+        if defects.is_empty() { Logits::from_pairs(&values).ok() } else { None }
+    }
+
+    /// The answer to a question from the rows that are there; none without any.
+    fn answer(&self, question: usize) -> Option<String> {
+        if self.features.rows_of(question).all(|row| !self.waiting.contains_key(&row)) {
+            return None;
+        }
+        self.features.answer(question, |row| self.waiting.get(&row)).ok()
+    }
+}
+
+impl Judge for QuestionJudge {
+    fn sample_count(&self) -> usize {
+        self.features.len()
+    }
+
+    fn take(
+        &mut self,
+        sample: usize,
+        response: &[u8],
+        defects: &mut Vec<ResponseDefect>,
+    ) -> Result<(), AccuracyError> {
+        if let Some(logits) = self.logits(response, defects) {
+            self.waiting.insert(sample, logits);
+        }
+        let question = self.features.feature(sample).question();
+        self.missing_counts[question] -= 1;
+        if self.missing_counts[question] == 0 {
+            self.answers[question] = self.answer(question);
+            for row in self.features.rows_of(question) {
+                self.waiting.remove(&row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value is the F1 in percent.
+    fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
+        let mut scores = AnswerScores::default();
+        // In the order of the data set: a sum depends on it in its last digits.
+        for (question, right) in self.right.iter().enumerate() {
+            let answer = match self.missing_counts[question] {
+                0 => self.answers[question].clone(),
+                _ => self.answer(question),
+            };
+            scores.add(answer.as_deref(), right)?;
+        }
+        let figures = scores.figures()?;
+        let details = [("exact_match", figures.exact_match)].into();
+        Ok(Judgement { value: figures.f1, line: figures.line(), details })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_text::{BertTokenizer, Context, Question, Vocabulary, Windows};
+
+    use super::*;
+
+    /// Three questions: one of two rows, which share a context, and two of a row each on another one.
+    fn judge() -> QuestionJudge {
+        let tokens = "[PAD] [UNK] [CLS] [SEP] who ada alan grace was it".split(' ').map(str::to_owned);
+        let tokenizer = BertTokenizer::new(Vocabulary::new(tokens.collect()).unwrap()).unwrap();
+        let question = |id: &str| Question { id: id.to_owned(), text: "Who".to_owned() };
+        let contexts = vec![
+            Context { text: "It was Ada was it".to_owned(), questions: vec![question("a")] },
+            Context { text: "Alan was Grace".to_owned(), questions: vec![question("b"), question("c")] },
+        ];
+        let features = Features::new(tokenizer, contexts, Windows { row: 8, question: 2, stride: 2 });
+        let right = ["Ada", "Grace", "Alan was"].map(|answer| vec!["x y".to_owned(), answer.to_owned()]);
+        QuestionJudge::new(features, right.into()).unwrap()
+    }
+
+    /// Logits that are 1 for the start and the end of an answer.
+    fn span(first: usize, last: usize) -> Vec<u8> {
+        let mut pairs = [[0.0_f32; 2]; 8];
+        (pairs[first][0], pairs[last][1]) = (1.0, 1.0);
+        pairs.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    /// Has a judge take responses, and returns its judgement with the defects.
+    fn judged(responses: &[(usize, Vec<u8>)]) -> (Judgement, Vec<(usize, ResponseDefect)>) {
+        let (mut judge, mut listed) = (judge(), Vec::new());
+        for (sample, response) in responses {
+            let mut defects = Vec::new();
+            judge.take(*sample, response, &mut defects).unwrap();
+            listed.extend(defects.into_iter().map(|defect| (*sample, defect)));
+        }
+        (Box::new(judge).judgement().unwrap(), listed)
+    }
+
+    #[test]
+    fn rows_of_a_question_are_joined_in_any_order() {
+        assert_eq!(judge().sample_count(), 4);
+        // The second row of the first question says nothing.
+        let right = [(3, span(3, 4)), (1, span(0, 0)), (2, span(5, 5)), (0, span(5, 5))];
+        let (judgement, defects) = judged(&right);
+        assert_eq!((judgement.value, judgement.details["exact_match"], defects), (100.0, 100.0, vec![]));
+        assert_eq!(judgement.line, "{\"exact_match\": 100.0, \"f1\": 100.0}");
+
+        // "Alan" for "Alan was", and the second row is surer of "was".
+        let surer = span(4, 4)
+            .chunks(4)
+            .flat_map(|it| (3.0 * f32::from_le_bytes(it.try_into().unwrap())).to_le_bytes())
+            .collect();
+        let wrong = [(0, span(5, 5)), (1, surer), (2, span(5, 5)), (3, span(3, 3))];
+        let (judgement, _) = judged(&wrong);
+        assert_eq!(judgement.value, 100.0 * (0.0 + 1.0 + 2.0 / 3.0) / 3.0);
+        assert_eq!(judgement.details["exact_match"], 100.0 / 3.0);
+    }
+
+    #[test]
+    fn a_question_without_a_response_is_wrong_and_one_row_is_enough() {
+        let (judgement, _) = judged(&[(0, span(5, 5))]);
+        assert_eq!(judgement.value, 100.0 / 3.0);
+        assert_eq!(judged(&[]).0.value, 0.0);
+    }
+
+    #[test]
+    fn damaged_responses_count_as_none_and_short_ones_do_not() {
+        let mut with_nan = span(5, 5);
+        with_nan[16..20].copy_from_slice(&f32::NAN.to_le_bytes());
+        with_nan[28..32].copy_from_slice(&f32::INFINITY.to_le_bytes());
+        let mut cut = span(5, 5);
+        cut.truncate(44);
+        let (judgement, defects) =
+            judged(&[(0, with_nan), (1, [span(3, 3), span(3, 3)].concat()), (2, cut), (3, Vec::new())]);
+        assert_eq!(judgement.value, 0.0);
+        assert_eq!(
+            defects,
+            [
+                (0, ResponseDefect::NotFinite { position: 2, count: 2 }),
+                (1, ResponseDefect::RecordCount { given: 16, wanted: 8 }),
+                (2, ResponseDefect::Size { size_bytes: 44, unit_bytes: 8 }),
+                (3, ResponseDefect::RecordCount { given: 0, wanted: 8 }),
+            ]
+        );
+
+        let mut short = span(5, 5);
+        short.truncate(6 * 8);
+        let mut masked = span(3, 4);
+        masked[..4].copy_from_slice(&f32::NEG_INFINITY.to_le_bytes());
+        let (judgement, defects) = judged(&[(0, short.clone()), (1, span(0, 0)), (2, short), (3, masked)]);
+        assert_eq!((judgement.value, defects), (100.0, vec![]));
+    }
+
+    #[test]
+    fn each_question_needs_its_answers() {
+        let QuestionJudge { features, mut right, .. } = judge();
+        right.pop();
+        assert!(matches!(QuestionJudge::new(features, right), Err(ScoreError::Lengths { .. })));
+    }
+}

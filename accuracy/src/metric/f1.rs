@@ -1,0 +1,52 @@
+//! `f1`: F1 of answers to questions in percent, as SQuAD v1.1 has it.
+
+use proctor_vocabulary::{ElementType, TensorSpec};
+
+use crate::{
+    error::AccuracyError,
+    judge::{Judge, questions::QuestionJudge},
+    labels::{PublishedSamples, questions},
+    metric::{MetricEntry, Scoring, up_to_one_output},
+    response::ResponseForm,
+};
+
+inventory::submit! {
+    MetricEntry {
+        name: "f1",
+        outputs: "one output of f32 of shape [n, 2], the logits for start and end of the answer at each position",
+        answers: "answers to questions",
+        form,
+        needs_tolerance: false,
+        scoring: Scoring::OneByOne(judge),
+    }
+}
+
+fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
+    up_to_one_output(outputs, ElementType::F32).filter(|_| matches!(outputs[0].shape[..], [_, 2]))
+}
+
+fn judge(dataset: &str, samples: &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError> {
+    let questions::Questions { features, answers } = questions::read(dataset, samples)?;
+    Ok(Box::new(QuestionJudge::new(features, answers).map_err(AccuracyError::Score)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+
+    #[test]
+    fn pairs_of_logits_are_judged_and_halves_are_not() {
+        let output = |shape: &[usize]| TensorSpec {
+            name: "logits".into(),
+            element_type: ElementType::F32,
+            shape: shape.to_vec(),
+        };
+        let pairs = output(&[384, 2]);
+        assert_eq!(form(slice::from_ref(&pairs)), Some(ResponseForm::up_to(ElementType::F32, 768)));
+        for outputs in [&[][..], &[output(&[2, 384])], &[output(&[768])], &[pairs.clone(), pairs]] {
+            assert_eq!(form(outputs), None);
+        }
+    }
+}
