@@ -62,10 +62,13 @@ impl Plugin for Mock {
             env!("CARGO_PKG_VERSION"),
             "Computes nothing: takes as long and answers as its options say.",
         );
+        let any = ModelSupport { dynamic_shapes: true, ..ModelSupport::new("*", "*") };
         let manifest = manifest
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             // Any model with any files or none. A real plugin has a row for each that it knows.
-            .model(ModelSupport { dynamic_shapes: true, ..ModelSupport::new("*", "*") })
+            .model(any.clone())
+            // A second precision, which a run has to ask for, as the first row is the default.
+            .model(ModelSupport { precision: "int8".into(), ..any })
             // Only with these two does the host call `Model::issue`, on several threads at the same time if it has
             // several, and `Instance::execute_virtual`.
             .with_concurrent_issue()
