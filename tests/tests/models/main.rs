@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod prequantised;
 mod published;
 mod published_rows_and_volumes;
+mod published_text;
 mod recurrent;
 mod texts;
