@@ -73,7 +73,9 @@ fn a_precision_that_is_not_on_the_list_of_the_round_is_marked() {
             "{precision} is none of its numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), FP16, \
              bfloat16, FP32"
         );
-        assert_eq!(run("v0.7"), if is_on_list { vec![] } else { vec![mark] });
+        for rules in ["v0.5", "v0.7"] {
+            assert_eq!(run(rules), if is_on_list { vec![] } else { vec![mark.clone()] }, "{rules}");
+        }
         assert!(run("v5.0").is_empty(), "v5.0 has no list");
     }
 }
