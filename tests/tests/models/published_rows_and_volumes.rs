@@ -156,9 +156,8 @@ fn rows_are_run_in_every_scenario_of_the_suites() {
         let made = Made::new(&bench, benchmark, ROW_COUNTS.len());
         let responses: Vec<_> = ROW_COUNTS.into_iter().map(|count| vec![0; 4 * count]).collect();
         for scenario in ["Server", "Offline"] {
-            let flags = format!(
-                "--scenario {scenario} --mode performance --set mock.service=fixed --set mock.service_us=500"
-            );
+            let flags =
+                format!("--scenario {scenario} --mode performance --virtual-time --set mock.service=fixed");
             made.run(&responses, &flags).assert_valid();
         }
         let refused = made.run(&responses, "--scenario SingleStream");
