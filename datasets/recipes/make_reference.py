@@ -77,7 +77,7 @@ RUNS = {
     "gnmt": lambda n, w, s: gnmt(n, w, s, 32317, 50, 10, 1.0, 0.0),
     "gnmt-tiny": lambda n, w, s: gnmt(n, w, s, 40, 8, 4, 0.6, 0.1),
     "rnnt": lambda n, w, s: rnnt(n, w, s, 240, 500, 30, 500),
-    "rnnt-tiny": lambda n, w, s: rnnt(n, w, s, 6, 12, 3, 24),
+    "rnnt-tiny": lambda n, w, s: rnnt(n, w, s, 240, 500, 3, 500),
 }
 SAMPLES = 16
 

@@ -239,7 +239,7 @@ def rnnt(name: str, s: RnntSizes) -> Recipe:
 GNMT = GnmtSizes(32317, 1024, 0.1, 0.1, 8.0, 2.0**-4, 25.0)
 GNMT_TINY = GnmtSizes(40, 16, 0.5, 3.0, 4.0, 2.0**-3, 40.0)
 RNNT = RnntSizes(240, 1024, 320, 512, 28, 0.3, 1.0, 0.2, 0.1, 2.0**-8, 1.25 * 2.0**-8, 16.0)
-RNNT_TINY = RnntSizes(6, 10, 7, 9, 4, 2.0, 2.0, 1.0, 1.0, 2.0**-4, 0.75 * 2.0**-4, 8.0)
+RNNT_TINY = RnntSizes(240, 10, 7, 9, 28, 0.3, 1.0, 1.0, 3.0, 2.0**-8, 1.25 * 2.0**-8, 8.0)
 
 RECIPES = {
     "text-similarity": lambda name: text_similarity(name, 50000, 200, 512, 128),

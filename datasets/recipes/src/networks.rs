@@ -47,7 +47,7 @@ static NETWORKS: [Network; 10] = [
     Network { name: "gnmt", weights: |name| gnmt(name, &GNMT), inputs: || inputs::gnmt(32_317, 50) },
     Network { name: "gnmt-tiny", weights: |name| gnmt(name, &GNMT_TINY), inputs: || inputs::gnmt(40, 8) },
     Network { name: "rnnt", weights: |name| rnnt(name, &RNNT), inputs: || inputs::rnnt(240, 500) },
-    Network { name: "rnnt-tiny", weights: |name| rnnt(name, &RNNT_TINY), inputs: || inputs::rnnt(6, 12) },
+    Network { name: "rnnt-tiny", weights: |name| rnnt(name, &RNNT_TINY), inputs: || inputs::rnnt(240, 500) },
 ];
 
 /// The end of a translation.
@@ -207,18 +207,13 @@ const RNNT: RnntSizes = RnntSizes {
 };
 
 const RNNT_TINY: RnntSizes = RnntSizes {
-    width: 6,
     hidden: 10,
     prediction: 7,
     joint: 9,
-    labels: 4,
-    encoder_scale: 2.0,
-    prediction_scale: 2.0,
     joint_scale: 1.0,
-    output_scale: 1.0,
-    frame_step: 0.0625,
-    symbol_step: 0.75 * 0.0625,
+    output_scale: 3.0,
     pace_weight: 8.0,
+    ..RNNT
 };
 
 fn rnnt(name: &str, sizes: &RnntSizes) -> ModelRecipe {

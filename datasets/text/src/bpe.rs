@@ -54,21 +54,38 @@ impl BpeVocabulary {
     /// # Errors
     /// The first number that the vocabulary does not have.
     pub fn sentence(&self, ids: &[u32]) -> Result<String, u32> {
-        let (mut sentence, mut word) = (String::new(), String::new());
-        for id in ids.iter().take_while(|id| **id != END_OF_SENTENCE) {
-            let token = self.0.token(*id).ok_or(*id)?;
-            if let Some(part) = token.strip_suffix(CONTINUED) {
-                word.push_str(part);
-                continue;
-            }
-            if !sentence.is_empty() {
+        let mut sentence = String::new();
+        self.write_sentence(ids.iter().copied(), &mut sentence)?;
+        Ok(sentence)
+    }
+
+    /// The same in the place of what `sentence` holds, whose memory is used again.
+    ///
+    /// # Errors
+    /// The first number that the vocabulary does not have.
+    pub fn write_sentence(
+        &self,
+        ids: impl IntoIterator<Item = u32>,
+        sentence: &mut String,
+    ) -> Result<(), u32> {
+        sentence.clear();
+        // The end of the last word that is whole.
+        let mut end = 0;
+        let mut goes_on = false;
+        for id in ids.into_iter().take_while(|id| *id != END_OF_SENTENCE) {
+            let token = self.0.token(id).ok_or(id)?;
+            if !goes_on && end > 0 {
                 sentence.push(' ');
             }
-            sentence.push_str(&word);
-            sentence.push_str(token);
-            word.clear();
+            let part = token.strip_suffix(CONTINUED);
+            sentence.push_str(part.unwrap_or(token));
+            goes_on = part.is_some();
+            if !goes_on {
+                end = sentence.len();
+            }
         }
-        Ok(sentence)
+        sentence.truncate(end);
+        Ok(())
     }
 }
 
@@ -95,5 +112,10 @@ mod tests {
         assert_eq!(vocabulary.sentence(&[5, 3, 4, 0, END_OF_SENTENCE, 5]).unwrap(), "der baum <unk>");
         assert_eq!(vocabulary.sentence(&[5, 3]).unwrap(), "der");
         assert_eq!(vocabulary.sentence(&[5, 6]).unwrap_err(), 6);
+        let mut sentence = "an earlier one".to_owned();
+        vocabulary.write_sentence([3, 3, 4, 5, 3, 3], &mut sentence).unwrap();
+        assert_eq!(sentence, "baubaum der");
+        vocabulary.write_sentence([3], &mut sentence).unwrap();
+        assert_eq!(sentence, "");
     }
 }

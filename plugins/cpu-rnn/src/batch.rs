@@ -26,10 +26,9 @@ unsafe impl proctor_rnn_models::Batch for HostBatch<'_, '_> {
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
-    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize) {
+    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize, token_count: usize) {
         let mut sample = self.0.sample(sample);
         sample.set_output_size(output, size_bytes);
-        // Nothing but tokens varies in number, and each is an i32.
-        sample.set_token_count(u32::try_from(size_bytes / size_of::<i32>()).unwrap_or(u32::MAX));
+        sample.set_token_count(u32::try_from(token_count).unwrap_or(u32::MAX));
     }
 }

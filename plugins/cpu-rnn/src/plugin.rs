@@ -61,7 +61,8 @@ impl Plugin for CpuRnn {
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
             .with_live_instances();
         let networks = nets::networks();
-        let networks = networks.iter().map(|network| (network.id, "safetensors"));
+        let networks =
+            networks.iter().flat_map(|network| network.formats.iter().map(|format| (network.id, *format)));
         for (model, format) in IN_FILES.into_iter().chain(networks) {
             for (precision, _) in PRECISIONS {
                 let precision = precision.to_owned();
@@ -97,6 +98,7 @@ impl Plugin for CpuRnn {
             model: &request.model,
             safetensors: request.file("safetensors"),
             onnx: request.file("onnx"),
+            vocabulary: request.file("vocabulary"),
             inputs: &request.inputs,
             outputs: &request.outputs,
             batch_size_max: usize::try_from(request.batch_size_max).expect("a usize has 32 bits or more"),

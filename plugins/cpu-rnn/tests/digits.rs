@@ -32,6 +32,7 @@ fn instance(
         model: file,
         safetensors: (!is_onnx).then_some(&path),
         onnx: is_onnx.then_some(&path),
+        vocabulary: None,
         inputs: &[f32_spec("image", image)],
         outputs: &[f32_spec("logits", &[10])],
         batch_size_max: 16,

@@ -51,6 +51,7 @@ fn run(weights: &Path, scheduler: &dyn Scheduler, cores: Vec<usize>, rounds: usi
         model: "a layer",
         safetensors: Some(weights),
         onnx: None,
+        vocabulary: None,
         inputs: &[tensor("x", &[TIME, INPUT])],
         outputs: &[tensor("y", &[TIME, HIDDEN])],
         batch_size_max: 1,

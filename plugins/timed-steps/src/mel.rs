@@ -114,6 +114,11 @@ impl Mel {
         }
     }
 
+    /// Makes room for waveforms of up to `length` samples, so that none of them is the longest so far.
+    pub fn reserve(&mut self, length: usize) {
+        self.emphasised.reserve(length.saturating_sub(self.emphasised.len()));
+    }
+
     /// Rows of the features of a waveform: one for each three frames of 10 ms, the last one for a part of them, too.
     #[must_use]
     pub fn row_count(length: usize) -> usize {

@@ -62,7 +62,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),
-    ("plugins", &["plugin-api", "plugins", "datasets/onnx-file"]),
+    ("plugins", &["plugin-api", "plugins", "datasets/onnx-file", "datasets/text"]),
     ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
     ("host/scaling", &[]),
     ("host/search", &[]),

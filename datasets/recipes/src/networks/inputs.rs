@@ -126,7 +126,7 @@ mod tests {
         let length = integers(&sample[1])[0].cast_unsigned() as usize;
         let values: Vec<f32> =
             sample[0].as_chunks().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect();
-        assert!(values[..length * 6].iter().all(|value| (-2.0..2.0).contains(value) && *value != 0.0));
-        assert!(values[length * 6..].iter().all(|value| *value == 0.0));
+        assert!(values[..length * 240].iter().all(|value| (-2.0..2.0).contains(value) && *value != 0.0));
+        assert!(values[length * 240..].iter().all(|value| *value == 0.0));
     }
 }

@@ -62,6 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         model: network.id,
         safetensors: Some(&path),
         onnx: None,
+        vocabulary: None,
         inputs: &network.inputs,
         outputs: &network.outputs,
         batch_size_max: batch_size,

@@ -7,6 +7,7 @@ use std::{fmt, sync::Arc};
 
 use proctor_rnn_engine::{CallError, Layer, Team};
 use proctor_rnn_layer::{LayerShape, Schedule};
+use proctor_timed_steps::mel::MelError;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A loaded model: parameters only, shared by its instances.
@@ -53,11 +54,12 @@ pub unsafe trait Batch {
     /// If there is no such sample or output.
     fn output_mut(&mut self, sample: usize, output: usize) -> &mut [u8];
 
-    /// Says that only the first `size_bytes` of an output are written. Called after [`Self::output_mut`].
+    /// Says that only the first `size_bytes` of an output are written, and that they stand for `token_count` tokens.
+    /// Called after [`Self::output_mut`].
     ///
     /// # Panics
     /// If there is no such output or it has less room.
-    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize);
+    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize, token_count: usize);
 }
 
 impl dyn Batch + '_ {
@@ -234,6 +236,9 @@ pub enum RunError {
         "batches of {0} samples need more than {MEMORY_BYTES_MAX} bytes of memory; lower the largest batch"
     )]
     Memory(usize),
+    /// A waveform of this sample has no features.
+    #[error("sample {0}: {1}")]
+    Features(usize, MelError),
     /// A graph does not take a batch of this size; with the misfit in words.
     #[error("a batch of {0} samples: {1}")]
     Plan(usize, String),

@@ -1,8 +1,9 @@
 //! A model to be loaded, and the reasons why it cannot be.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use proctor_rnn_layer::{GruReset, Precision};
+use proctor_text::VocabularyError;
 use proctor_vocabulary::TensorSpec;
 
 use crate::model::Scheduler;
@@ -18,6 +19,8 @@ pub struct LoadRequest<'a> {
     pub safetensors: Option<&'a Path>,
     /// The ONNX file, if there is one.
     pub onnx: Option<&'a Path>,
+    /// The file of tokens by number, if there is one: a text with a token in each line.
+    pub vocabulary: Option<&'a Path>,
     /// Input tensors of one sample.
     pub inputs: &'a [TensorSpec],
     /// Output tensors of one sample.
@@ -54,6 +57,12 @@ pub enum LoadError {
     /// The safetensors file cannot be used.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// The vocabulary cannot be read.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Read(PathBuf, std::io::Error),
+    /// The vocabulary cannot be used.
+    #[error("{}: {}", .0.display(), .1)]
+    Vocabulary(PathBuf, VocabularyError),
     /// The ONNX file cannot be used.
     #[error(transparent)]
     Onnx(#[from] OnnxError),

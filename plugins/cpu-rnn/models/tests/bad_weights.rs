@@ -213,7 +213,7 @@ unsafe impl Batch for Askew {
         &mut self.output.as_mut_bytes()[self.skipped[1]..]
     }
 
-    fn set_output_size(&mut self, _sample: usize, _output: usize, _size_bytes: usize) {}
+    fn set_output_size(&mut self, _sample: usize, _output: usize, _size_bytes: usize, _token_count: usize) {}
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::nets::layers::highway::Highway;
 use crate::nets::layers::softmax::softmax;
 use crate::nets::layers::{dot, weighted_sum};
 use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
+use crate::request::LoadError;
 use crate::safetensors::error::WeightsError;
 
 /// Sizes of a model.
@@ -78,7 +79,7 @@ impl Known for Sizes {
         vec![f32_spec("start", &[self.context]), f32_spec("end", &[self.context])]
     }
 
-    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError> {
         let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, context: time, .. } = *self;
         let embedding = layer_source.embedding("embedding", vocabulary, width)?;

@@ -108,15 +108,29 @@ pub(super) fn write_row(
     Ok(())
 }
 
-/// Writes words to an output whose real size they decide.
-pub(super) fn write_words(
+/// Writes words to an output whose real size they decide, as integers of its type.
+pub(super) fn write_words<T: From<i32> + FromBytes + IntoBytes>(
     batch: &mut dyn Batch,
     sample: usize,
     output: usize,
     words: &[i32],
 ) -> Result<(), RunError> {
-    write(batch, sample, output, words)?;
-    batch.set_output_size(sample, output, size_of_val(words));
+    let (front, _) = room_for(batch.output_values::<T>(sample, output)?, sample, words.len())?;
+    front.iter_mut().zip(words).for_each(|(place, word)| *place = T::from(*word));
+    let size_bytes = size_of_val(front);
+    batch.set_output_size(sample, output, size_bytes, words.len());
+    Ok(())
+}
+
+/// Writes a text of so many words to an output whose real size it decides.
+pub(super) fn write_text(
+    batch: &mut dyn Batch,
+    sample: usize,
+    output: usize,
+    (text, word_count): (&str, usize),
+) -> Result<(), RunError> {
+    write(batch, sample, output, text.as_bytes())?;
+    batch.set_output_size(sample, output, text.len(), word_count);
     Ok(())
 }
 
@@ -127,11 +141,14 @@ fn write<'a, T: Copy + FromBytes + IntoBytes>(
     output: usize,
     values: &[T],
 ) -> Result<&'a mut [T], RunError> {
-    let room = batch.output_values(sample, output)?;
-    let (got, expected) = (room.len(), values.len());
-    let Some((front, rest)) = room.split_at_mut_checked(expected) else {
-        return Err(RunError::SampleSize { sample, tensor: "an output", got, expected });
-    };
+    let (front, rest) = room_for(batch.output_values(sample, output)?, sample, values.len())?;
     front.copy_from_slice(values);
     Ok(rest)
+}
+
+/// Splits the room of an output of a sample behind so many values.
+fn room_for<T>(room: &mut [T], sample: usize, expected: usize) -> Result<(&mut [T], &mut [T]), RunError> {
+    let got = room.len();
+    let tensor = "an output";
+    room.split_at_mut_checked(expected).ok_or(RunError::SampleSize { sample, tensor, got, expected })
 }

@@ -6,7 +6,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use super::recurrent::LayerSource;
 use crate::model::{MEMORY_BYTES_MAX, Model, RunError};
-use crate::safetensors::error::WeightsError;
+use crate::request::LoadError;
 
 /// A network of certain sizes.
 pub(super) trait Known: fmt::Debug + Sync {
@@ -16,8 +16,33 @@ pub(super) trait Known: fmt::Debug + Sync {
     /// Outputs of a sample, in order.
     fn outputs(&self) -> Vec<TensorSpec>;
 
+    /// The formats of the files that it reads.
+    fn formats(&self) -> &'static [&'static str] {
+        &["safetensors"]
+    }
+
+    /// The network for the tensors of a published data set, which are of any length; `None` if these are none of it.
+    fn for_published(&self, _inputs: &[TensorSpec], _outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+        None
+    }
+
+    /// Those tensors in words, if there are any.
+    fn published(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Takes the weights and plans the layers.
-    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError>;
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError>;
+}
+
+/// Whether a tensor is a row of such elements.
+pub(super) fn is_row(tensor: &TensorSpec, element_type: ElementType) -> bool {
+    tensor.element_type == element_type && tensor.shape.len() == 1
+}
+
+/// Whether a tensor is a single i32.
+pub(super) fn is_length(tensor: &TensorSpec) -> bool {
+    is_row(tensor, ElementType::I32) && tensor.shape == [1]
 }
 
 /// Refuses batches whose buffers of `values_per_sample` f32 values for each sample would be out of all proportion.

@@ -32,6 +32,8 @@ pub struct Network {
     pub inputs: Vec<TensorSpec>,
     /// Outputs, in order. Those named `tokens` have as many elements as the model decides, up to their shape.
     pub outputs: Vec<TensorSpec>,
+    /// The formats of the files that it reads.
+    pub formats: &'static [&'static str],
     sizes: &'static dyn Known,
 }
 
@@ -42,6 +44,7 @@ pub fn networks() -> Vec<Network> {
         id,
         inputs: sizes.inputs(),
         outputs: sizes.outputs(),
+        formats: sizes.formats(),
         sizes,
     };
     NETWORKS.map(network).into()
@@ -54,40 +57,58 @@ pub fn find(id: &str) -> Option<Network> {
 }
 
 impl Network {
-    /// Loads the weights of a request for this network and plans its layers.
+    /// Loads the weights of a request for this network and plans its layers. The request's tensors are those above, or
+    /// those of the published data set that its benchmark is run on.
     ///
     /// # Errors
     /// [`LoadError::NoFile`] without a safetensors file, [`LoadError::Tensors`] if the request's tensors are not the
-    /// network's, [`LoadError::Weights`] if the file is not.
+    /// network's, [`LoadError::Weights`] if the file is not; [`LoadError::Vocabulary`] likewise.
     pub fn load(&self, request: &LoadRequest<'_>) -> Result<Arc<dyn Model>, LoadError> {
         let Some(path) = request.safetensors else {
             return Err(LoadError::NoFile { model: self.id.to_owned(), formats: "safetensors" });
         };
-        check_tensors("takes", &self.inputs, "has", request.inputs)?;
-        check_tensors("gives", &self.outputs, "wants", request.outputs)?;
+        let published = self.sizes.for_published(request.inputs, request.outputs);
+        let sizes = match &published {
+            Some(sizes) => &**sizes,
+            None => {
+                self.check_tensors("takes", &self.inputs, "has", request.inputs)?;
+                self.check_tensors("gives", &self.outputs, "wants", request.outputs)?;
+                self.sizes
+            }
+        };
         let bytes = read_file(path)?;
         let mut weights = Weights::new(path, &bytes)?;
-        let LoadRequest { precision, scheduler, .. } = *request;
+        let LoadRequest { model, vocabulary, precision, scheduler, .. } = *request;
         let batch_size_max = request.batch_size_max.max(1);
-        let mut layer_source = LayerSource { weights: &mut weights, precision, scheduler, batch_size_max };
-        let model = self.sizes.load(&mut layer_source)?;
+        let model = sizes.load(&mut LayerSource {
+            model,
+            weights: &mut weights,
+            vocabulary,
+            precision,
+            scheduler,
+            batch_size_max,
+        })?;
         weights.finish(|| format!("the model \"{}\"", self.id))?;
         Ok(model)
     }
-}
 
-/// Compares types and shapes; names are for people.
-fn check_tensors(
-    verb: &str,
-    expected: &[TensorSpec],
-    wish: &str,
-    got: &[TensorSpec],
-) -> Result<(), LoadError> {
-    let same = |(a, b): (&TensorSpec, &TensorSpec)| a.element_type == b.element_type && a.shape == b.shape;
-    if expected.len() == got.len() && expected.iter().zip(got).all(same) {
-        return Ok(());
+    /// Compares types and shapes; names are for people.
+    fn check_tensors(
+        &self,
+        verb: &str,
+        expected: &[TensorSpec],
+        wish: &str,
+        got: &[TensorSpec],
+    ) -> Result<(), LoadError> {
+        let same =
+            |(a, b): (&TensorSpec, &TensorSpec)| a.element_type == b.element_type && a.shape == b.shape;
+        if expected.len() == got.len() && expected.iter().zip(got).all(same) {
+            return Ok(());
+        }
+        let list =
+            |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let other = self.sizes.published().map(|other| format!(" (else it makes {other})"));
+        let has = format!("{verb} {}{}", list(expected), other.unwrap_or_default());
+        Err(LoadError::Tensors { has, wants: format!("{wish} {}", list(got)) })
     }
-    let list = |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let (has, wants) = (format!("{verb} {}", list(expected)), format!("{wish} {}", list(got)));
-    Err(LoadError::Tensors { has, wants })
 }

@@ -1,19 +1,25 @@
 //! A recurrent layer of a network, with the schedules that it runs by.
 
-use std::sync::OnceLock;
+use std::{fs, path::Path, sync::OnceLock};
 
 use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, Precision};
+use proctor_text::BpeVocabulary;
 
 use crate::dense::Dense;
 use crate::model::{LayerCalls, Plans, RunError, Scheduler};
 use crate::nets::layers::embedding::Embedding;
+use crate::request::LoadError;
 use crate::safetensors::error::WeightsError;
 use crate::safetensors::weights::Weights;
 
 /// The source of a network's layers, and the scheduler of their calls.
 pub(super) struct LayerSource<'a, 'b> {
+    /// Id of the model.
+    pub(super) model: &'a str,
     pub(super) weights: &'a mut Weights<'b>,
+    /// The file of tokens by number, if there is one.
+    pub(super) vocabulary: Option<&'a Path>,
     pub(super) precision: Precision,
     pub(super) scheduler: &'a dyn Scheduler,
     /// Largest batch, in samples; at least 1.
@@ -96,6 +102,18 @@ pub(super) struct Step<'a> {
 }
 
 impl LayerSource<'_, '_> {
+    /// Reads the vocabulary, for a network that needs it.
+    ///
+    /// # Errors
+    /// There is no such file, or it holds something else.
+    pub(super) fn vocabulary(&self) -> Result<BpeVocabulary, LoadError> {
+        let path = self
+            .vocabulary
+            .ok_or_else(|| LoadError::NoFile { model: self.model.to_owned(), formats: "vocabulary" })?;
+        let text = fs::read_to_string(path).map_err(|error| LoadError::Read(path.to_owned(), error))?;
+        BpeVocabulary::from_lines(&text).map_err(|error| LoadError::Vocabulary(path.to_owned(), error))
+    }
+
     /// Takes a layer out of the file and plans it.
     ///
     /// # Errors

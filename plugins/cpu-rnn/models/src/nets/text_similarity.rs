@@ -16,7 +16,7 @@ use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::perceptron::{Perceptron, PerceptronRoom};
 use crate::nets::layers::pooling::max_over_time;
 use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
-use crate::safetensors::error::WeightsError;
+use crate::request::LoadError;
 
 /// Sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Known for Sizes {
         vec![f32_spec("scores", &[self.documents])]
     }
 
-    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError> {
         let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, dense, steps, .. } = *self;
         let embedding = layer_source.embedding("embedding", vocabulary, width)?;

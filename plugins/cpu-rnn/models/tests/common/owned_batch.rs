@@ -13,13 +13,26 @@ pub struct OwnedBatch {
 struct OwnedSample {
     /// Each tensor in units of 4 bytes, so that its values are aligned.
     inputs: Vec<Vec<u32>>,
-    outputs: Vec<(Vec<u32>, usize)>,
+    outputs: Vec<OwnedOutput>,
+}
+
+#[derive(Debug, Clone)]
+struct OwnedOutput {
+    /// In units of 8 bytes, of which the last may be half there.
+    room: Vec<u64>,
+    room_bytes: usize,
+    size_bytes: usize,
 }
 
 impl OwnedBatch {
     /// Adds a sample: its input tensors in little-endian words of 4 bytes, and the number of words of each output.
     pub fn push(&mut self, inputs: Vec<Vec<u32>>, output_words: &[usize]) {
-        let outputs = output_words.iter().map(|words| (vec![0; *words], 4 * words)).collect();
+        let output = |words: &usize| OwnedOutput {
+            room: vec![0; words.div_ceil(2)],
+            room_bytes: 4 * words,
+            size_bytes: 4 * words,
+        };
+        let outputs = output_words.iter().map(output).collect();
         self.samples.push(OwnedSample { inputs, outputs });
     }
 
@@ -29,16 +42,22 @@ impl OwnedBatch {
         self.push(inputs.iter().map(words).collect(), output_lens);
     }
 
+    /// The written part of an output.
+    pub fn output_bytes(&self, sample: usize, output: usize) -> &[u8] {
+        let OwnedOutput { room, size_bytes, .. } = &self.samples[sample].outputs[output];
+        &zerocopy::IntoBytes::as_bytes(room.as_slice())[..*size_bytes]
+    }
+
     /// The written part of an output that holds f32.
     pub fn output(&self, sample: usize, output: usize) -> Vec<f32> {
-        let (words, size_bytes) = &self.samples[sample].outputs[output];
-        words[..size_bytes / 4].iter().map(|word| f32::from_bits(*word)).collect()
+        let values = self.output_bytes(sample, output).as_chunks().0;
+        values.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
     }
 
     /// The written part of an output that holds i32.
     pub fn output_integers(&self, sample: usize, output: usize) -> Vec<i32> {
-        let (words, size_bytes) = &self.samples[sample].outputs[output];
-        words[..size_bytes / 4].iter().map(|word| word.cast_signed()).collect()
+        let values = self.output_bytes(sample, output).as_chunks().0;
+        values.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
     }
 }
 
@@ -53,14 +72,14 @@ unsafe impl Batch for OwnedBatch {
     }
 
     fn output_mut(&mut self, sample: usize, output: usize) -> &mut [u8] {
-        let (words, size_bytes) = &mut self.samples[sample].outputs[output];
-        *size_bytes = 4 * words.len();
-        zerocopy::IntoBytes::as_mut_bytes(words.as_mut_slice())
+        let OwnedOutput { room, room_bytes, size_bytes } = &mut self.samples[sample].outputs[output];
+        *size_bytes = *room_bytes;
+        &mut zerocopy::IntoBytes::as_mut_bytes(room.as_mut_slice())[..*room_bytes]
     }
 
-    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize) {
-        let (words, size) = &mut self.samples[sample].outputs[output];
-        assert!(size_bytes <= 4 * words.len(), "an output cannot be larger than its room");
-        *size = size_bytes;
+    fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize, _token_count: usize) {
+        let output = &mut self.samples[sample].outputs[output];
+        assert!(size_bytes <= output.room_bytes, "an output cannot be larger than its room");
+        output.size_bytes = size_bytes;
     }
 }

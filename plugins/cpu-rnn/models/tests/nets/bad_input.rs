@@ -109,7 +109,7 @@ fn lengths_and_words_out_of_range_are_refused_by_name() {
             "the question of sample 0 holds 40, but only words from 0 to 39",
         ),
         ("gnmt-tiny", "source", &[-1; 8], "the source of sample 0 holds -1, but only words from 0 to 39"),
-        ("rnnt-tiny", "feature_length", &[13], "the feature length of sample 0 holds 13"),
+        ("rnnt-tiny", "feature_length", &[501], "the feature length of sample 0 holds 501"),
         ("gnmt-tiny", "source", &[3; 7], "the source of sample 0 has 7 values, the model has 8"),
     ] {
         let got = message(id, input, values);
@@ -137,7 +137,7 @@ fn words_beyond_the_length_are_not_read() {
 #[test]
 fn features_that_are_no_numbers_end_in_an_answer() {
     for value in [f32::NAN, f32::INFINITY] {
-        let features = [value.to_bits().cast_signed(); 72];
+        let features = [value.to_bits().cast_signed(); 500 * 240];
         run("rnnt-tiny", &mut sample_with("rnnt-tiny", "features", &features)).unwrap();
     }
 }

@@ -56,6 +56,7 @@ fn request<'a>(
         model: network.id,
         safetensors: Some(path),
         onnx: None,
+        vocabulary: None,
         inputs: &network.inputs,
         outputs: &network.outputs,
         batch_size_max,

@@ -7,4 +7,5 @@ mod common;
 mod memory;
 #[path = "../common/owned_batch.rs"]
 mod owned_batch;
+mod published;
 mod reference;

@@ -57,7 +57,7 @@ pub(super) struct Decoding {
 
 impl Decoding {
     pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
-        let Sizes { vocabulary, hidden, source, beam } = sizes;
+        let Sizes { vocabulary, hidden, source, beam, .. } = sizes;
         let rows = samples * beam.width;
         let states = || [zeros(rows * hidden), zeros(rows * hidden)];
         Self {

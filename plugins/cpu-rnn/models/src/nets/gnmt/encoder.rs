@@ -2,7 +2,7 @@
 
 use proctor_rnn_layer::Cell;
 
-use super::{LAYERS, RESIDUAL_FROM, Sizes};
+use super::{LAYERS, PLANNED_SOURCE_MAX, RESIDUAL_FROM, Sizes};
 use crate::model::RunError;
 use crate::nets::known::zeros;
 use crate::nets::layers::embedding::Embedding;
@@ -46,7 +46,8 @@ impl Encoder {
     pub(super) fn load(sizes: Sizes, layer_source: &mut LayerSource<'_, '_>) -> Result<Self, WeightsError> {
         let Sizes { vocabulary, hidden, source, .. } = sizes;
         let embedding = layer_source.embedding("encoder.embedding", vocabulary, hidden)?;
-        let calls = CallSizes { time: source, batches: [1, layer_source.batch_size_max] };
+        let calls =
+            CallSizes { time: source.min(PLANNED_SOURCE_MAX), batches: [1, layer_source.batch_size_max] };
         let mut layer = |index: usize| {
             let prefix = &format!("encoder.lstm{index}");
             let input = if index == 1 { 2 * hidden } else { hidden };

@@ -10,17 +10,18 @@ mod encoder;
 use std::sync::Arc;
 
 use proctor_rnn_engine::Team;
-use proctor_vocabulary::TensorSpec;
+use proctor_text::{BpeVocabulary, UNKNOWN};
+use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
-use crate::nets::inputs::{WordInput, embed, write_words};
-use crate::nets::known::{Known, check_memory, i32_spec};
+use crate::nets::inputs::{WordInput, embed, write_text, write_words};
+use crate::nets::known::{Known, check_memory, i32_spec, is_length, is_row};
 use crate::nets::layers::beam::hypotheses::Beam;
 use crate::nets::layers::beam::options::BeamOptions;
 use crate::nets::layers::beam::search::{Row, search};
 use crate::nets::recurrent::{LayerSource, Recurrent, Runner};
-use crate::safetensors::error::WeightsError;
+use crate::request::LoadError;
 use decoder::{Decoder, Decoding, Steps};
 use encoder::{Encoder, Encoding};
 
@@ -32,7 +33,20 @@ pub(super) struct Sizes {
     /// Words of a source at most.
     source: usize,
     beam: BeamOptions,
+    answer: Answer,
 }
+
+/// The form of a translation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Numbers of words.
+    Words,
+    /// UTF-8: the tokens of these numbers, parts of words joined.
+    Text,
+}
+
+/// Longest source that layers are planned for: of newstest2014 few are longer.
+const PLANNED_SOURCE_MAX: usize = 50;
 
 /// Layers of the encoder, the bidirectional one counted, and of the decoder.
 const LAYERS: usize = 4;
@@ -49,6 +63,7 @@ pub(super) const FULL: Sizes = Sizes {
     hidden: 1024,
     source: 50,
     beam: BeamOptions { width: 10, start: START, end: END, length_weight: 1.0, coverage_weight: 0.0 },
+    answer: Answer::Words,
 };
 
 pub(super) const TINY: Sizes = Sizes {
@@ -56,6 +71,7 @@ pub(super) const TINY: Sizes = Sizes {
     hidden: 16,
     source: 8,
     beam: BeamOptions { width: 4, start: START, end: END, length_weight: 0.6, coverage_weight: 0.1 },
+    answer: Answer::Words,
 };
 
 impl Sizes {
@@ -77,6 +93,8 @@ struct Gnmt {
     batch_size_max: usize,
     encoder: Encoder,
     decoder: Decoder,
+    /// Of answers in text.
+    vocabulary: Option<BpeVocabulary>,
 }
 
 impl Known for Sizes {
@@ -88,11 +106,41 @@ impl Known for Sizes {
         vec![i32_spec("tokens", &[self.steps_max(self.source)])]
     }
 
-    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, WeightsError> {
-        let encoder = Encoder::load(*self, layer_source)?;
-        let decoder = Decoder::load(*self, layer_source)?;
+    fn formats(&self) -> &'static [&'static str] {
+        &["safetensors", "vocabulary"]
+    }
+
+    fn for_published(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+        match (inputs, outputs) {
+            ([words, length], [text])
+                if is_row(words, ElementType::I32) && is_length(length) && is_row(text, ElementType::U8) =>
+            {
+                Some(Box::new(Self { source: words.shape[0], answer: Answer::Text, ..*self }))
+            }
+            _ => None,
+        }
+    }
+
+    fn published(&self) -> Option<&'static str> {
+        Some("a text u8[m] of words i32[n] and their number i32[1]")
+    }
+
+    fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError> {
+        let mut sizes = *self;
+        let vocabulary = match self.answer {
+            Answer::Words => None,
+            Answer::Text => {
+                // Weights that were trained on other data have words of their own.
+                let words = layer_source.weights.shape("encoder.embedding.weight")?.first().copied();
+                sizes.vocabulary = words.unwrap_or(0).max(1);
+                Some(layer_source.vocabulary()?)
+            }
+        };
+        let encoder = Encoder::load(sizes, layer_source)?;
+        let decoder = Decoder::load(sizes, layer_source)?;
         layer_source.plan(encoder.layers().chain(decoder.layers()));
-        Ok(Arc::new(Gnmt { sizes: *self, batch_size_max: layer_source.batch_size_max, encoder, decoder }))
+        let batch_size_max = layer_source.batch_size_max;
+        Ok(Arc::new(Gnmt { sizes, batch_size_max, encoder, decoder, vocabulary }))
     }
 }
 
@@ -104,7 +152,7 @@ impl Gnmt {
 
 impl Model for Gnmt {
     fn instance(self: Arc<Self>, team: Team) -> Result<Box<dyn Instance>, RunError> {
-        let Sizes { vocabulary, hidden, source, beam } = self.sizes;
+        let Sizes { vocabulary, hidden, source, beam, .. } = self.sizes;
         let per_row = vocabulary + hidden * (4 * LAYERS + 6) + 4 * source;
         check_memory(self.batch_size_max, source, source * hidden * 8 + beam.width * per_row)?;
         let samples = self.batch_size_max;
@@ -116,6 +164,7 @@ impl Model for Gnmt {
             decoding: Decoding::new(self.sizes, samples),
             beams: beams.collect(),
             rows: Vec::with_capacity(samples * beam.width),
+            text: String::new(),
             model: self,
         }))
     }
@@ -135,6 +184,8 @@ struct GnmtInstance {
     decoding: Decoding,
     beams: Vec<Beam>,
     rows: Vec<Row>,
+    /// The translation that is written, of answers in text.
+    text: String,
 }
 
 impl Instance for GnmtInstance {
@@ -161,8 +212,24 @@ impl Instance for GnmtInstance {
         };
         search(&mut steps, beams, &mut self.rows)?;
         for (sample, beam) in beams.iter_mut().enumerate() {
-            write_words(batch, sample, 0, beam.text())?;
+            let words = beam.text();
+            match &model.vocabulary {
+                None => write_words::<i32>(batch, sample, 0, words)?,
+                Some(vocabulary) => {
+                    join(vocabulary, words, &mut self.text);
+                    write_text(batch, sample, 0, (&self.text, words.len()))?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// Joins the tokens of these numbers. One that the vocabulary does not have is an unknown word, as in the reference.
+fn join(vocabulary: &BpeVocabulary, words: &[i32], text: &mut String) {
+    let known = |word: &i32| {
+        let id = u32::try_from(*word).ok().filter(|id| vocabulary.vocabulary().token(*id).is_some());
+        id.unwrap_or(UNKNOWN)
+    };
+    vocabulary.write_sentence(words.iter().map(known), text).expect("unknown words have a number, too");
 }

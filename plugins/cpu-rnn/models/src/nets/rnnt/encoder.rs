@@ -1,8 +1,7 @@
 //! The encoder: two LSTM layers on the rows, two rows joined to a frame, three more layers.
 
 use super::{STACKED, Sizes, stack};
-use crate::batch::check_size;
-use crate::model::{Batch, RunError};
+use crate::model::RunError;
 use crate::nets::known::zeros;
 use crate::nets::recurrent::{CallSizes, LayerSource, Pass, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
@@ -57,17 +56,17 @@ impl Encoder {
         self.pre.iter().chain(&self.post)
     }
 
-    /// Encodes the features of a batch. `lengths` are rows before and frames after.
+    /// Encodes the features of a batch. `lengths` are rows before and frames after; `write` writes the rows of a sample.
     pub(super) fn run<'a>(
         &self,
         runner: &mut Runner,
         room: &'a mut Encoding,
-        batch: &dyn Batch,
         lengths: &mut [usize],
+        write: impl FnMut(usize, &mut [f32]) -> Result<(), RunError>,
     ) -> Result<Frames<'a>, RunError> {
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let mut time = longest.max(1).next_multiple_of(STACKED);
-        self.gather(room, batch, lengths, time)?;
+        self.gather(room, lengths, time, write)?;
         let samples = lengths.len();
         let Encoding { features, states: [even, odd] } = room;
         let (mut from, mut to): (&mut Vec<f32>, &mut Vec<f32>) = (odd, even);
@@ -92,22 +91,21 @@ impl Encoder {
         Ok(Frames { values: &from[..samples * time * self.sizes.hidden], time })
     }
 
-    /// Copies the rows of each sample into `features`: only as many as the longest has, so the samples lie apart.
+    /// Has the rows of each sample written into `features`: only as many as the longest has, so the samples lie apart.
     fn gather(
         &self,
         room: &mut Encoding,
-        batch: &dyn Batch,
         lengths: &[usize],
         time: usize,
+        mut write: impl FnMut(usize, &mut [f32]) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let Sizes { width, rows, .. } = self.sizes;
+        let width = self.sizes.width;
         for (sample, (length, to)) in
             lengths.iter().zip(room.features.chunks_exact_mut(time * width)).enumerate()
         {
-            let features = batch.input_values(sample, 0)?;
-            check_size(sample, "the features", features.len(), rows * width)?;
-            to[..length * width].copy_from_slice(&features[..length * width]);
-            to[length * width..].fill(0.0);
+            let (rows, rest) = to.split_at_mut(length * width);
+            write(sample, rows)?;
+            rest.fill(0.0);
         }
         Ok(())
     }
