@@ -167,10 +167,11 @@ fn values_that_make_no_sense_name_the_file_and_the_key() {
 fn generated_files_answers_and_refusals_are_checked() {
     let sha256 = DIGITS_MLP.lines().find(|line| line.starts_with("sha256")).unwrap();
     let generated = "generated = \"text-similarity\"";
-    let both = "b.toml: model.files.safetensors: give path and sha256, or generated, or supplied";
-    assert_eq!(problems(sha256, generated), [both]);
-    assert_eq!(problems(sha256, ""), [both]);
-    assert_eq!(problems(sha256, "supplied = \"yours\""), [both]);
+    let both = "b.toml: model.files.safetensors: give path and sha256, or generated, or supplied with or without \
+                generated, or dataset_file";
+    for other in ["", generated, "supplied = \"yours\"", "dataset_file = \"tokens.txt\""] {
+        assert_eq!(problems(sha256, other), [both]);
+    }
     for (from, to, expected) in [
         (
             "metric = \"top1\"",
@@ -223,6 +224,31 @@ fn generated_files_answers_and_refusals_are_checked() {
     assert_eq!((benchmark.inputs_vary, benchmark.last_output_varies), (true, false));
 }
 
+#[test]
+fn a_file_may_be_the_users_or_of_the_data_set() {
+    let parsed = |of: &str| {
+        let (before, rest) = DIGITS_MLP.split_once("[model.files.safetensors]\n").unwrap();
+        let (_, after) = rest.split_once("\n\n").unwrap();
+        let text = format!("{before}[model.files.safetensors]\n{of}\n\n{after}");
+        let parsed = Benchmark::parse(&text, Path::new("b.toml")).map_err(|error| error.to_string());
+        parsed.map(|benchmark| benchmark.model.files["safetensors"].clone())
+    };
+    let supplied = |stand_in: Option<&str>| ModelFile::Supplied {
+        about: "yours".to_owned(),
+        stand_in: stand_in.map(str::to_owned),
+    };
+    assert_eq!(parsed("supplied = \"yours\"").unwrap(), supplied(None));
+    assert_eq!(parsed("supplied = \"yours\"\ngenerated = \"gnmt\"").unwrap(), supplied(Some("gnmt")));
+    let tokens = ModelFile::OfDataset { path: "lists/tokens.txt".into() };
+    assert_eq!(parsed("dataset_file = \"lists/tokens.txt\"").unwrap(), tokens);
+    for outside in ["", "/tokens.txt", "../tokens.txt"] {
+        let error = parsed(&format!("dataset_file = \"{outside}\"")).unwrap_err();
+        let key = "b.toml: model.files.safetensors.dataset_file";
+        assert_eq!(error, format!("{key}: \"{outside}\": give a path below the data set's folder"));
+    }
+    assert!(parsed("supplied = \" \"").unwrap_err().contains("give path and sha256"));
+}
+
 /// The digits MLP with a file of its own for a precision.
 fn with_precision(table: &str) -> String {
     DIGITS_MLP.replacen("# Tensors of one sample.", &format!("{table}\n# Tensors of one sample."), 1)
@@ -264,7 +290,8 @@ fn files_for_a_precision_are_checked_as_the_others_are() {
         ),
         (
             "[model.precisions.int8.files.onnx]\npath = \"x.onnx\"",
-            "b.toml: model.precisions.int8.files.onnx: give path and sha256, or generated, or supplied",
+            "b.toml: model.precisions.int8.files.onnx: give path and sha256, or generated, or supplied with or without \
+             generated, or dataset_file",
         ),
         (
             "[model.precisions.int8.files.onnx]\npath = \"../x.onnx\"\nsha256 = \"x\"",

@@ -48,6 +48,7 @@ pub(super) struct ModelFile {
     pub(super) sha256: Option<String>,
     pub(super) generated: Option<String>,
     pub(super) supplied: Option<String>,
+    pub(super) dataset_file: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -71,7 +71,8 @@ pub struct Benchmark {
 pub struct Model {
     /// Name by which plugins declare it, and by which `mlperf.conf` and `user.conf` may set values for it.
     pub id: String,
-    /// Its files by format, such as `safetensors` or `onnx`: different forms of the same weights.
+    /// Its files by format: `safetensors` and `onnx` are different forms of the same weights, `vocabulary` goes with
+    /// them.
     pub files: BTreeMap<String, ModelFile>,
     /// By precision, the files that replace the file of the same format when it is computed in that precision.
     pub precisions: BTreeMap<String, BTreeMap<String, ModelFile>>,
@@ -113,6 +114,14 @@ pub enum ModelFile {
     Supplied {
         /// Sentence on which file it is and how to come by it.
         about: String,
+        /// Name of the recipe of random weights of the same shapes, if there is one. Where the user gives no file they
+        /// stand in for it, so that everything but the answers can be tried; such a run is INVALID.
+        stand_in: Option<String>,
+    },
+    /// A file of the data set.
+    OfDataset {
+        /// Path below the data set's folder.
+        path: PathBuf,
     },
 }
 

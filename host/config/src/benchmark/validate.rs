@@ -141,43 +141,35 @@ impl Checker<'_> {
         for (format, file) in raw {
             let key = format!("{table}.{format}");
             self.name(&key, &format);
-            match file {
-                definition::ModelFile {
-                    path: Some(path),
-                    sha256: Some(sha256),
-                    generated: None,
-                    supplied: None,
-                } => {
-                    files.insert(format, self.published(&key, &path, sha256));
-                }
-                definition::ModelFile {
-                    path: None,
-                    sha256: None,
-                    generated: Some(recipe),
-                    supplied: None,
-                } => {
-                    self.name(&format!("{key}.generated"), &recipe);
-                    files.insert(format, ModelFile::Generated { recipe });
-                }
-                definition::ModelFile {
-                    path: None,
-                    sha256: None,
-                    generated: None,
-                    supplied: Some(about),
-                } if !about.trim().is_empty() => {
-                    files.insert(format, ModelFile::Supplied { about });
-                }
-                _ => self.report(&key, "give path and sha256, or generated, or supplied".to_owned()),
+            let definition::ModelFile { path, sha256, generated, supplied, dataset_file } = file;
+            if let Some(recipe) = &generated {
+                self.name(&format!("{key}.generated"), recipe);
             }
+            let file = match (path, sha256, generated, supplied, dataset_file) {
+                (Some(path), Some(sha256), None, None, None) => self.published(&key, &path, sha256),
+                (None, None, Some(recipe), None, None) => ModelFile::Generated { recipe },
+                (None, None, stand_in, Some(about), None) if !about.trim().is_empty() => {
+                    ModelFile::Supplied { about, stand_in }
+                }
+                (None, None, None, None, Some(path)) => {
+                    let path =
+                        self.path_below(&format!("{key}.dataset_file"), &path, "the data set's folder");
+                    ModelFile::OfDataset { path }
+                }
+                _ => {
+                    let problem = "give path and sha256, or generated, or supplied with or without generated, or \
+                                   dataset_file";
+                    self.report(&key, problem.to_owned());
+                    continue;
+                }
+            };
+            files.insert(format, file);
         }
         files
     }
 
     fn published(&mut self, key: &str, text: &str, sha256: String) -> ModelFile {
-        let path = PathBuf::from(text);
-        if text.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
-            self.report(&format!("{key}.path"), format!("\"{text}\": give a path below the data root"));
-        }
+        let path = self.path_below(&format!("{key}.path"), text, "the data root");
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         if sha256.len() != 64 || !sha256.bytes().all(hex) {
             self.report(
@@ -186,6 +178,15 @@ impl Checker<'_> {
             );
         }
         ModelFile::Published { path, sha256 }
+    }
+
+    /// A path that does not leave its folder, which `folder` says in words.
+    fn path_below(&mut self, key: &str, text: &str, folder: &str) -> PathBuf {
+        let path = PathBuf::from(text);
+        if text.is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            self.report(key, format!("\"{text}\": give a path below {folder}"));
+        }
+        path
     }
 
     /// Whether the last output varies. No other one can: it would not be found in a response.

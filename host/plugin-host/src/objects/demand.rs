@@ -46,7 +46,7 @@ pub struct ModelDemand {
 pub(crate) struct Match {
     pub(crate) precision: String,
     pub(crate) device: String,
-    /// Format and path of the files that the plugin reads.
+    /// Format and path of the files that the plugin reads of this model, computed so.
     pub(crate) files: Vec<(String, PathBuf)>,
 }
 
@@ -95,7 +95,13 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     let offer = |(format, _): &(String, PathBuf)| FileOffer { format: format.clone(), precision: None };
     let offers: Vec<_> = demand.files.iter().map(offer).collect();
     let row = first_row(manifest, demand, &offers)?;
-    let is_read = |(format, _): &&(String, PathBuf)| is_declared(&row.format, format);
+    // A model may need files of several formats, such as weights and a vocabulary.
+    let is_alike = |other: &&ModelSupport| {
+        is_declared(&other.model, &demand.model)
+            && (&other.precision, &other.device) == (&row.precision, &row.device)
+    };
+    let alike: Vec<_> = manifest.models.iter().filter(is_alike).collect();
+    let is_read = |(format, _): &&(String, PathBuf)| alike.iter().any(|it| is_declared(&it.format, format));
     Ok(Match {
         precision: row.precision.clone(),
         device: row.device.clone(),
@@ -249,6 +255,26 @@ mod tests {
         assert_eq!(found, Match { precision: "int8".into(), device: "cpu".into(), files });
         let found = match_demand(&manifest(), &demand("digits-lstm", "safetensors")).unwrap();
         assert_eq!((found.precision.as_str(), found.device.as_str()), ("f32", "cuda"));
+    }
+
+    #[test]
+    fn every_file_that_the_plugin_reads_of_a_model_is_passed_on() {
+        let row = |model: &str, format: &str, precision: &str| ModelSupport {
+            precision: precision.into(),
+            ..ModelSupport::new(model, format)
+        };
+        let manifest =
+            [("a", "safetensors", "f32"), ("a", "other", "f32"), ("b", "more", "f32"), ("a", "more", "f16")]
+                .into_iter()
+                .fold(Manifest::new("p", "1", ""), |it, (model, format, precision)| {
+                    it.model(row(model, format, precision))
+                });
+        let mut demand = demand("a", "safetensors");
+        let more = ("more".to_owned(), PathBuf::from("/n"));
+        let given = demand.files.clone();
+        demand.files.push(more);
+        let found = match_demand(&manifest, &demand).unwrap();
+        assert_eq!((found.precision.as_str(), found.files), ("f32", given));
     }
 
     #[test]

@@ -7,7 +7,11 @@ use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
 use serde::Serialize;
 
-use crate::{error::HostError, files::cache_folder::lasting_folder, observer::Observer};
+use crate::{
+    error::HostError,
+    files::{cache_folder::lasting_folder, dataset_folder::dataset_folder},
+    observer::Observer,
+};
 
 /// A file of the model, which is what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -21,6 +25,21 @@ pub struct FoundFile {
     /// Name of the recipe of a file that was made here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
+    /// Whether it holds random weights in the place of trained ones that the user has not given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stands_in: bool,
+}
+
+impl FoundFile {
+    /// Why a run with this file is INVALID, if it is.
+    pub(crate) fn objection(&self) -> Option<String> {
+        let recipe = self.recipe.as_deref().filter(|_| self.stands_in)?;
+        Some(format!(
+            "the weights are random, of the recipe {recipe}, so the answers and their accuracy mean nothing: give the \
+             trained ones with --model-file FILE.{}",
+            self.format
+        ))
+    }
 }
 
 /// Finds the files for a precision of those formats that are wanted.
@@ -38,6 +57,7 @@ pub fn find(
     let given = settings.run.model_file.as_deref().map(|path| given(path, benchmark)).transpose()?;
     let wanted = benchmark.model.files_for(precision).into_iter().filter(|(format, _)| is_wanted(format));
     let found = wanted.map(|(format, file)| {
+        let stands_in = matches!(file, ModelFile::Supplied { .. });
         let (path, sha256, recipe) = match file {
             _ if given.is_some_and(|given| given.format == format) => {
                 let path = given.expect("it was just looked at").path;
@@ -45,7 +65,7 @@ pub fn find(
                 let sum = sum.map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
                 (path.to_owned(), sum, None)
             }
-            ModelFile::Supplied { about } => {
+            ModelFile::Supplied { about, stand_in: None } => {
                 return Err(HostError::Data(format!(
                     "benchmark {} needs a model of yours as {format}; give it with --model-file FILE.{format}: {about}",
                     benchmark.id
@@ -56,7 +76,13 @@ pub fn find(
                 read_verified(&path, sha256, &benchmark.file.display().to_string())?;
                 (path, sha256.clone(), None)
             }
-            ModelFile::Generated { recipe } => {
+            ModelFile::OfDataset { path } => {
+                let path = dataset_folder(settings, root)?.join(path);
+                let sum = sha256_of_file(&path);
+                let sum = sum.map_err(|source| DatasetError::Read { path: path.clone(), source })?;
+                (path, sum, None)
+            }
+            ModelFile::Generated { recipe } | ModelFile::Supplied { stand_in: Some(recipe), .. } => {
                 check_format(recipe, format)?;
                 let fallback = lasting_folder(settings);
                 let model = find_or_make_model(recipe, root, &fallback, &mut |path, written| {
@@ -68,7 +94,8 @@ pub fn find(
         };
         let absolute = std::path::absolute(&path);
         let path = absolute.map_err(|error| HostError::Data(format!("{}: {error}", path.display())))?;
-        Ok(FoundFile { format: format.to_owned(), path, sha256, recipe })
+        let stands_in = stands_in && recipe.is_some();
+        Ok(FoundFile { format: format.to_owned(), path, sha256, recipe, stands_in })
     });
     found.collect()
 }

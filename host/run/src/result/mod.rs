@@ -273,6 +273,7 @@ impl RunResult {
             effective.remove("output_folder");
         }
         let part = performance_run.map(TestPart::new);
+        let objections = plugin.model_files.iter().filter_map(FoundFile::objection).map(Reason::of_run);
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
@@ -283,7 +284,8 @@ impl RunResult {
                 performance_runs,
                 accuracy.as_ref(),
                 further_reasons,
-            ),
+            )
+            .with(objections),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
@@ -392,6 +394,12 @@ impl Verdict {
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
             reasons,
         }
+    }
+
+    /// The verdict with further reasons, which have nothing to do with how the tests went.
+    fn with(mut self, objections: impl Iterator<Item = Reason>) -> Self {
+        self.reasons.extend(objections);
+        Self { valid: self.reasons.is_empty(), ..self }
     }
 }
 

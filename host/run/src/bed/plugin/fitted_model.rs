@@ -46,6 +46,8 @@ impl FittedModel {
         // touched.
         let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
         let found = find_files(settings, manifest, &precision, observer)?;
+        let objections = found.iter().filter_map(FoundFile::objection);
+        objections.for_each(|text| observer.message(&format!("warning: {text}")));
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
         let forms = InputForms::choose(backend, &manifest.name, &demand)?;

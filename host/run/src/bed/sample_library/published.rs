@@ -13,7 +13,10 @@ use proctor_datasets::{DataRoot, SampleStore, StoreError};
 use proctor_prepared::{Delivery, Input, Order, PUBLISHED, Reader, RowAggregation};
 use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
 
-use crate::{error::HostError, files::cache_folder::lasting_folder};
+use crate::{
+    error::HostError,
+    files::{cache_folder::lasting_folder, dataset_folder::dataset_folder},
+};
 
 /// Name of the program.
 const PROGRAM: &str = "host-data";
@@ -48,13 +51,9 @@ impl Published {
                 )))
             };
         }
-        let folder = match &settings.run.dataset_folder {
-            Some(folder) => folder.clone(),
-            None => root.find(&benchmark.dataset)?,
-        };
         let order = Order {
             dataset: benchmark.dataset.clone(),
-            folder,
+            folder: dataset_folder(settings, root)?,
             preprocessing: benchmark.preprocessing.clone(),
             rows: settings.run.row_aggregation.clone(),
             inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
