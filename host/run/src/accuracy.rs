@@ -148,7 +148,10 @@ mod tests {
         assert_eq!(response_form(&bidaf).unwrap(), ResponseForm::exactly(ElementType::F32, 200));
         bidaf.quality.metric = "tokens".to_owned();
         assert!(response_form(&bidaf).unwrap_err().to_string().contains("one output of i32"));
-        assert_eq!(response_form(&benchmark("gnmt")).unwrap(), ResponseForm::up_to(ElementType::I32, 100));
+        assert_eq!(
+            response_form(&benchmark("gnmt-generated")).unwrap(),
+            ResponseForm::up_to(ElementType::I32, 100)
+        );
     }
 
     #[test]

@@ -6,5 +6,6 @@ mod prequantised;
 mod published;
 mod published_rows_and_volumes;
 mod published_text;
+mod published_speech;
 mod recurrent;
 mod texts;
