@@ -1,74 +1,94 @@
 //! The bits of a scan.
 
-/// A reader of coded bits: the first bit of a byte is its highest, and a zero behind 0xff is no byte. Behind the last
-/// byte, which is in front of a marker, come zeros.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bits<'a> {
-    /// The file, which scans are read from up to their end.
-    bytes: &'a [u8],
+/// The coded bytes up to a marker, as they are without the zeros that are put behind each 0xff.
+#[derive(Debug, Default)]
+pub(crate) struct Interval {
+    /// The bytes, and some zeros behind them.
+    bytes: Vec<u8>,
+    /// How many of them are bytes of the file.
+    size: usize,
+    /// Place of the marker in the file, or its end.
+    marker: usize,
+}
+
+/// Zeros behind the bytes, of which a whole word can be read at any place.
+const BEHIND: usize = size_of::<u64>();
+
+impl Interval {
+    /// Takes the bytes from a place of the file on.
+    #[inline(always)]
+    pub(crate) fn start(&mut self, file: &[u8], position: usize) {
+        self.bytes.clear();
+        let mut begin = position.min(file.len());
+        self.marker = loop {
+            let end = ones(file, begin);
+            match file.get(end + 1) {
+                Some(0) => self.bytes.extend_from_slice(&file[begin..=end]),
+                _ => {
+                    self.bytes.extend_from_slice(&file[begin..end]);
+                    break end;
+                }
+            }
+            begin = end + 2;
+        };
+        self.size = self.bytes.len();
+        self.bytes.extend([0; BEHIND]);
+    }
+
+    /// Place of the marker behind the bytes in the file; the file's size if there is none.
+    pub(crate) fn marker(&self) -> usize {
+        self.marker
+    }
+
+    /// Whether bits have been read that are not there.
+    pub(crate) fn is_behind_end(&self, bits: Bits) -> bool {
+        8 * bits.position - bits.count as usize > 8 * self.size
+    }
+}
+
+/// Place of the next 0xff from another one on, or the end.
+#[inline(always)]
+fn ones(file: &[u8], from: usize) -> usize {
+    const STEP: usize = 32;
+    let mut place = from;
+    while let Some(bytes) = file.get(place..).and_then(<[u8]>::first_chunk::<STEP>) {
+        if bytes.iter().fold(0, |most, byte| most.max(*byte)) == 0xff {
+            break;
+        }
+        place += STEP;
+    }
+    file[place..].iter().position(|byte| *byte == 0xff).map_or(file.len(), |more| place + more)
+}
+
+/// A reader of the bits of an interval: the first bit of a byte is its highest. Behind the last one come zeros.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bits {
     /// Place of the next byte that is not in the buffer.
     position: usize,
     /// The next bits, from the highest.
     buffer: u64,
     /// How many of them are read; those behind are zero, or those of the next bytes.
     count: u32,
-    /// How many of them are zeros behind the end.
-    padding: u32,
 }
 
-impl<'a> Bits<'a> {
-    /// Starts at a place of the file.
-    pub(crate) fn at(bytes: &'a [u8], position: usize) -> Self {
-        Self { bytes, position, buffer: 0, count: 0, padding: 0 }
-    }
-
-    /// Has 32 bits ready at least.
+impl Bits {
+    /// Has 56 bits ready at least. Without a branch that depends on the bits: there is no foreseeing how long the codes
+    /// are that were read before.
     #[inline(always)]
-    pub(crate) fn fill(&mut self) {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        if self.count > 32 {
-            return;
-        }
-        if let Some(bytes) = self.bytes.get(self.position..).and_then(|rest| rest.first_chunk()) {
-            let next = u64::from_be_bytes(*bytes);
-            let inverse = !next;
-            let has_marker = inverse.wrapping_sub(ONES) & next & (ONES << 7) != 0;
-            if !has_marker {
-                // Bits of the byte that is only begun are here already when it is read again.
-                self.buffer |= next >> self.count;
-                let whole = (63 - self.count) / 8;
-                self.position += whole as usize;
-                self.count += 8 * whole;
-                return;
-            }
-        }
-        *self = self.filled_by_bytes();
+    pub(crate) fn fill(&mut self, interval: &Interval) {
+        let bytes = interval.bytes.get(self.position..).and_then(|rest| rest.first_chunk());
+        let next = bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes));
+        // Bits of the byte that is only begun are here already when it is read again.
+        self.buffer |= next >> self.count;
+        let whole = (63 - self.count) / 8;
+        self.position += whole as usize;
+        self.count += 8 * whole;
     }
 
-    /// The same with bits from the next bytes, one after the other. By value, so that a reader which lives in registers
-    /// need not leave them for it.
-    #[cold]
-    #[inline(never)]
-    fn filled_by_bytes(mut self) -> Self {
-        while self.count <= 56 {
-            let byte = match (self.bytes.get(self.position), self.bytes.get(self.position + 1)) {
-                (Some(0xff), Some(0)) => {
-                    self.position += 2;
-                    0xff
-                }
-                (Some(0xff), _) | (None, _) => {
-                    self.padding += 8;
-                    0
-                }
-                (Some(byte), _) => {
-                    self.position += 1;
-                    *byte
-                }
-            };
-            self.buffer |= u64::from(byte) << (56 - self.count);
-            self.count += 8;
-        }
-        self
+    /// How many bits are ready.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
     }
 
     /// The next bits, at most 16 and at least 1, that [`Bits::fill`] has made ready.
@@ -81,7 +101,7 @@ impl<'a> Bits<'a> {
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: u32) {
         self.buffer <<= count;
-        self.count = self.count.wrapping_sub(count);
+        self.count -= count;
     }
 
     /// Reads a number of bits, 0 to 16, that are ready.
@@ -113,19 +133,6 @@ impl<'a> Bits<'a> {
         self.skip(size);
         number
     }
-
-    /// Whether bits have been read that are not there.
-    pub(crate) fn is_beyond_end(&self) -> bool {
-        self.count < self.padding
-    }
-
-    /// Place of the marker behind the bits, once they have been read: the first from here.
-    pub(crate) fn marker(&self) -> usize {
-        let is_marker = |place: &usize| {
-            self.bytes[*place] == 0xff && self.bytes.get(place + 1).is_none_or(|after| *after != 0)
-        };
-        (self.position..self.bytes.len()).find(is_marker).unwrap_or(self.bytes.len())
-    }
 }
 
 #[cfg(test)]
@@ -137,10 +144,13 @@ mod tests {
         let mut bytes: Vec<u8> = (0..20).collect();
         bytes.extend([0xff, 0, 0xff, 0, 21, 0xff, 0xd9, 1, 2, 3]);
         let expected: Vec<u32> = (0..20).chain([255, 255, 21]).collect();
+        let mut interval = Interval::default();
+        interval.start(&bytes, 0);
+        assert_eq!(interval.marker(), 25);
         for size in [1_u32, 3, 4, 8, 16] {
-            let mut bits = Bits::at(&bytes, 0);
-            let take = |bits: &mut Bits<'_>| {
-                bits.fill();
+            let mut bits = Bits::default();
+            let take = |bits: &mut Bits| {
+                bits.fill(&interval);
                 bits.take(size)
             };
             let mut read = Vec::new();
@@ -150,18 +160,42 @@ mod tests {
             }
             let all = expected.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
             assert!(all.take(read.len()).eq(read), "{size}");
-            assert!(!bits.is_beyond_end());
-            assert_eq!(bits.marker(), 25);
-            bits.fill();
-            bits.take(16);
-            assert!(bits.is_beyond_end());
+            assert!(!interval.is_behind_end(bits));
+            // The first may be the rest of the last byte.
+            take(&mut bits);
+            assert_eq!(take(&mut bits), 0);
+            assert!(interval.is_behind_end(bits));
+        }
+    }
+
+    #[test]
+    fn an_interval_ends_at_a_marker_or_with_the_file() {
+        let mut interval = Interval::default();
+        let mut long = vec![7; 100];
+        long.extend([0xff, 0xd0, 1]);
+        for (file, position, size, marker) in [
+            (&[1, 0xff, 0, 2][..], 0, 3, 4),
+            (&[1, 0xff, 0xff, 0], 0, 1, 1),
+            (&[1, 0xff], 1, 0, 1),
+            (&[1], 9, 0, 1),
+            (&[], 0, 0, 0),
+            (&long, 40, 60, 100),
+        ] {
+            interval.start(file, position);
+            assert_eq!((interval.size, interval.marker()), (size, marker), "{file:?}");
+            let mut bits = Bits::default();
+            bits.fill(&interval);
+            bits.skip(1);
+            assert_eq!(interval.is_behind_end(bits), size == 0, "{file:?}");
         }
     }
 
     #[test]
     fn numbers_that_begin_with_a_zero_are_negative() {
-        let mut bits = Bits::at(&[0b0100_0110, 0b1100_0000], 0);
-        bits.fill();
+        let mut interval = Interval::default();
+        interval.start(&[0b0100_0110, 0b1100_0000], 0);
+        let mut bits = Bits::default();
+        bits.fill(&interval);
         assert_eq!([1, 1, 2, 2, 2, 2].map(|size| bits.signed(size)), [-1, 1, -3, -2, 2, 3]);
     }
 }

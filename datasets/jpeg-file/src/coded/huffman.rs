@@ -28,6 +28,9 @@ pub(crate) struct Coded {
 }
 
 impl HuffmanTable {
+    /// Most bits of a code with its number.
+    pub(crate) const BITS_MAX: u32 = 16 + 15;
+
     /// The table with so many codes of each length from 1 to 16, for these symbols. `None` if there are more codes than
     /// fit their lengths.
     pub(crate) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
@@ -63,7 +66,7 @@ impl HuffmanTable {
     /// The symbol of the code that the next bits begin with, and the length of the code with its number; 16 bits are
     /// ready. `None` if there is no such code.
     #[inline(always)]
-    fn next(&self, bits: &Bits<'_>) -> Option<(u8, u32)> {
+    fn next(&self, bits: &Bits) -> Option<(u8, u32)> {
         let [whole, symbol] = self.codes[bits.peek(LOOKUP_BITS)].to_le_bytes();
         if whole != 0 { Some((symbol, u32::from(whole))) } else { self.long(bits.peek(16)) }
     }
@@ -81,7 +84,7 @@ impl HuffmanTable {
 
     /// Reads a symbol alone; 16 bits are ready. `None` if there is no such code.
     #[inline(always)]
-    pub(crate) fn read(&self, bits: &mut Bits<'_>) -> Option<u8> {
+    pub(crate) fn read(&self, bits: &mut Bits) -> Option<u8> {
         let (symbol, whole) = self.next(bits)?;
         bits.skip(whole - u32::from(size_of_symbol(symbol)));
         Some(symbol)
@@ -92,7 +95,7 @@ impl HuffmanTable {
     /// Where the next code begins is known from the table, before the number is: reading is a chain of one look-up and
     /// one shift for each code, without a branch.
     #[inline(always)]
-    pub(crate) fn read_with_number(&self, bits: &mut Bits<'_>) -> Option<Coded> {
+    pub(crate) fn read_with_number(&self, bits: &mut Bits) -> Option<Coded> {
         let (symbol, whole) = self.next(bits)?;
         let size = u32::from(size_of_symbol(symbol));
         let number = bits.signed_behind(whole - size, size);
@@ -109,6 +112,15 @@ fn size_of_symbol(symbol: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coded::bits::Interval;
+
+    fn bits(bytes: &[u8]) -> Bits {
+        let mut interval = Interval::default();
+        interval.start(bytes, 0);
+        let mut bits = Bits::default();
+        bits.fill(&interval);
+        bits
+    }
 
     /// Codes 0, 10, 110, and one of 12 bits.
     fn counts() -> [u8; 16] {
@@ -121,11 +133,9 @@ mod tests {
     fn codes_of_all_lengths_are_read() {
         let table = HuffmanTable::new(&counts(), &[5, 6, 7, 8]).unwrap();
         // 110, 0, 1110_0000_0000, 10
-        let mut bits = Bits::at(&[0b1100_1110, 0, 0b1000_0000], 0);
-        bits.fill();
+        let mut bits = self::bits(&[0b1100_1110, 0, 0b1000_0000]);
         assert_eq!([0; 4].map(|_| table.read(&mut bits)), [7, 5, 8, 6].map(Some));
-        let mut bits = Bits::at(&[0xf0, 0], 0);
-        bits.fill();
+        let mut bits = self::bits(&[0xf0, 0]);
         assert_eq!(table.read(&mut bits), None);
     }
 
@@ -134,8 +144,7 @@ mod tests {
         // Two zeros and a number of two bits; the end; sixteen zeros; a number of eight bits.
         let table = HuffmanTable::new(&counts(), &[0x22, 0x00, 0xf0, 0x08]).unwrap();
         // 0 01, 110, 0 11, 10, 1110_0000_0000 1000_0001
-        let mut bits = Bits::at(&[0b0011_1001, 0b1101_1100, 0b0000_0001, 0b0000_0010], 0);
-        bits.fill();
+        let mut bits = self::bits(&[0b0011_1001, 0b1101_1100, 0b0000_0001, 0b0000_0010]);
         let mut read = || table.read_with_number(&mut bits).unwrap();
         assert_eq!(read(), Coded { symbol: 0x22, number: -2 });
         assert_eq!(read(), Coded { symbol: 0xf0, number: 0 });

@@ -1,7 +1,10 @@
 //! One scan: some coefficients of one component or of all.
 
 use crate::{
-    coded::{bits::Bits, huffman::HuffmanTable},
+    coded::{
+        bits::{Bits, Interval},
+        huffman::HuffmanTable,
+    },
     error::{Fault, JpegError, Where},
     frame::{Coding, Frame},
     plane::{Plane, Steps},
@@ -11,6 +14,9 @@ use crate::{
 
 /// The symbol of zeros without a number behind them.
 const SIXTEEN_ZEROS: u8 = 0xf0;
+
+/// Places that the end of a block takes one on: more than any other code can lead to.
+const END: usize = 128;
 
 /// Tables that segments between the scans set.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +59,9 @@ struct ScanComponent {
 struct Runner<'a> {
     scan: &'a Scan,
     tables: &'a Tables,
-    bits: Bits<'a>,
+    /// The coded bytes up to the next restart, or to the end of the scan.
+    interval: Interval,
+    bits: Bits,
     /// First coefficient of the last block of each component of the frame.
     previous: [i32; 4],
     /// Blocks that are still to come without any more coefficients.
@@ -126,8 +134,9 @@ impl Scan {
         planes: &mut [Plane],
     ) -> Result<Option<usize>, JpegError> {
         self.prepare(tables, planes)?;
-        let mut runner =
-            Runner { scan: self, tables, bits: Bits::at(bytes, position), previous: [0; 4], end_run: 0 };
+        let (interval, bits) = (Interval::default(), Bits::default());
+        let mut runner = Runner { scan: self, tables, interval, bits, previous: [0; 4], end_run: 0 };
+        runner.interval.start(bytes, position);
         let is_alone = frame.coding == Coding::Sequential && self.components.len() == planes.len();
         let (units_across, units_down) = match &self.components[..] {
             // A component alone has no units: its blocks come row by row, and those beyond the picture not at all.
@@ -161,11 +170,11 @@ impl Scan {
                 }
                 runner.unit(planes, frame.coding, is_single, across, down)?;
             }
-            if runner.bits.is_beyond_end() {
+            if runner.interval.is_behind_end(runner.bits) {
                 return Err(runner.beyond_end(bytes));
             }
         }
-        Ok((!is_alone).then(|| runner.bits.marker()))
+        Ok((!is_alone).then(|| runner.interval.marker()))
     }
 
     /// Checks that there are the tables that the scan needs.
@@ -189,9 +198,9 @@ impl Scan {
     }
 }
 
-impl<'a> Runner<'a> {
+impl Runner<'_> {
     fn beyond_end(&self, bytes: &[u8]) -> JpegError {
-        let offset = self.bits.marker();
+        let offset = self.interval.marker();
         if offset == bytes.len() {
             return JpegError::Cut { size_bytes: bytes.len(), within: Where::Pixels };
         }
@@ -199,22 +208,23 @@ impl<'a> Runner<'a> {
     }
 
     fn damaged(&self) -> JpegError {
-        JpegError::Damaged { offset: self.bits.marker(), fault: Fault::HuffmanCode }
+        JpegError::Damaged { offset: self.interval.marker(), fault: Fault::HuffmanCode }
     }
 
     /// Goes on behind the restart mark of this number.
     #[cold]
     #[inline(never)]
-    fn restart(&mut self, bytes: &'a [u8], number: u8) -> Result<(), JpegError> {
-        if self.bits.is_beyond_end() {
+    fn restart(&mut self, bytes: &[u8], number: u8) -> Result<(), JpegError> {
+        if self.interval.is_behind_end(self.bits) {
             return Err(self.beyond_end(bytes));
         }
-        let offset = self.bits.marker();
+        let offset = self.interval.marker();
         let found = bytes.get(offset + 1).and_then(|found| restart_number(*found));
         if found != Some(number) {
             return Err(JpegError::Damaged { offset, fault: Fault::Restart });
         }
-        self.bits = Bits::at(bytes, offset + 2);
+        self.interval.start(bytes, offset + 2);
+        self.bits = Bits::default();
         (self.previous, self.end_run) = ([0; 4], 0);
         Ok(())
     }
@@ -253,7 +263,7 @@ impl<'a> Runner<'a> {
     #[inline(always)]
     fn first(&mut self, component: ScanComponent) -> Result<i32, JpegError> {
         let table = self.tables.first[component.first].as_ref().expect("it has been looked for");
-        self.bits.fill();
+        self.bits.fill(&self.interval);
         let coded = table.read_with_number(&mut self.bits).ok_or_else(|| self.damaged())?;
         if coded.symbol > 15 {
             return Err(self.damaged());
@@ -280,22 +290,31 @@ impl<'a> Runner<'a> {
         let mut place = 1;
         // A copy that nothing else sees, so that it lives in registers.
         let mut bits = self.bits;
-        while place < 64 {
-            bits.fill();
-            let Some(coded) = table.read_with_number(&mut bits) else { return Err(self.damaged()) };
-            if coded.symbol & 15 == 0 {
-                place += if coded.symbol == SIXTEEN_ZEROS { 16 } else { 64 };
-                continue;
+        'block: while place < 64 {
+            bits.fill(&self.interval);
+            // Two codes and their numbers are nearly always ready at once.
+            for number in 0..2 {
+                if number == 1 && bits.count() < HuffmanTable::BITS_MAX {
+                    continue 'block;
+                }
+                let Some(coded) = table.read_with_number(&mut bits) else { return Err(self.damaged()) };
+                if coded.symbol & 15 == 0 {
+                    place += if coded.symbol == SIXTEEN_ZEROS { 16 } else { END };
+                } else {
+                    place += usize::from(coded.symbol >> 4);
+                    let (Some(natural), Some(step)) = (ZIGZAG.get(place), steps.get(place)) else {
+                        return Err(self.damaged());
+                    };
+                    block[usize::from(*natural & 63)] = coded.number.wrapping_mul(*step as i16);
+                    place += 1;
+                }
+                if place >= 64 {
+                    break 'block;
+                }
             }
-            place += usize::from(coded.symbol >> 4);
-            let (Some(natural), Some(step)) = (ZIGZAG.get(place), steps.get(place)) else {
-                return Err(self.damaged());
-            };
-            block[usize::from(*natural & 63)] = coded.number.wrapping_mul(*step as i16);
-            place += 1;
         }
         // The end came first.
-        let has_first_alone = place == 1 + 64;
+        let has_first_alone = place == 1 + END;
         self.bits = bits;
         if plane.wants(across, down) {
             plane.put(across, down, &block, has_first_alone);
@@ -319,7 +338,7 @@ impl<'a> Runner<'a> {
                 plane.blocks[place][0] = (first as i16).wrapping_shl(self.scan.low);
             }
             (0, true) => {
-                self.bits.fill();
+                self.bits.fill(&self.interval);
                 plane.blocks[place][0] |= (self.bits.take(1) as i16) << self.scan.low;
             }
             (_, false) => self.others(component, &mut plane.blocks[place])?,
@@ -338,7 +357,7 @@ impl<'a> Runner<'a> {
         let table = &self.tables.others[component.others].as_ref().expect("it has been looked for");
         let mut place = self.scan.from;
         while place <= self.scan.to {
-            self.bits.fill();
+            self.bits.fill(&self.interval);
             let symbol = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
             let (run, size) = (u32::from(symbol >> 4), u32::from(symbol & 15));
             match (run, size) {
@@ -369,7 +388,7 @@ impl<'a> Runner<'a> {
         let mut place = self.scan.from;
         if self.end_run == 0 {
             while place <= self.scan.to {
-                self.bits.fill();
+                self.bits.fill(&self.interval);
                 let symbol = table.read(&mut self.bits).ok_or_else(|| self.damaged())?;
                 let (mut zeros, size) = (u32::from(symbol >> 4), symbol & 15);
                 let new = match size {
@@ -386,7 +405,7 @@ impl<'a> Runner<'a> {
                 while place <= self.scan.to {
                     let value = &mut block[usize::from(ZIGZAG[place])];
                     if *value != 0 {
-                        refine(&mut self.bits, value, bit);
+                        refine(&mut self.bits, &self.interval, value, bit);
                     } else if zeros == 0 {
                         *value = new;
                         place += 1;
@@ -402,7 +421,7 @@ impl<'a> Runner<'a> {
             for place in &ZIGZAG[place.min(self.scan.to + 1)..=self.scan.to] {
                 let value = &mut block[usize::from(*place)];
                 if *value != 0 {
-                    refine(&mut self.bits, value, bit);
+                    refine(&mut self.bits, &self.interval, value, bit);
                 }
             }
             self.end_run -= 1;
@@ -413,8 +432,8 @@ impl<'a> Runner<'a> {
 
 /// Reads whether a coefficient, which is not zero, has this bit.
 #[inline(always)]
-fn refine(bits: &mut Bits<'_>, value: &mut i16, bit: i16) {
-    bits.fill();
+fn refine(bits: &mut Bits, interval: &Interval, value: &mut i16, bit: i16) {
+    bits.fill(interval);
     if bits.take(1) == 1 && *value & bit == 0 {
         *value = value.wrapping_add(if *value > 0 { bit } else { -bit });
     }
