@@ -1,15 +1,16 @@
-//! `host-bench`: recurrent layers and whole models through plugins, beside the systems that a user would pick
-//! otherwise.
+//! `host-bench`: recurrent layers and whole models through plugins, and what is done with data, beside the systems that
+//! a user would pick otherwise.
 //!
 //! It needs the insides of a plugin and other systems, and is therefore not linked into `host`, which starts it for
-//! `host bench rnn` and `host bench engines`. [`comparison`] is the frame of both, [`worker`] talks to the processes
-//! that run a system each, [`answers`] keeps what a plugin answers, [`timing`] says how calls are timed, and
-//! [`foreign`] what others did meanwhile.
+//! `host bench rnn`, `host bench engines` and `host bench data`. [`comparison`] is the frame of all, [`worker`] talks
+//! to the processes that run a system each, [`answers`] keeps what a plugin answers, [`timing`] says how calls are
+//! timed, and [`foreign`] what others did meanwhile.
 
 #![forbid(unsafe_code)]
 
 mod answers;
 mod comparison;
+mod data;
 mod engines;
 mod foreign;
 mod rnn;
@@ -21,11 +22,12 @@ use clap::{Parser, Subcommand};
 use cpu_rnn_sut as _;
 
 use crate::{
+    data::flags::{DATA_HELP, DataFlags, DataLogFlags},
     engines::flags::{ENGINES_HELP, EnginesFlags, EnginesWorkerFlags},
     rnn::flags::{RNN_HELP, RnnFlags, WorkerFlags},
 };
 
-/// Measures layers and models beside other systems, for `host bench rnn` and `host bench engines`.
+/// Measures layers, models and work on data beside other systems, for `host bench rnn`, `engines` and `data`.
 #[derive(Debug, Parser)]
 #[command(name = "host-bench", bin_name = "host bench", version, arg_required_else_help = true)]
 struct Cli {
@@ -48,6 +50,12 @@ enum Benchmark {
     /// Makes tests with a plugin as it is asked to, for `engines`.
     #[command(hide = true)]
     EnginesWorker(EnginesWorkerFlags),
+    /// Work on samples and answers: preprocessing, scores, logs and the cache of prepared samples.
+    #[command(after_help = DATA_HELP)]
+    Data(DataFlags),
+    /// Reads an accuracy log, for `data`.
+    #[command(hide = true)]
+    DataLog(DataLogFlags),
 }
 
 fn main() {
@@ -57,6 +65,8 @@ fn main() {
         Benchmark::RnnWorker(flags) => rnn::plugin_worker::work(flags),
         Benchmark::Engines(flags) => engines::grid::bench(flags),
         Benchmark::EnginesWorker(flags) => engines::plugin_worker::work(flags),
+        Benchmark::Data(flags) => data::grid::bench(flags),
+        Benchmark::DataLog(flags) => data::log::work(flags),
     })
 }
 

@@ -26,25 +26,9 @@
 //! - A pixel is four bytes until the last step, so that its parts lie in one vector.
 //!
 //! # Speed
-//! Pictures a second on two threads by those of the references' steps in Python with OpenCV, in two processes: medians
-//! of nine ratios, each of two runs one after the other, from `cargo run --release -p proctor-images --example
-//! beside-opencv` on two cores that were busy with other work. Pictures of ImageNet have 500 x 375 pixels and 63 KB,
-//! the others 640 x 480 and 100 KB.
-//!
-//! | pipeline | ratio |
-//! |---|---|
-//! | `imagenet-vgg` | 2.6 |
-//! | `imagenet-mobilenet` | 1.3 |
-//! | `imagenet-torchvision` | 2.7 |
-//! | `imagenet-tflite` | 1.5 |
-//! | `coco-ssd-mobilenet` | 1.5 |
-//! | `coco-ssd-mobilenet-pytorch` | 1.7 |
-//! | `coco-ssd-resnet34` | 5.9 |
-//! | `coco-ssd-resnet34-tf` | 4.2 |
-//! | `open-images-retinanet` | 1.8 |
-//!
-//! Where a tensor is no larger than its picture, three quarters of the time go into decoding, which takes libjpeg-turbo
-//! as long: there the ratio is that of the rest.
+//! `host bench data` measures five of the pipelines beside the references' steps in Python; docs/performance.md has the
+//! figures. Where a tensor is no larger than its picture, three quarters of the time go into decoding, which takes
+//! about as long as in libjpeg-turbo: there the ratio is that of the processors used, and of what a crop leaves out.
 //!
 //! # Limits
 //! JPEG files. Classification takes square tensors.

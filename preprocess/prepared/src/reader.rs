@@ -43,6 +43,12 @@ impl Reader {
         self.index.sample_count()
     }
 
+    /// The file that holds the samples.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.path
+    }
+
     /// Names of the samples by their indices, or none if the data set gives them none.
     ///
     /// # Errors

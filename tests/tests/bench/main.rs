@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+mod data;
 mod engines;
 mod rnn;

@@ -45,7 +45,8 @@ pub(crate) const ENGINES: Wheels = Wheels {
     requirements: "host/bench/requirements.txt",
 };
 
-/// OpenCV and Pillow, whose pixels preprocessing has to make; the differential test looks for them by their folder.
+/// OpenCV and Pillow, whose pixels preprocessing has to make; the differential test looks for them by their folder,
+/// `host bench data` by `PYTHONPATH`.
 pub(crate) const IMAGES: Wheels = Wheels {
     name: "opencv-python-headless, pillow, numpy",
     purpose: "decode and resize pictures, to compare with",

@@ -62,6 +62,8 @@ fn run_tests(nextest: &[String]) -> Result<Vec<Skipped>> {
         &python::TRANSFORMERS,
         &python::LIBROSA,
         &python::VOLUMES,
+        &python::IMAGES,
+        &python::SCORES,
     ]) {
         command.env("PYTHONPATH", path);
     }

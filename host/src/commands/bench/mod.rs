@@ -58,6 +58,14 @@ pub(crate) enum BenchKind {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
+    /// Work on samples and answers, beside OpenCV, pycocotools and librosa: preprocessing, scores, logs and the cache
+    /// of prepared samples.
+    #[command(disable_help_flag = true)]
+    Data {
+        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<OsString>,
+    },
     /// The policies of host scale over the 30 jobs of the DNNScaler paper, in virtual time.
     Scaling(ScalingFlags),
     /// The scheduler from issue to completion, beside two bare threads over the same queue.
@@ -84,6 +92,7 @@ impl BenchFlags {
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
             Some(BenchKind::Rnn { flags }) => BENCH.start("rnn", flags),
             Some(BenchKind::Engines { flags }) => BENCH.start("engines", flags),
+            Some(BenchKind::Data { flags }) => BENCH.start("data", flags),
             Some(BenchKind::Scaling(flags)) => scaling::bench(flags),
             Some(BenchKind::Scheduler(flags)) => scheduler::bench(flags),
             Some(BenchKind::MemoryProbe { sample_count, offline }) => {
@@ -107,8 +116,9 @@ Examples:
   host bench scaling --output results         policies over the jobs of the DNNScaler paper
   host bench rnn --help                       another one: recurrent layers on the CPU
   host bench engines --help                   a third one: whole models, beside ONNX Runtime
+  host bench data --help                      and a fourth: preprocessing, scores, logs, the cache
 
-The last two are the program host-bench: cargo build --release -p proctor-bench.
+The last three are the program host-bench: cargo build --release -p proctor-bench.
 
 The null plugin takes the place of a real one behind the real plugin table, so that
 what is measured is the harness itself. Figures are medians over repetitions, with the

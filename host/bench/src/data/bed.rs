@@ -1,0 +1,108 @@
+//! Surroundings of all parts: turns, Python, and folders.
+
+use std::path::{Path, PathBuf};
+
+use proctor_display::Steps;
+use proctor_run::{HostError, Interrupt, output};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{
+    flags::{DataFlags, Part},
+    table::{Entry, Row, Side, Unit},
+};
+use crate::worker::{Worker, python_command, pythons};
+
+/// Surroundings of all parts.
+pub(super) struct Bench<'a> {
+    pub(super) flags: &'a DataFlags,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) display: &'a Steps,
+    /// All processors that this program may use.
+    pub(super) cpus: Vec<usize>,
+}
+
+impl Bench<'_> {
+    /// Gives each side its turn in every round, ours among them, which comes first.
+    pub(super) fn row(&self, part: Part, what: &str, unit: Unit, mut sides: Vec<Side<'_>>) -> Row {
+        let mut entries: Vec<_> = sides.iter().map(Entry::of).collect();
+        for entry in &entries {
+            if let Some(why) = &entry.skipped {
+                self.display.note(&format!("skipped: {}: {why}", entry.side));
+            }
+        }
+        // One round more than counts starts what starts once, such as the threads of a library.
+        let first = u32::from(self.flags.quick);
+        for round in first..=self.flags.round_count() {
+            // The first in one round is the last in the next.
+            let mut turns: Vec<_> = (0..sides.len()).collect();
+            if round % 2 == 1 {
+                turns.reverse();
+            }
+            for at in turns {
+                let (side, entry) = (&mut sides[at], &mut entries[at]);
+                let Ok(turn) = &mut side.turn else { continue };
+                if self.interrupt.has_come() || entry.failed.is_some() {
+                    continue;
+                }
+                self.display.next(&format!("{what}: round {round}: {}", side.name));
+                match turn() {
+                    Ok(value) if round > 0 => entry.values.push(value),
+                    Ok(_) => {}
+                    Err(why) => {
+                        self.display.note(&format!("{what}: {}: {why}", side.name));
+                        entry.failed = Some(why);
+                    }
+                }
+            }
+        }
+        for (entry, side) in entries.iter_mut().zip(&sides) {
+            let check = side.check.filter(|_| !entry.values.is_empty());
+            entry.difference = check.map(|check| [check.difference.get(), check.most]);
+        }
+        let mut row = Row { part, what: what.to_owned(), unit, entries };
+        row.conclude();
+        row
+    }
+
+    /// Starts a script in the first Python that has what it needs, on these processors.
+    ///
+    /// # Errors
+    /// Why none does, with what to do.
+    pub(super) fn python(
+        &self,
+        script: &str,
+        spec: &Value,
+        cpus: &[usize],
+        folder: &Path,
+    ) -> Result<Worker, String> {
+        let mut spec = spec.clone();
+        spec["cpus"] = cpus.into();
+        spec["folder"] = folder.display().to_string().into();
+        let mut why = Vec::new();
+        for python in pythons(&self.flags.python) {
+            let command = python_command(&python, script, &spec, cpus.len());
+            match Worker::start(command, cpus.len(), cpus.to_vec(), folder) {
+                Ok(worker) => return Ok(worker),
+                Err(error) => why.push(format!("{}: {error}", python.display())),
+            }
+        }
+        Err(format!(
+            "{}; to have it: python3 -m venv venv && venv/bin/pip install opencv-python-headless pillow pycocotools \
+             librosa, and --python venv/bin/python",
+            why.join("; ")
+        ))
+    }
+}
+
+/// A folder that is removed in the end, below `parent` or where temporary files are.
+///
+/// # Errors
+/// It cannot be made.
+pub(super) fn folder(parent: Option<&PathBuf>) -> Result<TempDir, HostError> {
+    let parent = parent.cloned().unwrap_or_else(std::env::temp_dir);
+    tempfile::Builder::new()
+        .prefix("proctor-data-")
+        .tempdir_in(&parent)
+        .map_err(|source| output(&parent, source))
+}

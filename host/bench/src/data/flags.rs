@@ -1,0 +1,134 @@
+//! The flags of `host bench data`, and those of the process that scores a log.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::comparison::OutputFlags;
+
+/// Flags of `host bench data`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataFlags {
+    /// Parts, separated by commas
+    #[arg(long, value_enum, value_name = "PART", value_delimiter = ',', default_values_t = Part::ALL)]
+    pub(super) part: Vec<Part>,
+    /// JPEG files to prepare, separated by commas [default: some that are drawn]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    pub(super) pictures: Vec<PathBuf>,
+    /// Processors to prepare pictures on
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    cores: u32,
+    /// Folder on the disk to load prepared samples from [default: that of temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) folder: Option<PathBuf>,
+    /// A Python that has the packages; may be repeated [default: that of the virtual environment, or python3]
+    #[arg(long, value_name = "PATH")]
+    pub(super) python: Vec<PathBuf>,
+    /// How often each side has its turn
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Measure for a moment only: to see that it works
+    #[arg(long)]
+    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) output: OutputFlags,
+}
+
+/// The process that reads an accuracy log: this program, started by itself.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataLogFlags {
+    /// The log.
+    pub(super) log: PathBuf,
+    /// Score it, as classes of the data set `digits`.
+    #[arg(long)]
+    pub(super) score: bool,
+}
+
+/// A part of what is done with data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Part {
+    Pictures,
+    Boxes,
+    Mel,
+    Log,
+    Cache,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 5] = [Self::Pictures, Self::Boxes, Self::Mel, Self::Log, Self::Cache];
+
+    /// Title of its table.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Pictures => "Pictures prepared",
+            Self::Boxes => "Average precision",
+            Self::Mel => "Features of speech",
+            Self::Log => "Accuracy logs",
+            Self::Cache => "Prepared samples loaded",
+        }
+    }
+}
+
+impl DataFlags {
+    pub(super) fn round_count(&self) -> u32 {
+        if self.quick { self.rounds.min(2) } else { self.rounds }
+    }
+
+    /// Processors to prepare pictures on, of all that this program may use.
+    pub(super) fn cpus(&self, all: &[usize]) -> Vec<usize> {
+        all.iter().copied().take(self.cores as usize).collect()
+    }
+}
+
+/// Examples for `host bench data --help`.
+pub(crate) const DATA_HELP: &str = "\
+Examples:
+  host bench data --python venv/bin/python                 everything; this takes some minutes
+  host bench data --part pictures --pictures a.jpg,b.jpg   on photographs of your own
+  host bench data --part cache --folder /data              from the disk that is to be measured
+  host bench data --quick --json data.json                 does it run
+  host bench data --markdown data.md
+
+Pictures beside OpenCV and Pillow, average precision beside pycocotools, the features
+of speech beside librosa, all as the reference implementations use them; accuracy logs;
+and prepared samples beside the bare reading of their file. What is not there is skipped:
+  python3 -m venv venv
+  venv/bin/pip install opencv-python-headless pillow pycocotools librosa
+
+The sides have their turns in rounds, and are compared round by round. Ctrl-C ends it
+with what was measured so far. docs/performance.md says how to read the tables.";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        data: DataFlags,
+    }
+
+    fn flags(text: &str) -> Result<DataFlags, String> {
+        let all = std::iter::once("bench").chain(text.split_whitespace());
+        Flags::try_parse_from(all).map(|flags| flags.data).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_flags_everything_is_measured_on_two_cores() {
+        let plain = flags("").unwrap();
+        assert_eq!((plain.part.as_slice(), plain.round_count()), (&Part::ALL[..], 7));
+        assert_eq!((plain.cpus(&[3, 5, 8]), plain.cpus(&[3])), (vec![3, 5], vec![3]));
+        assert_eq!(flags("--quick --part mel,log").unwrap().round_count(), 2);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        for text in ["--part sound", "--cores 0", "--rounds 0"] {
+            assert!(flags(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Features of 15 s of speech, beside librosa's: each on one thread, from a waveform in memory to features.
+
+use std::{cell::Cell, fs, time::Instant};
+
+use proctor_run::{HostError, output};
+use proctor_timed_steps::mel::{Dither, Mel, RATE_HZ};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    bed::{Bench, folder},
+    flags::Part,
+    table::{Check, Row, Side, Unit},
+};
+
+/// Has librosa compute them. It is handed to Python after the part that is the same for all.
+const SCRIPT: &str = include_str!("mel.py");
+/// Where Python writes features.
+const FEATURES: &str = "features.f32";
+
+/// Longest recording of the benchmark.
+const SECONDS: u32 = 15;
+/// Extractions in a turn, since one takes a moment.
+const PER_TURN: u32 = 10;
+/// Most that a feature may differ, in deviations of its band.
+const OFF_MAX: f64 = 1e-2;
+/// How many times as fast as librosa features have to be.
+const TARGET: f64 = 3.0;
+
+#[derive(Deserialize)]
+struct Taken {
+    seconds: f64,
+}
+
+/// Measures the extraction.
+///
+/// # Errors
+/// The waveform cannot be written.
+pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
+    let folder = folder(None)?;
+    let path = folder.path().join("waveform.f32");
+    let waveform = waveform();
+    let bytes: Vec<u8> = waveform.iter().flat_map(|sample| sample.to_ne_bytes()).collect();
+    fs::write(&path, bytes).map_err(|source| output(&path, source))?;
+    let mut mel = Mel::new(Dither::On);
+    let mut features = vec![0.0; Mel::row_count(waveform.len()) * Mel::FEATURE_COUNT];
+    mel.compute(&waveform, &mut features).map_err(|error| HostError::Data(error.to_string()))?;
+
+    let difference = Cell::new(0.0_f64);
+    let worker = bench.python(SCRIPT, &json!({ "waveform": path }), &bench.cpus[..1], folder.path());
+    let worker = worker.and_then(|mut worker| {
+        worker.ask::<Value>(&json!({ "do": "check" }))?;
+        let path = folder.path().join(FEATURES);
+        let theirs = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        difference.set(distance(&features, &theirs));
+        Ok(worker)
+    });
+    let ours = || {
+        let begin = Instant::now();
+        for _ in 0..PER_TURN {
+            mel.compute(&waveform, &mut features).map_err(|error| error.to_string())?;
+        }
+        Ok(begin.elapsed().as_secs_f64() * 1e3 / f64::from(PER_TURN))
+    };
+    let theirs = worker.map(|mut worker| -> Box<dyn FnMut() -> _> {
+        Box::new(move || {
+            let mut sum = 0.0;
+            for _ in 0..PER_TURN {
+                sum += worker.ask::<Taken>(&json!({ "do": "compute" }))?.seconds;
+            }
+            Ok(sum * 1e3 / f64::from(PER_TURN))
+        })
+    });
+    let check = Some(Check { difference: &difference, most: OFF_MAX });
+    let librosa = Side { name: "librosa, one thread".to_owned(), turn: theirs, check, target: Some(TARGET) };
+    let what = format!("RNN-T, {SECONDS} s");
+    Ok(bench.row(Part::Mel, &what, Unit::Milliseconds, vec![Side::ours(ours), librosa]))
+}
+
+/// A sweep over a floor of noise; the time does not depend on what is heard.
+fn waveform() -> Vec<f32> {
+    let mut state = 1_u32;
+    let sample = |at| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let noise = state as f32 / u32::MAX as f32 - 0.5;
+        (at as f32 * at as f32 * 1e-6).sin() * 0.3 + noise * 0.01
+    };
+    (0..SECONDS * RATE_HZ).map(sample).collect()
+}
+
+/// The largest difference; endless if there are not as many.
+fn distance(ours: &[f32], theirs: &[u8]) -> f64 {
+    let theirs = theirs.as_chunks().0;
+    if ours.len() != theirs.len() {
+        return f64::INFINITY;
+    }
+    let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| (ours - f32::from_ne_bytes(*theirs)).abs());
+    pairs.map(f64::from).fold(0.0, f64::max)
+}
