@@ -102,7 +102,7 @@ fn tuple(text: &str) -> Option<Vec<u64>> {
 /// # Panics
 /// If the text is longer than 64 KiB, which takes some thousand dimensions.
 #[must_use]
-pub fn write_header(descr: &str, shape: &[u64]) -> Vec<u8> {
+pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let extents: Vec<_> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text =
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_written_header_is_read_again() {
         for shape in [&[3, 100][..], &[7], &[], &[178_274_637, 13]] {
-            let mut header = write_header("<f4", shape);
+            let mut header = super::header("<f4", shape);
             assert_eq!(header.len() % 64, 0);
             header.extend([9; 5]);
             let read = NpyHeader::parse(&header).unwrap();

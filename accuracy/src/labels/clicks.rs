@@ -143,7 +143,7 @@ fn labels_of_array(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetErro
 mod tests {
     use std::fs;
 
-    use proctor_datasets::npy::write_header;
+    use proctor_datasets::npy;
 
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
 
         let array = |labels: &[i32], shape: &[u64]| {
             let elements = labels.iter().flat_map(|label| label.to_le_bytes());
-            let bytes: Vec<u8> = write_header("<i4", shape).into_iter().chain(elements).collect();
+            let bytes: Vec<u8> = npy::header("<i4", shape).into_iter().chain(elements).collect();
             fs::write(folder.path().join(ARRAYS[1]), bytes).unwrap();
         };
         array(&[0, 1, 1, 0], &[4, 1]);

@@ -50,6 +50,33 @@ impl FileSamples {
         Ok(samples)
     }
 
+    /// The files of these names below a folder, all of which have to be there. `list` is the file that has the names.
+    ///
+    /// # Errors
+    /// [`DatasetError::Malformed`] for the `list` if a name leads out of the folder, or a file is not there.
+    pub fn below(
+        dataset: &'static str,
+        list: &Path,
+        folder: &Path,
+        names: &[String],
+    ) -> Result<Self, DatasetError> {
+        let malformed = |reason| DatasetError::Malformed { path: list.to_owned(), reason };
+        if let Some(name) = names.iter().find(|name| !stays_inside(name)) {
+            return Err(malformed(format!("{name:?} is no path below a folder; correct the line")));
+        }
+        let files = names.iter().map(|name| (name.clone(), folder.join(name)));
+        let samples = Self::of_list(dataset, list, files)?;
+        match samples.missing.first() {
+            None => Ok(samples),
+            Some(first) => Err(malformed(format!(
+                "{} of the {} files that it lists are not there, such as {}",
+                samples.missing.len(),
+                names.len(),
+                first.display()
+            ))),
+        }
+    }
+
     /// Names of the samples, by which labels are joined, in the order of their indices.
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
@@ -99,6 +126,25 @@ pub(crate) fn stays_inside(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_below_a_folder_are_all_there_or_the_list_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.jpg"), "a").unwrap();
+        let below = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            FileSamples::below("coco", Path::new("list.txt"), folder.path(), &names)
+        };
+        assert_eq!(*below(&["a.jpg"]).unwrap().read(SampleIndex(0)).unwrap().bytes, *b"a");
+        for (names, text) in [
+            (&["a.jpg", "b.jpg"][..], "1 of the 2 files that it lists are not there, such as "),
+            (&["../a.jpg"], "\"../a.jpg\" is no path below a folder"),
+            (&[], "it lists no sample"),
+        ] {
+            let error = below(names).unwrap_err().to_string();
+            assert!(error.contains("list.txt") && error.contains(text), "{error}");
+        }
+    }
 
     #[test]
     fn paths_that_lead_outside_are_told() {

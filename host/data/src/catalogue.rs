@@ -37,8 +37,28 @@ pub(crate) struct Published {
     open: Open,
     /// Looks at everything in a folder, and lists what is wrong.
     pub(crate) verify: Verify,
+    /// The calibration samples that MLPerf Inference publishes for it.
+    pub(crate) calibration: Calibration,
     /// Makes a small data set of this layout.
     pub(crate) generate: fn(&Path, &Generate) -> Result<(), DatasetError>,
+}
+
+/// The calibration samples of a data set.
+pub(crate) struct Calibration {
+    /// Which lists there are, and what they are of.
+    pub(crate) lists: &'static str,
+    /// Whether a sample is a file that may as well lie elsewhere, in the data for training.
+    pub(crate) is_of_files: bool,
+}
+
+impl Calibration {
+    const fn of_files(lists: &'static str) -> Self {
+        Self { lists, is_of_files: true }
+    }
+
+    const fn of_samples(lists: &'static str) -> Self {
+        Self { lists, is_of_files: false }
+    }
 }
 
 /// A data set that is open.
@@ -82,6 +102,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: imagenet::layout,
         open: Open::Samples(|folder| imagenet::open(folder).map(Opened::files)),
         verify: imagenet::verify,
+        calibration: Calibration::of_files(
+            "calibration/ImageNet/cal_image_list_option_1.txt or cal_image_list_option_2.txt, not both: 500 pictures each, of the validation set itself",
+        ),
         generate: imagenet::generate,
     },
     Published {
@@ -89,6 +112,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open(folder).map(Opened::files)),
         verify: coco::verify,
+        calibration: Calibration::of_files(
+            "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
+        ),
         generate: coco::generate,
     },
     Published {
@@ -96,6 +122,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open_annotated(folder).map(Opened::files)),
         verify: coco::verify,
+        calibration: Calibration::of_files(
+            "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
+        ),
         generate: coco::generate,
     },
     Published {
@@ -103,6 +132,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: open_images::layout,
         open: Open::Samples(|folder| open_images::open(folder).map(Opened::files)),
         verify: open_images::verify,
+        calibration: Calibration::of_files(
+            "calibration/openimages/openimages_cal_images_list.txt: 500 pictures for training: --files says where they are",
+        ),
         generate: open_images::generate,
     },
     Published {
@@ -110,6 +142,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: wmt::layout,
         open: Open::Samples(|folder| wmt::open(folder).map(Opened::nameless)),
         verify: wmt::verify,
+        calibration: Calibration::of_samples(
+            "calibration/translation/calibration_data.tok.bpe.en: sentences for training, not of the data set",
+        ),
         generate: wmt::generate,
     },
     Published {
@@ -121,6 +156,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: librispeech::verify,
+        calibration: Calibration::of_samples(
+            "calibration/LibriSpeech/calibration_files.txt: 500 recordings of train-clean-100, not of the data set",
+        ),
         generate: librispeech::generate,
     },
     Published {
@@ -132,6 +170,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, 0))
         }),
         verify: squad::verify,
+        calibration: Calibration::of_samples(
+            "calibration/SQuAD-v1.1/bert-calibration.txt or bert_calibration_qas_ids.txt, not both: 100 rows or questions of the data set itself",
+        ),
         generate: squad::generate,
     },
     Published {
@@ -139,6 +180,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: kits::layout,
         open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
         verify: kits::verify,
+        calibration: Calibration::of_samples(
+            "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set",
+        ),
         generate: kits::generate,
     },
     Published {
@@ -150,6 +194,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: brats::verify,
+        calibration: Calibration::of_samples(
+            "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",
+        ),
         generate: brats::generate,
     },
     Published {
@@ -164,6 +211,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: day::verify,
+        calibration: Calibration::of_samples(
+            "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
+        ),
         generate: day::generate,
     },
     Published {
@@ -178,6 +228,9 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: multi_hot::verify,
+        calibration: Calibration::of_samples(
+            "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
+        ),
         generate: multi_hot::generate,
     },
 ];

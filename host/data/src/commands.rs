@@ -16,6 +16,7 @@ use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
 use proctor_vocabulary::InputForm;
 
 use crate::{
+    calibration::{self, Calibration, calibrate},
     catalogue::{self, PUBLISHED, Published},
     prepare::prepare,
 };
@@ -63,13 +64,32 @@ pub(crate) enum Command {
         benchmark: String,
         #[command(flatten)]
         place: Place,
-        /// Prepare the first samples alone.
-        #[arg(long, value_name = "COUNT")]
-        samples: Option<u64>,
+        #[command(flatten)]
+        which: Which,
     },
     /// Prepare what the order on stdin says, for a run.
     #[command(hide = true)]
     Order,
+}
+
+/// The samples that are prepared: all, if nothing is said.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// Prepare the first samples alone.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["performance", "calibration"])]
+    samples: Option<u64>,
+    /// Prepare the samples of the performance set alone.
+    #[arg(long, conflicts_with = "calibration")]
+    performance: bool,
+    /// Prepare the samples of a list, as arrays for those who quantise a model.
+    #[arg(long, value_name = "LIST", requires = "out")]
+    calibration: Option<PathBuf>,
+    /// Folder of the files that the list names, if they are none of the data set.
+    #[arg(long, value_name = "FOLDER", requires = "calibration")]
+    files: Option<PathBuf>,
+    /// Folder to make for the arrays, which must be empty or not there.
+    #[arg(long, value_name = "FOLDER", requires = "calibration")]
+    out: Option<PathBuf>,
 }
 
 /// Where a data set is.
@@ -84,6 +104,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether the user says where it is.
+    fn is_named(&self) -> bool {
+        self.folder.is_some() || self.data_root.is_some()
+    }
+
     fn of(&self, published: &Published) -> Result<PathBuf, HostError> {
         catalogue::folder(published, self.folder.as_deref(), &DataRoot::new(self.data_root.as_deref()))
     }
@@ -106,8 +131,12 @@ impl Command {
             Self::Generate { name, out, samples, seed } => {
                 print(generate(data_set(name)?, out, &Generate { seed: *seed, sample_count: *samples })?);
             }
-            Self::Prepare { benchmark, place, samples } => {
-                print(prepare_all(&definition(benchmark)?, place, *samples)?);
+            Self::Prepare { benchmark, place, which } => {
+                let benchmark = definition(benchmark)?;
+                print(match &which.calibration {
+                    Some(list) => prepare_calibration(&benchmark, place, which, list)?,
+                    None => prepare_samples(&benchmark, place, which)?,
+                });
             }
             Self::Order => print(execute_order()?),
         }
@@ -139,7 +168,9 @@ fn info(published: &Published, place: &Place) -> String {
         Ok(there) => there,
         Err(error) => format!("not usable: {error}"),
     };
-    format!("{}\n{}\n{there}\n", published.name, (published.layout)().trim_end())
+    let Published { name, layout, calibration, .. } = published;
+    let lists = calibration.lists;
+    format!("{name}\n{}\n\nFor calibration MLPerf Inference lists {lists}.\n\n{there}\n", layout().trim_end())
 }
 
 fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError> {
@@ -160,14 +191,7 @@ fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError>
 }
 
 fn generate(published: &Published, out: &Path, request: &Generate) -> Result<String, HostError> {
-    let is_free = fs::read_dir(out)
-        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |mut it| it.next().is_none());
-    if !is_free {
-        let out = out.display();
-        return Err(HostError::Usage(format!(
-            "{out} is there already, and not an empty folder: give another --out"
-        )));
-    }
+    check_free(out)?;
     (published.generate)(out, request)?;
     Ok(format!(
         "{}: {} samples of seed {} in the layout of {}\n",
@@ -178,11 +202,26 @@ fn generate(published: &Published, out: &Path, request: &Generate) -> Result<Str
     ))
 }
 
-fn prepare_all(benchmark: &Benchmark, place: &Place, samples: Option<u64>) -> Result<String, HostError> {
+/// Refuses a folder that has something in it.
+fn check_free(out: &Path) -> Result<(), HostError> {
+    let is_free = fs::read_dir(out)
+        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |mut it| it.next().is_none());
+    if is_free {
+        return Ok(());
+    }
+    let out = out.display();
+    Err(HostError::Usage(format!("{out} is there already, and not an empty folder: give another --out")))
+}
+
+/// Prepares samples for runs, as far as they are not there yet.
+fn prepare_samples(benchmark: &Benchmark, place: &Place, which: &Which) -> Result<String, HostError> {
     let published = catalogue::find(&benchmark.dataset)?;
     let folder = place.of(published)?;
-    let settings = Loader::new().load()?;
+    let settings = Loader::from_system().load()?;
     let count = published.open(&folder, &settings.run.row_aggregation)?.dataset.sample_count();
+    // LoadGen loads the first samples of the library for performance, in any order.
+    let performance = which.performance.then_some(benchmark.qsl.performance_sample_count);
+    let wanted = performance.or(which.samples).unwrap_or(count).min(count);
     let order = Order {
         dataset: benchmark.dataset.clone(),
         folder,
@@ -190,7 +229,7 @@ fn prepare_all(benchmark: &Benchmark, place: &Place, samples: Option<u64>) -> Re
         rows: settings.run.row_aggregation.clone(),
         inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
         caches: lasting_folder(&settings),
-        samples: (0..samples.unwrap_or(count).min(count)).collect(),
+        samples: (0..wanted).collect(),
     };
     let delivery = prepare(&order, &mut shown())?;
     Ok(format!(
@@ -199,6 +238,45 @@ fn prepare_all(benchmark: &Benchmark, place: &Place, samples: Option<u64>) -> Re
         order.samples.len(),
         delivery.sample_count
     ))
+}
+
+/// Prepares the samples of a list as arrays, and says how many of them accuracy is measured on.
+fn prepare_calibration(
+    benchmark: &Benchmark,
+    place: &Place,
+    which: &Which,
+    list: &Path,
+) -> Result<String, HostError> {
+    let published = catalogue::find(&benchmark.dataset)?;
+    let out = which.out.as_deref().ok_or_else(|| HostError::Usage("--calibration needs --out".to_owned()))?;
+    check_free(out)?;
+    let data_set = place.of(published);
+    let from = match &which.files {
+        Some(_) if !published.calibration.is_of_files => {
+            return Err(HostError::Usage(format!(
+                "--files: a sample of {} is more than a file; lay out its calibration samples as the data set is, and \
+                 give that --folder",
+                published.name
+            )));
+        }
+        // A folder that the user names has to be there, whatever it is for.
+        Some(files) if place.is_named() => calibration::From::Files { files, data_set: Some(data_set?) },
+        Some(files) => calibration::From::Files { files, data_set: data_set.ok() },
+        None => calibration::From::DataSet(data_set?),
+    };
+    let Calibration { sample_count, shared_count } =
+        calibrate(benchmark, published, &from, list, out, &mut shown())?;
+    let shared = match shared_count {
+        Some(0) => "none of them is a sample that accuracy is measured on".to_owned(),
+        Some(count) => format!(
+            "{count} of them are samples that accuracy is measured on: let them be those that the round's list has"
+        ),
+        None => format!(
+            "the data set {} is not there, so that nothing is known of samples in both",
+            published.name
+        ),
+    };
+    Ok(format!("{}: {sample_count} samples for calibration; {shared}\n", out.display()))
 }
 
 /// Reads an order from stdin, executes it, and answers with a line.
@@ -241,8 +319,16 @@ The same seed makes the same files. Labels follow from what is drawn.";
 const PREPARE_HELP: &str = "\
 Examples:
   host data prepare resnet50 --folder /data/imagenet
-  host data prepare resnet50 --folder /data/imagenet --samples 1024
+  host data prepare resnet50 --folder /data/imagenet --performance
+  host data prepare resnet50 --folder /data/imagenet \
+      --calibration cal_image_list_option_1.txt --out calibration
+  host data prepare ssd-resnet34 --folder /data/coco --files /data/train2017 \
+      --calibration coco_cal_images_list.txt --out calibration
 
 Samples go into the folder prepared/ of cache_folder, and stay until it is deleted.
 A plugin that wants its inputs in another form than the benchmark's has them prepared
-once more when it first runs.";
+once more when it first runs.
+
+Samples for calibration go into --out: INPUT.npy for each input, all samples in the
+order of the list, and calibration.json, which names them. `host data info` says which
+lists there are.";

@@ -24,7 +24,7 @@ use crate::{
 const AHEAD: usize = 2;
 
 /// Tensors of one sample, each with its shape.
-type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
+pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 
 /// Prepares the samples of an order that are not there yet; `show` is told how many of how many are done.
 ///
@@ -58,16 +58,20 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     absent.sort_unstable();
     absent.dedup();
     let source = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
-    fill(&mut writer, &source, &absent, show)?;
+    fill(&source, &absent, show, |index, tensors| {
+        let shapes: Vec<_> = tensors.iter().map(|(shape, _)| shape.as_slice()).collect();
+        let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        Ok(writer.append(index, &shapes, &bytes)?)
+    })?;
     Ok(Delivery { folder, sample_count: recipe.sample_count, missing_count })
 }
 
 /// Where the tensors of a sample come from.
-struct Source<'a> {
-    dataset: &'a dyn Dataset,
-    pipeline: &'a dyn Pipeline,
+pub(crate) struct Source<'a> {
+    pub(crate) dataset: &'a dyn Dataset,
+    pub(crate) pipeline: &'a dyn Pipeline,
     /// Name of a sample, if it has one.
-    names: &'a [String],
+    pub(crate) names: &'a [String],
 }
 
 impl Source<'_> {
@@ -91,12 +95,15 @@ impl Source<'_> {
     }
 }
 
-/// Prepares samples on all processors, and writes them as they come.
-fn fill(
-    writer: &mut Writer,
+/// Prepares samples on all processors, and has them written as they come.
+///
+/// # Errors
+/// The first sample that cannot be prepared or written.
+pub(crate) fn fill(
     source: &Source<'_>,
     samples: &[SampleIndex],
     show: &mut dyn FnMut(usize, usize),
+    mut write: impl FnMut(SampleIndex, &Tensors) -> Result<(), HostError>,
 ) -> Result<(), HostError> {
     let thread_count = thread::available_parallelism().map_or(1, NonZero::get).min(samples.len());
     let next = AtomicUsize::new(0);
@@ -116,10 +123,7 @@ fn fill(
         }
         drop(sender);
         for (done, (index, tensors)) in receiver.iter().enumerate() {
-            let tensors = tensors?;
-            let shapes: Vec<_> = tensors.iter().map(|(shape, _)| shape.as_slice()).collect();
-            let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-            writer.append(index, &shapes, &bytes)?;
+            write(index, &tensors?)?;
             show(done + 1, samples.len());
         }
         Ok(())

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bad_plugins;
+mod calibration;
 mod data;
 mod list_describe_explain;
 mod new_plugin;

@@ -15,7 +15,7 @@ use std::{
 
 use proctor_datasets::{
     Dataset, DatasetError, RawSample,
-    npy::{HEADER_BYTES_MAX, NpyHeader, write_header},
+    npy::{self, HEADER_BYTES_MAX, NpyHeader},
 };
 use proctor_recipes::Stream;
 use proctor_vocabulary::{ElementType, SampleIndex};
@@ -183,8 +183,8 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     let row_count = Aggregation::Quantiles.rows_of(request.sample_count);
     let stream = Stream::new(request.seed, "criteo-multi-hot");
     let dense = |row: u64, column: u64| stream.of_sample(row).uniform(column, 1.0) + 1.0;
-    let mut file = write_header("<f4", &[row_count, COUNT_FIELDS as u64]);
-    let mut labels = write_header("<i4", &[row_count, 1]);
+    let mut file = npy::header("<f4", &[row_count, COUNT_FIELDS as u64]);
+    let mut labels = npy::header("<i4", &[row_count, 1]);
     for row in 0..row_count {
         for column in 0..COUNT_FIELDS as u64 {
             file.extend(dense(row, column).to_le_bytes());
@@ -197,7 +197,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     let members: Vec<_> = features
         .map(|((width, table_rows), feature)| {
             let stream = stream.of_sample(u64::MAX - feature);
-            let mut member = write_header("<i4", &[row_count, width.into()]);
+            let mut member = npy::header("<i4", &[row_count, width.into()]);
             for position in 0..row_count * u64::from(width) {
                 member.extend(stream.below(position, table_rows).to_le_bytes());
             }
@@ -540,9 +540,9 @@ mod tests {
         };
         assert!(refusal(&whole[..whole.len() - 1]).contains("has 10527 bytes instead of 10528"));
         assert!(refusal(b"PK").contains("does not begin as a .npy file"));
-        let other = write_header("<f8", &[200, 13]);
+        let other = npy::header("<f8", &[200, 13]);
         assert!(refusal(&other).contains("is <f8 [200, 13] instead of <f4 [rows, 13]"));
-        let mut fewer = write_header("<f4", &[199, 13]);
+        let mut fewer = npy::header("<f4", &[199, 13]);
         fewer.resize(fewer.len() + 199 * 52, 0);
         assert!(refusal(&fewer).contains("member 0.npy has 200 rows instead of 199"));
         fs::remove_file(&dense).unwrap();
