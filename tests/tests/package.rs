@@ -89,6 +89,20 @@ fn try_run(command: &mut Command) -> Option<String> {
 }
 
 #[test]
+fn it_looks_after_data_sets_and_prepares_them_for_runs() {
+    let package = Package::new();
+    let made = package.host(&["data", "generate", "resnet50", "--out", "made", "--samples", "5"]);
+    assert_eq!(made.code(), 0, "{made}");
+    let whole = package.host(&["data", "verify", "imagenet", "--folder", "made"]);
+    assert!(whole.stdout.ends_with("made: nothing is missing or damaged\n"), "{whole}");
+    let cache = format!("cache_folder={}", package.bench.file("cache").display());
+    let flags = ["--plugin", "mock", "--benchmark", "resnet50", "--dataset-folder", "made", "--set", &cache];
+    let run = package.run(&[&flags[..], &["--mode", "performance", "--duration", "100ms"]].concat());
+    run.assert_valid();
+    assert!(package.bench.file("cache/prepared").is_dir());
+}
+
+#[test]
 fn it_runs_in_another_folder_with_what_it_brings() {
     let package = Package::new();
     let run = package.run(&[]);

@@ -13,7 +13,7 @@ use crate::{
     command::workspace_root,
     package::{
         Programs,
-        layout::{self, PLUGINS, PROGRAMS, Plugin, Program},
+        layout::{self, PLUGINS, Plugin, Program, RUNNING},
         remove,
         symbols::{self, GlibcVersion},
     },
@@ -80,7 +80,7 @@ pub(crate) struct GpuCheckArgs {
 /// large.
 pub(crate) fn run(args: &GpuCheckArgs) -> Result<()> {
     let plugins: Vec<Plugin> = PLUGINS.into_iter().filter(|plugin| COMPARED.contains(&plugin.name)).collect();
-    let taken = [&PROGRAMS[..], &MEASURING].concat();
+    let taken = [&RUNNING[..], &MEASURING].concat();
     let packages = layout::cargo_packages(&taken, &plugins);
     let programs = Programs::get(args.built.as_deref(), args.glibc.as_ref(), &packages)?;
     let output = args.output.clone().unwrap_or_else(|| workspace_root().join(OUTPUT));

@@ -33,11 +33,15 @@ pub(crate) struct Program {
     pub(crate) cargo_package: &'static str,
 }
 
-/// The host, and the process of a plugin that has one of its own.
-pub(crate) const PROGRAMS: [Program; 2] = [
+/// Programs that run a plugin: the host, and the process of a plugin that has one of its own.
+pub(crate) const RUNNING: [Program; 2] = [
     Program { name: "host", cargo_package: "host" },
     Program { name: "proctor-worker", cargo_package: "proctor-worker" },
 ];
+
+/// The programs of a package: those, and the one that looks after data sets.
+pub(crate) const PROGRAMS: [Program; 3] =
+    [RUNNING[0], RUNNING[1], Program { name: "host-data", cargo_package: "proctor-data" }];
 
 /// Plugins that a package has unless others are asked for.
 pub(crate) const PLUGINS: [Plugin; 9] = [
