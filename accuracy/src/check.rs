@@ -3,12 +3,15 @@
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
-use proctor_scores::reaches;
-use serde::{Deserialize, Serialize};
+use proctor_scores::{five_figures, reaches};
+use serde::Serialize;
 
 use crate::{
     error::AccuracyError,
-    judge::read_responses,
+    judge::{
+        defect::{DefectGroup, LogDefects, ResponseDefect},
+        read_responses,
+    },
     log::{LogRecord, scan_log},
     metric::{MakeJudge, MetricEntry, ScoreResponses, Scored, Scoring, metric},
     response::ResponseForm,
@@ -41,14 +44,14 @@ pub struct AccuracyCheck {
 }
 
 /// The accuracy of a run, and whether it is enough.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AccuracyResult {
     /// Name of the metric.
     pub metric: String,
     /// The metric; larger is better.
     pub value: f64,
     /// Number of samples answered rightly; none where the value is no share of samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub correct_count: Option<u64>,
     /// Number of samples whose right answer is known, which the value is a share of; otherwise that of answered
     /// samples.
@@ -62,18 +65,24 @@ pub struct AccuracyResult {
     /// Why it did not pass; empty if it did.
     pub reasons: Vec<String>,
     /// The line of the reference's script, for metrics of MLPerf's benchmarks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// Samples without a record, ascending.
     pub missing_samples: Vec<u64>,
     /// Samples with a response of the wrong size, or damaged in another way, ascending.
     pub malformed_samples: Vec<u64>,
+    /// The same samples by what is wrong with their responses; a sample may have several faults.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub response_defects: Vec<DefectGroup>,
+    /// Number of whole records of a log that is cut off, where the reference scores such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_after_record_count: Option<u64>,
     /// Samples of second and further records, in the order of the log. The first record of a sample counts.
     pub duplicate_samples: Vec<u64>,
     /// Indices in the log that the data set does not have, in the order of the log.
     pub unknown_samples: Vec<u64>,
     /// Further figures of the metric by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, f64>,
 }
 
@@ -82,6 +91,12 @@ impl AccuracyResult {
     #[must_use]
     pub fn reaches_target(&self) -> bool {
         reaches(self.value, self.target)
+    }
+
+    /// Value and target in the five significant figures in which they are compared.
+    #[must_use]
+    pub fn compared(&self) -> [String; 2] {
+        [self.value, self.target].map(five_figures)
     }
 }
 
@@ -100,14 +115,12 @@ impl AccuracyCheck {
             }
         }
         let metric = metric(&self.metric)?;
-        let mut result = match metric.scoring {
+        let figures = match metric.scoring {
             Scoring::AtOnce(score) => self.score_at_once(metric, score, log, root)?,
             Scoring::OneByOne(make) => self.score_one_by_one(metric, make, log)?,
         };
-        // The target comes first.
-        let damage = std::mem::take(&mut result.reasons);
+        let mut result = self.result(figures);
         result.reasons = self.reasons(&result);
-        result.reasons.extend(damage);
         result.passed = result.reasons.is_empty();
         Ok(result)
     }
@@ -118,36 +131,39 @@ impl AccuracyCheck {
         score: ScoreResponses,
         log: &Path,
         root: &DataRoot,
-    ) -> Result<AccuracyResult, AccuracyError> {
+    ) -> Result<Figures, AccuracyError> {
         let (answers, sample_count) = self.answers.read(self.response, root)?;
         let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::read(log, sample_count)?;
         let responses: Vec<_> = responses.iter().map(Option::as_deref).collect();
         let numbered = || (0..).zip(&responses);
         let missing = numbered().filter(|(_, response)| response.is_none());
-        let malformed = numbered().filter(|(_, it)| it.is_some_and(|data| !self.response.fits(data.len())));
+        let form = self.response;
+        let misshapen = numbered().filter_map(|(sample, response)| {
+            let size_bytes = response.filter(|data| !form.fits(data.len()))?.len();
+            Some((sample, ResponseDefect::Form { size_bytes, form }))
+        });
         let scored = Scored {
-            form: self.response,
+            form,
             responses: &responses,
             answers: &answers,
             class_offset: self.class_offset,
             tolerance: self.tolerance,
         };
         let score = score(&scored).ok_or_else(|| metric.mismatch())?;
-        Ok(AccuracyResult {
-            metric: self.metric.clone(),
+        Ok(Figures {
             value: score.value,
             correct_count: Some(score.correct_count),
             judged_count: answers.len() as u64,
             sample_count: sample_count as u64,
-            target: self.reference_value * self.target_ratio,
-            passed: false,
-            reasons: Vec::new(),
-            line: None,
-            missing_samples: missing.map(|(index, _)| index).collect(),
-            malformed_samples: malformed.map(|(index, _)| index).collect(),
-            duplicate_samples,
-            unknown_samples,
+            line: score.line,
             details: score.details,
+            defects: LogDefects {
+                missing_samples: missing.map(|(index, _)| index).collect(),
+                duplicate_samples,
+                unknown_samples,
+                responses: misshapen.chain(score.defects).collect(),
+                cut_after_record_count: None,
+            },
         })
     }
 
@@ -156,7 +172,7 @@ impl AccuracyCheck {
         metric: &MetricEntry,
         make: MakeJudge,
         log: &Path,
-    ) -> Result<AccuracyResult, AccuracyError> {
+    ) -> Result<Figures, AccuracyError> {
         let AnswerSource::Labels { dataset, published: Some(samples) } = &self.answers else {
             return Err(metric.mismatch());
         };
@@ -164,57 +180,88 @@ impl AccuracyCheck {
         let sample_count = judge.sample_count() as u64;
         let defects = read_responses(log, judge.as_mut())?;
         let judgement = judge.judgement().map_err(AccuracyError::Score)?;
-        let mut malformed: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
-        malformed.sort_unstable();
-        malformed.dedup();
-        let first = defects.responses.first();
-        let damaged = first.map(|(sample, defect)| format!("response of sample {sample}: {defect}"));
-        let cut = defects
-            .cut_after_record_count
-            .map(|record_count| format!("the log is cut off after {record_count} whole records"));
-        Ok(AccuracyResult {
-            metric: self.metric.clone(),
+        Ok(Figures {
             value: judgement.value,
             correct_count: None,
             judged_count: sample_count - defects.missing_samples.len() as u64,
             sample_count,
-            target: self.reference_value * self.target_ratio,
-            passed: false,
-            reasons: damaged.into_iter().chain(cut).collect(),
             line: Some(judgement.line),
-            missing_samples: defects.missing_samples,
-            malformed_samples: malformed,
-            duplicate_samples: defects.duplicate_samples,
-            unknown_samples: defects.unknown_samples,
             details: judgement.details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            defects,
         })
     }
 
+    /// The result of these figures, without a verdict.
+    fn result(&self, figures: Figures) -> AccuracyResult {
+        let Figures { value, correct_count, judged_count, sample_count, line, details, defects } = figures;
+        let mut malformed_samples: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
+        malformed_samples.sort_unstable();
+        malformed_samples.dedup();
+        AccuracyResult {
+            metric: self.metric.clone(),
+            value,
+            correct_count,
+            judged_count,
+            sample_count,
+            target: self.reference_value * self.target_ratio,
+            passed: false,
+            reasons: Vec::new(),
+            line,
+            missing_samples: defects.missing_samples,
+            malformed_samples,
+            response_defects: DefectGroup::all(defects.responses),
+            cut_after_record_count: defects.cut_after_record_count,
+            duplicate_samples: defects.duplicate_samples,
+            unknown_samples: defects.unknown_samples,
+            details,
+        }
+    }
+
+    /// Why the check does not pass; a value below the target comes first.
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
         if !result.reaches_target() {
-            reasons.push(format!(
-                "{} is {:.5}, below the target of {:.5}",
-                result.metric, result.value, result.target
-            ));
+            let [value, target] = result.compared();
+            reasons.push(format!("{} is {value}, below the target of {target}", result.metric));
         }
-        let malformed = match result.correct_count {
-            Some(_) => format!("with a response that is not of {}", self.response),
-            None => "with a damaged response".to_owned(),
-        };
         let explained = result.duplicate_samples.len() as u64 <= self.padding_record_count;
         for (indices, is_fine, what) in [
-            (&result.missing_samples, false, "without a record".to_owned()),
-            (&result.malformed_samples, false, malformed),
-            (&result.duplicate_samples, explained, "with a second record".to_owned()),
-            (&result.unknown_samples, false, "that the data set does not have".to_owned()),
+            (&result.missing_samples, false, "without a record"),
+            (&result.malformed_samples, false, "with a damaged response"),
+            (&result.duplicate_samples, explained, "with a second record"),
+            (&result.unknown_samples, false, "that the data set does not have"),
         ] {
             if !indices.is_empty() && !is_fine {
                 reasons.push(format!("samples {what}: {}", named(indices)));
             }
         }
+        let damage = |DefectGroup { samples, first, .. }: &DefectGroup| {
+            let [sample, others @ ..] = samples.as_slice() else { return None };
+            let others = match others.len() {
+                0 => String::new(),
+                count => format!("; and {count} more like it"),
+            };
+            Some(format!("response of sample {sample}: {first}{others}"))
+        };
+        reasons.extend(result.response_defects.iter().filter_map(damage));
+        reasons.extend(
+            result
+                .cut_after_record_count
+                .map(|count| format!("the log is cut off after {count} whole records")),
+        );
         reasons
     }
+}
+
+/// Figures of a log, and its faults.
+struct Figures {
+    value: f64,
+    correct_count: Option<u64>,
+    judged_count: u64,
+    sample_count: u64,
+    line: Option<String>,
+    details: BTreeMap<String, f64>,
+    defects: LogDefects,
 }
 
 /// Describes a list of indices by its length and its first few.
@@ -369,8 +416,40 @@ mod tests {
         assert_eq!(
             result.reasons,
             [
-                "samples with a response that is not of 40 bytes: 1 (599)",
+                "samples with a damaged response: 1 (599)",
                 "samples that the data set does not have: 2 (600, 18446744073709551615)",
+                "response of sample 599: 36 bytes instead of 40 bytes",
+            ]
+        );
+    }
+
+    #[test]
+    fn damaged_responses_are_grouped_by_what_is_wrong_with_them() {
+        let mut records = oracle();
+        let nan = f32::NAN.to_le_bytes();
+        // Their labels are right where the number stands, so each of them is one less.
+        for (place, damaged) in [(0, nan.repeat(10)), (1, vec![1]), (2, nan.repeat(10)), (3, vec![])] {
+            records[place].1 = damaged;
+        }
+        let result = run(&check(), &records);
+        assert_eq!((result.correct_count, result.passed), (Some(596), false));
+        assert_eq!(result.line.as_deref(), Some("accuracy=99.333%, good=596, total=600"));
+        assert_eq!(result.malformed_samples, [596, 597, 598, 599]);
+        let groups = serde_json::to_value(&result.response_defects).unwrap();
+        let expected = serde_json::json!([
+            {
+                "kind": "not-finite", "samples": [597, 599],
+                "first": "10 records with a number that is not finite, from record 0"
+            },
+            { "kind": "size", "samples": [596, 598], "first": "0 bytes instead of 40 bytes" },
+        ]);
+        assert_eq!(groups, expected);
+        assert_eq!(
+            result.reasons[1..],
+            [
+                "response of sample 597: 10 records with a number that is not finite, from record 0; and 1 more \
+                 like it",
+                "response of sample 596: 0 bytes instead of 40 bytes; and 1 more like it",
             ]
         );
     }

@@ -7,7 +7,7 @@
 //! beside what the score itself needs.
 
 pub(crate) mod clicks;
-mod defect;
+pub(crate) mod defect;
 pub(crate) mod detections;
 pub(crate) mod questions;
 pub(crate) mod regions;
@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub use clicks::{ClickJudge, ClickLabels};
-pub use defect::{LogDefects, ResponseDefect};
+pub use defect::{DefectGroup, LogDefects, ResponseDefect};
 pub use detections::{ClassNames, DetectionJudge, JudgedImage};
 pub use questions::QuestionJudge;
 pub use regions::{ReadRegions, RegionJudge, RightRegions};

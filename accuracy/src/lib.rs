@@ -11,6 +11,8 @@
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
+//! - A response of another size than its form has, or with a number that is none, is damaged: it is wrong, listed, and
+//!   keeps the check from passing.
 //! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
 //!   passing, unless the scenario's padding explains it.
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
@@ -69,12 +71,13 @@ pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
-    ClassNames, ClickJudge, ClickLabels, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
-    QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
+    ClassNames, ClickJudge, ClickLabels, DefectGroup, DetectionJudge, Judge, JudgedImage, Judgement,
+    LogDefects, QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{MakeJudge, MetricEntry, Score, ScoreResponses, Scored, Scoring, metric, metric_entries};
+pub use proctor_scores::five_figures;
 pub use response::ResponseForm;
 pub use source::AnswerSource;

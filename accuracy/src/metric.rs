@@ -18,7 +18,11 @@ use proctor_vocabulary::{
 };
 
 use crate::{
-    answers::Answers, error::AccuracyError, judge::Judge, labels::PublishedSamples, response::ResponseForm,
+    answers::Answers,
+    error::AccuracyError,
+    judge::{Judge, defect::ResponseDefect},
+    labels::PublishedSamples,
+    response::ResponseForm,
 };
 
 /// Responses and right answers to score.
@@ -45,13 +49,17 @@ pub struct Score {
     pub correct_count: u64,
     /// Further figures by name.
     pub details: BTreeMap<String, f64>,
+    /// The line that the reference's script prints, if there is one.
+    pub line: Option<String>,
+    /// Faults of responses of the right size, each with its sample.
+    pub defects: Vec<(u64, ResponseDefect)>,
 }
 
 impl Score {
     /// The share of right answers, in `[0, 1]`; 0 without answers.
     pub(crate) fn share(correct_count: u64, answers: &Answers) -> Self {
         let value = if answers.is_empty() { 0.0 } else { correct_count as f64 / answers.len() as f64 };
-        Self { value, correct_count, details: BTreeMap::new() }
+        Self { value, correct_count, details: BTreeMap::new(), line: None, defects: Vec::new() }
     }
 }
 

@@ -41,4 +41,4 @@ pub mod speech;
 pub mod translation;
 
 pub use error::ScoreError;
-pub use rounding::{reaches, round_to_five_figures};
+pub use rounding::{five_figures, reaches, round_to_five_figures};

@@ -28,6 +28,18 @@ pub fn round_to_five_figures(value: f64) -> f64 {
     rounded.copysign(value)
 }
 
+/// A number as it is held against a target: rounded to five significant figures, and written with all of them, such as
+/// `0.97500` and `92.548`.
+#[must_use]
+pub fn five_figures(value: f64) -> String {
+    let rounded = round_to_five_figures(value);
+    // The exponent of the rounded number, as 9.99999 has become 10.
+    let exponent =
+        format!("{rounded:e}").split_once('e').and_then(|(_, exponent)| exponent.parse::<i64>().ok());
+    let decimals = SIGNIFICANT_DIGITS as i64 - 1 - exponent.unwrap_or(0);
+    format!("{rounded:.*}", usize::try_from(decimals).unwrap_or(0))
+}
+
 /// Whether a metric reaches its target, both rounded to five significant figures. A NaN reaches nothing.
 ///
 /// Were the target not rounded too, a value that reaches it could be rounded down and fail.
@@ -64,6 +76,24 @@ mod tests {
             assert_eq!(round_to_five_figures(value), expected, "{value}");
         }
         assert!(round_to_five_figures(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn a_number_is_written_with_five_figures() {
+        for (value, expected) in [
+            (0.975, "0.97500"),
+            (92.548, "92.548"),
+            (75.6949, "75.695"),
+            (9.999_999, "10.000"),
+            (1.0, "1.0000"),
+            (0.0, "0.0000"),
+            (0.067_89, "0.067890"),
+            (-98.9985, "-98.998"),
+            (4_016_878.0, "4016900"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(five_figures(value), expected);
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Defects of logs and of single responses.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use proctor_scores::ScoreError;
+use serde::{Serialize, Serializer};
+
+use crate::response::ResponseForm;
 
 /// The faults of a log, listed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +40,13 @@ impl LogDefects {
 /// named.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResponseDefect {
+    /// The response has another size than its form asks for, and counts as wrong.
+    Form {
+        /// Its size.
+        size_bytes: usize,
+        /// The form.
+        form: ResponseForm,
+    },
     /// The response does not consist of whole records, and counts as empty.
     Size {
         /// Its size.
@@ -81,21 +91,71 @@ pub enum ResponseDefect {
     Refused(ScoreError),
 }
 
+impl ResponseDefect {
+    /// Name of the kind of fault in results.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Form { .. } | Self::Size { .. } => "size",
+            Self::RecordCount { .. } => "record-count",
+            Self::NotFinite { .. } => "not-finite",
+            Self::OtherSample { .. } => "other-sample",
+            Self::Class { .. } => "class",
+            Self::NotText { .. } => "not-text",
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+/// Samples whose responses have the same kind of fault.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DefectGroup {
+    /// The kind.
+    pub kind: &'static str,
+    /// The samples, ascending.
+    pub samples: Vec<u64>,
+    /// The fault of the first of them.
+    #[serde(serialize_with = "as_text")]
+    pub first: ResponseDefect,
+}
+
+impl DefectGroup {
+    /// Puts faults of responses, each with its sample, together by kind.
+    pub(crate) fn all(mut defects: Vec<(u64, ResponseDefect)>) -> Vec<Self> {
+        defects.sort_by_key(|(sample, _)| *sample);
+        let mut groups: BTreeMap<_, Self> = BTreeMap::new();
+        for (sample, first) in defects {
+            let kind = first.kind();
+            groups
+                .entry(kind)
+                .or_insert_with(|| Self { kind, samples: Vec::new(), first })
+                .samples
+                .push(sample);
+        }
+        groups.into_values().collect()
+    }
+}
+
+fn as_text<S: Serializer>(defect: &ResponseDefect, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(defect)
+}
+
 impl fmt::Display for ResponseDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Form { size_bytes, form } => write!(f, "{size_bytes} bytes instead of {form}"),
             Self::Size { size_bytes, unit_bytes } => {
                 write!(f, "{size_bytes} bytes are no whole number of {unit_bytes}")
             }
             Self::RecordCount { given, wanted } => write!(f, "{given} records instead of {wanted}"),
             Self::NotFinite { position, count } => {
-                write!(f, "{count} records with numbers that are not finite, from record {position}")
+                write!(f, "{} with a number that is not finite, from record {position}", records(*count))
             }
             Self::OtherSample { position, count } => {
-                write!(f, "{count} records that name another sample, from record {position}")
+                write!(f, "{} for another sample, from record {position}", records(*count))
             }
             Self::Class { position, count } => {
-                write!(f, "{count} records of a class that there is not, from record {position}")
+                write!(f, "{} of a class that there is not, from record {position}", records(*count))
             }
             Self::NotText { position } => write!(f, "no UTF-8 from byte {position}"),
             Self::Refused(error) => error.fmt(f),
@@ -103,15 +163,19 @@ impl fmt::Display for ResponseDefect {
     }
 }
 
+fn records(count: usize) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
+}
+
 /// Records of a response with the same fault.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Faulty {
+pub(crate) struct Faulty {
     position: usize,
     count: usize,
 }
 
 impl Faulty {
-    pub(super) fn add(&mut self, position: usize) {
+    pub(crate) fn add(&mut self, position: usize) {
         if self.count == 0 {
             self.position = position;
         }
@@ -119,7 +183,7 @@ impl Faulty {
     }
 
     /// Lists the fault, unless no record has it.
-    pub(super) fn list(
+    pub(crate) fn list(
         self,
         defects: &mut Vec<ResponseDefect>,
         defect: impl FnOnce(usize, usize) -> ResponseDefect,

@@ -4,6 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
+    judge::defect::{Faulty, ResponseDefect},
     metric::{MetricEntry, Score, Scored, Scoring},
     response::ResponseForm,
 };
@@ -32,22 +33,31 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
     let (Answers::Values(answers), Some(tolerance)) = (scored.answers, scored.tolerance) else { return None };
     let mut differences = Differences::default();
     let mut correct_count = 0;
-    for (response, answer) in scored.responses.iter().zip(answers) {
+    let mut defects = Vec::new();
+    for ((sample, response), answer) in (0..).zip(scored.responses).zip(answers) {
         let Some(data) = response else { continue };
         let (values, rest) = data.as_chunks::<4>();
         if values.len() != answer.len() || !rest.is_empty() {
             continue;
         }
         let mut is_close = true;
-        for (value, right) in values.iter().zip(answer) {
-            let difference = (f64::from(f32::from_le_bytes(*value)) - right).abs();
+        let mut not_finite = Faulty::default();
+        for (position, (value, right)) in values.iter().zip(answer).enumerate() {
+            let value = f32::from_le_bytes(*value);
+            if !value.is_finite() {
+                not_finite.add(position);
+            }
+            let difference = (f64::from(value) - right).abs();
             // Written so that a NaN fails.
             is_close &= difference <= tolerance;
             differences.add(difference);
         }
         correct_count += u64::from(is_close);
+        let mut of_sample = Vec::new();
+        not_finite.list(&mut of_sample, |position, count| ResponseDefect::NotFinite { position, count });
+        defects.extend(of_sample.into_iter().map(|defect| (sample, defect)));
     }
-    let mut score = Score::share(correct_count, scored.answers);
+    let mut score = Score { defects, ..Score::share(correct_count, scored.answers) };
     score.details.insert("tolerance".to_owned(), tolerance);
     if differences.count > 0 {
         score.details.insert("largest_difference".to_owned(), differences.largest);
@@ -95,6 +105,7 @@ mod tests {
         assert_eq!([&near, &far, &nan, &infinite].map(|data| of(data)), [1, 0, 0, 0]);
         let score = score(&[Some(&near), Some(&far), Some(&nan)], Some(0.25)).unwrap();
         assert_eq!((score.correct_count, score.value), (1, 1.0 / 3.0));
+        assert_eq!(score.defects, [(2, ResponseDefect::NotFinite { position: 1, count: 1 })]);
         assert_eq!((score.details["largest_difference"], score.details["mean_difference"]), (0.5, 0.15));
     }
 

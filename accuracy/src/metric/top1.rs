@@ -4,6 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
+    judge::defect::ResponseDefect,
     metric::{MetricEntry, Score, Scored, Scoring},
     response::ResponseForm,
 };
@@ -30,50 +31,69 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     is_judged.then(|| ResponseForm::exactly(output.element_type, count))
 }
 
-/// Share of the samples whose class is the label. One below the offset, such as that of the background, is none.
+/// Share of the samples whose class is the label. One below the offset, such as that of the background, is none. The
+/// line has the share of those that were answered, as the reference counts.
 fn score(scored: &Scored<'_>) -> Option<Score> {
     let Answers::Classes(labels) = scored.answers else { return None };
-    let is_right = |(response, label): &(&Option<&[u8]>, &u64)| {
-        let class = response.and_then(|data| class(scored.form, data));
-        class.and_then(|class| class.checked_sub(scored.class_offset)) == Some(**label)
-    };
-    let correct_count = scored.responses.iter().zip(labels).filter(is_right).count() as u64;
-    Some(Score::share(correct_count, scored.answers))
+    let (mut correct_count, mut answered_count) = (0_u64, 0_u64);
+    let mut defects = Vec::new();
+    for ((sample, response), label) in (0..).zip(scored.responses).zip(labels) {
+        let Some(data) = response else { continue };
+        answered_count += 1;
+        match class(scored.form, data) {
+            Ok(class) => {
+                let class = class.and_then(|class| class.checked_sub(scored.class_offset));
+                correct_count += u64::from(class == Some(*label));
+            }
+            Err(defect) => defects.push((sample, defect)),
+        }
+    }
+    let share = 100.0 * correct_count as f64 / answered_count as f64;
+    let line = format!("accuracy={share:.3}%, good={correct_count}, total={answered_count}");
+    let line = (answered_count > 0).then_some(line);
+    Some(Score { line, defects, ..Score::share(correct_count, scored.answers) })
 }
 
 /// The class that a response names: the position of the largest logit, or the class itself, which the reference's
-/// programs give as a single f32. `None` if it names none: a wrong size, no logits, a NaN among them, a negative class.
-fn class(form: ResponseForm, data: &[u8]) -> Option<u64> {
+/// programs give as a single f32. `None` if it names none: a wrong size, no logits, a negative class.
+fn class(form: ResponseForm, data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
     if !form.fits(data.len()) {
-        return None;
+        return Ok(None);
     }
-    match form.element_type {
-        ElementType::F32 if form.count_max == 1 => whole(f32::from_le_bytes(*data.first_chunk()?)),
-        ElementType::F32 => largest(data.as_chunks().0.iter().copied().map(f32::from_le_bytes)),
-        ElementType::I32 => u64::try_from(i32::from_le_bytes(*data.first_chunk()?)).ok(),
-        ElementType::I64 => u64::try_from(i64::from_le_bytes(*data.first_chunk()?)).ok(),
+    let class = match form.element_type {
+        ElementType::F32 if form.count_max == 1 => return whole(data),
+        ElementType::F32 => return largest(data),
+        ElementType::I32 => data.first_chunk().and_then(|data| i32::from_le_bytes(*data).try_into().ok()),
+        ElementType::I64 => data.first_chunk().and_then(|data| i64::from_le_bytes(*data).try_into().ok()),
         _ => None,
-    }
+    };
+    Ok(class)
 }
 
 /// The class that a number is, without its fraction.
-fn whole(number: f32) -> Option<u64> {
+fn whole(data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
+    let number = data.first_chunk().map_or(f32::NAN, |data| f32::from_le_bytes(*data));
+    if !number.is_finite() {
+        return Err(ResponseDefect::NotFinite { position: 0, count: 1 });
+    }
     // The conversion is exact for what passes: no class is above 2^24.
-    (0.0..16_777_216.0).contains(&number).then_some(number as u64)
+    Ok((0.0..16_777_216.0).contains(&number).then_some(number as u64))
 }
 
-/// Position of the largest number, the first of equals; `None` without numbers or with a NaN among them.
-fn largest(numbers: impl Iterator<Item = f32>) -> Option<u64> {
+/// Position of the largest number, the first of equals; none without numbers. A NaN among them is a fault.
+fn largest(data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
+    let numbers = || data.as_chunks().0.iter().copied().map(f32::from_le_bytes);
+    if let Some(position) = numbers().position(f32::is_nan) {
+        let count = numbers().filter(|number| number.is_nan()).count();
+        return Err(ResponseDefect::NotFinite { position, count });
+    }
     let mut best: Option<(u64, f32)> = None;
-    for (position, number) in (0..).zip(numbers) {
-        if number.is_nan() {
-            return None;
-        }
+    for (position, number) in (0..).zip(numbers()) {
         if best.is_none_or(|(_, most)| number > most) {
             best = Some((position, number));
         }
     }
-    best.map(|(position, _)| position)
+    Ok(best.map(|(position, _)| position))
 }
 
 #[cfg(test)]
@@ -84,9 +104,17 @@ mod tests {
 
     const NAN: f32 = f32::NAN;
 
+    /// The class of a response that has no fault.
+    fn class(form: ResponseForm, data: &[u8]) -> Option<u64> {
+        super::class(form, data).unwrap()
+    }
+
+    fn bytes(numbers: &[f32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
     fn logits(numbers: &[f32]) -> Option<u64> {
-        let data: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        class(ResponseForm::exactly(ElementType::F32, 3), &data)
+        class(ResponseForm::exactly(ElementType::F32, 3), &bytes(numbers))
     }
 
     #[test]
@@ -98,9 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn a_nan_anywhere_is_wrong() {
-        for numbers in [[NAN, 1.0, 0.0], [1.0, NAN, 0.0], [1.0, 0.0, NAN]] {
-            assert_eq!(logits(&numbers), None);
+    fn a_nan_anywhere_is_a_fault() {
+        let form = ResponseForm::exactly(ElementType::F32, 3);
+        for (numbers, position, count) in
+            [([NAN, 1.0, NAN], 0, 2), ([1.0, NAN, 0.0], 1, 1), ([1.0, 0.0, NAN], 2, 1)]
+        {
+            let expected = ResponseDefect::NotFinite { position, count };
+            assert_eq!(super::class(form, &bytes(&numbers)), Err(expected));
         }
     }
 
@@ -120,7 +152,11 @@ mod tests {
         let single = ResponseForm::exactly(ElementType::F32, 1);
         let named = |number: f32| class(single, &number.to_le_bytes());
         assert_eq!([0.0, 7.0, 7.9, 999.0].map(named), [Some(0), Some(7), Some(7), Some(999)]);
-        assert_eq!([-1.0, NAN, f32::INFINITY, 1e9].map(named), [None; 4]);
+        assert_eq!([-1.0, 1e9].map(named), [None; 2]);
+        for number in [NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let fault = super::class(single, &number.to_le_bytes());
+            assert_eq!(fault, Err(ResponseDefect::NotFinite { position: 0, count: 1 }));
+        }
     }
 
     #[test]
@@ -136,6 +172,10 @@ mod tests {
         };
         let score = super::score(&scored).unwrap();
         assert_eq!((score.value, score.correct_count), (0.25, 1));
+        // The reference divides by the number of answers.
+        assert_eq!(score.line.as_deref(), Some("accuracy=33.333%, good=1, total=3"));
+        let unanswered = super::score(&Scored { responses: &[None; 4], ..scored }).unwrap();
+        assert_eq!((unanswered.value, unanswered.line), (0.0, None));
         assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
     }
 

@@ -147,6 +147,8 @@ fn accuracy(passed: bool) -> AccuracyResult {
         line: None,
         missing_samples: Vec::new(),
         malformed_samples: Vec::new(),
+        response_defects: Vec::new(),
+        cut_after_record_count: None,
         duplicate_samples: Vec::new(),
         unknown_samples: Vec::new(),
         details: BTreeMap::new(),
