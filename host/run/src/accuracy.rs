@@ -1,5 +1,9 @@
 //! The accuracy of a test, from its log.
 
+pub(crate) mod logged;
+pub(crate) mod recorded;
+pub(crate) mod text;
+
 use std::path::Path;
 
 use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm, metric};
@@ -11,6 +15,9 @@ use proctor_vocabulary::{Scenario, TestMode};
 use crate::{
     bed::sample_library::published::Published, error::HostError, files::model_files, observer::Observer,
 };
+
+/// Name of LoadGen's log of responses.
+const LOG: &str = "mlperf_log_accuracy.json";
 
 /// Checks before a run whether its answers can be scored in this precision, if they are to be.
 ///
@@ -26,7 +33,8 @@ pub(crate) fn check(
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
     if is_scored {
         tolerance(&settings.benchmark, precision)?;
-        answers(settings, root, observer)?.check()?;
+        let published = Published::open(settings, root)?;
+        answers(settings, published.as_ref(), root, observer)?.check()?;
     }
     Ok(())
 }
@@ -43,32 +51,49 @@ pub(crate) fn score(
     precision: &str,
     observer: &dyn Observer,
 ) -> Result<AccuracyResult, HostError> {
-    let benchmark = &settings.benchmark;
+    let published = Published::open(settings, root)?;
     let check = AccuracyCheck {
-        answers: answers(settings, root, observer)?,
+        padding_record_count: padding_count(settings.run.scenario, outcome),
+        ..checked(settings, published.as_ref(), root, precision, observer)?
+    };
+    Ok(check.run(&folder.join(LOG), root)?)
+}
+
+/// The check of a log without padding, against the benchmark's answers.
+fn checked(
+    settings: &Settings,
+    published: Option<&Published>,
+    root: &DataRoot,
+    precision: &str,
+    observer: &dyn Observer,
+) -> Result<AccuracyCheck, HostError> {
+    let benchmark = &settings.benchmark;
+    Ok(AccuracyCheck {
+        answers: answers(settings, published, root, observer)?,
         metric: benchmark.quality.metric.clone(),
         response: response_form(benchmark)?,
         class_offset: benchmark.quality.class_offset,
         tolerance: tolerance(benchmark, precision)?,
         reference_value: benchmark.quality.reference,
         target_ratio: benchmark.quality.target_ratio,
-        padding_record_count: padding_count(settings.run.scenario, outcome),
-    };
-    Ok(check.run(&folder.join("mlperf_log_accuracy.json"), root)?)
+        padding_record_count: 0,
+    })
 }
 
 /// Where the right answers come from.
-fn answers(settings: &Settings, root: &DataRoot, observer: &dyn Observer) -> Result<AnswerSource, HostError> {
+fn answers(
+    settings: &Settings,
+    published: Option<&Published>,
+    root: &DataRoot,
+    observer: &dyn Observer,
+) -> Result<AnswerSource, HostError> {
     let benchmark = &settings.benchmark;
     let model = benchmark.model.id.clone();
     let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
     Ok(match benchmark.quality.answers {
         config::AnswerKind::Labels => AnswerSource::Labels {
             dataset: benchmark.dataset.clone(),
-            published: match Published::open(settings, root)? {
-                Some(published) => Some(published.named()?),
-                None => None,
-            },
+            published: published.map(Published::named).transpose()?,
         },
         config::AnswerKind::Shipped => {
             let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();

@@ -13,7 +13,8 @@
 //!    the plugin, the placement of threads, the watchdog for calls into the plugin, and the scaler, which turns batch
 //!    size and instances while a test goes on.
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
-//! 4. `accuracy` scores the answers, `result` is `result.json` and the verdict.
+//! 4. `accuracy` scores the answers, also those of a log by itself ([`score_log`]), `result` is `result.json` and the
+//!    verdict.
 //! 5. `ending` is the order at the end: results first, then the end of the plugin.
 //! 6. `replay` makes the calls of a recording again and compares.
 //! 7. `energy` reads the counters of the processor over the timed part.
@@ -45,6 +46,10 @@ mod ticker;
 mod warnings;
 
 pub use crate::{
+    accuracy::{
+        logged::{LogResult, score_log},
+        recorded::FoundLog,
+    },
     bed::{
         dispatch::Dispatch,
         plugin::fitted_model::{FittedModel, row_for},

@@ -1,5 +1,6 @@
 //! The commands, a module each: its flags with their help, and what it does with them.
 
+mod accuracy;
 mod bench;
 mod data;
 mod describe;
@@ -18,6 +19,7 @@ use proctor_display::{EXIT_CODES, print};
 use proctor_run::{Conclusion, HostError};
 
 use self::{
+    accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
+    /// Score the answers in an accuracy log, of this program or of LoadGen.
+    #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
+    Accuracy(AccuracyFlags),
     /// List plugins, benchmarks, data sets and policies; or the benchmarks of a round of the MLPerf rules.
     #[command(after_help = LIST_HELP)]
     List(ListFlags),
@@ -75,6 +80,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::FindMax(flags) => return flags.run(),
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
+        Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod bad_input;
 mod bad_plugins;
 mod calibration;

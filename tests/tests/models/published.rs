@@ -154,7 +154,12 @@ fn boxes_that_are_found_and_a_category_that_is_not_are_scored() {
                 cache.display(),
                 responses.display()
             ));
-            run.result()["accuracy"].clone()
+            let accuracy = run.result()["accuracy"].clone();
+            // The log by itself has the same worth.
+            let scored = bench.host(&format!("accuracy {} --json", run.folder().display()));
+            let scored: Value = serde_json::from_str(&scored.stdout).unwrap();
+            assert_eq!(scored["accuracy"], accuracy);
+            accuracy
         };
         let all = score(None);
         assert_eq!((&all["value"], &all["passed"]), (&1.0.into(), &true.into()), "{all}");

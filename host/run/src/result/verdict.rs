@@ -5,13 +5,14 @@ use std::path::Path;
 use proctor_loadgen::Standing;
 
 use crate::{
+    accuracy::text::in_words,
     result::{
         RunResult, deviations,
         energy::{EnergyPart, ProcessorEnergyPart},
         round,
         test_part::FiguresPart,
     },
-    text::{self, counted, counted_queries, duration, four_digits},
+    text::{self, counted, counted_queries, duration},
 };
 
 /// Most reasons that are shown. All of them are in the result.
@@ -96,28 +97,7 @@ fn work(result: &RunResult) -> String {
 }
 
 fn accuracy(result: &RunResult) -> String {
-    let Some(accuracy) = &result.accuracy else { return "not measured".to_owned() };
-    let word = if accuracy.passed { "PASS" } else { "FAIL" };
-    let details = accuracy
-        .details
-        .iter()
-        .map(|(name, value)| format!("; {} {}", name.replace('_', " "), small(*value)));
-    let judged = match accuracy.correct_count {
-        Some(correct_count) => format!("{correct_count} of {}", accuracy.judged_count),
-        None => counted(accuracy.judged_count, "sample"),
-    };
-    format!(
-        "{word}: {} {:.5} ({judged}), the target is {:.5}{}",
-        accuracy.metric,
-        accuracy.value,
-        accuracy.target,
-        details.collect::<String>()
-    )
-}
-
-/// A figure that may be far below 1.
-fn small(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.1e}") } else { four_digits(value) }
+    result.accuracy.as_ref().map_or_else(|| "not measured".to_owned(), in_words)
 }
 
 fn latency(figures: &FiguresPart) -> String {

@@ -83,6 +83,38 @@ impl Published {
         Self::ordered(self.program, Order { inputs, ..self.order })
     }
 
+    /// As [`fit`], of the benchmark that it was opened for.
+    ///
+    /// # Errors
+    /// It has no samples.
+    pub(crate) fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
+        let Delivery { sample_count, missing_count, .. } = self.delivery;
+        let folder = self.order.folder.display();
+        if sample_count == 0 {
+            return Err(HostError::Data(format!(
+                "{folder} has no samples; `host data verify` says what is missing"
+            )));
+        }
+        if missing_count > 0 {
+            let text = format!(
+                "{missing_count} samples that the lists in {folder} name are not there, and are left out"
+            );
+            settings.warnings.push(text);
+        }
+        let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+        if sample_count < total_sample_count {
+            settings.warnings.push(format!(
+                "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
+                 your own only"
+            ));
+            settings.benchmark.qsl = QslCounts {
+                total_sample_count: sample_count,
+                performance_sample_count: performance_sample_count.min(sample_count),
+            };
+        }
+        Ok(())
+    }
+
     /// Name of the data set.
     pub(crate) fn name(&self) -> &str {
         &self.order.dataset
@@ -140,32 +172,10 @@ impl Published {
 /// The data set or the program is not there, or it has no samples.
 pub(crate) fn fit(settings: &mut Settings) -> Result<(), HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    let Some(published) = Published::open(settings, &root)? else { return Ok(()) };
-    let Delivery { sample_count, missing_count, .. } = published.delivery;
-    let folder = published.order.folder.display();
-    if sample_count == 0 {
-        return Err(HostError::Data(format!(
-            "{folder} has no samples; `host data verify` says what is missing"
-        )));
+    match Published::open(settings, &root)? {
+        Some(published) => published.fit(settings),
+        None => Ok(()),
     }
-    if missing_count > 0 {
-        let text = format!(
-            "{missing_count} samples that the lists in {folder} name are not there, and are left out"
-        );
-        settings.warnings.push(text);
-    }
-    let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
-    if sample_count < total_sample_count {
-        settings.warnings.push(format!(
-            "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of your \
-             own only"
-        ));
-        settings.benchmark.qsl = QslCounts {
-            total_sample_count: sample_count,
-            performance_sample_count: performance_sample_count.min(sample_count),
-        };
-    }
-    Ok(())
 }
 
 /// Has the program execute an order. Its progress and its messages are seen on stderr.

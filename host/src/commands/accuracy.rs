@@ -1,0 +1,119 @@
+//! `host accuracy`: an accuracy log by itself, scored.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use proctor_config::{Loader, Settings};
+use proctor_display::{Terminal, print};
+use proctor_run::{Conclusion, FoundLog, HostError, score_log};
+use proctor_vocabulary::ElementType;
+
+use crate::setting_flags::SettingFlags;
+
+/// The flags of a log. Of a run of this host, its result has the settings, and flags go before them.
+#[derive(Debug, Args)]
+pub(crate) struct AccuracyFlags {
+    /// The log, mlperf_log_accuracy.json, or the folder that a run has left it in
+    #[arg(value_name = "FOLDER|FILE")]
+    log: PathBuf,
+    /// Name of the benchmark, or path of its definition [default: that of the run]
+    #[arg(long, value_name = "NAME|PATH")]
+    benchmark: Option<String>,
+    /// Round of the MLPerf rules that the target is of [default: that of the run, or the newest]
+    #[arg(long, value_name = "ROUND")]
+    rules: Option<String>,
+    /// Share of the reference's quality to aim at, where the round has several, such as 99 and 99.9
+    #[arg(long, value_name = "PERCENT")]
+    quality_target: Option<String>,
+    /// Folder of the benchmark's data set, if that is a published one, such as ImageNet
+    #[arg(long, value_name = "FOLDER")]
+    dataset_folder: Option<String>,
+    /// Folder of the data sets and models [default: the one that comes with the program]
+    #[arg(long, value_name = "FOLDER")]
+    data_root: Option<String>,
+    /// Type of the elements of a response, if it is another one than the benchmark's, such as f32
+    #[arg(long, value_name = "TYPE", value_parser = element_type)]
+    element_type: Option<ElementType>,
+    /// Precision that the answers were computed in, where it decides how close they have to be
+    #[arg(long)]
+    precision: Option<String>,
+    /// Scenario of the run: MultiStream answers some samples twice
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Set any setting; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl AccuracyFlags {
+    /// Scores the log, and prints what it is worth.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let log = FoundLog::find(&self.log)?;
+        if !log.names_benchmark() && self.benchmark.is_none() {
+            return Err(HostError::Usage(format!(
+                "{}: no result of a run of this program lies there, which would name the benchmark: give --benchmark",
+                log.path().display()
+            )));
+        }
+        let settings = self.load(log.loader())?;
+        let result = score_log(&log, settings, self.element_type, Terminal::observer().as_ref())?;
+        print(if self.json { result.json() } else { result.text() });
+        Ok(result.conclusion())
+    }
+
+    /// Puts the flags above what the loader has.
+    fn load(&self, loader: Loader) -> Result<Settings, HostError> {
+        let flags = [
+            ("benchmark", &self.benchmark),
+            ("rules", &self.rules),
+            ("quality_target", &self.quality_target),
+            ("dataset_folder", &self.dataset_folder),
+            ("data_root", &self.data_root),
+            ("precision", &self.precision),
+            ("scenario", &self.scenario),
+        ];
+        let flags = flags
+            .into_iter()
+            .fold(SettingFlags::default(), |flags, (setting, value)| flags.with(setting, value.as_deref()));
+        let loader = flags.apply(loader);
+        Ok(self.set.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?)
+    }
+}
+
+fn element_type(name: &str) -> Result<ElementType, String> {
+    ElementType::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = ElementType::ALL.iter().map(|it| it.name()).collect();
+        format!("give one of {}", known.join(", "))
+    })
+}
+
+pub(super) const ACCURACY_HELP: &str = "\
+Examples:
+  host accuracy runs/2026-11-21T18-43-00-digits-lstm-SingleStream
+  host accuracy results/resnet50 --benchmark resnet50 \\
+                --dataset-folder /data/imagenet --element-type f32
+  host accuracy mlperf_log_accuracy.json --benchmark gnmt --rules v0.7 --json
+
+Scores a log in LoadGen's form, whichever program has written it. The first line is
+that of the reference's script, for benchmarks of MLPerf. Exit code 0 says that the
+accuracy passed: the value reaches the target of the round, both in five significant
+figures, and each sample was answered once and whole. Otherwise it is 1, with all
+that is missing, damaged, repeated or unknown.
+
+Of a run of this program, result.json beside the log or one folder above has the
+benchmark and the settings; flags go before them. Samples of published data sets are
+not prepared. Without --scenario MultiStream no sample may be answered twice.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_has_its_short_name() {
+        assert_eq!(element_type("i64"), Ok(ElementType::I64));
+        assert!(element_type("float32").is_err_and(|error| error.starts_with("give one of f32, f64, ")));
+    }
+}
