@@ -66,15 +66,12 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
         value: ns as f64,
         unit: "ns",
     };
-    let rate = |name: &str, value| Metric { name: name.to_owned(), value, unit: "samples/s" };
     match &result.figures {
         ScenarioFigures::SingleStream { .. } => latency("query", result.sample_latencies.target_ns),
         ScenarioFigures::MultiStream { query_latencies } => latency("query", query_latencies.target_ns),
         ScenarioFigures::Server { scheduled_samples_per_second, completed_samples_per_second, .. } => {
             match result.rules.server_metric {
-                ServerMetric::ScheduledSamples => {
-                    rate("rate of scheduled samples", *scheduled_samples_per_second)
-                }
+                ServerMetric::ScheduledSamples => scheduled_rate(*scheduled_samples_per_second),
                 ServerMetric::CompletedSamples => {
                     let value = *completed_samples_per_second;
                     rate("throughput of completed samples", if value > 0.0 { value } else { f64::NAN })
@@ -83,6 +80,25 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
         }
         ScenarioFigures::Offline { samples_per_second, .. } => rate("throughput", *samples_per_second),
     }
+}
+
+/// The metric by the text of the round's rules, where its result checker, which is followed here, has another one: that
+/// of Server in the newest round.
+pub(crate) fn metric_by_text(result: &PerformanceResult) -> Option<Metric> {
+    match (&result.figures, result.rules.server_metric) {
+        (ScenarioFigures::Server { scheduled_samples_per_second, .. }, ServerMetric::CompletedSamples) => {
+            Some(scheduled_rate(*scheduled_samples_per_second))
+        }
+        _ => None,
+    }
+}
+
+fn rate(name: &str, value: f64) -> Metric {
+    Metric { name: name.to_owned(), value, unit: "samples/s" }
+}
+
+fn scheduled_rate(value: f64) -> Metric {
+    rate("rate of scheduled samples", value)
 }
 
 pub(crate) fn peak_metric(qps: f64) -> Metric {

@@ -62,7 +62,10 @@ fn a_run_that_deviates_from_its_round_is_marked() {
 fn a_precision_that_is_not_on_the_list_of_the_round_is_marked() {
     let bench = Bench::new();
     let flags = "--scenario SingleStream --duration 50ms --mode performance --set floor=false";
-    for (precision, is_on_list) in [("int8", true), ("bf16", true), ("f64", false), ("f8e4m3", false)] {
+    let on_list = ["int4", "int8", "int16", "uint8", "uint16", "fp11", "fp16", "bf16", "f32"];
+    let off_list = ["f64", "f8e4m3", "fp12", "int32"];
+    let all = on_list.map(|it| (it, true)).into_iter().chain(off_list.map(|it| (it, false)));
+    for (precision, is_on_list) in all {
         let define = format!("PRECISION=\"{precision}\"");
         let Some(library) = compile("null_plugin.c", &[&define], bench.path(), precision) else { return };
         let run = |rules: &str| {
@@ -102,6 +105,16 @@ fn the_round_decides_what_is_valid() {
         let figures = &run.result()["performance_run"]["figures"];
         assert_eq!(run.result()["metric"]["value"], figures[metric], "{metric}");
     }
+    // Where text and result checker of the round differ, both metrics are named, in the result and under the verdict.
+    let by_text = &newest.result()["metric_by_text"];
+    let figures_of_newest = &newest.result()["performance_run"]["figures"];
+    assert_eq!(by_text["value"], figures_of_newest["scheduled_samples_per_second"]);
+    assert_eq!(by_text["name"], "rate of scheduled samples");
+    let both = " (rate of scheduled samples), the metric by the text of v5.0\n";
+    assert!(newest.finished.stdout.contains(both), "{}", newest.finished);
+    assert!(newest.finished.stdout.contains(" (throughput of completed samples)\n"), "{}", newest.finished);
+    assert!(older.result().get("metric_by_text").is_none(), "in v0.7 they agree");
+    assert!(!older.finished.stdout.contains("by the text of"), "{}", older.finished);
     assert!(
         figures["scheduled_samples_per_second"].is_f64() && figures["completed_samples_per_second"].is_f64()
     );
@@ -122,4 +135,70 @@ fn the_accuracy_target_is_that_of_the_round() {
     let run = bench.host(&format!("explain --benchmark {benchmark} --set rules=v0.5"));
     let line = "accuracy target: top1 of at least 0.70242, 98 % of 0.71676, suite mobilenet of v0.5 (mobilenet.toml)";
     assert!(run.stdout.contains(line), "{run}");
+}
+
+#[test]
+fn the_second_target_of_a_round_is_chosen_by_a_flag() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(linked(&bench, "bert", "[]")).expect("it was just written");
+    let path = bench.write("bert.toml", text.replacen("metric = \"top1\"", "metric = \"f1\"", 1));
+    let explain = |flags: &str| bench.host(&format!("explain --benchmark {} {flags}", path.display()));
+    for (flags, expected) in [
+        ("", "f1 of at least 89.96526, 99 % of 90.87400, suite bert of v5.0 (bert.toml)"),
+        (
+            "--quality-target 99.9",
+            "f1 of at least 90.78313, 99.9 % of 90.87400, suite bert of v5.0 (bert.toml)",
+        ),
+        (
+            "--quality-target 99.9 --rules v0.7",
+            "f1 of at least 90.78313, 99.9 % of 90.87400, suite bert of v0.7 (bert.toml)",
+        ),
+    ] {
+        let explained = explain(flags);
+        assert!(explained.stdout.contains(&format!("accuracy target: {expected}\n")), "{explained}");
+    }
+    explain("--quality-target 99.5")
+        .assert_error(2, &["flag --quality-target: quality_target = 99.5: bert under v5.0 has 99 and 99.9"]);
+}
+
+/// A published ImageNet of which these many pictures are there, and the first of them are classified rightly.
+fn classified(bench: &Bench, right_count: usize, picture_count: usize) -> String {
+    let folder = format!("imagenet-{picture_count}");
+    let mut list = String::new();
+    let mut log = "[\n".to_owned();
+    for picture in 0..picture_count {
+        bench.write(&format!("{folder}/{picture}.JPEG"), "");
+        list.push_str(&format!("{picture}.JPEG 1\n"));
+        let (comma, class) = (if picture == 0 { "" } else { ",\n" }, u8::from(picture < right_count));
+        let record =
+            format!("\"seq_id\" : {picture}, \"qsl_idx\" : {picture}, \"data\" : \"0{class}000000\"");
+        log.push_str(&format!("{comma}{{ {record} }}"));
+    }
+    bench.write(&format!("{folder}/val_map.txt"), list);
+    let log = bench.write(&format!("{folder}.json"), log + "\n]\n");
+    let folder = bench.file(&folder);
+    format!("{} --benchmark resnet50 --element-type i32 --dataset-folder {}", log.display(), folder.display())
+}
+
+#[test]
+fn the_target_of_the_round_is_held_against_the_value_in_five_figures() {
+    let bench = Bench::new();
+    let passes = |log: &str, rules: &str| {
+        let scored = bench.host(&format!("accuracy {log} --rules {rules} --json"));
+        let result: Value = serde_json::from_str(&scored.stdout).expect("it is JSON");
+        let accuracy = &result["accuracy"];
+        assert_eq!(accuracy["passed"], scored.code() == 0, "{scored}");
+        (scored.code() == 0, accuracy["value"].as_f64().unwrap(), accuracy["target"].as_f64().unwrap())
+    };
+    // 0.756944 is between the targets of v0.5, 0.75691, and of the rounds after it, 0.75695.
+    let log = classified(&bench, 109, 144);
+    for (rules, expected) in [("v0.5", true), ("v0.7", false), ("v5.0", false)] {
+        assert_eq!(passes(&log, rules).0, expected, "{rules}");
+    }
+    // 0.7569528 is below 0.756954, and both are 0.75695 in five figures.
+    let log = classified(&bench, 626, 827);
+    let (passed, value, target) = passes(&log, "v5.0");
+    assert!(passed && value < target, "{value} {target}");
+    let text = bench.host(&format!("accuracy {log}"));
+    assert!(text.stdout.contains("PASS: top1 0.75695 (626 of 827), the target is 0.75695\n"), "{text}");
 }

@@ -34,7 +34,7 @@ use crate::{
         test::Test,
         test_bed::TestBed,
     },
-    figures::{Metric, metric, peak_metric},
+    figures::{Metric, metric, metric_by_text, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
     overhead::floor::Floor,
@@ -98,6 +98,9 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) deviations: Vec<DeviationPart>,
     pub(crate) metric: Option<Metric>,
+    /// The metric by the text of the round, where its result checker has another one; left out where they agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metric_by_text: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
     /// The run that decides, where there should be several.
     pub(crate) performance_run: Option<TestPart>,
@@ -295,6 +298,9 @@ impl RunResult {
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
             deviations: DeviationPart::all(settings, &plugin.precision),
             metric: measured,
+            metric_by_text: performance_run
+                .filter(|test| test.outcome.peak_search.is_none())
+                .and_then(|test| metric_by_text(test.outcome.performance.as_ref()?)),
             accuracy,
             performance_run: part,
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),

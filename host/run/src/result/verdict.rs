@@ -31,6 +31,10 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
         rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
+        rows.extend(result.metric_by_text.iter().map(|metric| {
+            let (shown, name, rules) = (metric.shown(), &metric.name, result.rules);
+            row("", format!("{shown} ({name}), the metric by the text of {rules}"))
+        }));
         rows.push(row("latency", latency(figures)));
         let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
         remarks.extend(remark);
