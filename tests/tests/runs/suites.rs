@@ -202,3 +202,42 @@ fn the_target_of_the_round_is_held_against_the_value_in_five_figures() {
     let text = bench.host(&format!("accuracy {log}"));
     assert!(text.stdout.contains("PASS: top1 0.75695 (626 of 827), the target is 0.75695\n"), "{text}");
 }
+
+#[test]
+fn searches_and_scaling_are_marked_as_runs_are() {
+    let bench = Bench::new();
+    let benchmark = linked(&bench, "bert", "[\"tokenize\"]");
+    let flags = format!("{MOCK} --benchmark {benchmark} --set enable_trace=false --scenario Server");
+    let expected: Vec<Value> =
+        bench.run(&format!("{flags} --rules v0.7 --target-qps 10")).result()["deviations"]
+            .as_array()
+            .expect("there are some")
+            .clone();
+    assert_eq!(expected.len(), 3);
+    for (command, more, file) in
+        [("scale", "--slo-ms 12 --duration 2", "scale.json"), ("find-max", "", "find_max.json")]
+    {
+        let flags = flags.replace("--mode performance", "");
+        let of = |rules: &str| {
+            let folder = bench.file(&format!("{command}-{rules}"));
+            let output = folder.display();
+            let done = bench.host(&format!("{command} --output {output} {flags} {more} --rules {rules}"));
+            let text =
+                fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{error}: {done}"));
+            (done, serde_json::from_str::<Value>(&text).expect("it is JSON"))
+        };
+        let (done, older) = of("v0.7");
+        assert_eq!(
+            (&older["deviations"], &older["rules"]),
+            (&expected.clone().into(), &"v0.7".into()),
+            "{done}"
+        );
+        let note =
+            "note: deviates from v0.7, for comparing runs of your own only: tokenize is done untimed; ";
+        assert!(done.stdout.contains(note), "{done}");
+        // v5.0 has text to token ids on its list, and no Server for it.
+        let (_, newest) = of("v5.0");
+        let kinds: Vec<_> = newest["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+        assert_eq!(kinds, ["scenario", "figure", "performance-set"]);
+    }
+}

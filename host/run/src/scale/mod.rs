@@ -31,7 +31,7 @@ use crate::{
     files::run_folder::{RunFolder, write_json, write_whole},
     frame::Frame,
     interrupt::Interrupt,
-    result::{Conclusion, PluginPart},
+    result::{Conclusion, PluginPart, deviations},
     text::duration,
 };
 
@@ -167,6 +167,9 @@ fn scale_in(
     }
     if let Some(kept) = &result.kept_curve {
         show(&kept.text());
+    }
+    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
+        show(&format!("note: {remark}\n"));
     }
     show(&format!("all in {}\n", folder.name().display()));
     kept?;

@@ -11,7 +11,7 @@ use super::{ScaleInput, ScaleOptions, TargetChange, kept_curve::KeptCurve, traff
 use crate::{
     bed::scaling::course::Course,
     machine::Machine,
-    result::{PluginPart, Program},
+    result::{PluginPart, Program, deviations::DeviationPart},
 };
 
 /// Version of the form of the file.
@@ -37,6 +37,10 @@ pub(crate) struct ScaleResult {
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
     benchmark: String,
+    pub(super) rules: &'static str,
+    /// Rules of the round that a run of this kind does not keep; left out if it keeps all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) deviations: Vec<DeviationPart>,
     virtual_time: bool,
     pub(super) plugin: PluginPart,
     machine: Machine,
@@ -83,6 +87,8 @@ impl ScaleResult {
             kept_curve: None,
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
+            rules: settings.run.rules.name,
+            deviations: DeviationPart::all(settings, &plugin.precision),
             virtual_time: is_virtual,
             plugin,
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
