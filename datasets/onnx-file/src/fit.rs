@@ -197,7 +197,30 @@ pub fn fit(
     batch_size_max: usize,
 ) -> Result<Fit, FitError> {
     let mut extents = Extents::new();
-    let (input_ports, batching) = fit_inputs(&signature.inputs, inputs, &mut extents)
+    let fit = fit_to_inputs(signature, inputs, batch_size_max, &mut extents)?;
+    let outputs = fit_outputs(&signature.outputs, outputs, fit.batching, &extents)?;
+    Ok(Fit { outputs, ..fit })
+}
+
+/// As [`fit`], for a program that makes a sample's outputs of the model's by itself: there are none in the result.
+///
+/// # Errors
+/// As [`fit`], for the inputs.
+pub fn fit_inputs(
+    signature: &Signature,
+    inputs: &[TensorSpec],
+    batch_size_max: usize,
+) -> Result<Fit, FitError> {
+    fit_to_inputs(signature, inputs, batch_size_max, &mut Extents::new())
+}
+
+fn fit_to_inputs<'a>(
+    signature: &'a Signature,
+    inputs: &[TensorSpec],
+    batch_size_max: usize,
+    extents: &mut Extents<'a>,
+) -> Result<Fit, FitError> {
+    let (inputs, batching) = input_ports(&signature.inputs, inputs, extents)
         .map_err(|why| FitError::Inputs { takes: list(&signature.inputs), has: list(inputs), why })?;
     let fixed = match batching {
         Batching::Free => usize::MAX,
@@ -207,8 +230,7 @@ pub fn fit(
     if fixed < batch_size_max {
         return Err(FitError::FixedBatch { fixed, asked: batch_size_max });
     }
-    let output_ports = fit_outputs(&signature.outputs, outputs, batching, &extents)?;
-    Ok(Fit { inputs: input_ports, outputs: output_ports, batching })
+    Ok(Fit { inputs, outputs: Vec::new(), batching })
 }
 
 /// Extents of free dimensions by their names.
@@ -221,7 +243,7 @@ fn list(values: &[impl ToString]) -> String {
     }
 }
 
-fn fit_inputs<'a>(
+fn input_ports<'a>(
     values: &'a [ValueSpec],
     specs: &[TensorSpec],
     extents: &mut Extents<'a>,

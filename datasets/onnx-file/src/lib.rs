@@ -30,7 +30,7 @@ pub use elements::{ValueType, data_type, value_type};
 pub use error::OnnxFileError;
 pub use external::ExternalData;
 pub use file::{OnnxFile, OpType, Opset};
-pub use fit::{Batching, Fit, FitError, Port, TooManySamples, divide, fit};
+pub use fit::{Batching, Fit, FitError, Port, TooManySamples, divide, fit, fit_inputs};
 pub use node::{domain, label};
 pub use request::RequestError;
 pub use signature::{Dim, Precision, Signature, ValueSpec};

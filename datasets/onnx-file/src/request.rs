@@ -6,7 +6,7 @@ use proctor_vocabulary::TensorSpec;
 
 use crate::{
     file::OnnxFile,
-    fit::{Fit, FitError, fit},
+    fit::{Fit, FitError, fit, fit_inputs},
     signature::Precision,
 };
 
@@ -64,7 +64,18 @@ impl OnnxFile {
         outputs: &[TensorSpec],
         batch_size_max: usize,
     ) -> Result<Fit, RequestError> {
-        let fit = fit(&self.signature, inputs, outputs, batch_size_max);
+        self.fitted(fit(&self.signature, inputs, outputs, batch_size_max))
+    }
+
+    /// The correspondence of the inputs alone, as of [`fit_inputs()`].
+    ///
+    /// # Errors
+    /// [`RequestError::Fit`].
+    pub fn fit_inputs(&self, inputs: &[TensorSpec], batch_size_max: usize) -> Result<Fit, RequestError> {
+        self.fitted(fit_inputs(&self.signature, inputs, batch_size_max))
+    }
+
+    fn fitted(&self, fit: Result<Fit, FitError>) -> Result<Fit, RequestError> {
         fit.map_err(|source| RequestError::Fit { path: self.path.clone(), source })
     }
 }

@@ -1,6 +1,8 @@
 //! A model's inputs and outputs are found among a benchmark's tensors, or it is said why not.
 
-use proctor_onnx_file::{Batching, Dim, Fit, FitError, Signature, ValueSpec, ValueType, divide, fit};
+use proctor_onnx_file::{
+    Batching, Dim, Fit, FitError, Signature, ValueSpec, ValueType, divide, fit, fit_inputs,
+};
 use proctor_vocabulary::{
     ElementType::{self, F16, F32, I32, I64},
     TensorSpec,
@@ -144,6 +146,17 @@ fn types_are_converted_where_the_values_allow_it() {
     assert_eq!(found.inputs[0].conversion.map(|conversion| conversion.to()), Some(F16));
     assert_eq!(found.outputs[0].conversion.map(|conversion| conversion.from()), Some(F16));
     assert_eq!((found.inputs[0].spec.element_type, found.inputs[0].spec.size_bytes()), (F16, 8));
+}
+
+#[test]
+fn inputs_fit_alone_whatever_the_outputs_are() {
+    let outputs = vec![value("boxes", F32, "found 4"), value("labels", I64, "found")];
+    let signature = Signature { inputs: vec![value("x", F32, "1 3 8 8")], outputs };
+    let image = [spec("image", F32, &[3, 8, 8])];
+    let fit = fit_inputs(&signature, &image, 1).unwrap();
+    assert_eq!((fit.inputs.len(), fit.outputs, fit.batching), (1, Vec::new(), Batching::Fixed(1)));
+    assert_eq!(fit_inputs(&signature, &image, 2), Err(FitError::FixedBatch { fixed: 1, asked: 2 }));
+    assert!(matches!(fit_inputs(&signature, &[spec("image", F32, &[8])], 1), Err(FitError::Inputs { .. })));
 }
 
 #[test]
