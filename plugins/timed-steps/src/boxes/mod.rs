@@ -14,11 +14,13 @@
 //! assert_eq!((detections[0].class, response.len()), (7, 28));
 //! ```
 
+mod categories;
 mod coder;
 mod priors;
 mod records;
 mod select;
 
+pub use categories::coco_category;
 pub use coder::Coder;
 pub use priors::{retinanet_anchors, retinanet_levels, ssd_mobilenet_priors, ssd_resnet34_priors};
 pub use records::append_records;
