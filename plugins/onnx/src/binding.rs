@@ -1,11 +1,12 @@
 //! One call of the runtime over memory that is already there: tensors are bound where they lie, and nothing is copied.
+//! Outputs whose sizes nobody knows beforehand are left to the runtime, and read where it has put them.
 //!
 //! `ort`'s own session wants `&mut self`, owns what it binds, and allocates for each call. Here the C functions are
 //! called directly; they are made to be called by several threads of one session.
 
 use std::{
     ffi::{CString, c_char},
-    ptr,
+    ptr, slice,
     sync::Arc,
 };
 
@@ -13,9 +14,9 @@ use ort::{
     AsPointer, Error,
     memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType},
     session::SharedSessionInner,
-    sys::{ONNXTensorElementDataType, OrtValue},
+    sys::{ONNXTensorElementDataType, OrtTensorTypeAndShapeInfo, OrtValue},
 };
-use proctor_onnx_file::Port;
+use proctor_plugin_api::vocabulary::ElementType;
 
 /// The type of a tensor's elements, as the runtime numbers them.
 pub(crate) type Element = ONNXTensorElementDataType;
@@ -26,6 +27,26 @@ pub(crate) struct Binding {
     memory: MemoryInfo<'static>,
     inputs: Values,
     outputs: Values,
+    /// Whose memory outputs lie in.
+    home: Home,
+}
+
+/// Whose memory the outputs of a call lie in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// The caller's, bound before each call.
+    Caller,
+    /// The runtime's, which finds out their sizes, until the next call.
+    Runtime,
+}
+
+/// An output in the runtime's memory.
+#[derive(Debug)]
+pub(crate) struct Lent<'a> {
+    pub element: ElementType,
+    /// Extents, the batch among them.
+    pub dims: Vec<usize>,
+    pub bytes: &'a [u8],
 }
 
 /// Names, and a tensor for each, in the form that the runtime takes them.
@@ -55,11 +76,12 @@ impl Binding {
     /// If the runtime refuses.
     pub(crate) fn new(
         session: Arc<SharedSessionInner>,
-        inputs: &[Port],
-        outputs: &[Port],
+        inputs: &[String],
+        outputs: &[String],
+        home: Home,
     ) -> Result<Self, Error> {
         let memory = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::Default)?;
-        Ok(Self { session, memory, inputs: Values::new(inputs)?, outputs: Values::new(outputs)? })
+        Ok(Self { session, memory, inputs: Values::new(inputs)?, outputs: Values::new(outputs)?, home })
     }
 
     /// Binds the memory of an input.
@@ -107,15 +129,19 @@ impl Binding {
     /// If the runtime fails, for instance because an output has another shape than the memory that is bound to it.
     ///
     /// # Panics
-    /// If an input or output was not bound since the last run.
+    /// If an input, or an output of the caller's, was not bound since the last run.
     pub(crate) fn run(&mut self) -> Result<(), Error> {
         let unbound = |values: &Values| values.values.iter().any(|value| value.is_null());
-        assert!(!unbound(&self.inputs) && !unbound(&self.outputs), "every tensor is bound before a run");
+        assert!(!unbound(&self.inputs), "every input is bound before a run");
+        match self.home {
+            Home::Caller => assert!(!unbound(&self.outputs), "every output is bound before a run"),
+            Home::Runtime => self.outputs.clear(),
+        }
         let values = self.inputs.values.as_ptr();
         // SAFETY: the session lives as long as `self.session`, and the runtime allows several threads to run it at a
         // time. Names and values have the numbers of elements that are passed; the values are tensors, as was just
         // asserted, over memory that the caller of `bind` keeps until this returns. No options are the default ones.
-        // Values of outputs are not replaced, as none is null.
+        // Values of outputs that are null are replaced by the runtime's own; the others are not.
         let status = unsafe {
             (ort::api().Run)(
                 self.session.ptr().cast_mut(),
@@ -131,15 +157,113 @@ impl Binding {
         // SAFETY: the status is the one that the call just returned.
         let result = unsafe { Error::result_from_status(status) };
         self.inputs.clear();
-        self.outputs.clear();
+        if self.home == Home::Caller {
+            self.outputs.clear();
+        }
         result
+    }
+
+    /// An output of the last run, in the runtime's memory.
+    ///
+    /// # Errors
+    /// If the runtime refuses, or has not made it, or it is of no type that is known here.
+    pub(crate) fn output(&self, output: usize) -> Result<Lent<'_>, Error> {
+        let value = self.outputs.values[output];
+        if value.is_null() {
+            return Err(Error::new("the runtime has not made the output"));
+        }
+        let info = Info::of(value)?;
+        let (number, dims) = (info.element()?, info.dims()?);
+        let known = ElementType::ALL.iter().copied().find(|known| element(*known) == number);
+        let element = known.ok_or_else(|| Error::new("the output is of an unknown type"))?;
+        let count = dims.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent));
+        let size_bytes = element.bytes_of(count.ok_or_else(|| Error::new("the output is too large"))?);
+        let mut data = ptr::null_mut();
+        // SAFETY: the value is a tensor of this binding, and `data` has room for an address.
+        let status = unsafe { (ort::api().GetTensorMutableData)(value, &raw mut data) };
+        // SAFETY: the status is the one that the call just returned.
+        unsafe { Error::result_from_status(status) }?;
+        let bytes = if size_bytes == 0 || data.is_null() {
+            &[]
+        } else {
+            // SAFETY: the tensor has as many elements of this type as its shape says, in memory of the processor, as
+            // no other was asked for. It lives until it is released, for which the binding is borrowed exclusively.
+            unsafe { slice::from_raw_parts(data.cast::<u8>().cast_const(), size_bytes) }
+        };
+        Ok(Lent { element, dims, bytes })
+    }
+}
+
+/// The runtime's description of a tensor.
+struct Info(*mut OrtTensorTypeAndShapeInfo);
+
+impl Info {
+    fn of(value: *const OrtValue) -> Result<Self, Error> {
+        let mut info = ptr::null_mut();
+        // SAFETY: the value is one that the runtime made and that was not released, and `info` has room for an address.
+        let status = unsafe { (ort::api().GetTensorTypeAndShape)(value, &raw mut info) };
+        // SAFETY: the status is the one that the call just returned.
+        unsafe { Error::result_from_status(status) }?;
+        Ok(Self(info))
+    }
+
+    fn element(&self) -> Result<Element, Error> {
+        let mut element = Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+        // SAFETY: the description is live, and `element` has room for a number of a type.
+        let status = unsafe { (ort::api().GetTensorElementType)(self.0, &raw mut element) };
+        // SAFETY: the status is the one that the call just returned.
+        unsafe { Error::result_from_status(status) }?;
+        Ok(element)
+    }
+
+    fn dims(&self) -> Result<Vec<usize>, Error> {
+        let mut count = 0;
+        // SAFETY: the description is live, and `count` has room for a number.
+        let status = unsafe { (ort::api().GetDimensionsCount)(self.0, &raw mut count) };
+        // SAFETY: the status is the one that the call just returned.
+        unsafe { Error::result_from_status(status) }?;
+        let mut dims = vec![0; count];
+        // SAFETY: the description is live, and `dims` has room for `count` extents.
+        let status = unsafe { (ort::api().GetDimensions)(self.0, dims.as_mut_ptr(), count) };
+        // SAFETY: the status is the one that the call just returned.
+        unsafe { Error::result_from_status(status) }?;
+        Ok(dims.into_iter().map(|extent| usize::try_from(extent).unwrap_or(0)).collect())
+    }
+}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: the description was made by `of`, and is not used after this.
+        unsafe { (ort::api().ReleaseTensorTypeAndShapeInfo)(self.0) }
+    }
+}
+
+/// The runtime's number of a type.
+pub(crate) fn element(element_type: ElementType) -> Element {
+    match element_type {
+        ElementType::F32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+        ElementType::F64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
+        ElementType::F16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+        ElementType::Bf16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
+        ElementType::I8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
+        ElementType::U8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
+        ElementType::I16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
+        ElementType::I32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+        ElementType::I64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
+        ElementType::Bool => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL,
+        ElementType::U16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
+        ElementType::U32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+        ElementType::U64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+        ElementType::F8E4M3 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
+        ElementType::F8E5M2 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
+        ElementType::I4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4,
+        ElementType::U4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4,
     }
 }
 
 impl Values {
-    fn new(ports: &[Port]) -> Result<Self, Error> {
-        let owned =
-            ports.iter().map(|port| CString::new(port.spec.name.as_str())).collect::<Result<Box<[_]>, _>>();
+    fn new(names: &[String]) -> Result<Self, Error> {
+        let owned = names.iter().map(|name| CString::new(name.as_str())).collect::<Result<Box<[_]>, _>>();
         let owned = owned.map_err(Error::wrap)?;
         let names: Box<[_]> = owned.iter().map(|name| name.as_ptr()).collect();
         let values = vec![ptr::null_mut(); names.len()].into();
@@ -192,5 +316,17 @@ impl Values {
 impl Drop for Values {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_the_numbers_that_files_have_for_them() {
+        for element_type in ElementType::ALL {
+            assert_eq!(element(*element_type) as i32, proctor_onnx_file::data_type(*element_type));
+        }
     }
 }

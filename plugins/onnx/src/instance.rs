@@ -9,7 +9,12 @@ use ort::session::SharedSessionInner;
 use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, Host, Instance, PluginError, Stage, vocabulary::TensorSpec};
 
-use crate::{binding::Binding, session::in_one_line, tensor::Tensor};
+use crate::{
+    answer::Made,
+    binding::{Binding, Home, Lent},
+    session::in_one_line,
+    tensor::Tensor,
+};
 
 /// Counters that all instances of a model share.
 #[derive(Debug, Default)]
@@ -21,11 +26,22 @@ pub(crate) struct Counters {
 /// How a model is run: its tensors and the sizes of batches.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelTensors {
+    /// Without outputs where those of a sample are made of the model's.
     pub fit: Fit,
+    /// How they are made.
+    pub made: Option<MadeOf>,
     pub inputs: Vec<TensorSpec>,
     pub outputs: Vec<TensorSpec>,
     /// Largest batch.
     pub batch_size_max: usize,
+}
+
+/// Outputs that are made of those of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeOf {
+    pub made: Made,
+    /// Names of the model's outputs that are used, in the order in which they are taken.
+    pub names: Vec<String>,
 }
 
 /// One co-located copy of a model: a call of a session, with the memory for it.
@@ -33,9 +49,11 @@ pub struct OnnxInstance {
     host: Host,
     binding: Binding,
     inputs: Vec<Tensor>,
+    /// None where the outputs are made of the model's.
     outputs: Vec<Tensor>,
     /// Whether the output of this number lies in the buffer after the call.
     copied_out: Vec<bool>,
+    made: Option<MadeOf>,
     batching: Batching,
     batch_size_max: usize,
     counters: Arc<Counters>,
@@ -48,8 +66,13 @@ impl OnnxInstance {
         tensors: &ModelTensors,
         counters: Arc<Counters>,
     ) -> Result<Self, PluginError> {
-        let binding =
-            Binding::new(session, &tensors.fit.inputs, &tensors.fit.outputs).map_err(runtime_failed)?;
+        let names = |ports: &[Port]| ports.iter().map(|port| port.spec.name.clone()).collect::<Vec<_>>();
+        let (outputs, home) = match &tensors.made {
+            None => (names(&tensors.fit.outputs), Home::Caller),
+            Some(made) => (made.names.clone(), Home::Runtime),
+        };
+        let binding = Binding::new(session, &names(&tensors.fit.inputs), &outputs, home);
+        let binding = binding.map_err(runtime_failed)?;
         let bound = |ports: &[Port], specs: &[TensorSpec]| -> Result<Vec<Tensor>, PluginError> {
             let make = |port: &Port| {
                 Tensor::new(&tensors.fit, port, specs[port.tensor].element_type, tensors.batch_size_max)
@@ -62,6 +85,7 @@ impl OnnxInstance {
             inputs: bound(&tensors.fit.inputs, &tensors.inputs)?,
             outputs: bound(&tensors.fit.outputs, &tensors.outputs)?,
             copied_out: vec![false; tensors.fit.outputs.len()],
+            made: tensors.made.clone(),
             batching: tensors.fit.batching,
             batch_size_max: tensors.batch_size_max,
             counters,
@@ -117,6 +141,11 @@ impl Instance for OnnxInstance {
             if *in_buffer {
                 tensor.scatter(batch)?;
             }
+        }
+        if let Some(MadeOf { made, names }) = &self.made {
+            let lent = (0..names.len()).map(|place| self.binding.output(place));
+            let lent: Vec<Lent<'_>> = lent.collect::<Result<_, _>>().map_err(runtime_failed)?;
+            made.answer(&lent, samples, batch)?;
         }
         let end_ns = self.host.now_ns();
         batch.set_stages(&[

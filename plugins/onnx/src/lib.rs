@@ -6,6 +6,7 @@
 //!   or in the folder of `cargo xtask setup`, checked, and loaded once.
 //! - `session`, `provider`: sessions of the runtime and what computes in them.
 //! - `binding`, `tensor`, `buffer`: one batch, from the host's memory through the runtime into the host's memory.
+//! - `answer`: outputs that are made of the model's: classes, records of boxes, and those that vary in size.
 //!
 //! The contents of a file, and how a benchmark's tensors are those of its graph, are `proctor-onnx-file`'s business.
 //!
@@ -20,9 +21,11 @@
 //!   of the benchmark are converted to the model's types and back where the values allow it.
 //!
 //! # Limits
-//! The batch is the first dimension of all tensors, or there is none. Outputs have the shapes of the benchmark;
-//! models whose outputs vary in size are refused by the runtime when they first run, which is in the warm-up.
+//! The batch is the first dimension of all tensors, or there is none. Outputs have the shapes of the benchmark, unless
+//! its last one varies: then it is as large as it comes, the same for all samples of a batch. Outputs of other shapes
+//! than the file says are refused by the runtime when they first run, which is in the warm-up.
 
+mod answer;
 mod binding;
 mod buffer;
 mod error;

@@ -11,8 +11,9 @@ use proctor_onnx_file::{Batching, Fit, OnnxFile, RequestError, Signature};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
 use crate::{
+    answer::Made,
     error::LoadError,
-    instance::{Counters, ModelTensors, OnnxInstance},
+    instance::{Counters, MadeOf, ModelTensors, OnnxInstance},
     options::Settings,
     provider::Provider,
     runtime_library::runtime::Runtime,
@@ -47,7 +48,7 @@ impl OnnxModel {
         let file = OnnxFile::open(path)?;
         file.check_precision(&request.precision)?;
         let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX).max(1);
-        let fit = file.fit(&request.inputs, &request.outputs, batch_size_max)?;
+        let (fit, made) = fit(&file, request, batch_size_max)?;
         let maker = SessionMaker {
             runtime: Arc::clone(runtime),
             path: Arc::from(path),
@@ -57,7 +58,7 @@ impl OnnxModel {
         };
         let session = maker.make(&[])?;
         let (inputs, outputs) = (request.inputs.clone(), request.outputs.clone());
-        let tensors = ModelTensors { fit, inputs, outputs, batch_size_max };
+        let tensors = ModelTensors { fit, made, inputs, outputs, batch_size_max };
         let explanation = explain(&maker, &file, &tensors);
         tracing::info!(path = %path.display(), provider = %maker.provider, threads = maker.threads, "model loaded");
         Ok(Self {
@@ -113,6 +114,22 @@ impl Model for OnnxModel {
     }
 }
 
+/// Correspondence of the model's tensors and a sample's. Outputs that fit are taken as they are, unless the last one
+/// varies; of others those of a sample are made, if it is known how.
+fn fit(
+    file: &OnnxFile,
+    request: &ModelRequest,
+    batch_size_max: usize,
+) -> Result<(Fit, Option<MadeOf>), RequestError> {
+    let plain = file.fit(&request.inputs, &request.outputs, batch_size_max);
+    if plain.is_ok() && !request.last_output_varies {
+        return Ok((plain?, None));
+    }
+    let Some(made) = Made::recognise(&file.signature, request) else { return Ok((plain?, None)) };
+    let names = made.values().into_iter().map(|value| file.signature.outputs[value].name.clone()).collect();
+    Ok((file.fit_inputs(&request.inputs, batch_size_max)?, Some(MadeOf { made, names })))
+}
+
 fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> String {
     let SessionMaker { runtime, provider, threads, settings, .. } = maker;
     let mut text = String::new();
@@ -145,6 +162,10 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
     ));
     for tensor in tensor_lines(&model.fit, &file.signature, [&model.inputs, &model.outputs]) {
         line(tensor);
+    }
+    if let Some(MadeOf { made, .. }) = &model.made {
+        let outputs: Vec<_> = model.outputs.iter().map(ToString::to_string).collect();
+        line(format!("  {made} -> {}", outputs.join(", ")));
     }
     text
 }

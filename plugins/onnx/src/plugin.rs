@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use proctor_onnx_file::Precision;
+use proctor_onnx_file::{Dim, OnnxFile, Precision};
 use proctor_plugin_api::{
     Host, Manifest, ModelRequest, ModelSupport, Options, Plugin, PluginError, export_plugin,
+    vocabulary::{InputForm, Layout, TensorSpec},
 };
 
 use crate::{
@@ -56,7 +57,30 @@ impl Plugin for Onnx {
         Ok(Self { host, runtime, settings })
     }
 
+    fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
+        let given = InputForm::of(&request.inputs[input]);
+        // What is wrong with the file, loading it says.
+        let file = request.file("onnx").and_then(|path| OnnxFile::open(path).ok());
+        let is_last = file.is_some_and(|file| has_channels_last(&file, &request.inputs, input));
+        Ok(if is_last { InputForm { layout: Layout::ChannelsLast, ..given } } else { given })
+    }
+
     fn load_model(&self, request: &ModelRequest) -> Result<OnnxModel, PluginError> {
         Ok(OnnxModel::load(self.host, &self.runtime, &self.settings, request)?)
     }
+}
+
+/// Whether a model has the channels of an image last that the benchmark has first, by the extents that its file says.
+fn has_channels_last(file: &OnnxFile, inputs: &[TensorSpec], input: usize) -> bool {
+    let values = &file.signature.inputs;
+    let named = values.iter().find(|value| value.name == inputs[input].name);
+    let value = named.or_else(|| values.get(input).filter(|_| values.len() == inputs.len()));
+    let ([channels, _, _], Some(dims)) =
+        (&inputs[input].shape[..], value.and_then(|value| value.dims.as_deref()))
+    else {
+        return false;
+    };
+    // With the batch in front, or without.
+    let own = if dims.len() == 4 { &dims[1..] } else { dims };
+    own.len() == 3 && own[2] == Dim::Fixed(*channels) && own[0] != Dim::Fixed(*channels)
 }

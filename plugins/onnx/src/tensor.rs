@@ -4,7 +4,7 @@ use proctor_onnx_file::{Batching, Fit, Port};
 use proctor_plugin_api::{Batch, PluginError, vocabulary::ElementType};
 
 use crate::{
-    binding::{Element, Memory},
+    binding::{Element, Memory, element},
     buffer::Buffer,
 };
 
@@ -177,38 +177,4 @@ fn failed(port: &Port, what: &str) -> PluginError {
 /// Wide enough for every element.
 fn is_aligned(data: *const u8) -> bool {
     data.addr().is_multiple_of(8)
-}
-
-fn element(element_type: ElementType) -> Element {
-    match element_type {
-        ElementType::F32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
-        ElementType::F64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
-        ElementType::F16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-        ElementType::Bf16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
-        ElementType::I8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
-        ElementType::U8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
-        ElementType::I16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16,
-        ElementType::I32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
-        ElementType::I64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
-        ElementType::Bool => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL,
-        ElementType::U16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16,
-        ElementType::U32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
-        ElementType::U64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
-        ElementType::F8E4M3 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
-        ElementType::F8E5M2 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
-        ElementType::I4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4,
-        ElementType::U4 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn types_have_the_numbers_that_files_have_for_them() {
-        for element_type in ElementType::ALL {
-            assert_eq!(element(*element_type) as i32, proctor_onnx_file::data_type(*element_type));
-        }
-    }
 }

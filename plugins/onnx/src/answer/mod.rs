@@ -1,0 +1,72 @@
+//! Outputs of a sample that are made of the model's, where they are not the same: positions of classes and records of
+//! boxes, of the outputs that published files have, and outputs that vary in size.
+
+mod classes;
+mod detections;
+mod numbers;
+mod varying;
+
+use std::fmt;
+
+use proctor_onnx_file::Signature;
+use proctor_plugin_api::{Batch, ModelRequest, PluginError};
+
+use self::{classes::Classes, detections::Detections, varying::Varying};
+use crate::binding::Lent;
+
+/// How the outputs of a sample are made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Made {
+    /// The position of a class.
+    Classes(Classes),
+    /// Records of boxes.
+    Detections(Detections),
+    /// As they are, the last one as large as it comes.
+    Varying(Varying),
+}
+
+impl Made {
+    /// The way for a model with these outputs; `None` if there is none, or none is needed but to take them as they are.
+    pub(crate) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
+        let detections = || Detections::recognise(signature, request).map(Self::Detections);
+        let classes = || Classes::recognise(signature, request).map(Self::Classes);
+        let varying = || Varying::recognise(signature, request).map(Self::Varying);
+        detections().or_else(classes).or_else(varying)
+    }
+
+    /// Numbers of the model's outputs that are used, in the order in which [`answer`](Self::answer) takes them.
+    pub(crate) fn values(&self) -> Vec<usize> {
+        match self {
+            Self::Classes(classes) => vec![classes.value],
+            Self::Detections(detections) => detections.values.clone(),
+            Self::Varying(varying) => varying.values(),
+        }
+    }
+
+    /// Writes the outputs of a batch, of which the model has computed `samples`.
+    ///
+    /// # Errors
+    /// Outputs of other shapes than they have to be, or without room in the sample's.
+    pub(crate) fn answer(
+        &self,
+        outputs: &[Lent<'_>],
+        samples: usize,
+        batch: &mut Batch<'_>,
+    ) -> Result<(), PluginError> {
+        match self {
+            Self::Classes(classes) => classes.answer(outputs, samples, batch),
+            Self::Detections(detections) => detections.answer(outputs, samples, batch),
+            Self::Varying(varying) => varying.answer(outputs, samples, batch),
+        }
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Classes(classes) => classes.fmt(f),
+            Self::Detections(detections) => detections.fmt(f),
+            Self::Varying(_) => f.write_str("as they are, the last one as large as it comes"),
+        }
+    }
+}
