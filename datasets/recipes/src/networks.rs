@@ -6,7 +6,7 @@ mod inputs;
 use crate::{
     inputs::{InputRecipe, InputTensor},
     rnn_layer::{RnnCell, layer_tensors, root},
-    weights::{Fill, ModelRecipe},
+    weights::ModelRecipe,
 };
 
 /// A network: the makers of its weights, by the name of the file, and of the inputs of one sample.
@@ -268,11 +268,6 @@ impl ModelRecipe {
         }
     }
 
-    fn fill(&mut self, name: &str, start: usize, count: usize, value: f32) {
-        let tensor = self.tensors.iter_mut().find(|tensor| tensor.name == name);
-        tensor.expect("only tensors that were added are filled").fills.push(Fill { start, count, value });
-    }
-
     /// Makes unit 0 of an LSTM layer depend on nothing but the number of steps: its cell grows by `tanh(step)` in each,
     /// and its output is `tanh(cell)`.
     fn unit_alone(&mut self, prefix: &str, layer: usize, width: usize, hidden: usize, step: f32) {
@@ -291,6 +286,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::weights::Fill;
 
     #[test]
     fn the_models_have_their_true_sizes() {

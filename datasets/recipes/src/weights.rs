@@ -56,6 +56,12 @@ impl ModelRecipe {
         self.tensors.push(TensorRecipe { name, shape, scale, center, fills: Vec::new() });
     }
 
+    /// Makes a part of a tensor that was added constant.
+    pub(crate) fn fill(&mut self, name: &str, start: usize, count: usize, value: f32) {
+        let tensor = self.tensors.iter_mut().find(|tensor| tensor.name == name);
+        tensor.expect("only tensors that were added are filled").fills.push(Fill { start, count, value });
+    }
+
     /// Number of parameters.
     #[must_use]
     pub fn parameter_count(&self) -> u64 {

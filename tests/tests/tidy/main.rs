@@ -58,7 +58,8 @@ const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 /// named here, the host and the tests, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
-    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937"]),
+    // Generated networks have the boxes of the models that plugins select from.
+    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937", "plugins/timed-steps"]),
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),

@@ -7,21 +7,29 @@ use super::{
 };
 use crate::{inputs::InputTensor, weights::ModelRecipe};
 
-/// Sizes of a network of depthwise and pointwise convolutions.
+/// Sizes of a network of depthwise and pointwise convolutions, and a classifier.
 pub(super) struct Sizes {
     name: &'static str,
-    /// Rows and columns of the image.
-    image: usize,
-    /// Channels of the first convolution; all others are multiples.
-    width: usize,
+    features: Features,
     classes: usize,
 }
 
-pub(super) const MOBILENET_V1: Sizes = Sizes { name: "mobilenet-v1", image: 224, width: 32, classes: 1001 };
-pub(super) const TINY: Sizes = Sizes { name: "mobilenet-v1-tiny", image: 64, width: 8, classes: 11 };
+/// The convolutions alone.
+#[derive(Clone, Copy)]
+pub(super) struct Features {
+    /// Rows and columns of the image.
+    pub(super) image: usize,
+    /// Channels of the first convolution; all others are multiples.
+    pub(super) width: usize,
+}
+
+pub(super) const MOBILENET_V1: Sizes =
+    Sizes { name: "mobilenet-v1", features: Features { image: 224, width: 32 }, classes: 1001 };
+pub(super) const TINY: Sizes =
+    Sizes { name: "mobilenet-v1-tiny", features: Features { image: 64, width: 8 }, classes: 11 };
 
 /// For each pair of convolutions: the depthwise stride, and the pointwise channels as multiples of the first ones.
-const PAIRS: [(i64, usize); 13] = [
+const PAIRS: [(usize, usize); 13] = [
     (1, 2),
     (2, 4),
     (1, 4),
@@ -37,7 +45,7 @@ const PAIRS: [(i64, usize); 13] = [
     (1, 32),
 ];
 
-const EPSILON: f32 = 1e-3;
+pub(super) const EPSILON: f32 = 1e-3;
 
 /// One convolution with its batch norm.
 struct Convolution {
@@ -47,55 +55,67 @@ struct Convolution {
     window: Window,
 }
 
-impl Sizes {
+impl Features {
     fn convolutions(&self) -> Vec<Convolution> {
         let stem = "mobilenet_v1.conv_stem".to_owned();
-        let mut all = vec![Convolution { name: stem, outputs: self.width, inputs: 3, window: window(2, 1) }];
-        let mut inputs = self.width;
+        let window = Window::same(3, 2, self.image);
+        let mut all = vec![Convolution { name: stem, outputs: self.width, inputs: 3, window }];
+        let (mut inputs, mut extent) = (self.width, self.image.div_ceil(2));
         for (index, (stride, multiple)) in PAIRS.into_iter().enumerate() {
             let outputs = multiple * self.width;
             let name = |index: usize| format!("mobilenet_v1.layer.{index}");
-            let depthwise = window(stride, inputs);
+            let depthwise = Window::same(3, stride, extent).in_groups(inputs);
             all.push(Convolution { name: name(2 * index), outputs: inputs, inputs, window: depthwise });
             let pointwise = Window::even(1, 1, 0);
             all.push(Convolution { name: name(2 * index + 1), outputs, inputs, window: pointwise });
-            inputs = outputs;
+            (inputs, extent) = (outputs, extent.div_ceil(stride));
         }
         all
     }
-}
 
-/// A 3x3 convolution with as many places as the input divided by the stride: TensorFlow pads the end first.
-fn window(stride: i64, groups: usize) -> Window {
-    let before = if stride == 1 { 1 } else { 0 };
-    Window { kernel: 3, stride, pads: [before, before, 1, 1], groups }
-}
+    /// Channels that a pair of convolutions puts out.
+    pub(super) fn channels(&self, pair: usize) -> usize {
+        PAIRS[pair].1 * self.width
+    }
 
-impl Model for Sizes {
-    fn weights(&self) -> ModelRecipe {
-        let mut recipe = ModelRecipe::new(self.name);
+    pub(super) fn add_to(&self, recipe: &mut ModelRecipe) {
         for Convolution { name, outputs, inputs, window } in self.convolutions() {
             let shape = [outputs, inputs / window.groups, window.kernel, window.kernel];
             recipe.add_convolution(&format!("{name}.convolution"), shape, BEFORE_RELU);
             recipe.add_batch_norm(&format!("{name}.normalization"), outputs, 1.0);
         }
-        recipe.add_linear("classifier", self.classes, PAIRS[12].1 * self.width, 1.0);
+    }
+
+    /// Adds the nodes; gives what each pair of convolutions puts out.
+    pub(super) fn compute(&self, net: &mut Net, image: &str) -> Vec<String> {
+        let mut x = image.to_owned();
+        let mut all = Vec::new();
+        for Convolution { name, window, .. } in self.convolutions() {
+            x = net.convolution(&format!("{name}.convolution"), &x, &window);
+            x = net.batch_norm(&format!("{name}.normalization"), &x, EPSILON);
+            x = net.relu6(&format!("{name}.relu6"), &x);
+            all.push(x.clone());
+        }
+        // The stem has no partner.
+        all.into_iter().skip(2).step_by(2).collect()
+    }
+}
+
+impl Model for Sizes {
+    fn weights(&self) -> ModelRecipe {
+        let mut recipe = ModelRecipe::new(self.name);
+        self.features.add_to(&mut recipe);
+        recipe.add_linear("classifier", self.classes, self.features.channels(PAIRS.len() - 1), 1.0);
         recipe
     }
 
     fn inputs(&self) -> Vec<InputTensor> {
-        vec![image(self.image)]
+        vec![image(self.features.image)]
     }
 
     fn compute(&self, net: &mut Net) {
-        let mut x = "image".to_owned();
-        for Convolution { name, window, .. } in self.convolutions() {
-            x = net.convolution(&format!("{name}.convolution"), &x, &window);
-            x = net.batch_norm(&format!("{name}.normalization"), &x, EPSILON);
-            let (low, high) = (net.float(0.0), net.float(6.0));
-            x = net.node("Clip", &format!("{name}.relu6"), &[&x, &low, &high], &[]);
-        }
-        net.classify("classifier", &x, "logits");
+        let features = self.features.compute(net, "image");
+        net.classify("classifier", &features[PAIRS.len() - 1], "logits");
         net.output("logits", &[self.classes]);
     }
 }

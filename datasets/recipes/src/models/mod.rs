@@ -4,6 +4,7 @@
 //! A model is one file here: its sizes, weights, samples and graph.
 
 mod bert;
+mod detection;
 mod llama;
 mod lstm_stack;
 mod mobilenet;
@@ -25,19 +26,28 @@ trait Model: Sync {
     /// The weights; the recipe's name is the file's, which several models may share.
     fn weights(&self) -> ModelRecipe;
 
-    /// The inputs of one sample.
+    /// The inputs of one sample; none if the samples are those of a published data set.
     fn inputs(&self) -> Vec<InputTensor>;
 
-    /// Adds the nodes and the outputs; the inputs are there.
+    /// Adds the nodes and the outputs; the inputs of a sample are there.
     fn compute(&self, net: &mut Net);
 }
 
-/// The models by name. A `-tiny` one is the same with small sizes, for tests.
-static MODELS: [(&str, &dyn Model); 13] = [
+/// The models by name. A `-tiny` one is the same with small sizes, for tests; a `-narrow` one has inputs and outputs of
+/// the true shapes.
+static MODELS: [(&str, &dyn Model); 21] = [
     ("resnet50", &resnet::RESNET50),
     ("resnet50-tiny", &resnet::TINY),
+    ("resnet50-mlperf", &resnet::MLPERF),
+    ("resnet50-mlperf-narrow", &resnet::MLPERF_NARROW),
     ("mobilenet-v1", &mobilenet::MOBILENET_V1),
     ("mobilenet-v1-tiny", &mobilenet::TINY),
+    ("ssd-mobilenet", &detection::SSD_MOBILENET),
+    ("ssd-mobilenet-narrow", &detection::SSD_MOBILENET_NARROW),
+    ("ssd-resnet34", &detection::SSD_RESNET34),
+    ("ssd-resnet34-narrow", &detection::SSD_RESNET34_NARROW),
+    ("retinanet", &detection::RETINANET),
+    ("retinanet-narrow", &detection::RETINANET_NARROW),
     ("bert-base", &bert::BASE),
     ("bert-large", &bert::LARGE),
     ("bert-tiny", &bert::TINY),
@@ -63,8 +73,8 @@ pub(crate) fn recipe(name: &str) -> Option<ModelRecipe> {
 }
 
 pub(crate) fn input_recipe(name: &str) -> Option<InputRecipe> {
-    let own = model(name).map(|model| InputRecipe::new(name, model.inputs()));
-    own.or_else(|| llama::input_recipe(name))
+    let inputs = model(name).map(|model| model.inputs()).filter(|inputs| !inputs.is_empty());
+    inputs.map(|inputs| InputRecipe::new(name, inputs)).or_else(|| llama::input_recipe(name))
 }
 
 /// The ONNX file of a model: its graph, whose constants are in the safetensors file of its weights, in the same folder.

@@ -30,6 +30,19 @@ impl Window {
     pub(super) fn even(kernel: usize, stride: i64, pad: i64) -> Self {
         Self { kernel, stride, pads: [pad; 4], groups: 1 }
     }
+
+    /// As many places as the input's `extent` divided by the stride: what TensorFlow pads with "SAME", the end first.
+    pub(super) fn same(kernel: usize, stride: usize, extent: usize) -> Self {
+        let covered = (extent.div_ceil(stride) - 1) * stride + kernel;
+        let pad = covered.saturating_sub(extent) as i64;
+        let (before, after) = (pad / 2, pad - pad / 2);
+        Self { kernel, stride: stride as i64, pads: [before, before, after, after], groups: 1 }
+    }
+
+    /// The same, each channel for itself.
+    pub(super) fn in_groups(self, groups: usize) -> Self {
+        Self { groups, ..self }
+    }
 }
 
 impl<'a> Net<'a> {
@@ -46,9 +59,20 @@ impl<'a> Net<'a> {
         self.graph.input(tensor.name, tensor.element_type, &Dim::batch_of(&tensor.shape));
     }
 
+    /// Adds an input of these extents, the batch among them.
+    pub(super) fn input_of(&mut self, name: &str, element_type: ElementType, dims: &[Dim]) -> String {
+        self.graph.input(name, element_type, dims);
+        name.to_owned()
+    }
+
     /// Makes a value an output, f32 with the batch in front of a sample's shape.
     pub(super) fn output(&mut self, name: &str, shape: &[usize]) {
-        self.graph.output(name, ElementType::F32, &Dim::batch_of(shape));
+        self.output_of(name, ElementType::F32, &Dim::batch_of(shape));
+    }
+
+    /// Makes a value an output of these extents, the batch among them.
+    pub(super) fn output_of(&mut self, name: &str, element_type: ElementType, dims: &[Dim]) {
+        self.graph.output(name, element_type, dims);
     }
 
     /// A tensor of the file of weights.
@@ -96,16 +120,53 @@ impl<'a> Net<'a> {
         self.graph.node_of_many("Split", name, &[x, &sizes], extents.len(), &[("axis", axis.into())])
     }
 
+    /// A node with several outputs.
+    pub(super) fn many(
+        &mut self,
+        operator: &str,
+        name: &str,
+        inputs: &[&str],
+        output_count: usize,
+        attributes: &[(&str, Attribute)],
+    ) -> Vec<String> {
+        self.graph.node_of_many(operator, name, inputs, output_count, attributes)
+    }
+
     /// A convolution without bias.
     pub(super) fn convolution(&mut self, name: &str, x: &str, window: &Window) -> String {
         let weight = self.weight(&format!("{name}.weight"));
+        self.convolve(name, &[x, &weight], window)
+    }
+
+    /// A convolution with a bias.
+    pub(super) fn biased_convolution(&mut self, name: &str, x: &str, window: &Window) -> String {
+        self.shared_convolution(name, name, x, window)
+    }
+
+    /// A convolution with weight and bias of `layer`, which several nodes may have.
+    pub(super) fn shared_convolution(&mut self, layer: &str, name: &str, x: &str, window: &Window) -> String {
+        let [weight, bias] = ["weight", "bias"].map(|part| self.weight(&format!("{layer}.{part}")));
+        self.convolve(name, &[x, &weight, &bias], window)
+    }
+
+    fn convolve(&mut self, name: &str, inputs: &[&str], window: &Window) -> String {
         let attributes = [
             ("group", (window.groups as i64).into()),
             ("kernel_shape", [window.kernel as i64; 2].into()),
             ("pads", window.pads.into()),
             ("strides", [window.stride; 2].into()),
         ];
-        self.node("Conv", name, &[x, &weight], &attributes)
+        self.node("Conv", name, inputs, &attributes)
+    }
+
+    pub(super) fn relu(&mut self, name: &str, x: &str) -> String {
+        self.node("Relu", name, &[x], &[])
+    }
+
+    /// Values between 0 and 6.
+    pub(super) fn relu6(&mut self, name: &str, x: &str) -> String {
+        let (low, high) = (self.float(0.0), self.float(6.0));
+        self.node("Clip", name, &[x, &low, &high], &[])
     }
 
     pub(super) fn batch_norm(&mut self, name: &str, x: &str, epsilon: f32) -> String {
@@ -113,6 +174,12 @@ impl<'a> Net<'a> {
             .map(|part| self.weight(&format!("{name}.{part}")));
         let inputs = [x, &gain, &bias, &mean, &variance];
         self.node("BatchNormalization", name, &inputs, &[("epsilon", epsilon.into())])
+    }
+
+    /// The greatest of 3x3 places, at every second one.
+    pub(super) fn halve(&mut self, name: &str, x: &str) -> String {
+        let window = [("kernel_shape", [3, 3].into()), ("pads", [1; 4].into()), ("strides", [2, 2].into())];
+        self.node("MaxPool", name, &[x], &window)
     }
 
     /// The mean over all places of an image, and a linear layer.
@@ -143,6 +210,12 @@ impl ModelRecipe {
     pub(super) fn add_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
         let scale = gain * steady(shape[1] * shape[2] * shape[3]);
         self.add(&format!("{name}.weight"), &shape, scale);
+    }
+
+    /// A convolution with a bias, its output `gain` times as varied as its input.
+    pub(super) fn add_biased_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
+        self.add_convolution(name, shape, gain);
+        self.add(&format!("{name}.bias"), &[shape[0]], 0.125);
     }
 
     /// A batch norm that nearly lets its input through, times `gain`.
