@@ -7,5 +7,6 @@ mod published;
 mod published_rows_and_volumes;
 mod published_text;
 mod published_speech;
+mod published_vision_onnx;
 mod recurrent;
 mod texts;
