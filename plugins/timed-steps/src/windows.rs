@@ -196,10 +196,19 @@ impl Accumulator {
         }
     }
 
-    /// Forgets all scores, for the next volume of this shape.
-    pub fn clear(&mut self) {
-        self.sums.fill(0.0);
-        self.weights.fill(0.0);
+    /// Forgets all scores and begins with the next volume, in the memory of those before it as far as it reaches.
+    pub fn begin(&mut self, windows: Windows) {
+        let class_count = self.sums.len() / self.weights.len();
+        let voxel_count = windows.shape.iter().product();
+        if windows.extent != self.windows.extent {
+            self.patch = gaussian_patch(windows.extent);
+        }
+        self.windows = windows;
+        for (values, count) in [(&mut self.sums, class_count * voxel_count), (&mut self.weights, voxel_count)]
+        {
+            values.clear();
+            values.resize(count, 0.0);
+        }
     }
 }
 
@@ -234,11 +243,15 @@ mod tests {
 
     #[test]
     fn windows_of_a_labelled_volume_give_its_labels() {
-        let windows = Windows::new([8, 12, 16], 8, 4).unwrap();
-        let labels: Vec<u8> = (0..8 * 12 * 16).map(|index| (index * 7 % 11 % 3) as u8).collect();
-        let mut accumulator = Accumulator::new(windows, 3);
-        let mut found = vec![9; labels.len()];
-        for _ in 0..2 {
+        let first = Windows::new([8, 12, 16], 8, 4).unwrap();
+        let mut accumulator = Accumulator::new(first, 3);
+        // The same again, larger, smaller, and of other windows.
+        let others = [[8, 12, 16], [16, 8, 20], [8, 8, 8]].map(|shape| Windows::new(shape, 8, 4).unwrap());
+        for windows in [first].into_iter().chain(others).chain([Windows::new([6, 4, 8], 4, 2).unwrap()]) {
+            accumulator.begin(windows);
+            let voxel_count: usize = windows.shape.iter().product();
+            let labels: Vec<u8> = (0..voxel_count).map(|index| (index * 7 % 11 % 3) as u8).collect();
+            let mut found = vec![9; labels.len()];
             let mut cut = vec![0; windows.voxel_count()];
             for start in windows.starts() {
                 windows.cut(&labels, start, &mut cut);
@@ -248,8 +261,7 @@ mod tests {
                 accumulator.add(start, &scores);
             }
             accumulator.finish(&mut found);
-            assert_eq!(found, labels);
-            accumulator.clear();
+            assert_eq!(found, labels, "{windows:?}");
         }
     }
 
