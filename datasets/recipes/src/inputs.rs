@@ -64,6 +64,11 @@ pub enum InputValues {
         /// The largest.
         high: u32,
     },
+    /// Integers from 0 on, all alike.
+    Integers {
+        /// Number of different ones.
+        count: u32,
+    },
     /// Which part of a masked sequence an element is in: 0 in the first, 1 in the second, 0 beyond the length.
     Segments {
         /// The input with the mask.
@@ -149,6 +154,7 @@ impl InputRecipe {
                 let first = (low + stream.below(0, high - low + 1)) as usize;
                 i32::from((first..self.length(mask, 0, sample)).contains(&position))
             }
+            InputValues::Integers { count } => stream.below(position as u64, count).cast_signed(),
             InputValues::Lengths { low, high } => {
                 (low + stream.below(position as u64, high - low + 1)).cast_signed()
             }

@@ -5,6 +5,7 @@
 
 mod bert;
 mod detection;
+mod dlrm;
 mod llama;
 mod lstm_stack;
 mod mobilenet;
@@ -12,6 +13,7 @@ mod net;
 mod resnet;
 #[cfg(test)]
 mod tests;
+mod unet3d;
 
 use proctor_vocabulary::ElementType;
 
@@ -35,7 +37,7 @@ trait Model: Sync {
 
 /// The models by name. A `-tiny` one is the same with small sizes, for tests; a `-narrow` one has inputs and outputs of
 /// the true shapes.
-static MODELS: [(&str, &dyn Model); 21] = [
+static MODELS: [(&str, &dyn Model); 31] = [
     ("resnet50", &resnet::RESNET50),
     ("resnet50-tiny", &resnet::TINY),
     ("resnet50-mlperf", &resnet::MLPERF),
@@ -57,6 +59,16 @@ static MODELS: [(&str, &dyn Model); 21] = [
     ("lstm-stack-tiny", &lstm_stack::TINY),
     ("llama-small", &llama::SMALL),
     ("llama-tiny", &llama::TINY),
+    ("dlrm-small-tables", &dlrm::SMALL_TABLES),
+    ("dlrm-tiny", &dlrm::TINY),
+    ("dlrm-v2-small-tables", &dlrm::V2_SMALL_TABLES),
+    ("dlrm-v2-tiny", &dlrm::V2_TINY),
+    ("3d-unet-kits19", &unet3d::KITS19),
+    ("3d-unet-kits19-narrow", &unet3d::KITS19_NARROW),
+    ("3d-unet-kits19-tiny", &unet3d::KITS19_TINY),
+    ("3d-unet-brats", &unet3d::BRATS),
+    ("3d-unet-brats-narrow", &unet3d::BRATS_NARROW),
+    ("3d-unet-brats-tiny", &unet3d::BRATS_TINY),
 ];
 
 /// Names of the models of general engines.

@@ -206,9 +206,9 @@ impl<'a> Net<'a> {
 }
 
 impl ModelRecipe {
-    /// A convolution without bias, its output `gain` times as varied as its input.
-    pub(super) fn add_convolution(&mut self, name: &str, shape: [usize; 4], gain: f32) {
-        let scale = gain * steady(shape[1] * shape[2] * shape[3]);
+    /// A convolution without bias over images or volumes, its output `gain` times as varied as its input.
+    pub(super) fn add_convolution<const RANK: usize>(&mut self, name: &str, shape: [usize; RANK], gain: f32) {
+        let scale = gain * steady(shape[1..].iter().product());
         self.add(&format!("{name}.weight"), &shape, scale);
     }
 
@@ -241,7 +241,7 @@ impl ModelRecipe {
 /// The bound of uniform weights whose sum of `inputs` products has the deviation of the inputs: `sqrt(3 / inputs)`, in
 /// f32.
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^24")]
-fn steady(inputs: usize) -> f32 {
+pub(super) fn steady(inputs: usize) -> f32 {
     (3.0 / inputs as f32).sqrt()
 }
 

@@ -148,6 +148,32 @@ fn the_files_are_the_same_as_ever() {
     assert_eq!(made.onnx.unwrap().sha256, "b0bdbaec328cdb4ba800ad228f4d705fd6cc8d822af2d2dfa5319cd0f045e395");
     let made = make_model("resnet50-tiny", folder.path(), &mut |_, _| ()).unwrap();
     assert_eq!(made.safetensors.sha256, "f562497b40144c2ecee91d9f7d066a4da426d6819d639911834eb51207cf8751");
+    for (model, weights, graph) in [
+        (
+            "dlrm-tiny",
+            "a2bd242396b276aee97cf5fc9de68d2684bea83caba3e2907df08ab72b43f9b7",
+            "8098696f784d578a487eb0cf6665ba826b173cd5d72473816e6d3b2513dc6cbf",
+        ),
+        (
+            "dlrm-v2-tiny",
+            "9f71676af69c6e04c3778f06311d1436ae96dccae90e2713de1bf742cb3b35c5",
+            "ef50d9591f18b13f4d6083b5e45a1d0a87cbac1d88473cec835ef957091f1e24",
+        ),
+        (
+            "3d-unet-kits19-tiny",
+            "da27c00b9fd7ea13893dcc85876d0c3c55d91057acc7e1101db2171beb021801",
+            "73cea9f27233d96c6259586125160a8bf086fff3815543871ba9ece403b0fd9c",
+        ),
+        (
+            "3d-unet-brats-tiny",
+            "ad09e81334ef7a8a7f6479055700f7d7583b438460716a76cc2737dd145fd1bb",
+            "9b585723c527d414b898879b89f01002b8ad550f3d8d53e54d8cbe6b37b88092",
+        ),
+    ] {
+        let made = make_model(model, folder.path(), &mut |_, _| ()).unwrap();
+        let found = [made.safetensors.sha256, made.onnx.unwrap().sha256];
+        assert_eq!(found, [weights, graph], "{model}");
+    }
 }
 
 #[test]
@@ -159,6 +185,51 @@ fn samples_have_their_shapes_and_differ() {
             assert_eq!(bytes.len(), 4 * tensor.element_count(), "{name} {}", tensor.name);
         }
         assert_ne!(first, second, "{name}");
+    }
+}
+
+/// Rows of the tables are those of the published data sets, up to ten thousand, and what is computed is all there.
+#[test]
+fn the_networks_of_dlrm_are_whole_and_their_tables_are_not() {
+    let tables = |name: &str, word: &str| {
+        let tensors = recipe(name).unwrap().tensors;
+        let (tables, layers): (Vec<_>, Vec<_>) =
+            tensors.into_iter().partition(|tensor| tensor.name.contains(word));
+        assert!(tables.iter().all(|table| table.shape[1] == 128));
+        let rows: Vec<usize> = tables.iter().map(|table| table.shape[0]).collect();
+        (rows, layers.iter().map(|layer| layer.element_count()).sum::<usize>())
+    };
+    let layer = |pair: &[usize]| pair[0] * pair[1] + pair[1];
+    let mlp = |sizes: &[usize]| sizes.windows(2).map(layer).sum::<usize>();
+    let bottom = mlp(&[13, 512, 256, 128]);
+    let (rows, layers) = tables("dlrm-small-tables", "emb_l.");
+    let mut small: Vec<_> = rows.iter().filter(|rows| **rows < 10_000).copied().collect();
+    small.sort_unstable();
+    assert_eq!(small, [3, 4, 10, 14, 36, 63, 108, 155, 976, 1543, 2208, 7120, 7420]);
+    assert_eq!((rows.len(), rows.iter().max()), (26, Some(&10_000)));
+    assert_eq!(layers, bottom + mlp(&[128 + 27 * 26 / 2, 1024, 1024, 512, 256, 1]));
+    let (rows, layers) = tables("dlrm-v2-small-tables", "embedding_bags.");
+    assert_eq!((rows.len(), rows.iter().max()), (26, Some(&10_000)));
+    let features = 27 * 128;
+    let cross = 3 * (2 * 512 * features + features);
+    assert_eq!(layers, bottom + cross + mlp(&[features, 1024, 1024, 512, 256, 1]));
+}
+
+/// A narrow network takes and gives what the whole one does.
+#[test]
+fn narrow_networks_have_the_inputs_and_outputs_of_whole_ones() {
+    for name in ["3d-unet-kits19", "3d-unet-brats"] {
+        let signature = |name: &str| {
+            let bytes = onnx(name).unwrap();
+            // The constants are not there, and do not matter.
+            let model = proctor_onnx_file::proto::ModelProto::decode(bytes.as_slice()).unwrap();
+            let graph = model.graph.unwrap();
+            (graph.input, graph.output)
+        };
+        let narrow = format!("{name}-narrow");
+        assert_eq!(signature(name), signature(&narrow));
+        let sizes = [name, &narrow].map(|name| recipe(name).unwrap().parameter_count());
+        assert!(sizes[0] > 10_000_000 && sizes[1] < 10_000, "{sizes:?}");
     }
 }
 
