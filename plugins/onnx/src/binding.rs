@@ -16,6 +16,7 @@ use ort::{
     session::SharedSessionInner,
     sys::{ONNXTensorElementDataType, OrtTensorTypeAndShapeInfo, OrtValue},
 };
+use proctor_onnx_file::Port;
 use proctor_plugin_api::vocabulary::ElementType;
 
 /// The type of a tensor's elements, as the runtime numbers them.
@@ -70,6 +71,18 @@ pub(crate) struct Memory {
 }
 
 impl Binding {
+    /// Prepares for calls with the tensors of these ports, whose memory is all the caller's.
+    ///
+    /// # Errors
+    /// If the runtime refuses.
+    pub(crate) fn of_ports(
+        session: Arc<SharedSessionInner>,
+        inputs: &[Port],
+        outputs: &[Port],
+    ) -> Result<Self, Error> {
+        Self::new(session, &names(inputs), &names(outputs), Home::Caller)
+    }
+
     /// Prepares for calls with these inputs and outputs.
     ///
     /// # Errors
@@ -192,6 +205,11 @@ impl Binding {
         };
         Ok(Lent { element, dims, bytes })
     }
+}
+
+/// Names of the model's tensors.
+pub(crate) fn names(ports: &[Port]) -> Vec<String> {
+    ports.iter().map(|port| port.spec.name.clone()).collect()
 }
 
 /// The runtime's description of a tensor.

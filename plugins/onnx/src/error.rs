@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use proctor_onnx_file::{OnnxFileError, RequestError};
 use proctor_plugin_api::PluginError;
+use proctor_timed_steps::windows::WindowsError;
 
-use crate::runtime_library::error::RuntimeLibraryError;
+use crate::{runtime_library::error::RuntimeLibraryError, way::rows::RowsError};
 
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,23 @@ pub(crate) enum LoadError {
     /// It is not what was asked for.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// Samples of their own shapes, which are no rows for the model.
+    #[error(
+        "{} cannot run samples whose shapes differ: {why}; it needs samples of rows, which are the first extent of all \
+         inputs and of one output, or volumes that it labels in windows",
+        path.display()
+    )]
+    Rows { path: PathBuf, why: RowsError },
+    /// Windows of another kind than the benchmark's volumes or labels.
+    #[error(
+        "{} labels volumes in windows, in f32 and of as many channels: the model has {model}, and the benchmark \
+         {benchmark}",
+        path.display()
+    )]
+    Window { path: PathBuf, model: String, benchmark: String },
+    /// Volumes that no windows tile.
+    #[error("{} cannot label the benchmark's volumes: {why}", path.display())]
+    Volume { path: PathBuf, why: WindowsError },
     /// An execution provider for another device than the run asks for.
     #[error(
         "provider {provider} computes on device {computes_on}, but {device} was asked for; run with --set device={computes_on}"
@@ -43,9 +61,12 @@ impl From<LoadError> for PluginError {
     fn from(error: LoadError) -> Self {
         let text = error.to_string();
         match error {
-            LoadError::Request(_) | LoadError::NoProvider { .. } | LoadError::Operator { .. } => {
-                Self::unsupported(text)
-            }
+            LoadError::Request(_)
+            | LoadError::Rows { .. }
+            | LoadError::Window { .. }
+            | LoadError::Volume { .. }
+            | LoadError::NoProvider { .. }
+            | LoadError::Operator { .. } => Self::unsupported(text),
             LoadError::Device { .. } => Self::invalid_argument(text),
             LoadError::RuntimeLibrary(_) | LoadError::File(_) | LoadError::Session { .. } => {
                 Self::failed(text)

@@ -3,6 +3,7 @@
 use std::{
     fmt::Write,
     path::Path,
+    slice,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
 };
 
@@ -11,13 +12,15 @@ use proctor_onnx_file::{Batching, Fit, OnnxFile, RequestError, Signature};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
 use crate::{
-    answer::Made,
+    answer::MadeOf,
+    counters::Counters,
     error::LoadError,
-    instance::{Counters, MadeOf, ModelTensors, OnnxInstance},
+    instance::OnnxInstance,
     options::Settings,
     provider::Provider,
     runtime_library::runtime::Runtime,
     session::SessionMaker,
+    way::{ModelTensors, Way},
 };
 
 /// Name of the figure that says what was copied.
@@ -27,7 +30,7 @@ const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 pub struct OnnxModel {
     host: Host,
     maker: SessionMaker,
-    tensors: ModelTensors,
+    way: Way,
     counters: Arc<Counters>,
     /// The session that all instances share, or that waits for the first instance.
     session: Mutex<Option<Arc<SharedSessionInner>>>,
@@ -47,8 +50,7 @@ impl OnnxModel {
         let path = request.file("onnx").ok_or_else(no_file)?;
         let file = OnnxFile::open(path)?;
         file.check_precision(&request.precision)?;
-        let batch_size_max = usize::try_from(request.batch_size_max).unwrap_or(usize::MAX).max(1);
-        let (fit, made) = fit(&file, request, batch_size_max)?;
+        let way = Way::find(&file, request, settings.windows)?;
         let maker = SessionMaker {
             runtime: Arc::clone(runtime),
             path: Arc::from(path),
@@ -57,14 +59,12 @@ impl OnnxModel {
             settings: settings.clone(),
         };
         let session = maker.make(&[])?;
-        let (inputs, outputs) = (request.inputs.clone(), request.outputs.clone());
-        let tensors = ModelTensors { fit, made, inputs, outputs, batch_size_max };
-        let explanation = explain(&maker, &file, &tensors);
+        let explanation = explain(&maker, &file, &way);
         tracing::info!(path = %path.display(), provider = %maker.provider, threads = maker.threads, "model loaded");
         Ok(Self {
             host,
             maker,
-            tensors,
+            way,
             counters: Arc::default(),
             session: Mutex::new(Some(session)),
             explanation,
@@ -93,7 +93,7 @@ impl Model for OnnxModel {
 
     fn create_instance(&self, placement: &Placement) -> Result<OnnxInstance, PluginError> {
         let session = self.session(&placement.cpus)?;
-        OnnxInstance::new(self.host, session, &self.tensors, Arc::clone(&self.counters))
+        OnnxInstance::new(self.host, session, &self.way, Arc::clone(&self.counters))
     }
 
     fn start(&self) -> Result<(), PluginError> {
@@ -114,23 +114,7 @@ impl Model for OnnxModel {
     }
 }
 
-/// Correspondence of the model's tensors and a sample's. Outputs that fit are taken as they are, unless the last one
-/// varies; of others those of a sample are made, if it is known how.
-fn fit(
-    file: &OnnxFile,
-    request: &ModelRequest,
-    batch_size_max: usize,
-) -> Result<(Fit, Option<MadeOf>), RequestError> {
-    let plain = file.fit(&request.inputs, &request.outputs, batch_size_max);
-    if plain.is_ok() && !request.last_output_varies {
-        return Ok((plain?, None));
-    }
-    let Some(made) = Made::recognise(&file.signature, request) else { return Ok((plain?, None)) };
-    let names = made.values().into_iter().map(|value| file.signature.outputs[value].name.clone()).collect();
-    Ok((file.fit_inputs(&request.inputs, batch_size_max)?, Some(MadeOf { made, names })))
-}
-
-fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> String {
+fn explain(maker: &SessionMaker, file: &OnnxFile, way: &Way) -> String {
     let SessionMaker { runtime, provider, threads, settings, .. } = maker;
     let mut text = String::new();
     let mut line = |line: String| {
@@ -149,10 +133,19 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
         format!("{domain} {}", opset.version)
     });
     let name = file.path.file_name().map(|name| Path::new(name).display().to_string()).unwrap_or_default();
-    let batches = match model.fit.batching {
-        Batching::Free => "batches of any size".to_owned(),
-        Batching::Fixed(fixed) => format!("batches of {fixed}"),
-        Batching::None => "one sample at a time".to_owned(),
+    let batches = match way {
+        Way::Volumes(fit) => {
+            let extent = fit.extent();
+            format!("windows of {extent}x{extent}x{extent}, {} at a time", fit.windows_max)
+        }
+        Way::Batches(tensors) => match (tensors.fit.batching, tensors.rows_max) {
+            (_, Some(rows_max)) => {
+                format!("batches of samples of up to {rows_max} rows, which lie side by side")
+            }
+            (Batching::Free, None) => "batches of any size".to_owned(),
+            (Batching::Fixed(fixed), None) => format!("batches of {fixed}"),
+            (Batching::None, None) => "one sample at a time".to_owned(),
+        },
     };
     line(format!(
         "{name}: {}, {}, {} kinds of operators, {batches}",
@@ -160,11 +153,18 @@ fn explain(maker: &SessionMaker, file: &OnnxFile, model: &ModelTensors) -> Strin
         opsets.collect::<Vec<_>>().join(", "),
         file.op_types.len()
     ));
-    for tensor in tensor_lines(&model.fit, &file.signature, [&model.inputs, &model.outputs]) {
-        line(tensor);
-    }
-    if let Some(MadeOf { made, .. }) = &model.made {
-        let outputs: Vec<_> = model.outputs.iter().map(ToString::to_string).collect();
+    let tensors = match way {
+        Way::Volumes(fit) => {
+            let specs = [&fit.input, &fit.output].map(slice::from_ref);
+            tensor_lines(&fit.fit, &file.signature, specs)
+        }
+        Way::Batches(tensors) => {
+            tensor_lines(&tensors.fit, &file.signature, [&tensors.inputs, &tensors.outputs])
+        }
+    };
+    tensors.into_iter().for_each(&mut line);
+    if let Way::Batches(ModelTensors { made: Some(MadeOf { made, .. }), outputs, .. }) = way {
+        let outputs: Vec<_> = outputs.iter().map(ToString::to_string).collect();
         line(format!("  {made} -> {}", outputs.join(", ")));
     }
     text

@@ -10,6 +10,9 @@ use crate::provider::Provider;
 /// More than any graph has at a time.
 const INTER_THREADS_MAX: i64 = 1024;
 
+/// More than any memory has room for.
+const WINDOWS_MAX: i64 = 1024;
+
 /// The levels of graph optimisation, the default first.
 const LEVELS: [(&str, GraphOptimizationLevel); 4] = [
     ("all", GraphOptimizationLevel::All),
@@ -37,6 +40,8 @@ pub(crate) struct Settings {
     pub arena: bool,
     /// Whether all instances share one session.
     pub shared: bool,
+    /// Windows of a volume in a call.
+    pub windows: usize,
 }
 
 pub(crate) fn declare(manifest: Manifest) -> Manifest {
@@ -75,6 +80,12 @@ pub(crate) fn declare(manifest: Manifest) -> Manifest {
             &["each", "shared"],
             "Whether each instance has a session of its own, or all share one with its threads and weights.",
         ))
+        .option(OptionSpec::integer(
+            "windows",
+            1,
+            1..=WINDOWS_MAX,
+            "Windows that go through the model in one call, where volumes are labelled in windows.",
+        ))
 }
 
 impl Settings {
@@ -96,6 +107,7 @@ impl Settings {
             spin: options.boolean("spin"),
             arena: options.boolean("arena"),
             shared: options.text("session") == Some("shared"),
+            windows: options.integer("windows").and_then(|count| usize::try_from(count).ok()).unwrap_or(1),
         })
     }
 

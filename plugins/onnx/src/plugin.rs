@@ -43,8 +43,8 @@ impl Plugin for Onnx {
         for device in DEVICES {
             for precision in PRECISIONS {
                 let (device, precision) = (device.to_owned(), precision.name().to_owned());
-                manifest =
-                    manifest.model(ModelSupport { device, precision, ..ModelSupport::new("*", "onnx") });
+                let any = ModelSupport::new("*", "onnx");
+                manifest = manifest.model(ModelSupport { device, precision, dynamic_shapes: true, ..any });
             }
         }
         declare(manifest)

@@ -6,6 +6,7 @@ use ort::{
     logging::LogLevel,
     session::{Session, SharedSessionInner},
 };
+use proctor_plugin_api::PluginError;
 
 use crate::{error::LoadError, options::Settings, provider::Provider, runtime_library::runtime::Runtime};
 
@@ -65,8 +66,13 @@ impl SessionMaker {
 }
 
 /// A message of the runtime, some of which go over several lines.
-pub(crate) fn in_one_line(message: &str) -> String {
+fn in_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The error of a call that the runtime refuses or fails.
+pub(crate) fn runtime_failed(error: ort::Error) -> PluginError {
+    PluginError::failed(format!("ONNX Runtime: {}", in_one_line(error.message())))
 }
 
 /// The runtime's list of processors, counted from 1, for all threads but the calling one.

@@ -25,6 +25,14 @@ pub(crate) enum Made {
     Varying(Varying),
 }
 
+/// Outputs that are made of those of a model.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeOf {
+    pub made: Made,
+    /// Names of the model's outputs that are used, in the order in which they are taken.
+    pub names: Vec<String>,
+}
+
 impl Made {
     /// The way for a model with these outputs; `None` if there is none, or none is needed but to take them as they are.
     pub(crate) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
