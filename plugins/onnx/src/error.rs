@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use proctor_onnx_file::{OnnxFileError, RequestError};
+use proctor_onnx_file::{FitError, OnnxFileError, RequestError};
 use proctor_plugin_api::PluginError;
 use proctor_timed_steps::windows::WindowsError;
 
-use crate::{runtime_library::error::RuntimeLibraryError, way::rows::RowsError};
+use crate::runtime_library::error::RuntimeLibraryError;
 
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,28 @@ pub(crate) enum LoadError {
     /// The runtime does not take the model, for any other reason.
     #[error("ONNX Runtime {version} cannot load {}: {reason}", path.display())]
     Session { path: PathBuf, version: String, reason: String },
+}
+
+/// Why samples of their own shapes are not rows for a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RowsError {
+    /// Room for the rows of one output.
+    #[error("the benchmark has {0} outputs, of which only the last can have as many rows as a sample")]
+    Outputs(usize),
+    /// An output that is the same for any number of rows.
+    #[error(
+        "the output \"{0}\" does not vary with them; say so in the benchmark's definition: varies = true"
+    )]
+    OutputIsFixed(String),
+    /// A tensor without the rows of the others.
+    #[error("the first extent of \"{name}\" is {has}, and not {rows} as of the input before it")]
+    Extent { name: String, has: String, rows: usize },
+    /// A model whose tensors are not those of a row.
+    #[error("a row of a sample is no sample of the model: {0}")]
+    Fit(#[from] FitError),
+    /// A model for a fixed number of rows.
+    #[error("the first dimension of the model's inputs is not free; export it with one that is")]
+    NotFree,
 }
 
 impl From<LoadError> for PluginError {

@@ -1,8 +1,8 @@
-//! DLRM as in MLPerf v0.7 and DLRM-v2 as in v3.1 and later, over tables of few rows; the names are those of the published
-//! programs, dlrm and torchrec.
+//! DLRM as in MLPerf v0.7 and DLRM-v2 as in v3.1 and later, over tables of few rows; the names are those of the
+//! published programs, dlrm and torchrec.
 //!
-//! A sample is one row, a user with an item: the batch of the graph is rows. A category beyond its table counts from the
-//! beginning again.
+//! A sample is one row, a user with an item: the batch of the graph is rows. A category beyond its table counts from
+//! the beginning again.
 
 use proctor_vocabulary::ElementType::{F32, I32};
 

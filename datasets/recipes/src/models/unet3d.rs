@@ -1,8 +1,8 @@
 //! 3D-UNet: volumes in, a score of each class for each voxel out; the names are those of MLPerf Training's program.
 //!
 //! - KiTS19's is that program: convolutions without bias, instance norm, ReLU; `[32, 64, 128, 256, 320, 320]` channels.
-//! - BraTS 2019's is nnU-Net's: the same blocks, leaky ReLU, one level less. nnU-Net's convolutions have a bias, which the
-//!   norm behind them takes away again, and its transposed convolutions and its last one have none.
+//! - BraTS 2019's is nnU-Net's: the same blocks, leaky ReLU, one level less. nnU-Net's convolutions have a bias, which
+//!   the norm behind them takes away again, and its transposed convolutions and its last one have none.
 
 use proctor_vocabulary::ElementType::F32;
 

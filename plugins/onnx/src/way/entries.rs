@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use proctor_plugin_api::{Batch, PluginError, vocabulary::TensorSpec};
 
-/// Where each sample of a batch lies in the first dimension of the model's tensors: one place, or its rows, sample behind
-/// sample.
+/// Where each sample of a batch lies in the first dimension of the model's tensors: one place, or its rows, sample
+/// behind sample.
 #[derive(Debug)]
 pub(crate) struct Entries {
     /// Most rows of a sample; `None` if each sample is one entry.

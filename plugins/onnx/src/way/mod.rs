@@ -2,7 +2,7 @@
 
 pub(crate) mod entries;
 pub(crate) mod interleave;
-pub(crate) mod rows;
+mod rows;
 pub(crate) mod windows;
 
 use proctor_onnx_file::{Batching, Fit, OnnxFile};

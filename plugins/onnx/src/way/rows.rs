@@ -2,32 +2,13 @@
 //!
 //! The rows of a batch go through the model in one call, sample behind sample, in its first dimension.
 
-use proctor_onnx_file::{Batching, FitError, OnnxFile, fit};
+use proctor_onnx_file::{Batching, OnnxFile, fit};
 use proctor_plugin_api::{ModelRequest, vocabulary::TensorSpec};
 
-use crate::{error::LoadError, way::ModelTensors};
-
-/// Why samples of their own shapes are not rows for a model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RowsError {
-    /// Room for the rows of one output.
-    #[error("the benchmark has {0} outputs, of which only the last can have as many rows as a sample")]
-    Outputs(usize),
-    /// An output that is the same for any number of rows.
-    #[error(
-        "the output \"{0}\" does not vary with them; say so in the benchmark's definition: varies = true"
-    )]
-    OutputIsFixed(String),
-    /// A tensor without the rows of the others.
-    #[error("the first extent of \"{name}\" is {has}, and not {rows} as of the input before it")]
-    Extent { name: String, has: String, rows: usize },
-    /// A model whose tensors are not those of a row.
-    #[error("a row of a sample is no sample of the model: {0}")]
-    Fit(#[from] FitError),
-    /// A model for a fixed number of rows.
-    #[error("the first dimension of the model's inputs is not free; export it with one that is")]
-    NotFree,
-}
+use crate::{
+    error::{LoadError, RowsError},
+    way::ModelTensors,
+};
 
 /// Fits a model whose first dimension is rows of samples.
 ///

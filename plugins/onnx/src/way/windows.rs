@@ -1,8 +1,8 @@
-//! Volumes that are larger than a model's input: windows slide over them, and the scores of all windows make the labels.
+//! Volumes that are larger than a model's input: windows slide over them, and the scores of all windows make labels.
 //!
-//! So does 3D-UNet on KiTS19. What the model has to look like follows from that: one input `[batch, channel, e, e, e]` and
-//! one output of scores `[batch, class, e, e, e]`, where the benchmark has a volume of as many channels and wants a label
-//! for each voxel. Windows overlap by half.
+//! So does 3D-UNet on KiTS19. The model has one input `[batch, channel, e, e, e]` and one output of scores
+//! `[batch, class, e, e, e]`, where the benchmark has a volume of as many channels and wants a label for each voxel.
+//! Windows overlap by half.
 
 use std::slice;
 
@@ -21,7 +21,7 @@ const CLASSES_MAX: usize = 256;
 /// How volumes go through a model.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowFit {
-    /// That of a window.
+    /// The fit of a window.
     pub fit: Fit,
     pub input: TensorSpec,
     pub output: TensorSpec,
