@@ -27,6 +27,19 @@ const CUDA: Engine = Engine {
     ..PLAIN
 };
 
+/// Benchmarks of generated models that the plugin onnx runs.
+const OF_ONNX: &[&str] = &[
+    "resnet50-tiny",
+    "mobilenet-v1-tiny",
+    "bert-tiny",
+    "bert-tiny-embedding",
+    "lstm-stack-tiny",
+    "llama-tiny",
+    "dlrm-tiny",
+    "dlrm-v2-tiny",
+    "3d-unet-kits19-tiny",
+];
+
 /// The tests of an engine, each with its name: `engines::<engine>::<promise>`.
 macro_rules! engine {
     ($name:ident: $engine:expr $(, also $part:ident $further:ident)*) => {
@@ -58,6 +71,7 @@ engine!(
         missing: &["found no ONNX Runtime"],
         lends_inputs: true,
         precisions: &["f32", "f16", "int8"],
+        generated: OF_ONNX,
         ..PLAIN
     },
     also suite a_missing_library_says_what_to_install,
