@@ -8,5 +8,6 @@ mod published_rows_and_volumes;
 mod published_text;
 mod published_speech;
 mod published_vision_onnx;
+mod published_dense_onnx;
 mod recurrent;
 mod texts;
