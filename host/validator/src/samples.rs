@@ -117,8 +117,13 @@ impl SampleBuffers for Samples {
 /// Samples in memory that the plugin has allocated, a range for each input.
 pub(crate) struct InMemory {
     ranges: Vec<PluginRange>,
-    /// Place and shape of each input of each sample.
-    tensors: BTreeMap<u64, Vec<(Range<usize>, Vec<usize>)>>,
+    tensors: BTreeMap<u64, Vec<Placed>>,
+}
+
+/// A tensor within the range of its input.
+struct Placed {
+    place: Range<usize>,
+    shape: Vec<usize>,
 }
 
 impl InMemory {
@@ -130,7 +135,7 @@ impl InMemory {
     ) -> Result<Option<Self>, PluginHostError> {
         let indices = samples.indices();
         let mut ranges = Vec::new();
-        let mut tensors: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+        let mut tensors: BTreeMap<u64, Vec<Placed>> = BTreeMap::new();
         for input in 0..input_count {
             let mut end = 0;
             for index in &indices {
@@ -138,11 +143,12 @@ impl InMemory {
                 let size_bytes = samples.tensor(*index, input).len();
                 end += size_bytes.next_multiple_of(PROCTOR_TENSOR_ALIGNMENT);
                 let shape = samples.shape(*index, input).unwrap_or_default().to_vec();
-                tensors.entry(index.0).or_default().push((begin..begin + size_bytes, shape));
+                let place = begin..begin + size_bytes;
+                tensors.entry(index.0).or_default().push(Placed { place, shape });
             }
             let Some(mut range) = model.allocate(end.next_multiple_of(PAGE_BYTES))? else { return Ok(None) };
             for index in &indices {
-                let place = tensors[&index.0][input].0.clone();
+                let place = tensors[&index.0][input].place.clone();
                 range.bytes_mut()[place].copy_from_slice(samples.tensor(*index, input));
             }
             range.finish()?;
@@ -155,11 +161,11 @@ impl InMemory {
 impl SampleBuffers for InMemory {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         let tensor = self.tensors.get(&index.0);
-        tensor.map_or(&[], |inputs| &self.ranges[input].bytes()[inputs[input].0.clone()])
+        tensor.map_or(&[], |inputs| &self.ranges[input].bytes()[inputs[input].place.clone()])
     }
 
     fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
-        self.tensors.get(&index.0).map(|inputs| inputs[input].1.as_slice())
+        self.tensors.get(&index.0).map(|inputs| inputs[input].shape.as_slice())
     }
 
     fn ranges(&self) -> Vec<&[u8]> {

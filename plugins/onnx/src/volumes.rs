@@ -38,7 +38,8 @@ impl VolumeInstance {
         fit: &WindowFit,
         counters: Arc<Counters>,
     ) -> Result<Self, PluginError> {
-        let binding = Binding::of_ports(session, &fit.fit.inputs, &fit.fit.outputs).map_err(runtime_failed)?;
+        let binding =
+            Binding::of_ports(session, &fit.fit.inputs, &fit.fit.outputs).map_err(runtime_failed)?;
         let room = |window: usize| vec![0.0; fit.windows_max * window];
         let dims = [&fit.fit.inputs[0], &fit.fit.outputs[0]].map(|port| {
             let shape = fit.fit.shape(port, fit.windows_max);

@@ -4,10 +4,10 @@
 
 mod prequantised;
 mod published;
-mod published_rows_and_volumes;
-mod published_text;
-mod published_speech;
-mod published_vision_onnx;
 mod published_dense_onnx;
+mod published_rows_and_volumes;
+mod published_speech;
+mod published_text;
+mod published_vision_onnx;
 mod recurrent;
 mod texts;

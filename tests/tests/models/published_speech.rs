@@ -280,8 +280,9 @@ fn recordings_become_labels() {
 
 /// A data set of sentences that the narrow network takes: with 40 tokens, some of which go on.
 fn write_sentences(bench: &Bench) -> (Vec<String>, Vec<Vec<usize>>) {
-    let token =
-        |number: usize| if number % 5 == 0 { format!("teil{number}@@") } else { format!("wort{number}") };
+    let token = |number: usize| {
+        if number.is_multiple_of(5) { format!("teil{number}@@") } else { format!("wort{number}") }
+    };
     let special = ["<unk>", "<s>", "</s>"].map(str::to_owned);
     let tokens: Vec<_> = special.into_iter().chain((3..40).map(token)).collect();
     // Lengths from 1 to 12, each word from 3 to 39, none like the one before.

@@ -76,11 +76,4 @@ mod tests {
         assert_eq!(fault(&(line("1", "1", "a") + "\tb\tc")), LineFault::Fields { expected: 40, got: 42 });
         assert_eq!(fault(""), field(RowField::Click, ""));
     }
-
-    #[test]
-    fn features_are_as_the_model_takes_them() {
-        assert_eq!((dense(0), dense(-7), dense(1)), (0.0, 0.0, 2.0_f32.ln()));
-        assert_eq!(category(-1, 40_000_000), u32::MAX % 40_000_000);
-        assert_eq!(category(39_999_999, 40_000_000), 39_999_999);
-    }
 }

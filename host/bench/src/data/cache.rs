@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_datasets::SampleStore;
-use proctor_prepared::{Input, Reader, Recipe, Writer};
+use proctor_prepared::{Input, Reader, Recipe, RowAggregation, Writer};
 use proctor_run::HostError;
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 use rustix::fs::{Advice, fadvise};
@@ -85,6 +85,7 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
         version: 1,
         sample_count: count,
         inputs: vec![Input::new(image, &InputForm::of(image))],
+        rows: RowAggregation::default(),
     };
     let folder = recipe.folder(caches);
     let mut writer = Writer::open(&folder, &recipe, &[])?;

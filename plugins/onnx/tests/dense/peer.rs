@@ -40,8 +40,11 @@ impl Input {
 
 /// Samples as a host has them.
 pub fn samples(inputs: &[Vec<Input>]) -> Samples {
-    let tensor = |input: &Input| (input.shape.clone(), input.bytes.clone());
-    Samples::of_shapes(&inputs.iter().map(|sample| sample.iter().map(tensor).collect()).collect::<Vec<_>>())
+    fn each<T>(inputs: &[Vec<Input>], of: fn(&Input) -> T) -> Vec<Vec<T>> {
+        inputs.iter().map(|sample| sample.iter().map(of).collect()).collect()
+    }
+    let shape = |input: &Input| input.shape.iter().map(|&extent| extent as usize).collect::<Vec<_>>();
+    Samples::new(&each(inputs, |input| input.bytes.clone())).with_shapes(each(inputs, shape))
 }
 
 /// A generated model in a folder of its own.

@@ -131,7 +131,8 @@ fn recordings_without_features_are_refused_and_silence_of_no_length_has_no_label
 /// 40 tokens, every fourth of which goes on.
 fn vocabulary() -> Vec<String> {
     let special = ["<unk>", "<s>", "</s>"].map(str::to_owned);
-    let token = |number: usize| if number % 4 == 0 { format!("t{number}@@") } else { format!("t{number}") };
+    let token =
+        |number: usize| if number.is_multiple_of(4) { format!("t{number}@@") } else { format!("t{number}") };
     special.into_iter().chain((3..40).map(token)).collect()
 }
 
