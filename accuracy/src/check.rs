@@ -30,8 +30,6 @@ pub struct AccuracyCheck {
     pub metric: String,
     /// The form of a response.
     pub response: ResponseForm,
-    /// Number that the model has for the first class of the labels, for metrics that compare classes.
-    pub class_offset: u64,
     /// Largest difference of a value from the right one, for metrics that compare values.
     pub tolerance: Option<f64>,
     /// Accuracy of the reference model in FP32, in the metric's own unit.
@@ -142,13 +140,8 @@ impl AccuracyCheck {
             let size_bytes = response.filter(|data| !form.fits(data.len()))?.len();
             Some((sample, ResponseDefect::Form { size_bytes, form }))
         });
-        let scored = Scored {
-            form,
-            responses: &responses,
-            answers: &answers,
-            class_offset: self.class_offset,
-            tolerance: self.tolerance,
-        };
+        let tolerance = self.tolerance;
+        let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
         let score = score(&scored).ok_or_else(|| metric.mismatch())?;
         Ok(Figures {
             value: score.value,
@@ -312,7 +305,6 @@ mod tests {
             answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
             metric: "top1".into(),
             response: ResponseForm::exactly(ElementType::F32, 10),
-            class_offset: 0,
             tolerance: None,
             reference_value: 1.0,
             target_ratio: 0.99,

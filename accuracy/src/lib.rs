@@ -32,7 +32,6 @@
 //!     answers: AnswerSource::Labels { dataset: "digits".into(), published: None },
 //!     metric: "top1".into(),
 //!     response: ResponseForm::exactly(ElementType::F32, 10),
-//!     class_offset: 0,
 //!     tolerance: None,
 //!     reference_value: 0.975,
 //!     target_ratio: 0.99,

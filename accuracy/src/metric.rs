@@ -34,8 +34,6 @@ pub struct Scored<'a> {
     pub responses: &'a [Option<&'a [u8]>],
     /// By sample index; of the first samples at least.
     pub answers: &'a Answers,
-    /// Number that the model has for the first class of the labels; of metrics that compare classes.
-    pub class_offset: u64,
     /// Largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: Option<f64>,
 }

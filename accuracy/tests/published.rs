@@ -25,7 +25,6 @@ fn check(
         answers: AnswerSource::Labels { dataset: dataset.into(), published: Some(published) },
         metric: metric.into(),
         response: ResponseForm::up_to(ElementType::U8, 1000),
-        class_offset: 0,
         tolerance: None,
         reference_value: if metric == "map" { 1.0 } else { 100.0 },
         target_ratio: 0.95,
@@ -152,7 +151,7 @@ fn answers_to_questions_of_squad() {
     assert_eq!(
         result.reasons,
         [
-            "f1 is 75.00000, below the target of 95.00000",
+            "f1 is 75.000, below the target of 95.000",
             "samples without a record: 1 (9)",
             "samples with a damaged response: 1 (1)",
             "response of sample 1: 55 bytes are no whole number of 8",

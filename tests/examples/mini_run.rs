@@ -59,7 +59,6 @@ fn accuracy(benchmark: &proctor_config::Benchmark, root: &DataRoot) -> Result<f6
         metric: benchmark.quality.metric.clone(),
         response: (metric(&benchmark.quality.metric)?.form)(&benchmark.outputs)
             .ok_or("the metric does not fit")?,
-        class_offset: benchmark.quality.class_offset,
         tolerance: None,
         reference_value: benchmark.quality.reference,
         target_ratio: benchmark.quality.target_ratio,

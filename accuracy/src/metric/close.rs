@@ -94,7 +94,7 @@ mod tests {
     fn score(responses: &[Option<&[u8]>], tolerance: Option<f64>) -> Option<Score> {
         let answers = &Answers::Values(vec![vec![1.0, -2.0]; 3]);
         let form = ResponseForm::exactly(ElementType::F32, 2);
-        super::score(&Scored { form, responses, answers, class_offset: 0, tolerance })
+        super::score(&Scored { form, responses, answers, tolerance })
     }
 
     #[test]

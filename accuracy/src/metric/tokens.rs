@@ -93,7 +93,7 @@ mod tests {
         let responses = [&responses[..], &[None, Some(&whole[..3])]].concat();
         let answers = &Answers::Tokens(vec![vec![5, 6]; 6]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
-        let scored = Scored { form, responses: &responses, answers, class_offset: 0, tolerance: None };
+        let scored = Scored { form, responses: &responses, answers, tolerance: None };
         let score = super::score(&scored).unwrap();
         assert_eq!((score.correct_count, score.value), (1, 1.0 / 6.0));
         assert_eq!(score.details["token_error_rate"], 8.0 / 12.0);
@@ -105,7 +105,7 @@ mod tests {
         let answers = &Answers::Tokens(vec![vec![]]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
         let score = |responses: &[Option<&[u8]>]| {
-            super::score(&Scored { form, responses, answers, class_offset: 0, tolerance: None }).unwrap()
+            super::score(&Scored { form, responses, answers, tolerance: None }).unwrap()
         };
         assert_eq!(score(&[Some(&[])]).correct_count, 1);
         assert_eq!(score(&[None]).correct_count, 0);

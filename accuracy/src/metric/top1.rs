@@ -31,8 +31,8 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     is_judged.then(|| ResponseForm::exactly(output.element_type, count))
 }
 
-/// Share of the samples whose class is the label. One below the offset, such as that of the background, is none. The
-/// line has the share of those that were answered, as the reference counts.
+/// Share of the samples whose class is the label. The line has the share of those that were answered, as the reference
+/// counts.
 fn score(scored: &Scored<'_>) -> Option<Score> {
     let Answers::Classes(labels) = scored.answers else { return None };
     let (mut correct_count, mut answered_count) = (0_u64, 0_u64);
@@ -41,10 +41,7 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
         let Some(data) = response else { continue };
         answered_count += 1;
         match class(scored.form, data) {
-            Ok(class) => {
-                let class = class.and_then(|class| class.checked_sub(scored.class_offset));
-                correct_count += u64::from(class == Some(*label));
-            }
+            Ok(class) => correct_count += u64::from(class == Some(*label)),
             Err(defect) => defects.push((sample, defect)),
         }
     }
@@ -167,7 +164,6 @@ mod tests {
             form: ResponseForm::exactly(ElementType::I32, 1),
             responses: &responses,
             answers: &Answers::Classes(vec![1; 4]),
-            class_offset: 0,
             tolerance: None,
         };
         let score = super::score(&scored).unwrap();
@@ -177,23 +173,6 @@ mod tests {
         let unanswered = super::score(&Scored { responses: &[None; 4], ..scored }).unwrap();
         assert_eq!((unanswered.value, unanswered.line), (0.0, None));
         assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
-    }
-
-    #[test]
-    fn classes_may_begin_behind_the_background() {
-        let responses: Vec<_> = (0_i64..4).map(i64::to_le_bytes).collect();
-        let responses: Vec<_> = responses.iter().map(|data| Some(&data[..])).collect();
-        let share = |class_offset| {
-            let scored = Scored {
-                form: ResponseForm::exactly(ElementType::I64, 1),
-                responses: &responses,
-                answers: &Answers::Classes(vec![0, 0, 1, 9]),
-                class_offset,
-                tolerance: None,
-            };
-            super::score(&scored).unwrap().correct_count
-        };
-        assert_eq!([0, 1, 2, u64::MAX].map(share), [1, 2, 0, 0]);
     }
 
     #[test]

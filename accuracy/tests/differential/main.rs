@@ -58,7 +58,6 @@ fn drawn_logits_have_the_f1_of_transformers() {
         answers: AnswerSource::Labels { dataset: "squad".into(), published: Some(samples) },
         metric: "f1".into(),
         response: ResponseForm::up_to(ElementType::F32, 768),
-        class_offset: 0,
         tolerance: None,
         reference_value: 90.874,
         target_ratio: 0.99,

@@ -189,11 +189,6 @@ fn generated_files_answers_and_refusals_are_checked() {
             "b.toml: outputs.0.varies: true: of the outputs only the last may vary",
         ),
         (
-            "metric = \"top1\"",
-            "metric = \"close\"\nclass_offset = 1",
-            "b.toml: quality.class_offset: 1: only top1 compares classes; leave it out",
-        ),
-        (
             "[scenarios.Server]",
             "[refused]\nServer = \"slow\"\n[scenarios.Server]",
             "b.toml: refused.Server: the benchmark has this scenario",

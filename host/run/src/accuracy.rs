@@ -72,7 +72,6 @@ fn checked(
         answers: answers(settings, published, root, observer)?,
         metric: benchmark.quality.metric.clone(),
         response: response_form(benchmark)?,
-        class_offset: benchmark.quality.class_offset,
         tolerance: tolerance(benchmark, precision)?,
         reference_value: benchmark.quality.reference,
         target_ratio: benchmark.quality.target_ratio,

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod onnx_peer;
 mod prequantised;
 mod published;
 mod published_dense_onnx;

@@ -1,127 +1,197 @@
-//! BERT on SQuAD through ONNX Runtime, on a made data set: the model gives start and end apart, and a response has them
-//! as MLPerf has, in turn.
+//! Benchmarks of rows, volumes and questions through ONNX Runtime, on made data sets, in every scenario of their suites:
+//! generated networks of true inputs and outputs, whose answers are those of its Python package on the same file.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{fs, path::Path, process::Command};
+
+use half::f16;
 use proctor_accuracy::read_log;
-use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
+use proctor_prepared::Reader;
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, short};
-use proctor_vocabulary::ElementType::{F32, I64};
+use proctor_tests::{Bench, Run, workspace};
+use proctor_vocabulary::{ElementType, SampleIndex};
+use serde_json::{Value, json};
 
-/// Tokens of a sample.
-const STEPS: usize = 384;
+use crate::onnx_peer::{needs, output, short};
 
-/// `TensorProto.DataType.FLOAT`.
-const FLOAT: i64 = 1;
+/// A benchmark, and how it is run here.
+struct Case {
+    benchmark: &'static str,
+    /// The recipe of its model.
+    model: &'static str,
+    sample_count: u64,
+    inputs: &'static [ElementType],
+    /// The form of answers, for the program in Python.
+    form: &'static str,
+    scenarios: &'static [&'static str],
+}
 
-/// The benchmark bert but for what its answers are worth.
-const DEFINITION: &str = r#"
-schema_version = 1
-id = "bert-apart"
-task = "question answering"
-description = "Start and end of answers, from a model that gives them apart."
-dataset = "squad"
-preprocessing = "squad-bert"
-
-[model]
-id = "bert-apart"
-[model.files.onnx]
-supplied = "a model with two outputs"
-
-[[inputs]]
-name = "input_ids"
-element_type = "i64"
-shape = [384]
-
-[[inputs]]
-name = "input_mask"
-element_type = "i64"
-shape = [384]
-
-[[inputs]]
-name = "segment_ids"
-element_type = "i64"
-shape = [384]
-
-[[outputs]]
-name = "logits"
-element_type = "f32"
-shape = [384, 2]
-
-[quality]
-metric = "close"
-reference = 1.0
-target_ratio = 1.0
-answers = "computed"
-[quality.tolerance]
-f32 = 1e-5
-
-[qsl]
-total_sample_count = 10_833
-performance_sample_count = 10_833
-
-[scenarios.SingleStream]
-single_stream_expected_latency_ns = 5_000
-
-[scenarios.Offline]
-offline_expected_qps = 1000
-batch_size = 4
-"#;
-
-/// The file of a model whose start logits are the words, and whose end logits are the segment less the word.
-fn apart() -> Vec<u8> {
-    let dims = Dim::batch_of(&[STEPS]);
-    let mut graph = GraphBuilder::new("apart");
-    for name in ["input_ids", "input_mask", "segment_ids"] {
-        graph.input(name, I64, &dims);
+/// Runs a benchmark in all its scenarios; `are_near` compares a response with that of Python.
+fn answers_are_those_of_python(case: &Case, are_near: fn(&[u8], &[u8]) -> bool) {
+    let bench = Bench::new();
+    if let Err(missing) = needs(&bench) {
+        skip(missing);
+        return;
     }
-    let real: [(&str, Attribute); 1] = [("to", FLOAT.into())];
-    graph.node("Cast", "output_start_logits", &["input_ids"], &real);
-    let mask = graph.node("Cast", "mask", &["input_mask"], &real);
-    let segment = graph.node("Cast", "segment", &["segment_ids"], &real);
-    let product = graph.node("Mul", "product", &["output_start_logits", &mask], &[]);
-    graph.node("Sub", "output_end_logits", &[&segment, &product], &[]);
-    for name in ["output_start_logits", "output_end_logits"] {
-        graph.output(name, F32, &dims);
+    let (models, data) = (bench.file("models"), bench.file("data"));
+    let host = |arguments: String| {
+        let finished = bench.host(&arguments);
+        assert_eq!(finished.code(), 0, "{finished}");
+        finished.stdout
+    };
+    let Case { benchmark, model, sample_count, .. } = case;
+    host(format!("data make-model {model} --out {}", models.display()));
+    host(format!("data generate {benchmark} --out {} --samples {sample_count}", data.display()));
+    let prepared = host(format!("data prepare {benchmark} --folder {}", data.display()));
+    let prepared = prepared.lines().last().and_then(|line| line.rsplit_once(": ")).unwrap().0;
+    let model = models.join(format!("{model}.onnx"));
+    let expected = answers_of_python(&bench, case, &model, Path::new(prepared));
+    let mut values = Vec::new();
+    for scenario in case.scenarios {
+        let run = bench.run(&format!(
+            "--plugin onnx --benchmark {benchmark} --dataset-folder {} --model-file {} --scenario {scenario} \
+             --preset quick {} --set onnx.threads=1",
+            data.display(),
+            model.display(),
+            short(scenario),
+        ));
+        run.assert_valid();
+        values.push(run.result()["accuracy"]["value"].as_f64().unwrap());
+        for (sample, (response, expected)) in responses(&run).iter().zip(&expected).enumerate() {
+            assert_eq!(response.len(), expected.len(), "{scenario}, sample {sample}");
+            assert!(are_near(response, expected), "{scenario}, sample {sample}");
+        }
     }
-    graph.into_bytes()
+    let spread = values.iter().fold(0.0_f64, |most, value| most.max((value - values[0]).abs()));
+    assert!(spread < 1e-3 * values[0].abs(), "the scenarios have {values:?}");
+}
+
+/// Responses of a run, in the order of the samples, all of which are there.
+fn responses(run: &Run) -> Vec<Vec<u8>> {
+    let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
+    log.sort_by_key(|record| record.qsl_idx);
+    assert!(log.iter().map(|record| record.qsl_idx).eq(0..log.len() as u64));
+    log.into_iter().map(|record| record.data).collect()
+}
+
+/// Answers to the prepared samples of a benchmark, as the bytes of responses.
+fn answers_of_python(bench: &Bench, case: &Case, model: &Path, prepared: &Path) -> Vec<Vec<u8>> {
+    let reader = Reader::open(prepared).unwrap();
+    assert_eq!(reader.sample_count(), case.sample_count);
+    let sample = |index: u64| {
+        let shapes = reader.shapes(SampleIndex(index)).unwrap();
+        let size = |(shape, element_type): (&Vec<usize>, &ElementType)| {
+            element_type.bytes_of(shape.iter().product())
+        };
+        let mut tensors: Vec<_> = shapes.iter().zip(case.inputs).map(|input| vec![0; size(input)]).collect();
+        let mut rooms: Vec<_> = tensors.iter_mut().map(Vec::as_mut_slice).collect();
+        reader.read(SampleIndex(index), &mut rooms).unwrap();
+        let describe = |(number, tensor): (usize, Vec<u8>)| {
+            let file = format!("input-{index}-{number}.bin");
+            bench.write(&file, tensor);
+            json!({ "type": case.inputs[number].name(), "shape": shapes[number], "file": file })
+        };
+        tensors.into_iter().enumerate().map(describe).collect::<Value>()
+    };
+    let samples: Value = (0..case.sample_count).map(sample).collect();
+    let path = bench
+        .write("case.json", json!({ "model": model, "form": case.form, "samples": samples }).to_string());
+    let script = workspace().join("tests/tests/models/published_dense_onnx.py");
+    output(Command::new("python3").arg("-B").arg(script).arg(&path));
+    (0..case.sample_count)
+        .map(|index| fs::read(bench.file(&format!("answer-{index}.bin"))).unwrap())
+        .collect()
+}
+
+/// Whether all numbers in f32 are near.
+fn reals_are_near(ours: &[u8], theirs: &[u8]) -> bool {
+    let values =
+        |bytes: &[u8]| bytes.as_chunks().0.iter().map(|it| f32::from_le_bytes(*it)).collect::<Vec<_>>();
+    values(ours).iter().zip(values(theirs)).all(|(ours, theirs)| (ours - theirs).abs() < 1e-4)
+}
+
+/// Whether all numbers in f16 are near: they may be rounded to neighbours.
+fn halves_are_near(ours: &[u8], theirs: &[u8]) -> bool {
+    let values = |bytes: &[u8]| -> Vec<f32> {
+        bytes.as_chunks().0.iter().map(|it| f16::from_le_bytes(*it).to_f32()).collect()
+    };
+    let are_near = |(ours, theirs): (&f32, f32)| (ours - theirs).abs() <= theirs.abs() / 512.0 + 1e-3;
+    values(ours).iter().zip(values(theirs)).all(are_near)
+}
+
+/// Whether the labels are the same, but for one in a thousand: two classes may be as good as each other.
+fn labels_are_near(ours: &[u8], theirs: &[u8]) -> bool {
+    let differences = ours.iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).count();
+    (0..3).all(|class| ours.contains(&class)) && differences * 1000 < ours.len()
 }
 
 #[test]
-fn logits_of_bert_come_in_turn() {
-    let bench = Bench::new();
-    let plan = bench.host("describe onnx --plan digits-mlp");
-    if plan.stderr.contains("found no ONNX Runtime") {
-        skip(plan.stderr.trim());
-        return;
-    }
-    let folder = bench.file("squad");
-    let made = bench.host(&format!("data generate squad --samples 12 --out {}", folder.display()));
-    assert_eq!(made.code(), 0, "{made}");
-    let (definition, model) = (bench.write("bert.toml", DEFINITION), bench.write("apart.onnx", apart()));
-    for scenario in ["SingleStream", "Offline"] {
-        let run = bench.run(&format!(
-            "--plugin onnx --benchmark {} {} --mode performance --dataset-folder {} --model-file {} \
-             --set cache_folder={} --set accuracy_log_probability=1",
-            definition.display(),
-            short(scenario),
-            folder.display(),
-            model.display(),
-            bench.file("cache").display(),
-        ));
-        run.assert_valid();
-        let log = read_log(&run.folder().join("mlperf_log_accuracy.json")).unwrap();
-        assert!(log.len() >= 12, "{} responses of {scenario}", log.len());
-        for record in log {
-            let values: Vec<f32> =
-                record.data.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-            assert_eq!(values.len(), 2 * STEPS);
-            let pairs: Vec<[f32; 2]> = values.as_chunks::<2>().0.to_vec();
-            // The first word is [CLS], of the first segment; the text behind the question has words of the second.
-            assert!(pairs[0][0] > 0.0 && pairs[0][1] == -pairs[0][0], "{:?}", pairs[0]);
-            let is_second = |pair: &[f32; 2]| pair[0] > 0.0 && pair[1] == 1.0 - pair[0];
-            assert!(pairs.iter().any(is_second), "no word of the second segment");
-            let is_any = |pair: &[f32; 2]| pair[1] == -pair[0] || is_second(pair);
-            assert!(pairs.iter().all(is_any), "{pairs:?}");
-        }
-    }
+fn dlrm_in_server_and_offline() {
+    let case = Case {
+        benchmark: "dlrm",
+        model: "dlrm-small-tables",
+        sample_count: 10,
+        inputs: &[ElementType::F32, ElementType::I32],
+        form: "rows",
+        scenarios: &["Server", "Offline"],
+    };
+    answers_are_those_of_python(&case, reals_are_near);
+}
+
+#[test]
+fn dlrm_v2_in_server_and_offline() {
+    const INPUTS: [ElementType; 27] = {
+        let mut inputs = [ElementType::I32; 27];
+        inputs[0] = ElementType::F32;
+        inputs
+    };
+    let case = Case {
+        benchmark: "dlrm-v2",
+        model: "dlrm-v2-small-tables",
+        sample_count: 10,
+        inputs: &INPUTS,
+        form: "rows",
+        scenarios: &["Server", "Offline"],
+    };
+    answers_are_those_of_python(&case, reals_are_near);
+}
+
+#[test]
+fn unet_on_kits19_in_single_stream_and_offline() {
+    let case = Case {
+        benchmark: "3d-unet-kits19",
+        model: "3d-unet-kits19-narrow",
+        sample_count: 3,
+        inputs: &[ElementType::F32],
+        form: "labels",
+        scenarios: &["SingleStream", "Offline"],
+    };
+    answers_are_those_of_python(&case, labels_are_near);
+}
+
+#[test]
+fn unet_on_brats_in_single_stream_and_offline() {
+    let case = Case {
+        benchmark: "3d-unet-brats",
+        model: "3d-unet-brats-narrow",
+        sample_count: 2,
+        inputs: &[ElementType::F32],
+        form: "scores",
+        scenarios: &["SingleStream", "Offline"],
+    };
+    answers_are_those_of_python(&case, halves_are_near);
+}
+
+#[test]
+fn bert_in_single_stream_server_and_offline() {
+    let case = Case {
+        benchmark: "bert",
+        model: "bert-large-narrow",
+        sample_count: 12,
+        inputs: &[ElementType::I64; 3],
+        form: "pairs",
+        scenarios: &["SingleStream", "Server", "Offline"],
+    };
+    answers_are_those_of_python(&case, reals_are_near);
 }

@@ -6,15 +6,17 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use proctor_accuracy::read_log;
 use proctor_prepared::Reader;
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, SCENARIOS, find_plugin, workspace};
+use proctor_tests::{Bench, Run, SCENARIOS, workspace};
 use proctor_vocabulary::SampleIndex;
 use serde_json::{Value, json};
+
+use crate::onnx_peer::{needs, output, short};
 
 /// Samples of a made data set.
 const SAMPLE_COUNT: u64 = 4;
@@ -24,25 +26,6 @@ const PYCOCOTOOLS: &str = "target/python-pycocotools-2.0.11";
 
 /// Parts of a box that make it an annotation, so that thresholds of the overlap count some and others not.
 const SHARES: [f64; 4] = [1.0, 0.97, 0.9, 0.75];
-
-/// Flags of a short run, whose verdict is independent of how busy the machine is: the percentile is the median, of
-/// which a few queries are enough.
-fn short(scenario: &str) -> &'static str {
-    match scenario {
-        "SingleStream" => {
-            "--duration 1ms --set single_stream_target_latency_percentile=0.5 --set min_query_count=12"
-        }
-        "MultiStream" => {
-            "--duration 1ms --set multi_stream_target_latency_percentile=0.5 --set min_query_count=12 \
-             --set multi_stream_samples_per_query=2 --set floor=false"
-        }
-        "Server" => {
-            "--duration 1ms --set server_target_latency_percentile=0.5 --set min_query_count=8 --target-qps 20 \
-             --set server_target_latency_ns=60000000000 --set floor=false"
-        }
-        _ => "--set min_query_count=8 --set floor=false",
-    }
-}
 
 /// A made data set with a model, and the answers of that model by the Python package.
 struct Made {
@@ -57,7 +40,7 @@ struct Made {
 /// there. `element` and `shape` are those of a prepared sample.
 fn made(benchmark: &'static str, model: &str, element: &str, shape: &str) -> Option<Made> {
     let bench = Bench::new();
-    if let Some(missing) = missing(&bench) {
+    if let Err(missing) = needs(&bench).and_then(|()| pycocotools()) {
         skip(missing);
         return None;
     }
@@ -81,34 +64,11 @@ fn made(benchmark: &'static str, model: &str, element: &str, shape: &str) -> Opt
     Some(Made { bench, benchmark, model, folder, answers })
 }
 
-/// The first need of these tests that is not there.
-fn missing(bench: &Bench) -> Option<String> {
-    if find_plugin("onnx").is_none() {
-        return Some("plugin onnx is not built; `cargo xtask test` builds it".to_owned());
-    }
-    let plan = bench.host("describe onnx --plan digits-cnn");
-    if let Some(line) = plan.stderr.lines().find(|line| line.contains("found no ONNX Runtime")) {
-        return Some(line.to_owned());
-    }
-    let package = Command::new("python3").args(["-c", "import onnxruntime"]).stderr(Stdio::null()).status();
-    if !package.is_ok_and(|status| status.success()) {
-        return Some("python3 has no module onnxruntime; `cargo xtask test` brings it".to_owned());
-    }
-    pycocotools().err()
-}
-
 /// The folder of pycocotools for the python3 that is found; the error is the reason why there is none.
 fn pycocotools() -> Result<PathBuf, String> {
     let tag = output(Command::new("python3").args(["-c", "import sys; print(sys.implementation.cache_tag)"]));
     let folder = workspace().join(PYCOCOTOOLS).join(tag.trim());
     if folder.is_dir() { Ok(folder) } else { Err(format!("no {PYCOCOTOOLS}; `cargo xtask setup` gets it")) }
-}
-
-/// The output of a command that succeeds.
-fn output(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The tensors of all prepared samples.
@@ -264,7 +224,7 @@ fn resnet50_in_all_scenarios() {
 /// Of a model that gives the logits of 1001 classes alone.
 #[test]
 fn mobilenet_in_all_scenarios() {
-    classes_are_those_of_python("resnet50", "mobilenet-v1");
+    classes_are_those_of_python("mobilenet", "mobilenet-v1");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod sanitize;
 mod setup;
 mod skipped;
 mod test;
+mod true_shapes;
 
 use std::process::ExitCode;
 
@@ -65,6 +66,9 @@ enum Task {
     /// Run scheduler and completions under ThreadSanitizer.
     #[command(long_about = sanitize::TSAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask tsan --minutes 10")]
     Tsan(SanitizeArgs),
+    /// Run MLPerf's networks in their true shapes from end to end.
+    #[command(long_about = true_shapes::LONG_ABOUT, after_help = true_shapes::EXAMPLES)]
+    TrueShapes(TrueShapesArgs),
     /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
     #[command(long_about = header::LONG_ABOUT, after_help = header::EXAMPLES)]
     Header(HeaderArgs),
@@ -119,6 +123,12 @@ struct DifferentialArgs {
     seed: u64,
 }
 
+#[derive(Args)]
+struct TrueShapesArgs {
+    /// The benchmarks to run; without any, all.
+    benchmarks: Vec<String>,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Setup => setup::run(),
@@ -129,6 +139,7 @@ fn main() -> ExitCode {
         Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),
+        Task::TrueShapes(args) => true_shapes::run(&args.benchmarks),
         Task::Package(args) => package::run(&args),
         Task::GpuCheck(args) => gpu_check::run(&args),
         Task::Header(args) if args.check_frozen => frozen::check(),

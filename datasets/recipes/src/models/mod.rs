@@ -37,7 +37,7 @@ trait Model: Sync {
 
 /// The models by name. A `-tiny` one is the same with small sizes, for tests; a `-narrow` one has inputs and outputs of
 /// the true shapes.
-static MODELS: [(&str, &dyn Model); 31] = [
+static MODELS: [(&str, &dyn Model); 32] = [
     ("resnet50", &resnet::RESNET50),
     ("resnet50-tiny", &resnet::TINY),
     ("resnet50-mlperf", &resnet::MLPERF),
@@ -52,6 +52,7 @@ static MODELS: [(&str, &dyn Model); 31] = [
     ("retinanet-narrow", &detection::RETINANET_NARROW),
     ("bert-base", &bert::BASE),
     ("bert-large", &bert::LARGE),
+    ("bert-large-narrow", &bert::LARGE_NARROW),
     ("bert-tiny", &bert::TINY),
     ("bert-base-embedding", &bert::BASE_EMBEDDING),
     ("bert-tiny-embedding", &bert::TINY_EMBEDDING),

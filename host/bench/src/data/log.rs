@@ -112,7 +112,6 @@ pub(crate) fn work(flags: &DataLogFlags) -> Result<Conclusion, HostError> {
         let check = AccuracyCheck {
             answers: AnswerSource::Labels { dataset: "digits".to_owned(), published: None },
             metric: "top1".to_owned(),
-            class_offset: 0,
             response: ResponseForm::exactly(ElementType::I64, 1),
             tolerance: None,
             reference_value: 1.0,

@@ -69,8 +69,6 @@ pub(super) struct Quality {
     pub(super) target_ratio: f64,
     pub(super) answers: Option<String>,
     #[serde(default)]
-    pub(super) class_offset: u64,
-    #[serde(default)]
     pub(super) tolerance: BTreeMap<String, f64>,
 }
 

@@ -136,9 +136,6 @@ pub struct Quality {
     pub target_ratio: f64,
     /// Where the right answers come from.
     pub answers: AnswerKind,
-    /// Number that the model has for the first class of the labels, of metrics that compare classes: 1 where a class
-    /// for the background goes before them.
-    pub class_offset: u64,
     /// By precision, the largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: BTreeMap<String, f64>,
 }

@@ -27,8 +27,6 @@ const MAX_SAMPLES: i64 = u32::MAX as i64;
 /// Where answers can come from, as definitions say it.
 const ANSWERS: [(&str, AnswerKind); 3] =
     [("labels", AnswerKind::Labels), ("shipped", AnswerKind::Shipped), ("computed", AnswerKind::Computed)];
-/// The metric that compares classes.
-const CLASS_METRIC: &str = "top1";
 /// Settings of the scheduler that a definition may have: what a batch is belongs to some benchmarks.
 const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy"];
 
@@ -280,10 +278,6 @@ impl Checker<'_> {
             let hint = did_you_mean(source, known);
             self.report("quality.answers", format!("\"{source}\": give one of {list}{hint}"));
         }
-        if raw.class_offset > 0 && raw.metric != CLASS_METRIC {
-            let problem = format!("{}: only {CLASS_METRIC} compares classes; leave it out", raw.class_offset);
-            self.report("quality.class_offset", problem);
-        }
         for (precision, tolerance) in &raw.tolerance {
             if !(*tolerance > 0.0 && tolerance.is_finite()) {
                 let key = format!("quality.tolerance.{precision}");
@@ -295,7 +289,6 @@ impl Checker<'_> {
             reference: raw.reference,
             target_ratio: raw.target_ratio,
             answers: answers.map_or(AnswerKind::Labels, |(_, answers)| *answers),
-            class_offset: raw.class_offset,
             tolerance: raw.tolerance,
         }
     }

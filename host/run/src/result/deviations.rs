@@ -48,7 +48,7 @@ mod tests {
         };
         let deviations = of(&["rules=v0.7", "benchmark=rnnt", few], "f64");
         assert_eq!(kinds(&deviations), ["precision", "performance-set"]);
-        let deviations = of(&["rules=v0.5", "benchmark=gnmt", few], "f64");
+        let deviations = of(&["rules=v0.5", "benchmark=gnmt", few], "f32");
         assert_eq!(kinds(&deviations), ["untimed-step", "performance-set"]);
         assert_eq!(
             remark("v0.5", &deviations[..1]).unwrap(),

@@ -41,14 +41,14 @@ def bell(extent):
     return cube / cube.max()
 
 
-def labels(w, volume, extent):
-    """Labels of a volume, by windows that overlap by half, and the gaps between the two best means."""
+def labels(scores, volume, extent):
+    """Labels of a volume, by `scores` of windows that overlap by half, and the gaps between the two best means."""
     weight, shape = bell(extent), volume.shape[1:]
     sums = norm = 0.0
     for start in itertools.product(*(range(0, n - extent + 1, extent // 2) for n in shape)):
         box = tuple(slice(at, at + extent) for at in start)
         around = [(at, n - at - extent) for at, n in zip(start, shape)]
-        sums = sums + np.pad(unet(w, volume[(slice(None), *box)], 0.0) * weight, [(0, 0), *around])
+        sums = sums + np.pad(scores(volume[(slice(None), *box)]) * weight, [(0, 0), *around])
         norm = norm + np.pad(weight, around)
     means = sums / norm
     best = np.sort(means, axis=0)
@@ -73,10 +73,12 @@ def main():
             case "scores":
                 answer = unet(w, *tensors, 0.01)
             case "labels":
-                (answer, gap), kind = labels(w, *tensors, case["extent"]), "u1"
+                of_window = lambda window: unet(w, window, 0.0)
+                (answer, gap), kind = labels(of_window, *tensors, case["extent"]), "u1"
         answer.astype(kind).tofile(folder / f"answer-{index}.bin")
         if gap is not None:
             gap.astype("<f4").tofile(folder / f"gap-{index}.bin")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -91,7 +91,7 @@ fn volumes_that_no_windows_tile_or_that_are_too_large_fail_the_batch() {
     for (shape, said) in [
         ([16, 20, 16], "sample 0: windows of 16 voxels every 8 do not tile [16, 20, 16]"),
         ([16, 8, 16], "sample 0: windows of 16 voxels every 8 do not tile [16, 8, 16]"),
-        ([16, 16, 40], "sample 0 has the shape [1, 16, 16, 40], and not 1 channels of up to [32, 32, 32]"),
+        ([16, 16, 40], "has the shape [1, 16, 16, 40] instead of at most [1, 32, 32, 32]"),
     ] {
         let Some(run) = run(&[], &demand_for(&made.onnx, MAX), &volumes(&[shape])) else { return };
         let error = run.unwrap_err();
