@@ -33,7 +33,8 @@
 //! ```
 //!
 //! # Limits
-//! Samples of one data set have tensors of the same number of dimensions. IDX files of unsigned bytes are the only format read so far.
+//! Samples of one data set have tensors of the same number of dimensions. IDX files of unsigned bytes are the only
+//! format read so far.
 
 #![forbid(unsafe_code)]
 

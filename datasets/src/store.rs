@@ -154,8 +154,8 @@ impl SampleStore {
         )
     }
 
-    /// Loads a set of samples as [`load`](Self::load) does, each of which has shapes of its own: `shapes` tells those of
-    /// its inputs, and is asked before anything is filled.
+    /// Loads a set of samples as [`load`](Self::load) does, each of which has shapes of its own: `shapes` tells those
+    /// of its inputs, and is asked before anything is filled.
     ///
     /// # Errors
     /// As [`load`](Self::load); [`StoreError::Shape`] if a shape has other dimensions than the store's, or a larger

@@ -239,8 +239,8 @@ typedef struct ProctorInstance ProctorInstance;
 #define PROCTOR_CAPABILITY_CONCURRENT_ISSUE 8
 
 /*
- * The model takes samples whose shapes differ from sample to sample: PROCTOR_REQUEST_INPUTS_VARY. Without this bit, and
- * without that one, all have the shapes of the request.
+ * The model takes samples whose shapes differ from sample to sample: PROCTOR_REQUEST_INPUTS_VARY. Without this bit,
+ * and without that one, all have the shapes of the request.
  */
 #define PROCTOR_MODEL_DYNAMIC_SHAPES 1
 

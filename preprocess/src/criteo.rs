@@ -1,8 +1,8 @@
 //! `criteo-dlrm` and `criteo-dlrm-v2`: rows of clicks, as many as a sample has.
 //!
 //! A sample of DLRM is i32 `[rows, 39]`: 13 counts, of which the logarithms are taken, then 26 categories, each the 32
-//! bits of a hash, which become rows of tables. A sample of DLRM-v2 is the bytes of its arrays one after the other, which
-//! are prepared already: f32 `[rows, 13]`, then i32 `[rows, k]` of each feature.
+//! bits of a hash, which become rows of tables. A sample of DLRM-v2 is the bytes of its arrays one after the other,
+//! which are prepared already: f32 `[rows, 13]`, then i32 `[rows, k]` of each feature.
 //!
 //! Source: MLPerf Inference, the benchmarks dlrm of v0.7 and dlrm_v2 of v3.1.
 

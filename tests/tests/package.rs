@@ -97,7 +97,13 @@ fn it_looks_after_data_sets_and_prepares_them_for_runs() {
     assert!(whole.stdout.ends_with("made: nothing is missing or damaged\n"), "{whole}");
     let cache = format!("cache_folder={}", package.bench.file("cache").display());
     let flags = ["--plugin", "mock", "--benchmark", "resnet50", "--dataset-folder", "made", "--set", &cache];
-    let run = package.run(&[&flags[..], &["--mode", "performance", "--duration", "100ms"]].concat());
+    let run = package.run(
+        &[
+            &flags[..],
+            &["--mode", "performance", "--duration", "5ms", "--set", "single_stream_expected_latency_ns=200"],
+        ]
+        .concat(),
+    );
     run.assert_valid();
     assert!(package.bench.file("cache/prepared").is_dir());
 }

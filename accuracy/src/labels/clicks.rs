@@ -14,7 +14,7 @@ use proctor_datasets::{
 
 use crate::{
     error::AccuracyError,
-    judge::ClickLabels,
+    judge::clicks::ClickLabels,
     labels::{PublishedSamples, no_labels},
 };
 

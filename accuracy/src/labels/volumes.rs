@@ -6,7 +6,7 @@ use proctor_datasets::read_file;
 use proctor_nifti_file::{Image, bundle};
 use proctor_volumes::{VolumeError, brats, kits};
 
-use crate::{error::AccuracyError, judge::RightRegions};
+use crate::{error::AccuracyError, judge::regions::RightRegions};
 
 /// Extents of the volumes that responses are scores of.
 pub(crate) const BRATS_PADDED: [usize; 3] = brats::ROOM;

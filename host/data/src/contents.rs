@@ -10,8 +10,8 @@ use proctor_datasets::{DatasetError, read_file, sha256_hex};
 use proctor_prepared::RowAggregation;
 
 /// Sum over the names, sizes and times of change of all files below a folder: another one where a file has changed, for
-/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`. A trace by
-/// which rows become samples is read.
+/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`. A trace
+/// by which rows become samples is read.
 ///
 /// # Errors
 /// A folder or the trace cannot be read.

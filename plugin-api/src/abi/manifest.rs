@@ -15,8 +15,8 @@ pub const PROCTOR_CAPABILITY_NETWORK: u64 = 16;
 /// turns. Only beside PROCTOR_CAPABILITY_ISSUE.
 pub const PROCTOR_CAPABILITY_CONCURRENT_ISSUE: u64 = 8;
 
-/// The model takes samples whose shapes differ from sample to sample: PROCTOR_REQUEST_INPUTS_VARY. Without this bit, and
-/// without that one, all have the shapes of the request.
+/// The model takes samples whose shapes differ from sample to sample: PROCTOR_REQUEST_INPUTS_VARY. Without this bit,
+/// and without that one, all have the shapes of the request.
 pub const PROCTOR_MODEL_DYNAMIC_SHAPES: u64 = 1;
 
 /// Bit of SingleStream in a set of scenarios.

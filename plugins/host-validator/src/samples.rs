@@ -38,6 +38,7 @@ struct Sample {
 #[derive(Debug, PartialEq, Eq)]
 struct Input {
     address: usize,
+    size_bytes: usize,
     sum: u64,
 }
 
@@ -82,13 +83,13 @@ impl Prepared {
                 continue;
             };
             for (input, tensor) in inputs.iter().zip(&request.inputs) {
-                let end = input.address.saturating_add(tensor.size_bytes);
+                let end = input.address.saturating_add(input.size_bytes);
                 let is_inside =
                     |(first, size): &(usize, usize)| *first <= input.address && end <= first + size;
                 report.expect(ranges.is_empty() || ranges.iter().any(is_inside), || {
                     format!("input \"{}\" of sample {index} lies in none of the ranges", tensor.name)
                 });
-                prepared.inputs.add(input.address, tensor.size_bytes);
+                prepared.inputs.add(input.address, input.size_bytes);
             }
             prepared.samples.insert(index, Sample { inputs });
         }
@@ -241,7 +242,11 @@ unsafe fn read_inputs(
     let tensors = unsafe { tensors_of(first, count, stride, request) }?;
     // SAFETY: a tensor is not null unless it has no bytes, as was just checked; the host vouches for the bytes.
     let sum = |tensor: &ProctorTensor| unsafe { sum_of(tensor.data.cast(), tensor.size_bytes) };
-    let input = |tensor: &ProctorTensor| Input { address: tensor.data.addr(), sum: sum(tensor) };
+    let input = |tensor: &ProctorTensor| Input {
+        address: tensor.data.addr(),
+        size_bytes: tensor.size_bytes,
+        sum: sum(tensor),
+    };
     Ok(tensors.iter().map(input).collect())
 }
 

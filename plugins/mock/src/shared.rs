@@ -47,8 +47,9 @@ pub(crate) struct Shared {
     pub(crate) knows_threads: bool,
     /// Threads that have made instances.
     creators: Mutex<HashSet<ThreadId>>,
-    threads_begun: AtomicU32,
-    threads_ended: AtomicU32,
+    /// Threads that have begun and ended. Locked while a count is told, so that the last one told is the last.
+    threads_begun: Mutex<u32>,
+    threads_ended: Mutex<u32>,
     /// Power that is counted as energy, in watts; 0 for none.
     pub(crate) power_w: f64,
     /// Memory for samples, unless that is left to the host.
@@ -77,8 +78,8 @@ impl Shared {
             instances: AtomicU32::new(0),
             knows_threads: false,
             creators: Mutex::default(),
-            threads_begun: AtomicU32::new(0),
-            threads_ended: AtomicU32::new(0),
+            threads_begun: Mutex::default(),
+            threads_ended: Mutex::default(),
             busy: AtomicU32::new(0),
         }
     }
@@ -114,14 +115,18 @@ impl Shared {
 
     /// Counts a thread that begins, in a metric.
     pub(crate) fn begin_thread(&self) {
-        let count = self.threads_begun.fetch_add(1, Ordering::Relaxed) + 1;
-        self.host.metric("threads_begun", "", count.into());
+        self.count("threads_begun", &self.threads_begun);
     }
 
     /// Counts a thread that ends, in a metric.
     pub(crate) fn end_thread(&self) {
-        let count = self.threads_ended.fetch_add(1, Ordering::Relaxed) + 1;
-        self.host.metric("threads_ended", "", count.into());
+        self.count("threads_ended", &self.threads_ended);
+    }
+
+    fn count(&self, metric: &str, count: &Mutex<u32>) {
+        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        self.host.metric(metric, "", (*count).into());
     }
 
     /// Counts the caller as busy until the guard is dropped.

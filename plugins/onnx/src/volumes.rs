@@ -40,7 +40,17 @@ impl VolumeInstance {
     ) -> Result<Self, PluginError> {
         let binding =
             Binding::of_ports(session, &fit.fit.inputs, &fit.fit.outputs).map_err(runtime_failed)?;
-        let room = |window: usize| vec![0.0; fit.windows_max * window];
+        let room = |window: usize| {
+            let mut room = Vec::new();
+            let count = fit.windows_max.checked_mul(window);
+            let reserved = count.is_some_and(|count| room.try_reserve_exact(count).is_ok());
+            let Some(count) = count.filter(|_| reserved) else {
+                let text = format!("no memory for {} windows in a call; set fewer windows", fit.windows_max);
+                return Err(PluginError::failed(text));
+            };
+            room.resize(count, 0.0_f32);
+            Ok(room)
+        };
         let dims = [&fit.fit.inputs[0], &fit.fit.outputs[0]].map(|port| {
             let shape = fit.fit.shape(port, fit.windows_max);
             shape.into_iter().map(|extent| i64::try_from(extent).unwrap_or(i64::MAX)).collect()
@@ -51,8 +61,8 @@ impl VolumeInstance {
             host,
             binding,
             dims,
-            cut: room(fit.input.element_count()),
-            scores: room(fit.output.element_count()),
+            cut: room(fit.input.element_count())?,
+            scores: room(fit.output.element_count())?,
             starts: Vec::with_capacity(fit.windows_max),
             accumulator: Accumulator::new(one, fit.output.shape[0]),
             fit: fit.clone(),

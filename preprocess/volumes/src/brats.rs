@@ -74,8 +74,8 @@ pub fn prepare_volumes(
     Ok(())
 }
 
-/// Prepares the labels of a case: its four files as [`prepare`] takes them, and the bytes of its labels. They are cropped
-/// as the modalities are, without padding, and become the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
+/// Prepares the labels of a case: its four files as [`prepare`] takes them, and the bytes of its labels. They are
+/// cropped as the modalities are, without padding, and become the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
 ///
 /// # Errors
 /// The fault of a file; a label that BraTS does not have.

@@ -1,4 +1,4 @@
-//! What the tests of published benchmarks through ONNX Runtime share: the Python package beside it, and short runs.
+//! Shared by the tests of published benchmarks through ONNX Runtime: its Python package, and short runs.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

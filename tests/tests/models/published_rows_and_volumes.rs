@@ -204,8 +204,9 @@ fn kidneys_of_any_size_are_found() {
     assert_eq!(damaged["malformed_samples"], serde_json::json!([0, 1]), "{damaged}");
 
     for scenario in ["SingleStream", "Offline"] {
-        let flags =
-            format!("--scenario {scenario} --mode performance --virtual-time --set mock.service=fixed");
+        let flags = format!(
+            "--scenario {scenario} --mode performance --duration 1ms --virtual-time --set mock.service=fixed"
+        );
         made.run(&answers, &flags).assert_valid();
     }
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 /// Labels of characters, by their numbers.
 const LABELS: &str = " abcdefghijklmnopqrstuvwxyz'";
 /// Choices of the float64 networks by less than this may be others in f32.
-const MARGIN_MIN: f64 = 2e-5;
+const MARGIN_MIN: f64 = 2e-4;
 /// Why a run with generated weights is INVALID.
 const RANDOM: &str = "the weights are random, of the recipe";
 
@@ -201,8 +201,8 @@ fn responses(run: &Run) -> Vec<Vec<u8>> {
     log.into_iter().map(|record| record.data).collect()
 }
 
-/// What the network answers in float64, with the least margin of each answer; `None`, and the reason is printed, where
-/// numpy is not there.
+/// Answers of the network in float64, with the least margin of each; `None`, and the reason is printed, where numpy is
+/// not there.
 fn float64_answers(model: &str, samples: &[Value]) -> Option<Vec<(Vec<usize>, f64)>> {
     let has_numpy = Command::new("python3").args(["-c", "import numpy"]).output();
     if !has_numpy.is_ok_and(|output| output.status.success()) {
@@ -234,8 +234,8 @@ fn assert_same(got: &[String], expected: &[(String, f64)]) {
     assert_eq!(got.len(), expected.len());
     let decided: Vec<_> = got.iter().zip(expected).filter(|(_, (_, margin))| *margin >= MARGIN_MIN).collect();
     assert!(2 * decided.len() > got.len(), "{} of {} answers are decided", decided.len(), got.len());
-    for (got, (expected, _)) in &decided {
-        assert_eq!(*got, expected);
+    for (got, (expected, margin)) in &decided {
+        assert_eq!(*got, expected, "decided by {margin}");
     }
     assert!(decided.iter().filter(|(got, _)| !got.is_empty()).count() * 2 > decided.len(), "few have words");
 }

@@ -32,6 +32,22 @@ fn no_promise_is_broken_in_any_scenario_either_way() {
 }
 
 #[test]
+fn samples_of_different_shapes_keep_the_promises_too() {
+    let bench = Bench::new();
+    let (data, cache) = (bench.file("rows"), bench.file("cache"));
+    let made = bench.host(&format!("data generate dlrm --samples 12 --out {}", data.display()));
+    assert_eq!(made.code(), 0, "{made}");
+    for flags in ["", "--isolate"] {
+        assert_kept(&format!(
+            "--benchmark dlrm --dataset-folder {} --set cache_folder={} --scenario Offline --set min_query_count=50 \
+             --set issue=false {flags}",
+            data.display(),
+            cache.display()
+        ));
+    }
+}
+
+#[test]
 fn a_performance_run_with_it_is_valid() {
     run("--mode performance --scenario Offline --set min_query_count=500").assert_valid();
 }

@@ -337,7 +337,11 @@ impl LoadedPlugin {
         let is_newer = raw.abi_minor > abi::PROCTOR_ABI_MINOR;
         // SAFETY: the plugin vouches for the manifest that it returns and for what it points to.
         let read = || unsafe { read_manifest(reader, described, is_newer) };
-        let manifest = activity.during(Call::Describe, read)?;
+        let mut manifest = activity.during(Call::Describe, read)?;
+        if raw.abi_minor < VARYING_INPUTS_SINCE_MINOR {
+            // Then the bit had no meaning yet, and all samples have the shapes of the request.
+            manifest.models.iter_mut().for_each(|model| model.dynamic_shapes = false);
+        }
         if manifest.execute {
             begin(LoadStep::Functions);
             check_batch_functions(&raw, reader)?;
@@ -408,6 +412,9 @@ fn negotiate(
     }
     Ok(table)
 }
+
+/// The minor version from which on a plugin that declares dynamic shapes knows samples of different ones.
+const VARYING_INPUTS_SINCE_MINOR: u32 = 3;
 
 fn same_version(table: &ProctorPlugin) -> bool {
     (table.abi_major, table.abi_minor) == (abi::PROCTOR_ABI_MAJOR, abi::PROCTOR_ABI_MINOR)

@@ -99,6 +99,9 @@ pub(crate) fn match_demand(manifest: &Manifest, demand: &ModelDemand) -> Result<
     let is_alike = |other: &&ModelSupport| {
         is_declared(&other.model, &demand.model)
             && (&other.precision, &other.device) == (&row.precision, &row.device)
+            && other.scenarios.contains(&demand.scenario)
+            && takes(other, demand.batch_size_max)
+            && (other.dynamic_shapes || !demand.inputs_vary)
     };
     let alike: Vec<_> = manifest.models.iter().filter(is_alike).collect();
     let is_read = |(format, _): &&(String, PathBuf)| alike.iter().any(|it| is_declared(&it.format, format));
@@ -158,10 +161,14 @@ fn first_row<'a>(
     narrow(
         "a batch size of",
         demand.batch_size_max.to_string(),
-        &|row| row.batch_size_max == 0 || row.batch_size_max >= demand.batch_size_max,
+        &|row| takes(row, demand.batch_size_max),
         &|row| vec![format!("at most {0}: set batch_size to {0} or less", row.batch_size_max)],
     )?;
     Ok(rows.first().expect("the last narrowing left at least one row"))
+}
+
+fn takes(row: &ModelSupport, batch_size_max: u32) -> bool {
+    row.batch_size_max == 0 || row.batch_size_max >= batch_size_max
 }
 
 /// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.

@@ -2,7 +2,7 @@
 
 use proctor_plugin_api::{
     OptionKind,
-    abi::{PROCTOR_ABI_MINOR, PROCTOR_TEXT_LENGTH_MAX},
+    abi::{PROCTOR_ABI_MINOR, PROCTOR_MODEL_DYNAMIC_SHAPES, PROCTOR_TEXT_LENGTH_MAX},
     vocabulary::Scenario,
 };
 
@@ -126,6 +126,16 @@ fn rows_and_options_that_only_a_newer_host_knows_are_left_out() {
         message.ends_with("all of its models are for scenarios that only a newer host knows"),
         "{message}"
     );
+}
+
+#[test]
+fn dynamic_shapes_mean_nothing_before_inputs_could_vary() {
+    let varies = |abi_minor| {
+        let row = ProctorModelSupport { flags: PROCTOR_MODEL_DYNAMIC_SHAPES, ..model_row() };
+        let library = load(ProctorPlugin { abi_minor, ..table() }, manifest(vec![row], vec![])).unwrap();
+        library.manifest().models[0].dynamic_shapes
+    };
+    assert_eq!([1, 2, 3, 9].map(varies), [false, false, true, true]);
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub(super) fn parts(file: &OnnxFile, outputs: &[TensorSpec]) -> Option<Vec<Tenso
         element_type: *element_type,
         shape: shape.to_vec(),
     };
-    Some(vec![part(only("start")?), part(only("end")?)])
+    let (start, end) = (only("start")?, only("end")?);
+    (start.name != end.name).then(|| vec![part(start), part(end)])
 }
 
 fn is_called(value: &ValueSpec, word: &str) -> bool {
@@ -76,6 +77,7 @@ mod tests {
         assert_eq!(parts_of(&["start_logits", "end_logits", "logits"], &[4, 2]), None);
         assert_eq!(parts_of(&["start_logits", "start_scores", "end_logits"], &[4, 2]), None);
         assert_eq!(parts_of(&["restarted", "pending"], &[4, 2]), None);
+        assert_eq!(parts_of(&["start_end_logits"], &[4, 2]), None);
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl WindowFit {
         let (Some((channels, extent)), Some((classes, of_scores))) = (cube(takes), cube(gives)) else {
             return Ok(None);
         };
-        if !is_labelled || extent != of_scores || classes > CLASSES_MAX {
+        if !is_labelled || extent != of_scores || !(2..=CLASSES_MAX).contains(&classes) {
             return Ok(None);
         }
         let window = |spec: &TensorSpec, of_voxel| TensorSpec {

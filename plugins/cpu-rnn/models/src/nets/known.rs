@@ -26,7 +26,7 @@ pub(super) trait Known: fmt::Debug + Sync {
         None
     }
 
-    /// Those tensors in words, if there are any.
+    /// Names of published tensors in words, if there are any.
     fn published(&self) -> Option<&'static str> {
         None
     }
@@ -37,7 +37,7 @@ pub(super) trait Known: fmt::Debug + Sync {
 
 /// Whether a tensor is a row of such elements.
 pub(super) fn is_row(tensor: &TensorSpec, element_type: ElementType) -> bool {
-    tensor.element_type == element_type && tensor.shape.len() == 1
+    tensor.element_type == element_type && matches!(tensor.shape[..], [extent] if extent > 0)
 }
 
 /// Whether a tensor is a single i32.

@@ -77,6 +77,18 @@ fn the_models_of_recipes_are_read() {
 }
 
 #[test]
+fn models_of_other_operators_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["dlrm-tiny", "dlrm-v2-tiny", "3d-unet-kits19-tiny", "3d-unet-brats-tiny"] {
+        let model = proctor_recipes::make_model(name, folder.path(), &mut |_, _| ()).unwrap();
+        let source = Source::open(&model.onnx.expect("a graph").path);
+        let shapes = proctor_recipes::input_recipe(name).unwrap().tensors.into_iter();
+        let shapes: Vec<_> = shapes.map(|tensor| [&[1], &tensor.shape[..]].concat()).collect();
+        assert!(source.and_then(|source| source.graph(&shapes)).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn the_models_of_recipes_mean_what_they_should() {
     const BATCH: usize = 2;
     let folder = tempfile::tempdir().unwrap();

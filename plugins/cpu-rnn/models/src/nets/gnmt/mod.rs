@@ -132,7 +132,8 @@ impl Known for Sizes {
             Answer::Text => {
                 // Weights that were trained on other data have words of their own.
                 let words = layer_source.weights.shape("encoder.embedding.weight")?.first().copied();
-                sizes.vocabulary = words.unwrap_or(0).max(1);
+                // Fewer than the special ones are refused with the shape of the network.
+                sizes.vocabulary = words.unwrap_or(0).max(END as usize + 1);
                 Some(layer_source.vocabulary()?)
             }
         };

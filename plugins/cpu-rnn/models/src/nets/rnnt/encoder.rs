@@ -56,7 +56,8 @@ impl Encoder {
         self.pre.iter().chain(&self.post)
     }
 
-    /// Encodes the features of a batch. `lengths` are rows before and frames after; `write` writes the rows of a sample.
+    /// Encodes the features of a batch. `lengths` are rows before and frames after; `write` writes the rows of a
+    /// sample.
     pub(super) fn run<'a>(
         &self,
         runner: &mut Runner,
