@@ -48,8 +48,7 @@
 //!
 //! # Limits
 //! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. Boxes,
-//! clicks, logits of answers, texts, transcripts and volumes are scored by a [`Judge`]; metrics name those of boxes,
-//! answers, translations and transcripts.
+//! clicks, logits of answers, texts, transcripts and volumes are scored by a [`Judge`].
 
 #![forbid(unsafe_code)]
 

@@ -76,7 +76,7 @@ impl MemoryRange for Pages {
 /// Sizes of items that lie one after the other, each at a multiple of the alignment.
 #[derive(Debug)]
 pub(crate) enum Items {
-    /// As many of one size.
+    /// Items of one size.
     Even { size_bytes: usize, count: usize },
     /// Each of a size of its own: where it lies.
     Uneven(Vec<Range<usize>>),

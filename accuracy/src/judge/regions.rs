@@ -44,7 +44,7 @@ pub struct RegionJudge<'a> {
 }
 
 impl<'a> RegionJudge<'a> {
-    /// A judge of so many cases, whose responses have the padded extents.
+    /// A judge of this number of cases, whose responses have the padded extents.
     #[must_use]
     pub fn new(padded: [usize; 3], sample_count: usize, read: ReadRegions<'a>) -> Self {
         Self { padded, sample_count, read, cases: Vec::new() }

@@ -30,7 +30,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) struct Clicks {
     /// Rows of each sample.
     pub(crate) row_counts: Vec<usize>,
-    /// Of all rows of the samples, one after the other.
+    /// Labels of all rows of the samples, one after the other.
     pub(crate) labels: ClickLabels,
 }
 

@@ -173,7 +173,7 @@ fn malformed(list: &Path, reason: String) -> HostError {
 /// The words of a list.
 #[derive(Debug, PartialEq, Eq)]
 enum Words {
-    /// Names, one at the begin of each line.
+    /// Names, one at the start of each line.
     Names(Vec<String>),
     /// Indices of samples, any number in a line.
     Numbers(Vec<u64>),

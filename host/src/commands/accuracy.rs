@@ -95,7 +95,7 @@ Examples:
   host accuracy runs/2026-11-21T18-43-00-digits-lstm-SingleStream
   host accuracy results/resnet50 --benchmark resnet50 \\
                 --dataset-folder /data/imagenet --element-type f32
-  host accuracy mlperf_log_accuracy.json --benchmark gnmt --rules v0.7 --json
+  host accuracy mlperf_log_accuracy.json --benchmark gnmt --rules v0.5 --json
 
 Scores a log in LoadGen's form, whichever program has written it. The first line is
 that of the reference's script, for benchmarks of MLPerf. Exit code 0 says that the

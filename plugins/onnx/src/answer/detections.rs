@@ -25,7 +25,7 @@ struct Form {
     order: Order,
     unit: Unit,
     classes: ClassNames,
-    /// A record is the last one before the first lower score.
+    /// Records end at the first score below this.
     score_min: f32,
 }
 

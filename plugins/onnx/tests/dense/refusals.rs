@@ -60,18 +60,20 @@ fn windows_of_other_channels_or_types_and_volumes_that_they_do_not_tile() {
     doubled(&path, ElementType::F32, &[1, 3, 8, 8, 8]);
     let good = volumes::demand_for(&path, [16, 16, 16]);
     assert_refused(&good, &["in windows", "the model has x f32[1, 3, 8, 8, 8]", "volume f32[1, 16, 16, 16]"]);
-    doubled(&path, ElementType::F16, &[1, 1, 8, 8, 8]);
+    doubled(&path, ElementType::F16, &[1, 2, 8, 8, 8]);
     let halves = ModelDemand { precision: Some("f16".into()), ..good.clone() };
-    assert_refused(&halves, &["in windows, in f32", "x f16[1, 1, 8, 8, 8]"]);
-    doubled(&path, ElementType::F32, &[1, 1, 8, 8, 8]);
+    assert_refused(&halves, &["in windows, in f32", "x f16[1, 2, 8, 8, 8]"]);
+    doubled(&path, ElementType::F32, &[1, 2, 8, 8, 8]);
     let fixed = ModelDemand { inputs_vary: false, last_output_varies: false, ..good.clone() };
-    let shape = [1, 16, 17, 16];
     let untiled = ModelDemand {
-        inputs: vec![f32_spec("volume", &shape)],
-        outputs: vec![spec("labels", ElementType::U8, &shape)],
+        inputs: vec![f32_spec("volume", &[2, 16, 17, 16])],
+        outputs: vec![spec("labels", ElementType::U8, &[1, 16, 17, 16])],
         ..fixed
     };
     assert_refused(&untiled, &["cannot label the benchmark's volumes", "do not tile [16, 17, 16]"]);
+    // One class is no choice.
+    doubled(&path, ElementType::F32, &[1, 1, 8, 8, 8]);
+    assert_refused(&good, &["cannot run samples whose shapes differ", "x f32[1, 1, 8, 8, 8]", "in windows"]);
     // Windows that are no cubes are none.
     doubled(&path, ElementType::F32, &[1, 1, 8, 8, 4]);
     assert_refused(&good, &["cannot run samples whose shapes differ", "x f32[1, 1, 8, 8, 4]", "in windows"]);
