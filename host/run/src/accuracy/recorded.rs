@@ -25,6 +25,7 @@ const SETTINGS: &[&str] = &[
     "dataset_folder",
     "model_file",
     "cache_folder",
+    "row_aggregation",
     "multi_stream_samples_per_query",
     "performance_sample_count_override",
     "accuracy_sample_count_override",
