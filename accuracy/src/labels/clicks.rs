@@ -20,8 +20,9 @@ use crate::{
 
 /// The text of the day, whose lines begin with the label.
 const DAY: &str = "day_23";
-/// The arrays of labels: of the whole set, the sample and the debugging set, in the order in which they are looked for.
-const ARRAYS: [&str; 3] = ["day_23_labels.npy", "day_23_labels_sample.npy", "day_23_labels_debug.npy"];
+/// Ends of the names of arrays: of the whole set, the sample and the debugging set, in the order in which they are
+/// looked for.
+const SUFFIXES: [&str; 3] = ["", "_sample", "_debug"];
 /// Rows are read through a buffer of this size.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -69,11 +70,11 @@ fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
     })
 }
 
-/// The array of the data set: the first that is there, or that of the whole set.
+/// The array of labels of the set that the samples are made of: the first whose dense features are there.
 fn array_of(folder: &Path) -> PathBuf {
-    let paths = ARRAYS.map(|name| folder.join(name));
-    let there = paths.iter().position(|path| path.is_file());
-    paths.into_iter().nth(there.unwrap_or_default()).expect("the position is one of the list")
+    let has_rows = |suffix: &&str| folder.join(format!("day_23_dense{suffix}.npy")).is_file();
+    let suffix = SUFFIXES.into_iter().find(has_rows).unwrap_or_default();
+    folder.join(format!("day_23_labels{suffix}.npy"))
 }
 
 fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
@@ -168,8 +169,11 @@ mod tests {
         let array = |labels: &[i32], shape: &[u64]| {
             let elements = labels.iter().flat_map(|label| label.to_le_bytes());
             let bytes: Vec<u8> = npy::header("<i4", shape).into_iter().chain(elements).collect();
-            fs::write(folder.path().join(ARRAYS[1]), bytes).unwrap();
+            fs::write(folder.path().join("day_23_labels_sample.npy"), bytes).unwrap();
         };
+        fs::write(folder.path().join("day_23_dense_sample.npy"), []).unwrap();
+        // Labels of the whole set, whose rows are not there, are not those of the samples.
+        fs::write(folder.path().join("day_23_labels.npy"), []).unwrap();
         array(&[0, 1, 1, 0], &[4, 1]);
         let Clicks { labels, .. } = read("criteo-multi-hot", &named).unwrap();
         assert_eq!(labels, ClickLabels::Known(vec![0, 1, 0]));
