@@ -83,6 +83,12 @@ impl FileSamples {
         &self.names
     }
 
+    /// The files of the samples, in their order.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
     /// The file of a sample.
     pub(crate) fn path(&self, index: SampleIndex) -> Option<&Path> {
         let path = usize::try_from(index.0).ok().and_then(|index| self.paths.get(index));

@@ -94,8 +94,8 @@ pub(crate) fn calibrate(
     let words = Words::parse(&String::from_utf8_lossy(&bytes)).map_err(|reason| malformed(list, reason))?;
     let (dataset, samples, chosen, is_compared) = match from {
         From::DataSet(folder) => {
-            let Opened { dataset, names, .. } = published.open(folder, &RowAggregation::default())?;
-            let indices = words.among(&names, dataset.sample_count());
+            let Opened { dataset, names, files, .. } = published.open(folder, &RowAggregation::default())?;
+            let indices = words.among(&by_name(&names, &files), dataset.sample_count());
             let indices = indices.map_err(|reason| malformed(list, reason))?;
             let name = |index: u64| {
                 let name = usize::try_from(index).ok().and_then(|index| names.get(index));
@@ -115,8 +115,8 @@ pub(crate) fn calibrate(
             let samples = FileSamples::below(published.name, list, files, names)?;
             let open = |folder: &PathBuf| published.open(folder, &RowAggregation::default());
             let there = data_set.as_ref().map(open).transpose()?;
-            let all = there.as_ref().map_or(&[][..], |opened| &opened.names);
-            let known = by_name(all);
+            let known =
+                there.as_ref().map_or_else(HashMap::new, |opened| by_name(&opened.names, &opened.files));
             let index = |name: &String| known.get(name.as_str()).or_else(|| known.get(last(name)));
             let chosen: Vec<_> = names
                 .iter()
@@ -204,9 +204,14 @@ impl Words {
     ///
     /// # Errors
     /// The first that is none.
-    fn among(&self, names: &[String], sample_count: u64) -> Result<Vec<u64>, String> {
+    fn among(&self, known: &HashMap<&str, Vec<u64>>, sample_count: u64) -> Result<Vec<u64>, String> {
         let wanted = match self {
             Self::Numbers(numbers) => {
+                // The names of COCO's pictures are numbers, too.
+                let named = |number: &u64| known.get(number.to_string().as_str()).cloned();
+                if let Some(indices) = numbers.iter().map(named).collect::<Option<Vec<_>>>() {
+                    return Ok(indices.concat());
+                }
                 return match numbers.iter().find(|number| **number >= sample_count) {
                     None => Ok(numbers.clone()),
                     Some(beyond) => Err(format!(
@@ -216,10 +221,9 @@ impl Words {
             }
             Self::Names(wanted) => wanted,
         };
-        let known = by_name(names);
         let mut indices = Vec::new();
         for name in wanted {
-            let found = known.get(name.as_str());
+            let found = known.get(name.as_str()).or_else(|| known.get(last(name)));
             indices.extend(found.ok_or_else(|| {
                 format!(
                     "the data set has no sample {name:?}; where the list is of other files, say where they are by --files"
@@ -242,13 +246,15 @@ fn check<T: std::hash::Hash + Eq + std::fmt::Debug>(words: &[T]) -> Result<(), S
     }
 }
 
-/// The indices of samples by their names, and by the last parts of their names. A question of SQuAD may have several.
-fn by_name(names: &[String]) -> HashMap<&str, Vec<u64>> {
+/// The indices of samples by their names, by the last parts of their names, and by their files. A question of SQuAD may
+/// have several.
+fn by_name<'a>(names: &'a [String], files: &'a [String]) -> HashMap<&'a str, Vec<u64>> {
     let mut indices = HashMap::<_, Vec<_>>::new();
-    for (index, name) in (0..).zip(names) {
-        indices.entry(name.as_str()).or_default().push(index);
-        if last(name) != name {
-            indices.entry(last(name)).or_default().push(index);
+    let named = (0..).zip(names).flat_map(|(index, name)| [(index, name.as_str()), (index, last(name))]);
+    for (index, name) in named.chain((0..).zip(files.iter().map(String::as_str))) {
+        let found = indices.entry(name).or_default();
+        if !found.contains(&index) {
+            found.push(index);
         }
     }
     indices
@@ -341,12 +347,23 @@ mod tests {
     #[test]
     fn samples_are_found_by_their_names_and_a_name_may_have_several() {
         let names = ["val/a.jpg", "b.jpg", "b.jpg"].map(str::to_owned);
-        let among = |text: &str| Words::parse(text).unwrap().among(&names, 3);
+        let among = |text: &str| Words::parse(text).unwrap().among(&by_name(&names, &[]), 3);
         assert_eq!(among("b.jpg\na.jpg\n"), Ok(vec![1, 2, 0]));
         assert_eq!(among("val/a.jpg"), Ok(vec![0]));
         assert_eq!(among("2 0"), Ok(vec![2, 0]));
         assert!(among("3").unwrap_err().contains("no sample 3: the data set has 3 samples"));
         assert!(among("c.jpg").unwrap_err().contains("no sample \"c.jpg\""));
+    }
+
+    #[test]
+    fn pictures_whose_names_are_ids_are_found_by_their_files_too() {
+        let names = ["139", "1", "0"].map(str::to_owned);
+        let files = ["000000000139.jpg", "000000000001.jpg", "000000000000.jpg"].map(str::to_owned);
+        let among = |text: &str| Words::parse(text).unwrap().among(&by_name(&names, &files), 3);
+        assert_eq!(among("000000000001.jpg\nval2017/000000000139.jpg"), Ok(vec![1, 0]));
+        // Ids before indices, if all are known.
+        assert_eq!(among("139 0"), Ok(vec![0, 2]));
+        assert_eq!(among("2 0"), Ok(vec![2, 0]));
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub(crate) struct Opened {
     pub(crate) dataset: Box<dyn Dataset>,
     /// Names of its samples, by which their labels are found.
     pub(crate) names: Vec<String>,
+    /// Names of their files without folders, where each is one file. A picture of COCO has the name of its id.
+    pub(crate) files: Vec<String>,
     /// Samples that it lists, but does not have.
     pub(crate) missing_count: u64,
 }
@@ -73,13 +75,15 @@ pub(crate) struct Opened {
 impl Opened {
     fn new(dataset: impl Dataset + 'static, names: &[String], missing_count: usize) -> Self {
         let (names, missing_count) = (names.to_vec(), missing_count as u64);
-        Self { dataset: Box::new(dataset), names, missing_count }
+        Self { dataset: Box::new(dataset), names, files: Vec::new(), missing_count }
     }
 
     /// A data set of files, each of which is a sample.
     fn files(samples: FileSamples) -> Self {
         let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len());
-        Self::new(samples, &names, missing_count)
+        let file = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let files = samples.paths().iter().map(file).collect();
+        Self { files, ..Self::new(samples, &names, missing_count) }
     }
 
     /// A data set whose samples are runs of rows, and are named by them: `0..200`.

@@ -32,7 +32,7 @@ pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 /// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
 pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
     let published = catalogue::find(&order.dataset)?;
-    let Opened { dataset, names, missing_count } = published.open(&order.folder, &order.rows)?;
+    let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
     let parts = parts.ok_or_else(|| HostError::Data("an input has an unknown element type".to_owned()))?;
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
