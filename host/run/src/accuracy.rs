@@ -92,7 +92,7 @@ fn answers(
     Ok(match benchmark.quality.answers {
         config::AnswerKind::Labels => AnswerSource::Labels {
             dataset: benchmark.dataset.clone(),
-            published: published.map(Published::named).transpose()?,
+            published: published.map(|published| published.named(sample_count)).transpose()?,
         },
         config::AnswerKind::Shipped => {
             let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();

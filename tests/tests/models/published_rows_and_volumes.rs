@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use proctor_nifti_file::{Image, bundle};
 use proctor_tests::{Bench, Run};
 use proctor_volumes::{brats, kits};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A made data set of a benchmark, which is found whole.
 struct Made<'a> {
@@ -122,10 +122,7 @@ fn clicks_are_ranked(made: &Made<'_>, labels: &[bool]) {
     damaged[0].truncate(4);
     damaged[1][..4].copy_from_slice(&f32::NAN.to_le_bytes());
     let scored = made.accuracy(&damaged);
-    assert_eq!(
-        (&scored["malformed_samples"], &scored["passed"]),
-        (&serde_json::json!([0, 1]), &false.into())
-    );
+    assert_eq!((&scored["malformed_samples"], &scored["passed"]), (&json!([0, 1]), &false.into()));
 }
 
 #[test]
@@ -165,6 +162,26 @@ fn rows_are_run_in_every_scenario_of_the_suites() {
     }
 }
 
+#[test]
+fn a_run_of_fixed_rows_is_scored_again_by_its_own_rows() {
+    let bench = Bench::new();
+    let made = Made::new(&bench, "dlrm", ROW_COUNTS.len());
+    let sample_count = ROW_COUNTS.iter().sum::<usize>() / 100;
+    // Each row has a score of its own.
+    let scores =
+        |sample: usize| (0..100).flat_map(move |row| ((sample * row % 97) as f32).to_le_bytes()).collect();
+    let responses: Vec<_> = (0..sample_count).map(scores).collect();
+    let run = made.run(&responses, "--scenario Offline --mode accuracy --set row_aggregation=fixed:100");
+    let accuracy = &run.result()["accuracy"];
+    assert_eq!(
+        (&accuracy["sample_count"], &accuracy["malformed_samples"]),
+        (&sample_count.into(), &json!([]))
+    );
+    let scored = bench.host(&format!("accuracy {} --json", run.folder().display()));
+    let scored: Value = serde_json::from_str(&scored.stdout).unwrap();
+    assert_eq!(scored["accuracy"], *accuracy);
+}
+
 /// The prepared labels of a case of KiTS19.
 fn labels_of_kits(made: &Made<'_>, case: &str) -> Vec<u8> {
     let read = |name: &str| fs::read(made.folder.join(case).join(name)).unwrap();
@@ -201,7 +218,7 @@ fn kidneys_of_any_size_are_found() {
     answers[0].pop();
     answers[1][0] = 3;
     let damaged = made.accuracy(&answers);
-    assert_eq!(damaged["malformed_samples"], serde_json::json!([0, 1]), "{damaged}");
+    assert_eq!(damaged["malformed_samples"], json!([0, 1]), "{damaged}");
 
     for scenario in ["SingleStream", "Offline"] {
         let flags = format!(

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit},
+    table::{Check, Row, Side, Unit, farthest},
 };
 
 /// Has pycocotools evaluate them. It is handed to Python after the part that is the same for all.
@@ -82,7 +82,7 @@ fn distance(ours: &DetectionFigures, theirs: &[f64]) -> f64 {
     if ours.len() != theirs.len() {
         return f64::INFINITY;
     }
-    ours.iter().zip(theirs).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max)
+    ours.iter().zip(theirs).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, farthest)
 }
 
 fn as_json(annotations: &[Annotation], detections: &[Detection], scope: &Scope<'_>) -> Value {

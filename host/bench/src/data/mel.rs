@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit},
+    table::{Check, Row, Side, Unit, farthest},
 };
 
 /// Has librosa compute them. It is handed to Python after the part that is the same for all.
@@ -95,5 +95,5 @@ fn distance(ours: &[f32], theirs: &[u8]) -> f64 {
         return f64::INFINITY;
     }
     let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| (ours - f32::from_ne_bytes(*theirs)).abs());
-    pairs.map(f64::from).fold(0.0, f64::max)
+    pairs.map(f64::from).fold(0.0, farthest)
 }

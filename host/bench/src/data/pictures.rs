@@ -25,7 +25,7 @@ use super::{
     bed::{Bench, folder},
     drawing::draw,
     flags::Part,
-    table::{Check, Row, Side, Unit},
+    table::{Check, Row, Side, Unit, farthest},
 };
 use crate::worker::Worker;
 
@@ -182,7 +182,7 @@ fn distance(ours: &[u8], theirs: &[u8], step: f64) -> f64 {
     let numbers = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|four| f32::from_ne_bytes(*four)).collect();
     let (ours, theirs): (Vec<f32>, Vec<f32>) = (numbers(ours), numbers(theirs));
     let differences = ours.iter().zip(&theirs).map(|(ours, theirs)| f64::from((ours - theirs).abs()));
-    differences.fold(0.0, f64::max) / step
+    differences.fold(0.0, farthest) / step
 }
 
 #[cfg(test)]

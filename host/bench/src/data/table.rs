@@ -65,6 +65,11 @@ pub(super) struct Check<'a> {
     pub(super) most: f64,
 }
 
+/// The greater of two differences. One that is no number is endless: `f64::max` would pass it over.
+pub(super) fn farthest(most: f64, difference: f64) -> f64 {
+    if difference.is_nan() { f64::INFINITY } else { most.max(difference) }
+}
+
 impl<'a> Side<'a> {
     /// The side of this project, against which the others are held.
     pub(super) fn ours(turn: impl FnMut() -> Result<f64, String> + 'a) -> Self {
@@ -129,6 +134,12 @@ impl Row {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_that_is_no_number_is_endless() {
+        assert_eq!([0.5, 2.0, 1.0].into_iter().fold(0.0, farthest), 2.0);
+        assert_eq!([0.5, f64::NAN, 1.0].into_iter().fold(0.0, farthest), f64::INFINITY);
+    }
 
     /// A row of two sides.
     pub(in crate::data) fn row(unit: Unit, ours: &[f64], theirs: &[f64], target: f64) -> Row {

@@ -102,6 +102,11 @@ impl Published {
             settings.warnings.push(text);
         }
         let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+        if sample_count > total_sample_count {
+            settings.warnings.push(format!(
+                "{folder} has {sample_count} samples, and the benchmark {total_sample_count}: the first are used"
+            ));
+        }
         if sample_count < total_sample_count {
             settings.warnings.push(format!(
                 "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
@@ -125,12 +130,14 @@ impl Published {
         self.delivery.sample_count
     }
 
-    /// The samples by their names, for who reads their labels.
+    /// The first samples, as many as a run has, by their names, for who reads their labels.
     ///
     /// # Errors
     /// The names cannot be read.
-    pub(crate) fn named(&self) -> Result<PublishedSamples, HostError> {
-        Ok(PublishedSamples { folder: self.order.folder.clone(), names: self.reader.names()? })
+    pub(crate) fn named(&self, sample_count: usize) -> Result<PublishedSamples, HostError> {
+        let mut names = self.reader.names()?;
+        names.truncate(sample_count);
+        Ok(PublishedSamples { folder: self.order.folder.clone(), names })
     }
 
     /// Copies samples into a store; those that were never prepared are so first. `inputs_vary` says whether each has
