@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::{
     error::AccuracyError,
     judge::{
+        Judgement,
         defect::{DefectGroup, LogDefects, ResponseDefect},
         read_responses,
     },
@@ -172,14 +173,19 @@ impl AccuracyCheck {
         let mut judge = make(dataset, samples)?;
         let sample_count = judge.sample_count() as u64;
         let defects = read_responses(log, judge.as_mut())?;
-        let judgement = judge.judgement().map_err(AccuracyError::Score)?;
+        let (value, line, details) = match judge.judgement() {
+            Ok(Judgement { value, line, details }) => (value, Some(line), details),
+            // Responses without one that can be scored are worth nothing; the defects say why.
+            Err(_) if defects.count() > 0 => (0.0, None, BTreeMap::new()),
+            Err(why) => return Err(AccuracyError::Score(why)),
+        };
         Ok(Figures {
-            value: judgement.value,
+            value,
             correct_count: None,
             judged_count: sample_count - defects.missing_samples.len() as u64,
             sample_count,
-            line: Some(judgement.line),
-            details: judgement.details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            line,
+            details: details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             defects,
         })
     }

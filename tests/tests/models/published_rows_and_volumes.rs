@@ -118,6 +118,10 @@ fn clicks_are_ranked(made: &Made<'_>, labels: &[bool]) {
     });
     assert!(areas[1] < areas[0] && areas[0] < 100.0, "{areas:?}");
 
+    let short = made.accuracy(&vec![vec![0; 4]; ROW_COUNTS.len()]);
+    assert_eq!((&short["value"], &short["passed"]), (&0.0.into(), &false.into()), "{short}");
+    assert_eq!(short["malformed_samples"].as_array().unwrap().len(), ROW_COUNTS.len(), "{short}");
+
     let mut damaged = perfect;
     damaged[0].truncate(4);
     damaged[1][..4].copy_from_slice(&f32::NAN.to_le_bytes());

@@ -68,7 +68,9 @@ impl FoundLog {
             ))
         })?;
         // In a run folder, or in one below it.
-        let run = log.ancestors().skip(1).take(2).find_map(|folder| RecordedRun::read(&folder.join(RESULT)));
+        let absolute = std::path::absolute(&log).unwrap_or_else(|_| log.clone());
+        let run =
+            absolute.ancestors().skip(1).take(2).find_map(|folder| RecordedRun::read(&folder.join(RESULT)));
         Ok(Self { path: log, run })
     }
 
