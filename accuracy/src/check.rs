@@ -7,9 +7,10 @@ use proctor_scores::{five_figures, reaches};
 use serde::Serialize;
 
 use crate::{
+    computed,
     error::AccuracyError,
     judge::{
-        Judgement,
+        Judge, Judgement,
         defect::{DefectGroup, LogDefects, ResponseDefect},
         read_responses,
     },
@@ -124,6 +125,36 @@ impl AccuracyCheck {
         Ok(result)
     }
 
+    /// Checks, before anything is run, that there are answers, and that the metric compares responses with such.
+    ///
+    /// # Errors
+    /// [`AccuracyError`] if labels are missing or damaged, or nobody knows the answers. Answers that are computed from
+    /// the weights are not computed yet.
+    pub fn check_answers(&self, root: &DataRoot) -> Result<(), AccuracyError> {
+        let metric = metric(&self.metric)?;
+        if let AnswerSource::Computed { model, .. } = &self.answers {
+            return computed::find(model).map(drop);
+        }
+        match metric.scoring {
+            Scoring::OneByOne(make) => self.judge(metric, make).map(drop),
+            Scoring::AtOnce(score) => {
+                let (answers, sample_count) = self.answers.read(self.response, root)?;
+                let Self { response: form, tolerance, .. } = *self;
+                let scored =
+                    Scored { form, responses: &vec![None; sample_count], answers: &answers, tolerance };
+                score(&scored).map(drop).ok_or_else(|| metric.mismatch())
+            }
+        }
+    }
+
+    /// The judge of responses that are read one by one.
+    fn judge(&self, metric: &MetricEntry, make: MakeJudge) -> Result<Box<dyn Judge>, AccuracyError> {
+        match &self.answers {
+            AnswerSource::Labels { dataset, published: Some(samples) } => make(dataset, samples),
+            _ => Err(metric.mismatch()),
+        }
+    }
+
     fn score_at_once(
         &self,
         metric: &MetricEntry,
@@ -167,10 +198,7 @@ impl AccuracyCheck {
         make: MakeJudge,
         log: &Path,
     ) -> Result<Figures, AccuracyError> {
-        let AnswerSource::Labels { dataset, published: Some(samples) } = &self.answers else {
-            return Err(metric.mismatch());
-        };
-        let mut judge = make(dataset, samples)?;
+        let mut judge = self.judge(metric, make)?;
         let sample_count = judge.sample_count() as u64;
         let defects = read_responses(log, judge.as_mut())?;
         let (value, line, details) = match judge.judgement() {

@@ -50,7 +50,7 @@ pub enum AccuracyError {
     /// The volumes of a case have no labels that can be compared with.
     #[error("the labels of {} cannot be prepared", path.display())]
     Volumes {
-        /// The folder of the case.
+        /// The folder of the case, or its labels.
         path: PathBuf,
         /// The fault.
         source: VolumeError,

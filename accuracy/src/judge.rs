@@ -24,7 +24,7 @@ use crate::{
     log::{LogEnd, LogRecord, scan_log},
 };
 
-pub use clicks::{ClickJudge, ClickLabels};
+pub use clicks::ClickJudge;
 pub use defect::{DefectGroup, LogDefects, ResponseDefect};
 pub use detections::{ClassNames, DetectionJudge, JudgedImage};
 pub use questions::QuestionJudge;

@@ -69,8 +69,8 @@ pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
-    ClassNames, ClickJudge, ClickLabels, DefectGroup, DetectionJudge, Judge, JudgedImage, Judgement,
-    LogDefects, QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
+    ClassNames, ClickJudge, DefectGroup, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
+    QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};

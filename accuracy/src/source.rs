@@ -45,18 +45,6 @@ pub enum AnswerSource {
 }
 
 impl AnswerSource {
-    /// Checks, before anything is run, that there will be answers to such responses.
-    ///
-    /// # Errors
-    /// [`AccuracyError::Reference`] if none are known.
-    pub fn check(&self) -> Result<(), AccuracyError> {
-        match self {
-            Self::Labels { .. } => Ok(()),
-            Self::Shipped { model, .. } => shipped::find(model).map(drop),
-            Self::Computed { model, .. } => computed::find(model).map(drop),
-        }
-    }
-
     /// Reads or computes the answers, and returns them with the number of samples of the library.
     pub(crate) fn read(
         &self,

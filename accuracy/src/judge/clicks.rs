@@ -1,4 +1,4 @@
-//! Clicks of Criteo: pairs of f32, prediction and label, or predictions alone.
+//! Clicks of Criteo: predictions, or, as the reference logs them, pairs of prediction and label; all of them f32.
 
 use proctor_scores::{ScoreError, ranking::Ranking};
 
@@ -11,46 +11,38 @@ use crate::{
     },
 };
 
-/// Where the labels of rows are.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ClickLabels {
-    /// In the responses, behind each prediction.
-    InResponses,
-    /// Known: of all rows, one after the other.
-    Known(Vec<u8>),
-}
-
 /// Scores predictions by the area under the ROC curve.
 #[derive(Debug)]
 pub struct ClickJudge {
     /// The row at which each sample begins, and the number of all rows.
     starts: Vec<usize>,
-    labels: ClickLabels,
+    /// 0 or 1 for each row.
+    labels: Vec<u8>,
     ranking: Ranking,
     answered_count: u64,
 }
 
 impl ClickJudge {
-    /// A judge of samples with these numbers of rows.
+    /// A judge of samples with these numbers of rows. The labels are those of all rows, one after the other.
     ///
     /// # Errors
-    /// [`ScoreError::Lengths`] if known labels are not as many as the rows.
-    pub fn new(row_counts: &[usize], labels: ClickLabels) -> Result<Self, ScoreError> {
+    /// [`ScoreError::Lengths`] if there are not as many labels as rows.
+    pub fn new(row_counts: &[usize], labels: Vec<u8>) -> Result<Self, ScoreError> {
         let mut starts = vec![0];
         starts.extend(row_counts.iter().scan(0, |row, count| {
             *row += count;
             Some(*row)
         }));
         let row_count = starts[row_counts.len()];
-        match &labels {
-            ClickLabels::Known(labels) if labels.len() != row_count => Err(ScoreError::Lengths {
+        if labels.len() != row_count {
+            return Err(ScoreError::Lengths {
                 given: "rows",
                 given_count: row_count,
                 right: "labels",
                 right_count: labels.len(),
-            }),
-            _ => Ok(Self { starts, labels, ranking: Ranking::default(), answered_count: 0 }),
+            });
         }
+        Ok(Self { starts, labels, ranking: Ranking::default(), answered_count: 0 })
     }
 }
 
@@ -66,31 +58,29 @@ impl Judge for ClickJudge {
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
         self.answered_count += 1;
-        let unit_count = if self.labels == ClickLabels::InResponses { 2 } else { 1 };
-        let numbers = numbers::<4>(response, unit_count, defects);
-        let (first, wanted) = (self.starts[sample], self.starts[sample + 1] - self.starts[sample]);
-        let given = numbers.len() / unit_count;
+        let numbers = numbers::<4>(response, 1, defects);
+        let labels = &self.labels[self.starts[sample]..self.starts[sample + 1]];
+        let unit_count = if numbers.len() == 2 * labels.len() { 2 } else { 1 };
+        let (given, wanted) = (numbers.len() / unit_count, labels.len());
         if given != wanted {
             if defects.is_empty() {
                 defects.push(ResponseDefect::RecordCount { given, wanted });
             }
             return Ok(());
         }
-        let (mut not_finite, mut no_label) = (Faulty::default(), Faulty::default());
-        for (row, numbers) in numbers.chunks(unit_count).enumerate() {
+        let (mut not_finite, mut other_label) = (Faulty::default(), Faulty::default());
+        for (row, (numbers, label)) in numbers.chunks(unit_count).zip(labels).enumerate() {
             let prediction = f32::from_le_bytes(numbers[0]);
-            let label = match &self.labels {
-                ClickLabels::InResponses => f32::from_le_bytes(numbers[1]),
-                ClickLabels::Known(labels) => labels[first + row].into(),
-            };
-            match self.ranking.add(prediction, label) {
-                Ok(()) => {}
-                Err(ScoreError::Label { .. }) => no_label.add(row),
-                Err(_) => not_finite.add(row),
+            let label = f32::from(*label);
+            if self.ranking.add(prediction, label).is_err() {
+                not_finite.add(row);
+            }
+            if numbers.get(1).is_some_and(|given| f32::from_le_bytes(*given) != label) {
+                other_label.add(row);
             }
         }
         not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
-        no_label.list(defects, |position, count| ResponseDefect::Class { position, count });
+        other_label.list(defects, |position, count| ResponseDefect::OtherLabel { position, count });
         Ok(())
     }
 

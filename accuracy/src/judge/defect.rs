@@ -82,6 +82,13 @@ pub enum ResponseDefect {
         /// Their number.
         count: usize,
     },
+    /// Records have another label than the data set, whose label counts.
+    OtherLabel {
+        /// The first of them.
+        position: usize,
+        /// Their number.
+        count: usize,
+    },
     /// The response is no text in UTF-8, and counts as empty.
     NotText {
         /// The byte from which it is none.
@@ -101,6 +108,7 @@ impl ResponseDefect {
             Self::NotFinite { .. } => "not-finite",
             Self::OtherSample { .. } => "other-sample",
             Self::Class { .. } => "class",
+            Self::OtherLabel { .. } => "other-label",
             Self::NotText { .. } => "not-text",
             Self::Refused(_) => "refused",
         }
@@ -156,6 +164,9 @@ impl fmt::Display for ResponseDefect {
             }
             Self::Class { position, count } => {
                 write!(f, "{} of a class that there is not, from record {position}", records(*count))
+            }
+            Self::OtherLabel { position, count } => {
+                write!(f, "{} with another label than the data set, from record {position}", records(*count))
             }
             Self::NotText { position } => write!(f, "no UTF-8 from byte {position}"),
             Self::Refused(error) => error.fmt(f),

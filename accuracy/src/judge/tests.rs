@@ -96,32 +96,33 @@ fn damaged_boxes_are_listed_and_left_out() {
 
 #[test]
 fn clicks_are_ranked_over_all_samples() {
-    let rows = [floats(&[0.9, 1.0, 0.1, 0.0]), floats(&[0.2, 0.0])];
-    let records: Vec<_> = (0..).zip(rows).collect();
-    let judge = || ClickJudge::new(&[2, 1], ClickLabels::InResponses).unwrap();
-    let (judgement, defects) = judged(judge(), &records);
-    assert_eq!(judgement.unwrap().line, "AUC=100.000%, accuracy=100.000%, good=3, total=3, queries=2");
-    assert_eq!(defects.count(), 0);
-    let known = ClickJudge::new(&[2, 1], ClickLabels::Known(vec![0, 1, 0])).unwrap();
-    let alone = [(1, floats(&[0.2])), (0, floats(&[0.9, 0.1]))];
+    let judge = || ClickJudge::new(&[2, 1], vec![1, 0, 0]).unwrap();
+    let pairs = [(0, floats(&[0.9, 1.0, 0.1, 0.0])), (1, floats(&[0.2, 0.0]))];
+    let alone = [(0, floats(&[0.9, 0.1])), (1, floats(&[0.2]))];
+    for records in [pairs, alone] {
+        let (judgement, defects) = judged(judge(), &records);
+        assert_eq!(judgement.unwrap().line, "AUC=100.000%, accuracy=100.000%, good=3, total=3, queries=2");
+        assert_eq!(defects.count(), 0);
+    }
     // The only click has the lowest prediction.
-    assert_eq!(judged(known, &alone).0.unwrap().value, 0.0);
-    assert!(ClickJudge::new(&[2, 1], ClickLabels::Known(vec![0])).is_err());
+    let lowest = [(1, floats(&[0.2])), (0, floats(&[0.1, 0.9]))];
+    assert_eq!(judged(judge(), &lowest).0.unwrap().value, 0.0);
+    assert!(ClickJudge::new(&[2, 1], vec![0]).is_err());
 
-    let damaged = [(0, floats(&[f32::NAN, 1.0, 0.1, 0.5])), (1, floats(&[0.2, 0.0, 0.3, 1.0]))];
+    let damaged = [(0, floats(&[f32::NAN, 1.0, 0.1, 1.0])), (1, floats(&[0.2, 0.0, 0.3, 1.0]))];
     let (judgement, defects) = judged(judge(), &damaged);
     assert!(judgement.is_err());
     assert_eq!(
         defects.responses,
         [
             (0, ResponseDefect::NotFinite { position: 0, count: 1 }),
-            (0, ResponseDefect::Class { position: 1, count: 1 }),
-            (1, ResponseDefect::RecordCount { given: 2, wanted: 1 }),
+            (0, ResponseDefect::OtherLabel { position: 1, count: 1 }),
+            (1, ResponseDefect::RecordCount { given: 4, wanted: 1 }),
         ]
     );
     assert_eq!(
-        judged(judge(), &[(0, vec![0; 12])]).1.responses,
-        [(0, ResponseDefect::Size { size_bytes: 12, unit_bytes: 8 })]
+        judged(judge(), &[(0, vec![0; 13])]).1.responses,
+        [(0, ResponseDefect::Size { size_bytes: 13, unit_bytes: 4 })]
     );
 }
 

@@ -14,7 +14,6 @@ use proctor_datasets::{
 
 use crate::{
     error::AccuracyError,
-    judge::clicks::ClickLabels,
     labels::{PublishedSamples, no_labels},
 };
 
@@ -32,7 +31,7 @@ pub(crate) struct Clicks {
     /// Rows of each sample.
     pub(crate) row_counts: Vec<usize>,
     /// Labels of all rows of the samples, one after the other.
-    pub(crate) labels: ClickLabels,
+    pub(crate) labels: Vec<u8>,
 }
 
 /// Reads the labels of samples, which are named by their rows, such as `0..200`.
@@ -58,7 +57,7 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, 
     }
     let row_counts = rows.iter().map(ExactSizeIterator::len).collect();
     let labels = rows.into_iter().flat_map(|rows| all[rows].iter().copied()).collect();
-    Ok(Clicks { row_counts, labels: ClickLabels::Known(labels) })
+    Ok(Clicks { row_counts, labels })
 }
 
 /// The rows that a name says.
@@ -164,7 +163,7 @@ mod tests {
         fs::write(folder.path().join(DAY), "1\tx\n0\tx\n0\tx\n1\tx").unwrap();
         let named = samples(folder.path(), &["0..1", "2..4"]);
         let Clicks { row_counts, labels } = read("criteo", &named).unwrap();
-        assert_eq!((row_counts, labels), (vec![1, 2], ClickLabels::Known(vec![1, 0, 1])));
+        assert_eq!((row_counts, labels), (vec![1, 2], vec![1, 0, 1]));
 
         let array = |labels: &[i32], shape: &[u64]| {
             let elements = labels.iter().flat_map(|label| label.to_le_bytes());
@@ -176,7 +175,7 @@ mod tests {
         fs::write(folder.path().join("day_23_labels.npy"), []).unwrap();
         array(&[0, 1, 1, 0], &[4, 1]);
         let Clicks { labels, .. } = read("criteo-multi-hot", &named).unwrap();
-        assert_eq!(labels, ClickLabels::Known(vec![0, 1, 0]));
+        assert_eq!(labels, [0, 1, 0]);
         array(&[0, 1, 2, 0], &[4]);
         assert!(error("criteo-multi-hot", &named).contains("row 2 has the label 2"));
         array(&[0, 1, 1], &[3, 1]);

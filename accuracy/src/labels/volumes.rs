@@ -1,8 +1,11 @@
 //! Labels of medical volumes, prepared as their scans are.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use proctor_datasets::read_file;
+use proctor_datasets::{DatasetError, read_file};
 use proctor_nifti_file::{Image, bundle};
 use proctor_volumes::{VolumeError, brats, kits};
 
@@ -11,24 +14,50 @@ use crate::{error::AccuracyError, judge::regions::RightRegions};
 /// Extents of the volumes that responses are scores of.
 pub(crate) const BRATS_PADDED: [usize; 3] = brats::ROOM;
 
+/// Checks that the labels of samples are there, which are read when they are judged.
+///
+/// # Errors
+/// [`DatasetError::Read`] with the first file that is not.
+pub(crate) fn check(label_files: impl IntoIterator<Item = PathBuf>) -> Result<(), AccuracyError> {
+    label_files.into_iter().try_for_each(|path| match fs::metadata(&path) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(DatasetError::Read { path, source }.into()),
+    })
+}
+
+/// The labels of a case of KiTS19, in its folder.
+pub(crate) fn kits_label_file(case: &Path) -> PathBuf {
+    case.join("segmentation.nii.gz")
+}
+
 /// Reads the labels of a case of KiTS19 from its folder: a class for each voxel of the prepared scan.
 pub(crate) fn kits(case: &Path) -> Result<Vec<u8>, AccuracyError> {
     let unusable = |source| AccuracyError::Volumes { path: case.to_owned(), source };
     let imaging = read_file(&case.join("imaging.nii.gz"))?;
-    let segmentation = read_file(&case.join("segmentation.nii.gz"))?;
+    let segmentation = read_file(&kits_label_file(case))?;
     let header = Image::parse_header(&imaging)
         .map_err(|source| unusable(VolumeError::Nifti { part: "imaging", source }))?;
     let labels = kits::prepare_labels(&segmentation, &header).map_err(unusable)?;
     Ok(labels.into_values())
 }
 
-/// Reads the classes of a case of BraTS 2019, which is named by its group and its folder.
-pub(crate) fn brats(folder: &Path, name: &str) -> Result<RightRegions, AccuracyError> {
+/// The file of a part of a case of BraTS 2019, which is named by its group and its folder: a modality, or its labels.
+fn brats_file(folder: &Path, name: &str, part: &str) -> PathBuf {
     let (group, case) = name.split_once("__").unwrap_or(("", name));
-    let path = folder.join(group).join(case);
-    let read = |part: &str| read_file(&path.join(format!("{case}_{part}.nii.gz")));
-    let files = brats::MODALITIES.iter().map(|part| read(part)).collect::<Result<Vec<_>, _>>()?;
-    let labels = brats::prepare_labels(&bundle::join(&files), &read("seg")?);
-    let labels = labels.map_err(|source| AccuracyError::Volumes { path: path.clone(), source })?;
+    folder.join(group).join(case).join(format!("{case}_{part}.nii.gz"))
+}
+
+/// The labels of a case of BraTS 2019.
+pub(crate) fn brats_label_file(folder: &Path, name: &str) -> PathBuf {
+    brats_file(folder, name, "seg")
+}
+
+/// Reads the classes of a case of BraTS 2019.
+pub(crate) fn brats(folder: &Path, name: &str) -> Result<RightRegions, AccuracyError> {
+    let read = |part: &&str| read_file(&brats_file(folder, name, part));
+    let files = brats::MODALITIES.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let path = brats_label_file(folder, name);
+    let labels = brats::prepare_labels(&bundle::join(&files), &read_file(&path)?);
+    let labels = labels.map_err(|source| AccuracyError::Volumes { path, source })?;
     Ok(RightRegions { size: labels.shape(), classes: labels.into_values() })
 }

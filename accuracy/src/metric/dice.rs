@@ -28,10 +28,12 @@ fn judge(dataset: &str, samples: &PublishedSamples) -> Result<Box<dyn Judge>, Ac
     let sample_count = names.len();
     match dataset {
         "kits19" => {
+            volumes::check(names.iter().map(|name| volumes::kits_label_file(&folder.join(name))))?;
             let read = move |sample: usize| volumes::kits(&folder.join(&names[sample]));
             Ok(Box::new(VolumeJudge::new(sample_count, Box::new(read))))
         }
         "brats" => {
+            volumes::check(names.iter().map(|name| volumes::brats_label_file(&folder, name)))?;
             let read = move |sample: usize| volumes::brats(&folder, &names[sample]);
             Ok(Box::new(RegionJudge::new(volumes::BRATS_PADDED, sample_count, Box::new(read))))
         }

@@ -29,7 +29,7 @@ const CONTENTS: &str = "calibration.json";
 
 /// Where calibration samples come from.
 #[derive(Debug)]
-pub(crate) enum From<'a> {
+pub(crate) enum CalibrationSource<'a> {
     /// They are samples of the data set itself, which lies in this folder.
     DataSet(PathBuf),
     /// They are files below a folder, such as those for training. The data set, where it is there, is compared with.
@@ -38,7 +38,7 @@ pub(crate) enum From<'a> {
 
 /// Samples that have been prepared.
 #[derive(Debug)]
-pub(crate) struct Calibration {
+pub(crate) struct Calibrated {
     pub(crate) sample_count: usize,
     /// How many of them accuracy is measured on, too; `None` if the data set is not there to be compared with.
     pub(crate) shared_count: Option<usize>,
@@ -79,11 +79,11 @@ struct Chosen {
 pub(crate) fn calibrate(
     benchmark: &Benchmark,
     published: &Published,
-    from: &From<'_>,
+    source: &CalibrationSource<'_>,
     list: &Path,
     out: &Path,
     show: &mut dyn FnMut(usize, usize),
-) -> Result<Calibration, HostError> {
+) -> Result<Calibrated, HostError> {
     if benchmark.inputs_vary {
         return Err(HostError::Usage(format!(
             "samples of {} differ in shape, and are no arrays: prepare them for runs, without --calibration",
@@ -92,8 +92,8 @@ pub(crate) fn calibrate(
     }
     let bytes = read_file(list)?;
     let words = Words::parse(&String::from_utf8_lossy(&bytes)).map_err(|reason| malformed(list, reason))?;
-    let (dataset, samples, chosen, is_compared) = match from {
-        From::DataSet(folder) => {
+    let (dataset, samples, names, chosen, is_compared) = match source {
+        CalibrationSource::DataSet(folder) => {
             let Opened { dataset, names, files, .. } = published.open(folder, &RowAggregation::default())?;
             let indices = words.among(&by_name(&names, &files), dataset.sample_count());
             let indices = indices.map_err(|reason| malformed(list, reason))?;
@@ -103,9 +103,9 @@ pub(crate) fn calibrate(
             };
             let chosen: Vec<_> =
                 indices.iter().map(|index| Chosen { name: name(*index), index: Some(*index) }).collect();
-            (dataset, indices, chosen, true)
+            (dataset, indices, names, chosen, true)
         }
-        From::Files { files, data_set } => {
+        CalibrationSource::Files { files, data_set } => {
             let Words::Names(names) = &words else {
                 return Err(malformed(
                     list,
@@ -124,7 +124,7 @@ pub(crate) fn calibrate(
                 .collect();
             let count = samples.sample_count();
             let dataset: Box<dyn Dataset> = Box::new(samples);
-            (dataset, (0..count).collect(), chosen, there.is_some())
+            (dataset, (0..count).collect(), names.clone(), chosen, there.is_some())
         }
     };
     let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
@@ -140,17 +140,14 @@ pub(crate) fn calibrate(
     }
     let mut once: Vec<_> = places.keys().copied().map(SampleIndex).collect();
     once.sort_unstable();
-    let names: Vec<_> = match from {
-        From::DataSet(_) => Vec::new(),
-        From::Files { .. } => chosen.iter().map(|chosen| chosen.name.clone()).collect(),
-    };
-    let source = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
-    fill(&source, &once, show, |index, tensors| {
+    let from = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
+    fill(&from, &once, show, |index, tensors| {
         for (array, (_, bytes)) in arrays.iter().zip(tensors) {
             places[&index.0].iter().try_for_each(|place| array.write(*place, bytes))?;
         }
         Ok(())
     })?;
+    arrays.into_iter().try_for_each(ArrayFile::keep)?;
     let inputs = pipeline.outputs().iter();
     let contents = Contents {
         benchmark: &benchmark.id,
@@ -163,7 +160,7 @@ pub(crate) fn calibrate(
     };
     write_json(&out.join(CONTENTS), &contents)?;
     let shared_count = chosen.iter().filter(|chosen| chosen.index.is_some()).count();
-    Ok(Calibration { sample_count: chosen.len(), shared_count: is_compared.then_some(shared_count) })
+    Ok(Calibrated { sample_count: chosen.len(), shared_count: is_compared.then_some(shared_count) })
 }
 
 fn malformed(list: &Path, reason: String) -> HostError {
@@ -272,9 +269,11 @@ fn file_name(input: &str) -> String {
     format!("{}.npy", input.chars().map(plain).collect::<String>())
 }
 
-/// The file of one input.
+/// The file of one input. Until all samples are in it, it has another name; what is not kept is removed.
 struct ArrayFile {
     file: File,
+    /// Where it lies while it is written.
+    partial: PathBuf,
     path: PathBuf,
     header_bytes: u64,
     sample_bytes: u64,
@@ -284,6 +283,7 @@ impl ArrayFile {
     /// Makes a file for all samples of an input: `[samples, ...]`, row-major.
     fn make(folder: &Path, input: &TensorSpec, sample_count: usize) -> Result<Self, HostError> {
         let path = folder.join(file_name(&input.name));
+        let partial = path.with_added_extension("partial");
         let written = |source: io::Error| output(&path, source);
         let descr = numpy_word(input.element_type).ok_or_else(|| {
             HostError::Usage(format!(
@@ -295,16 +295,29 @@ impl ArrayFile {
         let extents = [&[sample_count], input.shape.as_slice()].concat();
         let extents: Vec<_> = extents.into_iter().map(|extent| extent as u64).collect();
         let header = npy::header(descr, &extents);
-        let file = File::create_new(&path).map_err(written)?;
-        file.write_all_at(&header, 0).map_err(written)?;
+        let file = File::create_new(&partial).map_err(written)?;
         let (header_bytes, sample_bytes) = (header.len() as u64, input.size_bytes() as u64);
-        Ok(Self { file, path, header_bytes, sample_bytes })
+        let array = Self { file, partial, path, header_bytes, sample_bytes };
+        array.file.write_all_at(&header, 0).map_err(|source| output(&array.path, source))?;
+        Ok(array)
+    }
+
+    /// Gives the file, which is whole, its name.
+    fn keep(self) -> Result<(), HostError> {
+        fs::rename(&self.partial, &self.path).map_err(|source| output(&self.path, source))
     }
 
     /// Writes a sample into its place.
     fn write(&self, place: usize, bytes: &[u8]) -> Result<(), HostError> {
         let at = self.header_bytes + place as u64 * self.sample_bytes;
         self.file.write_all_at(bytes, at).map_err(|source| output(&self.path, source))
+    }
+}
+
+impl Drop for ArrayFile {
+    fn drop(&mut self) {
+        // Where it was kept, it is not there any more.
+        let _ = fs::remove_file(&self.partial);
     }
 }
 

@@ -38,20 +38,20 @@ pub(crate) struct Published {
     /// Looks at everything in a folder, and lists what is wrong.
     pub(crate) verify: Verify,
     /// The calibration samples that MLPerf Inference publishes for it.
-    pub(crate) calibration: Calibration,
+    pub(crate) calibration: CalibrationLists,
     /// Makes a small data set of this layout.
     pub(crate) generate: fn(&Path, &Generate) -> Result<(), DatasetError>,
 }
 
-/// The calibration samples of a data set.
-pub(crate) struct Calibration {
+/// The published lists of the calibration samples of a data set.
+pub(crate) struct CalibrationLists {
     /// Which lists there are, and what they are of.
     pub(crate) lists: &'static str,
     /// Whether a sample is a file that may as well lie elsewhere, in the data for training.
     pub(crate) is_of_files: bool,
 }
 
-impl Calibration {
+impl CalibrationLists {
     const fn of_files(lists: &'static str) -> Self {
         Self { lists, is_of_files: true }
     }
@@ -106,7 +106,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: imagenet::layout,
         open: Open::Samples(|folder| imagenet::open(folder).map(Opened::files)),
         verify: imagenet::verify,
-        calibration: Calibration::of_files(
+        calibration: CalibrationLists::of_files(
             "calibration/ImageNet/cal_image_list_option_1.txt or cal_image_list_option_2.txt, not both: 500 pictures each, of the validation set itself",
         ),
         generate: imagenet::generate,
@@ -116,7 +116,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open(folder).map(Opened::files)),
         verify: coco::verify,
-        calibration: Calibration::of_files(
+        calibration: CalibrationLists::of_files(
             "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
         ),
         generate: coco::generate,
@@ -126,7 +126,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open_annotated(folder).map(Opened::files)),
         verify: coco::verify,
-        calibration: Calibration::of_files(
+        calibration: CalibrationLists::of_files(
             "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
         ),
         generate: coco::generate,
@@ -136,7 +136,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: open_images::layout,
         open: Open::Samples(|folder| open_images::open(folder).map(Opened::files)),
         verify: open_images::verify,
-        calibration: Calibration::of_files(
+        calibration: CalibrationLists::of_files(
             "calibration/openimages/openimages_cal_images_list.txt: 500 pictures for training: --files says where they are",
         ),
         generate: open_images::generate,
@@ -146,7 +146,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: wmt::layout,
         open: Open::Samples(|folder| wmt::open(folder).map(Opened::nameless)),
         verify: wmt::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/translation/calibration_data.tok.bpe.en: sentences for training, not of the data set",
         ),
         generate: wmt::generate,
@@ -160,7 +160,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: librispeech::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/LibriSpeech/calibration_files.txt: 500 recordings of train-clean-100, not of the data set",
         ),
         generate: librispeech::generate,
@@ -174,7 +174,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, 0))
         }),
         verify: squad::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/SQuAD-v1.1/bert-calibration.txt or bert_calibration_qas_ids.txt, not both: 100 rows or questions of the data set itself",
         ),
         generate: squad::generate,
@@ -184,7 +184,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: kits::layout,
         open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
         verify: kits::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set",
         ),
         generate: kits::generate,
@@ -198,7 +198,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: brats::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",
         ),
         generate: brats::generate,
@@ -215,7 +215,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: day::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
         ),
         generate: day::generate,
@@ -232,7 +232,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: multi_hot::verify,
-        calibration: Calibration::of_samples(
+        calibration: CalibrationLists::of_samples(
             "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
         ),
         generate: multi_hot::generate,

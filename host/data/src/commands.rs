@@ -16,7 +16,7 @@ use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
 use proctor_vocabulary::InputForm;
 
 use crate::{
-    calibration::{self, Calibration, calibrate},
+    calibration::{Calibrated, CalibrationSource, calibrate},
     catalogue::{self, PUBLISHED, Published},
     prepare::prepare,
 };
@@ -251,7 +251,7 @@ fn prepare_calibration(
     let out = which.out.as_deref().ok_or_else(|| HostError::Usage("--calibration needs --out".to_owned()))?;
     check_free(out)?;
     let data_set = place.of(published);
-    let from = match &which.files {
+    let source = match &which.files {
         Some(_) if !published.calibration.is_of_files => {
             return Err(HostError::Usage(format!(
                 "--files: a sample of {} is more than a file; lay out its calibration samples as the data set is, and \
@@ -260,12 +260,12 @@ fn prepare_calibration(
             )));
         }
         // A folder that the user names has to be there, whatever it is for.
-        Some(files) if place.is_named() => calibration::From::Files { files, data_set: Some(data_set?) },
-        Some(files) => calibration::From::Files { files, data_set: data_set.ok() },
-        None => calibration::From::DataSet(data_set?),
+        Some(files) if place.is_named() => CalibrationSource::Files { files, data_set: Some(data_set?) },
+        Some(files) => CalibrationSource::Files { files, data_set: data_set.ok() },
+        None => CalibrationSource::DataSet(data_set?),
     };
-    let Calibration { sample_count, shared_count } =
-        calibrate(benchmark, published, &from, list, out, &mut shown())?;
+    let Calibrated { sample_count, shared_count } =
+        calibrate(benchmark, published, &source, list, out, &mut shown())?;
     let shared = match shared_count {
         Some(0) => "none of them is a sample that accuracy is measured on".to_owned(),
         Some(count) => format!(

@@ -2,6 +2,7 @@
 
 use std::{
     num::NonZero,
+    path::Path,
     sync::{
         atomic::{AtomicUsize, Ordering},
         mpsc::sync_channel,
@@ -10,7 +11,7 @@ use std::{
 };
 
 use proctor_datasets::Dataset;
-use proctor_prepared::{Delivery, Order, Recipe, Writer};
+use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_run::HostError;
 use proctor_vocabulary::{SampleIndex, TensorSpec};
@@ -26,13 +27,13 @@ const AHEAD: usize = 2;
 /// Tensors of one sample, each with its shape.
 pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 
-/// Prepares the samples of an order that are not there yet; `show` is told how many of how many are done.
+/// Prepares the samples of an order that are not there yet; `show` is told how many of how many are done. The data set
+/// is opened only for those, or to be listed, since opening one may mean reading through all of it.
 ///
 /// # Errors
 /// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
 pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
     let published = catalogue::find(&order.dataset)?;
-    let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
     let parts = parts.ok_or_else(|| HostError::Data("an input has an unknown element type".to_owned()))?;
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -43,27 +44,39 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
         contents: contents::sum(&order.folder, &order.rows)?,
         preprocessing: order.preprocessing.clone(),
         version: pipeline_version(&order.preprocessing)?,
-        sample_count: dataset.sample_count(),
         rows: order.rows.clone(),
         inputs: order.inputs.clone(),
     };
     let folder = recipe.folder(&order.caches);
-    let mut writer = Writer::open(&folder, &recipe, &names)?;
+    let mut wanted: Vec<_> = order.samples.iter().copied().map(SampleIndex).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    if let Some(Listing { sample_count, missing_count, .. }) = listed(&folder, &wanted) {
+        return Ok(Delivery { folder, sample_count, missing_count });
+    }
+    let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
+    let listing = Listing { sample_count: dataset.sample_count(), missing_count, names };
+    let mut writer = Writer::open(&folder, &recipe, &listing)?;
     let mut absent = Vec::new();
-    for index in order.samples.iter().copied().map(SampleIndex) {
+    for index in wanted {
         if !writer.has(index)? {
             absent.push(index);
         }
     }
-    absent.sort_unstable();
-    absent.dedup();
-    let source = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
+    let source = Source { dataset: &*dataset, pipeline: &*pipeline, names: &listing.names };
     fill(&source, &absent, show, |index, tensors| {
         let shapes: Vec<_> = tensors.iter().map(|(shape, _)| shape.as_slice()).collect();
         let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         Ok(writer.append(index, &shapes, &bytes)?)
     })?;
-    Ok(Delivery { folder, sample_count: recipe.sample_count, missing_count })
+    Ok(Delivery { folder, sample_count: listing.sample_count, missing_count })
+}
+
+/// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples.
+fn listed(folder: &Path, wanted: &[SampleIndex]) -> Option<Listing> {
+    let reader = Reader::open(folder).ok()?;
+    let has_all = wanted.iter().all(|index| reader.has(*index).unwrap_or(false));
+    has_all.then(|| reader.listing().ok()).flatten()
 }
 
 /// Where the tensors of a sample come from.
@@ -128,4 +141,42 @@ pub(crate) fn fill(
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use proctor_config::benchmarks;
+    use proctor_prepared::{Input, RowAggregation};
+    use proctor_published::{Generate, imagenet};
+    use proctor_vocabulary::InputForm;
+
+    use super::*;
+
+    #[test]
+    fn a_data_set_is_opened_for_what_is_not_there_yet_alone() {
+        let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        imagenet::generate(folder.path(), &Generate { seed: 1, sample_count: 2 }).unwrap();
+        let benchmark = benchmarks().iter().find(|it| it.id == "resnet50").unwrap();
+        let order = |samples: &[u64]| Order {
+            dataset: benchmark.dataset.clone(),
+            folder: folder.path().to_owned(),
+            preprocessing: benchmark.preprocessing.clone(),
+            rows: RowAggregation::default(),
+            inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
+            caches: caches.path().to_owned(),
+            samples: samples.to_vec(),
+        };
+        let of = |samples: &[u64]| prepare(&order(samples), &mut |_, _| {});
+        let first = of(&[1]).unwrap();
+        // The list is spoilt without a trace that a look at its size and time could find.
+        let list = folder.path().join("val_map.txt");
+        let metadata = list.metadata().unwrap();
+        std::fs::write(&list, "x".repeat(metadata.len() as usize)).unwrap();
+        File::options().write(true).open(&list).unwrap().set_modified(metadata.modified().unwrap()).unwrap();
+        assert_eq!(of(&[]).unwrap(), first);
+        assert_eq!(of(&[1]).unwrap(), first);
+        assert!(of(&[0]).is_err());
+    }
 }

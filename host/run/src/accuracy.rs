@@ -32,9 +32,8 @@ pub(crate) fn check(
     let is_scored =
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
     if is_scored {
-        tolerance(&settings.benchmark, precision)?;
         let published = Published::open(settings, root)?;
-        answers(settings, published.as_ref(), root, observer)?.check()?;
+        checked(settings, published.as_ref(), root, precision, observer)?.check_answers(root)?;
     }
     Ok(())
 }

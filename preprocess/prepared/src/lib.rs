@@ -13,7 +13,7 @@
 //!
 //! # Example
 //! ```
-//! use proctor_prepared::{Input, Reader, Recipe, RowAggregation, Writer};
+//! use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
 //! use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 //!
 //! let image = TensorSpec { name: "image".into(), element_type: ElementType::U8, shape: vec![2, 2] };
@@ -22,14 +22,14 @@
 //!     contents: "0123".into(),
 //!     preprocessing: "grey".into(),
 //!     version: 1,
-//!     sample_count: 10,
 //!     rows: RowAggregation::default(),
 //!     inputs: vec![Input::new(&image, &InputForm::of(&image))],
 //! };
 //! let cache = tempfile::tempdir()?;
 //! let folder = recipe.folder(cache.path());
 //!
-//! let mut writer = Writer::open(&folder, &recipe, &[])?;
+//! let listing = Listing { sample_count: 10, missing_count: 0, names: Vec::new() };
+//! let mut writer = Writer::open(&folder, &recipe, &listing)?;
 //! writer.append(SampleIndex(7), &[&[2, 2]], &[&[1, 2, 3, 4]])?;
 //!
 //! let reader = Reader::open(&folder)?;
@@ -47,6 +47,7 @@
 
 mod error;
 mod index;
+mod listing;
 mod order;
 mod reader;
 mod recipe;
@@ -55,6 +56,7 @@ mod rows;
 mod writer;
 
 pub use error::PreparedError;
+pub use listing::Listing;
 pub use order::{Delivery, Order};
 pub use reader::Reader;
 pub use recipe::{Input, Recipe};
@@ -69,8 +71,8 @@ const SAMPLES: &str = "samples";
 const INDEX: &str = "index";
 /// Name of the file with the recipe, for people.
 const RECIPE: &str = "recipe.json";
-/// Name of the file with the samples' names.
-const NAMES: &str = "names.json";
+/// Name of the file with the list of the samples.
+const LISTING: &str = "listing.json";
 
 /// Data sets that `host-data` knows, by the names in definitions of benchmarks.
 pub const PUBLISHED: &[&str] = &[

@@ -22,7 +22,7 @@ pub struct Order {
     pub inputs: Vec<Input>,
     /// The folder of caches.
     pub caches: PathBuf,
-    /// Samples to prepare, those that are there already among them. With none the data set is opened all the same.
+    /// Samples to prepare, those that are there already among them. With none it is only listed.
     pub samples: Vec<u64>,
 }
 

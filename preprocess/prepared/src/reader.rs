@@ -11,9 +11,10 @@ use crc32fast::Hasher;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    NAMES, SAMPLES,
+    LISTING, SAMPLES,
     error::PreparedError,
     index::{Entry, Index},
+    listing::Listing,
     record::Head,
 };
 
@@ -49,12 +50,12 @@ impl Reader {
         &self.path
     }
 
-    /// Names of the samples by their indices, or none if the data set gives them none.
+    /// The list of the data set's samples.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn names(&self) -> Result<Vec<String>, PreparedError> {
-        let path = self.folder.join(NAMES);
+    pub fn listing(&self) -> Result<Listing, PreparedError> {
+        let path = self.folder.join(LISTING);
         let text = fs::read_to_string(&path).map_err(PreparedError::file("read", path.clone()))?;
         serde_json::from_str(&text).map_err(|_| PreparedError::Foreign { path })
     }

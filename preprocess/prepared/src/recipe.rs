@@ -19,8 +19,6 @@ pub struct Recipe {
     pub preprocessing: String,
     /// Version of the pipeline.
     pub version: u32,
-    /// Number of samples of the data set.
-    pub sample_count: u64,
     /// How rows become samples, of a data set of clicks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rows: RowAggregation,

@@ -10,9 +10,10 @@ use crc32fast::Hasher;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{
-    NAMES, RECIPE, SAMPLES,
+    LISTING, RECIPE, SAMPLES,
     error::PreparedError,
     index::{Entry, Index},
+    listing::Listing,
     recipe::Recipe,
     record::Head,
 };
@@ -29,22 +30,21 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the folder of a recipe, or makes it. `names` are those of the samples by their indices, or none at all.
-    /// Waits while another process writes to it.
+    /// Opens the folder of a recipe, or makes it. Waits while another process writes to it.
     ///
     /// # Errors
     /// [`PreparedError::File`]; [`PreparedError::Foreign`] or [`PreparedError::OtherRecipe`] if something else is
     /// there.
-    pub fn open(folder: &Path, recipe: &Recipe, names: &[String]) -> Result<Self, PreparedError> {
+    pub fn open(folder: &Path, recipe: &Recipe, listing: &Listing) -> Result<Self, PreparedError> {
         fs::create_dir_all(folder).map_err(PreparedError::file("make", folder.to_owned()))?;
         let path = folder.join(SAMPLES);
         let samples = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let samples = samples.map_err(PreparedError::file("open", path.clone()))?;
         samples.lock().map_err(PreparedError::file("lock", path.clone()))?;
-        let names = serde_json::to_string(names).expect("names are text");
+        let list = serde_json::to_string(listing).expect("all keys are text");
         write(&folder.join(RECIPE), &recipe.text())?;
-        write(&folder.join(NAMES), &names)?;
-        let index = Index::open_to_write(folder, recipe.sample_count)?;
+        write(&folder.join(LISTING), &list)?;
+        let index = Index::open_to_write(folder, listing.sample_count)?;
         let end = samples.metadata().map_err(PreparedError::file("look at", path.clone()))?.len();
         Ok(Self { index, samples, path, end })
     }

@@ -9,25 +9,29 @@ use std::{
     time::Duration,
 };
 
-use proctor_prepared::{Input, PreparedError, Reader, Recipe, RowAggregation, Writer};
+use proctor_prepared::{Input, Listing, PreparedError, Reader, Recipe, RowAggregation, Writer};
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 use proptest::prelude::*;
 
-fn recipe(sample_count: u64) -> Recipe {
+fn recipe() -> Recipe {
     let image = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![3, 2, 2] };
     Recipe {
         dataset: "photographs".into(),
         contents: "00".into(),
         preprocessing: "grey".into(),
         version: 1,
-        sample_count,
         rows: RowAggregation::default(),
         inputs: vec![Input::new(&image, &InputForm::of(&image))],
     }
 }
 
+fn listing(sample_count: u64, names: &[&str]) -> Listing {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Listing { sample_count, missing_count: 0, names }
+}
+
 fn open(folder: &Path, sample_count: u64) -> Writer {
-    Writer::open(folder, &recipe(sample_count), &[]).expect("the folder takes a writer")
+    Writer::open(folder, &recipe(), &listing(sample_count, &[])).expect("the folder takes a writer")
 }
 
 fn read(reader: &Reader, index: u64, sizes: &[usize]) -> Result<Vec<Vec<u8>>, PreparedError> {
@@ -40,18 +44,17 @@ fn read(reader: &Reader, index: u64, sizes: &[usize]) -> Result<Vec<Vec<u8>>, Pr
 #[test]
 fn a_folder_is_that_of_all_that_decides_the_bytes() {
     let caches = Path::new("caches");
-    let folder = recipe(4).folder(caches);
-    assert!(folder.starts_with("caches/prepared") && folder == recipe(4).folder(caches));
+    let folder = recipe().folder(caches);
+    assert!(folder.starts_with("caches/prepared") && folder == recipe().folder(caches));
     let image = TensorSpec { name: "image".into(), element_type: ElementType::F32, shape: vec![3, 2, 2] };
     let half = InputForm { element_type: ElementType::F16, ..InputForm::of(&image) };
     let others = [
-        Recipe { dataset: "p".into(), ..recipe(4) },
-        Recipe { contents: "01".into(), ..recipe(4) },
-        Recipe { preprocessing: "gray".into(), ..recipe(4) },
-        Recipe { version: 2, ..recipe(4) },
-        Recipe { rows: RowAggregation::Fixed(3), ..recipe(4) },
-        Recipe { inputs: vec![Input::new(&image, &half)], ..recipe(4) },
-        recipe(5),
+        Recipe { dataset: "p".into(), ..recipe() },
+        Recipe { contents: "01".into(), ..recipe() },
+        Recipe { preprocessing: "gray".into(), ..recipe() },
+        Recipe { version: 2, ..recipe() },
+        Recipe { rows: RowAggregation::Fixed(3), ..recipe() },
+        Recipe { inputs: vec![Input::new(&image, &half)], ..recipe() },
     ];
     assert!(others.iter().all(|other| other.folder(caches) != folder));
     assert_eq!(Input::new(&image, &half).parts(), Some((image, half)));
@@ -60,7 +63,7 @@ fn a_folder_is_that_of_all_that_decides_the_bytes() {
 #[test]
 fn a_second_writer_adds_to_what_the_first_has_left() {
     let caches = tempfile::tempdir().unwrap();
-    let folder = recipe(3).folder(caches.path());
+    let folder = recipe().folder(caches.path());
     open(&folder, 3).append(SampleIndex(2), &[&[2], &[0]], &[&[1, 2], &[]]).unwrap();
     let mut writer = open(&folder, 3);
     assert!(writer.has(SampleIndex(2)).unwrap() && !writer.has(SampleIndex(0)).unwrap());
@@ -80,7 +83,7 @@ fn a_second_writer_adds_to_what_the_first_has_left() {
 #[test]
 fn writers_take_turns() {
     let caches = tempfile::tempdir().unwrap();
-    let folder = recipe(1).folder(caches.path());
+    let folder = recipe().folder(caches.path());
     let first = open(&folder, 1);
     let (sender, receiver) = channel();
     let second = thread::spawn(move || {
@@ -95,31 +98,37 @@ fn writers_take_turns() {
 }
 
 #[test]
-fn names_come_back_and_others_are_another_recipe() {
+fn a_list_comes_back_and_another_is_another_recipe() {
     let caches = tempfile::tempdir().unwrap();
-    let folder = recipe(2).folder(caches.path());
-    let names = ["a/b.jpg".to_owned(), "\"\n".to_owned()];
-    drop(Writer::open(&folder, &recipe(2), &names).unwrap());
-    assert_eq!(Reader::open(&folder).unwrap().names().unwrap(), names);
-    let error = Writer::open(&folder, &recipe(2), &["c".to_owned()]).unwrap_err();
-    assert!(matches!(error, PreparedError::OtherRecipe { .. }), "{error}");
+    let folder = recipe().folder(caches.path());
+    let list = listing(2, &["a/b.jpg", "\"\n"]);
+    drop(Writer::open(&folder, &recipe(), &list).unwrap());
+    assert_eq!(Reader::open(&folder).unwrap().listing().unwrap(), list);
+    for other in [listing(2, &["c"]), Listing { missing_count: 1, ..list.clone() }] {
+        let error = Writer::open(&folder, &recipe(), &other).unwrap_err();
+        assert!(matches!(error, PreparedError::OtherRecipe { .. }), "{error}");
+    }
     // As after a crash.
-    fs::write(folder.join("names.json"), "[\"a/").unwrap();
-    drop(Writer::open(&folder, &recipe(2), &names).unwrap());
-    assert_eq!(Reader::open(&folder).unwrap().names().unwrap(), names);
+    fs::write(folder.join("listing.json"), "{\"sample_count\":2,\"mi").unwrap();
+    let error = Reader::open(&folder).unwrap().listing().unwrap_err();
+    assert!(matches!(error, PreparedError::Foreign { .. }), "{error}");
+    drop(Writer::open(&folder, &recipe(), &list).unwrap());
+    assert_eq!(Reader::open(&folder).unwrap().listing().unwrap(), list);
 }
 
 #[test]
 fn what_is_no_folder_of_ours_is_refused_by_its_name() {
     let caches = tempfile::tempdir().unwrap();
-    let folder = recipe(2).folder(caches.path());
+    let folder = recipe().folder(caches.path());
     let error = Reader::open(&folder).unwrap_err().to_string();
     assert!(error.starts_with("cannot open ") && error.ends_with("/samples"), "{error}");
     drop(open(&folder, 2));
     fs::write(folder.join("index"), [7; 100]).unwrap();
     let expected =
         "/index is no index of prepared samples of this version; delete its folder, which is made again";
-    for error in [Reader::open(&folder).unwrap_err(), Writer::open(&folder, &recipe(2), &[]).unwrap_err()] {
+    for error in
+        [Reader::open(&folder).unwrap_err(), Writer::open(&folder, &recipe(), &listing(2, &[])).unwrap_err()]
+    {
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 }
@@ -127,7 +136,7 @@ fn what_is_no_folder_of_ours_is_refused_by_its_name() {
 #[test]
 fn a_sample_that_the_disk_has_damaged_is_noticed() {
     let caches = tempfile::tempdir().unwrap();
-    let folder = recipe(1).folder(caches.path());
+    let folder = recipe().folder(caches.path());
     open(&folder, 1).append(SampleIndex(0), &[&[2, 2]], &[&[1, 2, 3, 4]]).unwrap();
     let file = OpenOptions::new().read(true).write(true).open(folder.join("samples")).unwrap();
     let length = file.metadata().unwrap().len();
@@ -154,7 +163,7 @@ proptest! {
         samples in prop::collection::vec((0_u64..6, prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..4)), 0..20)
     ) {
         let caches = tempfile::tempdir().unwrap();
-        let folder = recipe(6).folder(caches.path());
+        let folder = recipe().folder(caches.path());
         let mut latest: Vec<Option<&Vec<Vec<u8>>>> = vec![None; 6];
         drop(open(&folder, 6));
         let reader = Reader::open(&folder).unwrap();

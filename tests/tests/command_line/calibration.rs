@@ -87,6 +87,16 @@ fn files_beside_the_data_set_are_compared_with_it() {
 }
 
 #[test]
+fn an_array_that_lacks_a_sample_does_not_stay() {
+    let bench = made("imagenet", 3);
+    bench.write("made/ILSVRC2012_val_00000003.JPEG", "no picture");
+    bench.write("list.txt", "0 1 2");
+    calibrate(&bench, "--calibration list.txt --out arrays")
+        .assert_error(DATA, &["ILSVRC2012_val_00000003.JPEG"]);
+    assert_eq!(fs::read_dir(bench.file("arrays")).unwrap().count(), 0);
+}
+
+#[test]
 fn lists_that_name_what_is_not_there_make_nothing() {
     let bench = made("imagenet", 2);
     for (list, flags, text) in [

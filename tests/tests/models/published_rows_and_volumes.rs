@@ -167,6 +167,21 @@ fn rows_are_run_in_every_scenario_of_the_suites() {
 }
 
 #[test]
+fn labels_that_are_missing_are_named_before_a_run() {
+    let bench = Bench::new();
+    for (benchmark, file) in
+        [("dlrm-v2", "day_23_labels_sample.npy"), ("3d-unet-kits19", "case_00003/segmentation.nii.gz")]
+    {
+        let made = Made::new(&bench, benchmark, 3);
+        fs::remove_file(made.folder.join(file)).unwrap();
+        let refused = made.run(&[vec![0; 4]], "--scenario Offline --mode accuracy");
+        refused.finished.assert_error(4, &["the labels cannot be read", file]);
+        let measured = "--scenario Offline --mode performance --virtual-time --set mock.service=fixed";
+        made.run(&vec![vec![0; 4]; 3], measured).assert_valid();
+    }
+}
+
+#[test]
 fn a_run_of_fixed_rows_is_scored_again_by_its_own_rows() {
     let bench = Bench::new();
     let made = Made::new(&bench, "dlrm", ROW_COUNTS.len());

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_datasets::SampleStore;
-use proctor_prepared::{Input, Reader, Recipe, RowAggregation, Writer};
+use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
 use proctor_run::HostError;
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
 use rustix::fs::{Advice, fadvise};
@@ -83,12 +83,12 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
         contents: String::new(),
         preprocessing: "none".to_owned(),
         version: 1,
-        sample_count: count,
         inputs: vec![Input::new(image, &InputForm::of(image))],
         rows: RowAggregation::default(),
     };
     let folder = recipe.folder(caches);
-    let mut writer = Writer::open(&folder, &recipe, &[])?;
+    let listing = Listing { sample_count: count, missing_count: 0, names: Vec::new() };
+    let mut writer = Writer::open(&folder, &recipe, &listing)?;
     let mut state = 1_u64;
     let mut tensor = vec![0; image.size_bytes()];
     for index in (0..count).map(SampleIndex) {

@@ -135,7 +135,7 @@ impl Published {
     /// # Errors
     /// The names cannot be read.
     pub(crate) fn named(&self, sample_count: usize) -> Result<PublishedSamples, HostError> {
-        let mut names = self.reader.names()?;
+        let mut names = self.reader.listing()?.names;
         names.truncate(sample_count);
         Ok(PublishedSamples { folder: self.order.folder.clone(), names })
     }
