@@ -1,0 +1,51 @@
+//! Errors of reading.
+
+use std::{io, path::PathBuf};
+
+/// Why something that a run has left cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The folder has nothing that a run leaves.
+    #[error(
+        "{} is no run folder: it has neither result.json nor LoadGen's logs; give a folder that `host run` has left",
+        path.display()
+    )]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file is none of its kind.
+    #[error("{} {fault}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The fault, as the end of a sentence about the file, such as `is cut off`.
+        fault: String,
+    },
+    /// The result is of another version.
+    #[error("{} has schema_version {version}, and this program reads {known}: read it with the program that wrote it", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u64,
+        /// The version that is known.
+        known: u64,
+    },
+    /// The run has no samples of a performance run.
+    #[error("{} has no performance run: {why}", path.display())]
+    NoPerformanceRun {
+        /// The folder.
+        path: PathBuf,
+        /// How this is known.
+        why: &'static str,
+    },
+}

@@ -1,0 +1,48 @@
+//! What runs have left, read again: results, samples and logs, of this host and of the official LoadGen.
+//!
+//! [`Run::open`] takes a folder and says what it is: a whole run, one that has not come to its end, or a folder of
+//! official logs. [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the selection of them that
+//! the trace has more of. [`find_runs`] looks for runs below a folder.
+//!
+//! # Choices
+//! - A result is read by what a reader needs, [`ResultFile`], and is there as a whole beside it as JSON. Keys that are
+//!   absent are `None`, so that a result of an earlier host of the same schema is read, too.
+//! - Nothing is guessed: a file that is cut, torn or of another version is an error, or is said to be so beside what
+//!   could be read.
+//! - Samples are read into memory, 16 bytes each, as in their file.
+//!
+//! # Example
+//! ```
+//! # fn f() -> Result<(), proctor_results::ResultsError> {
+//! let run = proctor_results::Run::open("runs/mine".as_ref())?;
+//! let samples = run.samples()?;
+//! println!("{} of {} samples were completed", samples.latencies_ns().count(), samples.records.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Limits
+//! Of the official LoadGen, logs of version 4 and later are read, whose detail log is of lines of JSON. They have no
+//! samples but those of the trace.
+
+#![forbid(unsafe_code)]
+
+mod detail;
+mod error;
+mod find;
+mod result_file;
+mod run;
+mod samples;
+mod trace;
+
+pub use detail::DetailLog;
+pub use error::ResultsError;
+pub use find::find_runs;
+pub use result_file::{
+    AccuracyPart, BenchmarkPart, FiguresPart, Finding, FloorPart, LatencyPart, MachinePart, MetricPart,
+    Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep, SettingPart, StagePart,
+    Standing, TestPart, TokenPart, VerdictPart,
+};
+pub use run::{Ending, Run, RunKind, WholeRun};
+pub use samples::Samples;
+pub use trace::{IssueCall, Trace, TraceSample};

@@ -1,0 +1,437 @@
+//! `result.json`, as far as readers need it. What each key means is in docs/run-folder.md.
+
+use std::{collections::BTreeMap, fmt, fs, path::Path};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::ResultsError;
+
+/// The version of the form that is read.
+const SCHEMA_VERSION: u64 = 1;
+
+/// A result.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ResultFile {
+    /// When it was made; not in virtual time.
+    pub finished_at_utc: Option<String>,
+    /// The verdict.
+    pub verdict: VerdictPart,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Whether time was virtual.
+    #[serde(default)]
+    pub virtual_time: bool,
+    /// Name of the preset.
+    pub preset: String,
+    /// Name of the round of rules.
+    pub rules: String,
+    /// Whether the run was as long as the rules want it.
+    #[serde(default)]
+    pub official_length: bool,
+    /// The metric of the scenario; `None` if none was measured.
+    pub metric: Option<MetricPart>,
+    /// The metric by the text of the round, where it is another one.
+    pub metric_by_text: Option<MetricPart>,
+    /// The accuracy; `None` if it was not measured.
+    pub accuracy: Option<AccuracyPart>,
+    /// The performance run that decides.
+    pub performance_run: Option<TestPart>,
+    /// All performance runs, where there should be several.
+    #[serde(default)]
+    pub performance_runs: Vec<TestPart>,
+    /// The accuracy run.
+    pub accuracy_run: Option<TestPart>,
+    /// The floor of the harness.
+    pub harness_floor: Option<FloorPart>,
+    /// What was run.
+    pub benchmark: BenchmarkPart,
+    /// What ran it.
+    pub plugin: PluginPart,
+    /// Seeds by name.
+    #[serde(default)]
+    pub seeds: BTreeMap<String, u64>,
+    /// The machine.
+    pub machine: MachinePart,
+    /// Settings by key.
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingPart>,
+    /// Warnings about them.
+    #[serde(default)]
+    pub setting_warnings: Vec<String>,
+}
+
+/// The verdict of a run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct VerdictPart {
+    /// Whether the run is VALID.
+    pub valid: bool,
+    /// Whether the accuracy passed; `None` if it was not measured.
+    pub accuracy_passed: Option<bool>,
+    /// Whether the user ended it.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// Why it is not VALID, in words.
+    #[serde(default)]
+    pub reasons: Vec<Reason>,
+}
+
+/// A reason in words.
+pub type Reason = String;
+
+/// A metric.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct MetricPart {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Unit of the value.
+    pub unit: String,
+}
+
+/// The accuracy.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AccuracyPart {
+    /// Name of the metric.
+    pub metric: String,
+    /// Its value; larger is better.
+    pub value: f64,
+    /// Least value that passes.
+    pub target: f64,
+    /// Whether it does.
+    pub passed: bool,
+    /// Why not.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// The line of the reference's script.
+    pub line: Option<String>,
+}
+
+/// One test.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TestPart {
+    /// Its mode.
+    pub mode: String,
+    /// Whether it is VALID.
+    pub valid: bool,
+    /// Rules that the verdict rests on.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// From the start of issuing to the last completion, in ns.
+    pub duration_ns: u64,
+    /// Number of queries.
+    pub issued_query_count: u64,
+    /// Number of samples.
+    pub issued_sample_count: u64,
+    /// Greatest lateness of a query that has a schedule, in ns.
+    #[serde(default)]
+    pub issue_delay_max_ns: u64,
+    /// The mean lateness, in ns.
+    #[serde(default)]
+    pub issue_delay_mean_ns: u64,
+    /// The median lateness, in ns.
+    #[serde(default)]
+    pub issue_delay_p50_ns: u64,
+    /// The lateness that 99 % of the queries keep, in ns.
+    #[serde(default)]
+    pub issue_delay_p99_ns: u64,
+    /// The lateness that 99.9 % of the queries keep, in ns.
+    #[serde(default)]
+    pub issue_delay_p99_9_ns: u64,
+    /// Figures of a performance run.
+    pub figures: Option<FiguresPart>,
+    /// What the scheduler did, where the host formed batches.
+    pub scheduler: Option<SchedulerPart>,
+    /// A search for the peak.
+    pub search: Option<SearchPart>,
+    /// What a policy that scales did, as docs/run-folder.md has it.
+    pub scaling: Option<Value>,
+    /// The noise of the machine, as docs/run-folder.md has it.
+    pub noise: Option<Value>,
+    /// Energy that the plugin counted.
+    pub energy: Option<Value>,
+    /// Energy of the processor.
+    pub processor_energy: Option<Value>,
+}
+
+/// A rule that the verdict rests on.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Finding {
+    /// Its name.
+    pub rule: String,
+    /// Whether it is kept.
+    pub standing: Standing,
+    /// Measured value, in `unit`.
+    pub measured: Option<f64>,
+    /// Bound of the rule, in `unit`.
+    pub bound: Option<f64>,
+    /// Unit of both.
+    pub unit: Option<String>,
+    /// All of it as a sentence.
+    pub text: String,
+}
+
+/// Whether a rule is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It is not: the test is INVALID.
+    Broken,
+    /// It is, and limits the result or the length most.
+    Limiting,
+    /// It is.
+    Met,
+}
+
+/// Figures of a performance run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FiguresPart {
+    /// Of queries.
+    pub query_latency: LatencyPart,
+    /// Of samples.
+    pub sample_latency: LatencyPart,
+    /// Estimate of early stopping, in ns.
+    pub early_stopping_estimate_ns: Option<u64>,
+    /// Samples above the bound of Server.
+    pub over_latency_count: Option<u64>,
+    /// Tokens.
+    pub tokens: Option<TokenPart>,
+}
+
+/// A distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "each is what it says, in ns but for the count")]
+pub struct LatencyPart {
+    pub count: u64,
+    pub min_ns: u64,
+    pub mean_ns: u64,
+    pub max_ns: u64,
+    pub p50_ns: u64,
+    pub p90_ns: u64,
+    pub p95_ns: u64,
+    pub p97_ns: u64,
+    pub p99_ns: u64,
+    pub p99_9_ns: u64,
+}
+
+/// Tokens of a run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TokenPart {
+    /// Number of tokens.
+    pub token_count: Option<u64>,
+    /// Rate of tokens.
+    pub tokens_per_second: Option<f64>,
+    /// To the first token.
+    pub time_to_first_token: Option<LatencyPart>,
+    /// Mean between the tokens of a sample.
+    pub time_per_output_token: Option<LatencyPart>,
+    /// From each report of tokens to the one before it.
+    pub time_between_tokens: Option<LatencyPart>,
+}
+
+/// What the scheduler did.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SchedulerPart {
+    /// Number of batches.
+    pub batch_count: u64,
+    /// Mean number of samples of a batch.
+    pub batch_size_mean: f64,
+    /// Number of batches by their size.
+    #[serde(default)]
+    pub batch_sizes: BTreeMap<u64, u64>,
+    /// Most samples that waited.
+    pub queue_depth_max: u64,
+    /// Time that each instance was busy, in ns.
+    #[serde(default)]
+    pub instance_busy_ns: Vec<u64>,
+}
+
+/// A search for the peak.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SearchPart {
+    /// The peak, in queries per second.
+    pub peak_qps: Option<f64>,
+    /// Position of the reported step.
+    pub reported_step: Option<usize>,
+    /// Its steps.
+    #[serde(default)]
+    pub steps: Vec<SearchStep>,
+}
+
+/// A step of a search.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SearchStep {
+    /// Rate, in queries per second.
+    pub rate_qps: f64,
+    /// Whether it was met.
+    pub met: Option<bool>,
+}
+
+/// The floor of the harness.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FloorPart {
+    /// Median latency with the null plugin, in ns.
+    pub latency_p50_ns: u64,
+    /// Latency that 99 % of the queries keep with it, in ns.
+    pub latency_p99_ns: u64,
+    /// How it was measured.
+    #[serde(default)]
+    pub how: String,
+    /// Figures under ten times the floor.
+    #[serde(default)]
+    pub marked: Vec<String>,
+}
+
+/// What was run.
+#[derive(Debug, Clone, Deserialize)]
+pub struct BenchmarkPart {
+    /// Its id.
+    pub id: String,
+    /// Name of the model.
+    pub model: String,
+    /// Name of the data set.
+    pub dataset: String,
+    /// Samples of the library.
+    pub total_sample_count: u64,
+    /// Samples of the performance set.
+    pub performance_sample_count: u64,
+}
+
+/// What ran it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PluginPart {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its vendor.
+    #[serde(default)]
+    pub vendor: String,
+    /// Where it came from.
+    #[serde(default)]
+    pub source: String,
+    /// SHA-256 of its file.
+    pub sha256: Option<String>,
+    /// Precision that it computed in.
+    pub precision: String,
+    /// How it was given its work.
+    #[serde(default)]
+    pub dispatch: String,
+    /// Its options.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Files of the model, as docs/run-folder.md has them.
+    #[serde(default)]
+    pub model_files: Vec<Value>,
+    /// Figures that it reported, as docs/run-folder.md has them.
+    pub metrics: Option<BTreeMap<String, Value>>,
+    /// Stages of its work.
+    pub stages: Option<BTreeMap<String, StagePart>>,
+}
+
+/// A stage of a plugin's work.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct StagePart {
+    /// How often it was there.
+    pub count: u64,
+    /// Its least length in ns.
+    pub least_ns: u64,
+    /// Its greatest length in ns.
+    pub greatest_ns: u64,
+    /// Its mean length in ns.
+    pub mean_ns: f64,
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct MachinePart {
+    /// Name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processors that the host could use.
+    pub cpu_count: Option<u64>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Name of the system.
+    pub os: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Instruction set.
+    pub architecture: Option<String>,
+    /// Mean number of running threads over 1, 5 and 15 minutes.
+    pub load_average: Option<[f64; 3]>,
+}
+
+/// A setting.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct SettingPart {
+    /// Its value.
+    pub value: Value,
+    /// Where the value comes from.
+    pub origin: Origin,
+}
+
+/// The origin of a setting: its kind, and whatever names it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Origin {
+    /// The kind, such as `flag`.
+    pub kind: String,
+    /// Its parts by name, such as a file and a line.
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, Value>,
+}
+
+impl fmt::Display for Origin {
+    /// The kind and its parts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        self.parts.values().try_for_each(|part| match part {
+            Value::String(text) => write!(f, " {text}"),
+            other => write!(f, " {other}"),
+        })
+    }
+}
+
+impl ResultFile {
+    /// Reads a result: typed, and as it is.
+    ///
+    /// # Errors
+    /// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault.
+    pub fn read(path: &Path) -> Result<(Self, Value), ResultsError> {
+        let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
+        let malformed = |error: &serde_json::Error| ResultsError::Malformed {
+            path: path.to_owned(),
+            fault: format!("is no whole result of this program: {error}"),
+        };
+        let json: Value = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        match json.get("schema_version").and_then(Value::as_u64) {
+            Some(SCHEMA_VERSION) => {}
+            Some(version) => {
+                return Err(ResultsError::Version { path: path.to_owned(), version, known: SCHEMA_VERSION });
+            }
+            None => {
+                return Err(ResultsError::Malformed {
+                    path: path.to_owned(),
+                    fault: "has no schema_version, and is no result of this program".to_owned(),
+                });
+            }
+        }
+        // From the text and not from the value, so that an error has its line.
+        let result = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
+        Ok((result, json))
+    }
+}
+
+impl TestPart {
+    /// The finding of a rule.
+    #[must_use]
+    pub fn finding(&self, rule: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.rule == rule)
+    }
+
+    /// The latency bound of the scenario in ns, if it has one.
+    #[must_use]
+    pub fn latency_bound_ns(&self) -> Option<f64> {
+        self.finding("latency_bound").filter(|it| it.unit.as_deref() == Some("ns")).and_then(|it| it.bound)
+    }
+}

@@ -1,0 +1,217 @@
+//! A folder that a run has left.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{
+    detail::DetailLog, error::ResultsError, result_file::ResultFile, samples::Samples, trace::Trace,
+};
+
+/// File of the result.
+pub(crate) const RESULT: &str = "result.json";
+/// LoadGen's detail log.
+pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
+/// File of samples.
+const SAMPLES: &str = "samples.bin";
+/// LoadGen's trace.
+const TRACE: &str = "mlperf_log_trace.json";
+/// Suffix of a folder that is not whole.
+pub(crate) const PARTIAL: &str = ".partial";
+/// File of the report of a crash.
+const CRASH: &str = "crash.txt";
+/// File of the error that ended a run.
+const ERROR: &str = "error.txt";
+
+/// A folder that a run has left.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Kind of the folder, with what is only there in one of this kind.
+    pub kind: RunKind,
+}
+
+/// Kind of a folder.
+#[derive(Debug, Clone)]
+pub enum RunKind {
+    /// A run of this host, with a result.
+    Whole(Box<WholeRun>),
+    /// A run of this host that has not come to a result, with the reason if one is known.
+    Partial(Option<Ending>),
+    /// Logs of the official LoadGen, or of this one without a result.
+    Logs(DetailLog),
+}
+
+/// The result of a whole run.
+#[derive(Debug, Clone)]
+pub struct WholeRun {
+    /// As far as readers need it.
+    pub result: ResultFile,
+    /// As it is.
+    pub json: Value,
+}
+
+/// Why a run ended early, in the words of its report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The plugin crashed.
+    Crash(String),
+    /// An error.
+    Error(String),
+}
+
+impl Run {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// [`ResultsError::NoRun`], or a file of it that cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, ResultsError> {
+        let folder = match fs::metadata(folder) {
+            Ok(found) if found.is_dir() => folder.to_owned(),
+            // The result, or a log, stands for its folder.
+            Ok(_) => folder.parent().map_or_else(PathBuf::new, Path::to_owned),
+            Err(source) => return Err(ResultsError::Read { path: folder.to_owned(), source }),
+        };
+        let has = |name: &str| folder.join(name).is_file();
+        let kind = if has(RESULT) {
+            let (result, json) = ResultFile::read(&folder.join(RESULT))?;
+            RunKind::Whole(Box::new(WholeRun { result, json }))
+        } else if folder.as_os_str().to_string_lossy().ends_with(PARTIAL) || has(CRASH) || has(ERROR) {
+            RunKind::Partial(ending(&folder))
+        } else if has(DETAIL) {
+            RunKind::Logs(DetailLog::read(&folder.join(DETAIL))?)
+        } else {
+            return Err(ResultsError::NoRun { path: folder });
+        };
+        Ok(Self { folder, kind })
+    }
+
+    /// The result, of a whole run.
+    #[must_use]
+    pub fn result(&self) -> Option<&ResultFile> {
+        match &self.kind {
+            RunKind::Whole(run) => Some(&run.result),
+            _ => None,
+        }
+    }
+
+    /// The result as it is, of a whole run.
+    #[must_use]
+    pub fn json(&self) -> Option<&Value> {
+        match &self.kind {
+            RunKind::Whole(run) => Some(&run.json),
+            _ => None,
+        }
+    }
+
+    /// Name of the folder, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let absolute = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The folder with the logs and samples of the performance run that decides.
+    ///
+    /// # Errors
+    /// [`ResultsError::NoPerformanceRun`].
+    pub fn performance_folder(&self) -> Result<PathBuf, ResultsError> {
+        let none = |why| ResultsError::NoPerformanceRun { path: self.folder.clone(), why };
+        let RunKind::Whole(run) = &self.kind else { return Ok(self.folder.clone()) };
+        let WholeRun { result, json } = &**run;
+        if result.performance_run.is_none() {
+            return Err(none("the result has none; leave out --mode accuracy for one"));
+        }
+        if result.performance_runs.is_empty() {
+            return Ok(self.folder.clone());
+        }
+        // Each has a folder of its own, numbered from 1.
+        let all = json["performance_runs"].as_array().into_iter().flatten();
+        let place = all.into_iter().position(|test| *test == json["performance_run"]);
+        let place = place.ok_or_else(|| none("none of its several runs is the one that decides"))?;
+        Ok(self.folder.join(format!("run_{}", place + 1)))
+    }
+
+    /// Reads the samples of the performance run.
+    ///
+    /// # Errors
+    /// [`ResultsError::NoPerformanceRun`], or the file cannot be read.
+    pub fn samples(&self) -> Result<Samples, ResultsError> {
+        let path = self.performance_folder()?.join(SAMPLES);
+        if matches!(self.kind, RunKind::Logs(_)) && !path.is_file() {
+            let why = "logs of the official LoadGen have no samples.bin";
+            return Err(ResultsError::NoPerformanceRun { path: self.folder.clone(), why });
+        }
+        Samples::read(&path)
+    }
+
+    /// Reads the trace of the performance run; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn trace(&self) -> Result<Option<Trace>, ResultsError> {
+        let path = match self.performance_folder() {
+            Ok(folder) => folder.join(TRACE),
+            Err(ResultsError::NoPerformanceRun { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if path.is_file() { Trace::read(&path).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Reads why a run ended early.
+fn ending(folder: &Path) -> Option<Ending> {
+    let text = |name| {
+        let bytes = fs::read(folder.join(name)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    };
+    text(CRASH).map(Ending::Crash).or_else(|| text(ERROR).map(Ending::Error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn folders_are_told_apart() {
+        let error = |files: &[(&str, &str)]| Run::open(folder(files).path()).unwrap_err().to_string();
+        assert!(error(&[]).contains("is no run folder: it has neither result.json nor LoadGen's logs"));
+        assert!(
+            error(&[(RESULT, "{\"schema_version\": 7}")])
+                .contains("has schema_version 7, and this program reads 1")
+        );
+        assert!(error(&[(RESULT, "{}")]).contains("has no schema_version"));
+        assert!(
+            error(&[(RESULT, "{\"schema_version\": 1, ")]).contains("is no whole result of this program")
+        );
+        assert!(error(&[(RESULT, "{\"schema_version\": 1}")]).contains("missing field"));
+
+        let crashed = folder(&[("crash.txt", "the plugin crashed in execute\n")]);
+        let run = Run::open(crashed.path()).unwrap();
+        let RunKind::Partial(Some(Ending::Crash(text))) = &run.kind else { panic!("{run:?}") };
+        assert_eq!(text, "the plugin crashed in execute");
+        let partial = folder(&[]);
+        fs::create_dir(partial.path().join("r.partial")).unwrap();
+        let run = Run::open(&partial.path().join("r.partial")).unwrap();
+        assert!(matches!(run.kind, RunKind::Partial(None)));
+
+        let logs = folder(&[(DETAIL, ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"Server\"}\n")]);
+        let run = Run::open(logs.path()).unwrap();
+        let RunKind::Logs(log) = &run.kind else { panic!("{run:?}") };
+        assert_eq!(log.value("requested_scenario"), Some(&"Server".into()));
+        assert!(run.samples().unwrap_err().to_string().contains("have no samples.bin"));
+        assert_eq!(run.trace().unwrap(), None);
+    }
+}
