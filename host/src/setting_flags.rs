@@ -40,6 +40,24 @@ impl SettingFlags {
         self.given.iter().any(|given| given.setting == setting)
     }
 
+    /// The same without the flag of a setting.
+    #[must_use]
+    pub(crate) fn without(mut self, setting: &str) -> Self {
+        self.given.retain(|given| given.setting != setting);
+        self
+    }
+
+    /// The arguments that give the same flags again.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let argument = |given: &GivenFlag| {
+            let is_switch = flagged().any(|(key, _)| key.name == given.setting && key.kind == Kind::Bool);
+            let long = format!("--{}", given.flag.long);
+            // Joined, as a value may begin with a hyphen.
+            if is_switch { long } else { format!("{long}={}", given.value) }
+        };
+        self.given.iter().map(argument).collect()
+    }
+
     /// Hands the settings to a loader.
     pub(crate) fn apply(&self, loader: Loader) -> Loader {
         let flag = |loader: Loader, given: &GivenFlag| {

@@ -42,6 +42,14 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A probability above 0 and below 1.
+pub(crate) fn probability(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
+        _ => Err("give a number above 0 and below 1, such as 0.95".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +90,8 @@ mod tests {
         }
         assert_eq!((share("0"), share("0.999")), (Ok(0.0), Ok(0.999)));
         for text in ["1", "-0.001", "half", "NaN"] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(share(text).is_err() && probability(text).is_err(), "{text}");
         }
+        assert!(probability("0").is_err() && probability("0.95") == Ok(0.95));
     }
 }

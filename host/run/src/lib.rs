@@ -65,7 +65,7 @@ pub use crate::{
     files::{
         cache_folder::lasting_folder,
         model_files::{FoundFile, find as find_model_files},
-        run_folder::{output, write_json, write_whole},
+        run_folder::{folder_for_runs, output, write_json, write_whole},
     },
     find_max::{find_max, options::FindMaxOptions},
     frame::load_plugin,

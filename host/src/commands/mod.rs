@@ -2,12 +2,14 @@
 
 mod accuracy;
 mod bench;
+mod compare;
 mod data;
 mod describe;
 mod explain;
 mod find_max;
 mod list;
 mod new_plugin;
+mod repeat;
 mod replay;
 mod run;
 mod scale;
@@ -21,12 +23,14 @@ use proctor_run::{Conclusion, HostError};
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
+    compare::{COMPARE_HELP, CompareFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
     explain::EXPLAIN_HELP,
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
+    repeat::RepeatFlags,
     replay::{REPLAY_HELP, ReplayFlags},
     run::{RUN_HELP, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
@@ -37,7 +41,7 @@ use self::{
 pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
-    Run(RunFlags),
+    Run(RepeatFlags),
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
@@ -47,6 +51,9 @@ pub(crate) enum Command {
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
+    /// Say whether runs differ, and by how much.
+    #[command(after_help = EXIT_CODES, after_long_help = format!("{COMPARE_HELP}\n\n{EXIT_CODES}"))]
+    Compare(CompareFlags),
     /// Score the answers in an accuracy log, of this program or of LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
@@ -80,6 +87,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::FindMax(flags) => return flags.run(),
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
+        Command::Compare(flags) => return flags.run(),
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),

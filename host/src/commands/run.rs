@@ -1,6 +1,6 @@
 //! `host run`: its flags, which are those of a run wherever one is meant.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::Args;
 use proctor_config::{Loader, Origin, Settings};
@@ -83,7 +83,26 @@ impl RunFlags {
             .map(|result| result.conclusion())
     }
 
-    fn apply(&self, mut loader: Loader) -> Loader {
+    /// The arguments that give the same flags again, to another process.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let given = |flag: &str, value: Option<String>| value.map(|value| format!("{flag}={value}"));
+        let own = [
+            given("--duration", self.duration.map(|ms| format!("{ms}ms"))),
+            given("--target-qps", self.target_qps.clone()),
+            given("--seed", self.seed.clone()),
+        ];
+        let set = self.set.iter().map(|assignment| format!("--set={assignment}"));
+        let words = self.settings.arguments().into_iter().chain(own.into_iter().flatten()).chain(set);
+        let files = [
+            ("--config", &self.config),
+            ("--mlperf-conf", &self.mlperf_conf),
+            ("--user-conf", &self.user_conf),
+        ];
+        let files = files.into_iter().filter_map(|(flag, path)| Some([flag.into(), path.clone()?.into()]));
+        words.map(OsString::from).chain(files.flatten()).collect()
+    }
+
+    pub(super) fn apply(&self, mut loader: Loader) -> Loader {
         if let Some(path) = &self.config {
             loader = loader.config_file(path);
         }
@@ -117,6 +136,7 @@ Examples:
            --set mock.service=fixed
   host run --plugin mock --scenario Offline --policy joint --slo-ms 20
   host run --preset official
+  host run --plugin mine --repeat 5 --against ./new/libmine_sut.so
 
 A plugin that takes whole queries is handed them, unless a setting of the
 scheduler (policy, batch_size, instances, batch_timeout_us) is given;
@@ -124,6 +144,11 @@ scheduler (policy, batch_size, instances, batch_timeout_us) is given;
 
 A policy that scales turns batch size and instances during the performance run
 of Server or Offline, within --slo-ms; docs/scaling.md tells how.
+
+--repeat makes several runs in one folder, each in a process of its own;
+with --against those of two plugins in the order A B B A, so that a drift of the
+machine meets both. Settings and seeds are the same in all. The comparison at the
+end is that of host compare.
 
 The verdict goes to stdout, progress and messages to stderr. The run folder
 holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
@@ -156,7 +181,7 @@ mod tests {
             "--virtual-time",
         ]);
         let Command::Run(flags) = cli.unwrap().command else { panic!("it is a run") };
-        let settings = flags.apply(Loader::new()).load().unwrap();
+        let settings = flags.run.apply(Loader::new()).load().unwrap();
         assert_eq!((settings.test.server_target_qps, settings.test.min_duration_ms), (7.0, 3000));
         assert_eq!((settings.run.batch_size, settings.run.virtual_time), (4, true));
         assert_eq!(settings.run.output_folder, Some("out".into()));

@@ -219,6 +219,17 @@ impl RunFolder {
     }
 }
 
+/// Makes a folder for several runs, each with a folder of its own in it, and returns its name: the one that the settings
+/// name, or a new one below `runs/`. It has its last name at once, as only the runs in it are whole or not.
+///
+/// # Errors
+/// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
+pub fn folder_for_runs(settings: &Settings) -> Result<PathBuf, HostError> {
+    let folder = RunFolder::create(settings, "-repeats")?;
+    folder.finish()?;
+    Ok(folder.given)
+}
+
 /// Removes a folder that holds nothing but empty files and such folders, and says whether it did.
 fn remove_empty(folder: &Path) -> bool {
     let contents = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -344,6 +355,17 @@ mod tests {
         folder.note("error: it broke");
         assert!(!folder.remove_if_empty());
         assert_eq!(fs::read_to_string(folder.path("error.txt")).unwrap(), "error: it broke\n");
+    }
+
+    #[test]
+    fn a_folder_for_runs_has_its_last_name_at_once() {
+        let top = tempfile::tempdir().unwrap();
+        let mut settings = proctor_config::Loader::new().load().unwrap();
+        settings.run.output_folder = Some(top.path().join("both"));
+        assert_eq!(folder_for_runs(&settings).unwrap(), top.path().join("both"));
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
+        fs::write(top.path().join("both/other"), "").unwrap();
+        assert!(folder_for_runs(&settings).unwrap_err().to_string().contains("is not empty"));
     }
 
     #[test]

@@ -1,0 +1,237 @@
+//! The comparison of two sides.
+
+use proctor_vocabulary::Scenario;
+use serde::Serialize;
+
+use crate::{
+    condition::Condition,
+    differences::{Difference, differences},
+    error::CompareError,
+    figure::{Figure, SHIFTS, Worse},
+    remark::Remark,
+    side::Side,
+    statistics::interval::{self, Method},
+};
+
+/// Repeats below which the variance between them is a guess.
+const FEW_REPEATS: usize = 4;
+
+/// A comparison of B with the baseline A.
+#[derive(Debug)]
+pub struct Comparison {
+    /// Name of the folder of A, and number of its runs.
+    pub a: (String, usize),
+    /// Name of the folder of B, and number of its runs.
+    pub b: (String, usize),
+    /// Everything else that they differ in.
+    pub differences: Vec<Difference>,
+    /// The figures.
+    pub rows: Vec<Row>,
+    /// The latencies from fast to slow.
+    pub shifts: Vec<Row>,
+    /// Remarks.
+    pub remarks: Vec<Remark>,
+    /// How the intervals were made.
+    pub method: Method,
+}
+
+/// A figure of both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// The figure.
+    pub figure: Figure,
+    /// Value of A, in ns, per second, or of the metric.
+    pub a: f64,
+    /// Value of B.
+    pub b: f64,
+    /// B over A, less 1.
+    pub change: f64,
+    /// Interval of the change; `None` where the samples carry none.
+    pub interval: Option<(f64, f64)>,
+    /// The harness's own floor of such a latency in ns, the greater of both sides.
+    pub floor_ns: Option<f64>,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+/// What a row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Both sides have the same value in whatever way they are resampled.
+    Same,
+    /// The interval holds 0.
+    NoDifference,
+    /// There is a difference, which is no greater than the harness's own floor.
+    UnderFloor,
+    /// B is better.
+    Better,
+    /// B is worse.
+    Worse,
+    /// There is no interval.
+    Unknown,
+}
+
+impl Row {
+    fn of(figure: Figure, found: interval::Difference, floor_ns: Option<f64>) -> Self {
+        let share = |log: f64| log.exp_m1();
+        let mut row = Self {
+            figure,
+            a: found.value_a,
+            b: found.value_b,
+            change: share(found.log_ratio),
+            interval: found.interval.map(|(low, high)| (share(low), share(high))),
+            floor_ns: floor_ns.filter(|_| figure.is_latency()),
+            verdict: Verdict::Unknown,
+        };
+        row.verdict = row.judged();
+        row
+    }
+
+    /// A row of a figure that has no interval because nothing of it is left to chance.
+    fn exact(figure: Figure, a: f64, b: f64) -> Self {
+        let change = if a == b { 0.0 } else { b / a - 1.0 };
+        let mut row = Self {
+            figure,
+            a,
+            b,
+            change,
+            interval: Some((change, change)),
+            floor_ns: None,
+            verdict: Verdict::Same,
+        };
+        row.verdict = row.judged();
+        row
+    }
+
+    fn judged(&self) -> Verdict {
+        let Some((low, high)) = self.interval else { return Verdict::Unknown };
+        if low == 0.0 && high == 0.0 {
+            return Verdict::Same;
+        }
+        if low <= 0.0 && high >= 0.0 {
+            return Verdict::NoDifference;
+        }
+        if self.floor_ns.is_some_and(|floor_ns| (self.b - self.a).abs() <= floor_ns) {
+            return Verdict::UnderFloor;
+        }
+        let is_greater = low > 0.0;
+        if is_greater == (self.figure.worse() == Worse::Greater) { Verdict::Worse } else { Verdict::Better }
+    }
+}
+
+impl Comparison {
+    /// Compares two sides.
+    ///
+    /// # Errors
+    /// [`CompareError::Unlike`].
+    pub fn of(a: &Side, b: &Side, method: Method) -> Result<Self, CompareError> {
+        let (first_a, first_b) = (&a.runs[0], &b.runs[0]);
+        let unlike = |key, of_a: &str, of_b: &str| CompareError::Unlike {
+            path_a: a.folder.clone(),
+            path_b: b.folder.clone(),
+            key,
+            a: of_a.to_owned(),
+            b: of_b.to_owned(),
+        };
+        if first_a.scenario != first_b.scenario {
+            return Err(unlike("scenario", first_a.scenario.name(), first_b.scenario.name()));
+        }
+        let (id_a, id_b) = (&first_a.result.benchmark.id, &first_b.result.benchmark.id);
+        if id_a != id_b {
+            return Err(unlike("benchmark", id_a, id_b));
+        }
+        let mut remarks: Vec<_> = a.remarks.iter().chain(&b.remarks).cloned().collect();
+        match (a.runs.len(), b.runs.len()) {
+            (1, 1) => remarks.push(Remark::OneRunEach),
+            (1, _) | (_, 1) => remarks.push(Remark::OneRun),
+            (more, fewer) if more.min(fewer) < FEW_REPEATS => {
+                remarks.push(Remark::FewRepeats { count: more.min(fewer) });
+            }
+            _ => {}
+        }
+        let (of_a, of_b) = (a.measured(), b.measured());
+        if let ([a], [b]) = (&of_a[..], &of_b[..])
+            && a.schedule == b.schedule
+            && first_a.scenario == Scenario::Server
+        {
+            remarks.push(Remark::SameSchedule);
+        }
+        let mut reaching = Vec::new();
+        let mut row = |figure: Figure| {
+            let found = interval::difference(&of_a, &of_b, figure, method)?;
+            if found.reaches_too_far {
+                reaching.push(figure);
+            }
+            Some(Row::of(figure, found, floor_ns(a, b, figure)))
+        };
+        let mut rows: Vec<_> = Figure::of(first_a.scenario).into_iter().filter_map(&mut row).collect();
+        let shifts: Vec<_> = SHIFTS.map(Figure::Percentile).into_iter().filter_map(&mut row).collect();
+        if shifts.is_empty() {
+            remarks.push(Remark::OfflineLatencies);
+        }
+        match (accuracy(a), accuracy(b)) {
+            (Some(of_a), Some(of_b)) if of_a.0 == of_b.0 => {
+                rows.push(Row::exact(Figure::Accuracy, of_a.1, of_b.1));
+            }
+            (Some(_), Some(_)) => remarks.push(Remark::OtherMetric),
+            _ => {}
+        }
+        let without =
+            rows.iter().filter(|row| row.interval.is_none()).map(|row| row.figure).collect::<Vec<_>>();
+        if !without.is_empty() {
+            remarks.push(Remark::TooFewSamples { figures: without });
+        }
+        reaching.retain(|figure| rows.iter().any(|row| row.figure == *figure && row.interval.is_some()));
+        reaching.dedup();
+        if !reaching.is_empty() {
+            remarks.push(Remark::LongCorrelation { figures: reaching });
+        }
+        let name = |side: &Side| (side.folder.display().to_string(), side.runs.len());
+        Ok(Self {
+            a: name(a),
+            b: name(b),
+            differences: differences(&a.json(), &b.json()),
+            rows,
+            shifts,
+            remarks,
+            method,
+        })
+    }
+
+    /// The row of a figure.
+    #[must_use]
+    pub fn row(&self, figure: Figure) -> Option<&Row> {
+        self.rows.iter().find(|row| row.figure == figure)
+    }
+
+    /// Whether a condition holds against B; `None` where the samples do not tell.
+    ///
+    /// # Errors
+    /// [`CompareError::NoSuchFigure`].
+    pub fn fails(&self, condition: &Condition) -> Result<Option<bool>, CompareError> {
+        let row = self.row(condition.figure).ok_or_else(|| CompareError::NoSuchFigure {
+            condition: condition.to_string(),
+            figure: condition.figure,
+            has: self.rows.iter().map(|row| row.figure.to_string()).collect::<Vec<_>>().join(", "),
+        })?;
+        Ok(condition.fails(row.interval))
+    }
+}
+
+/// The greatest floor of the runs of both sides that a latency is to be held against.
+fn floor_ns(a: &Side, b: &Side, figure: Figure) -> Option<f64> {
+    let floors = a.runs.iter().chain(&b.runs).filter_map(|run| run.result.harness_floor.as_ref());
+    let of_tail = matches!(figure, Figure::Percentile(tenths) if tenths >= 950);
+    floors
+        .map(|floor| if of_tail { floor.latency_p99_ns } else { floor.latency_p50_ns })
+        .max()
+        .map(|ns| ns as f64)
+}
+
+/// The metric of the accuracy of a side and its mean; `None` if a run has none.
+fn accuracy(side: &Side) -> Option<(&str, f64)> {
+    let parts = side.runs.iter().map(|run| run.result.accuracy.as_ref()).collect::<Option<Vec<_>>>()?;
+    let mean = parts.iter().map(|part| part.value).sum::<f64>() / parts.len() as f64;
+    Some((&parts[0].metric, mean))
+}

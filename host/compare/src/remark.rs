@@ -1,0 +1,127 @@
+//! Remarks without which a comparison would be read wrongly.
+
+use std::{fmt, path::PathBuf};
+
+use crate::figure::Figure;
+
+/// A remark.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Remark {
+    /// Each side has one run.
+    OneRunEach,
+    /// One side has one run.
+    OneRun,
+    /// A side has few repeats.
+    FewRepeats {
+        /// The smaller number.
+        count: usize,
+    },
+    /// A run is not whole.
+    LeftOut {
+        /// Its folder.
+        run: PathBuf,
+    },
+    /// The file of samples ends within one.
+    Torn {
+        /// Folder of the run.
+        run: PathBuf,
+        /// Bytes at the end that are no sample.
+        bytes: u64,
+    },
+    /// Samples have no latency to compare.
+    WithoutLatency {
+        /// Folder of the run.
+        run: PathBuf,
+        /// Samples that completed as failed.
+        failed: usize,
+        /// Samples that never completed.
+        missing: usize,
+    },
+    /// A run is INVALID.
+    Invalid {
+        /// Its folder.
+        run: PathBuf,
+    },
+    /// The latencies of Offline are the progress of the run.
+    OfflineLatencies,
+    /// Neighbours hang together over too large a part of the run.
+    LongCorrelation {
+        /// The figures.
+        figures: Vec<Figure>,
+    },
+    /// The samples do not carry an interval.
+    TooFewSamples {
+        /// The figures.
+        figures: Vec<Figure>,
+    },
+    /// Both runs issued their queries at the same instants.
+    SameSchedule,
+    /// The accuracy is judged by different metrics.
+    OtherMetric,
+}
+
+impl Remark {
+    /// Its name for programs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::OneRunEach => "one_run_each",
+            Self::OneRun => "one_run",
+            Self::FewRepeats { .. } => "few_repeats",
+            Self::LeftOut { .. } => "left_out",
+            Self::Torn { .. } => "torn",
+            Self::WithoutLatency { .. } => "without_latency",
+            Self::Invalid { .. } => "invalid",
+            Self::OfflineLatencies => "offline_latencies",
+            Self::LongCorrelation { .. } => "long_correlation",
+            Self::TooFewSamples { .. } => "too_few_samples",
+            Self::SameSchedule => "same_schedule",
+            Self::OtherMetric => "other_metric",
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names =
+            |figures: &[Figure]| figures.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::OneRunEach => f.write_str(
+                "one run on each side: the intervals hold what varies within a run, and not what varies from run to run, \
+                 which is often more; host run --repeat 5 --against PLUGIN makes runs that tell",
+            ),
+            Self::OneRun => f.write_str(
+                "one side is a single run: it is taken to vary from run to run as much as the repeats of the other",
+            ),
+            Self::FewRepeats { count } => {
+                write!(f, "{count} repeats tell little of how runs vary, and the intervals are as wide as that: make 5")
+            }
+            Self::LeftOut { run } => write!(f, "{} is not whole and left out", run.display()),
+            Self::Torn { run, bytes } => {
+                write!(f, "samples.bin of {} ends within a sample: its last {bytes} bytes are left out", run.display())
+            }
+            Self::WithoutLatency { run, failed, missing } => write!(
+                f,
+                "{}: {failed} samples failed and {missing} never completed; their queries are left out",
+                run.display()
+            ),
+            Self::Invalid { run } => write!(f, "{} is INVALID; host report tells why", run.display()),
+            Self::OfflineLatencies => f.write_str(
+                "in Offline every latency counts from the start, so that percentiles are the progress of the run: \
+                 throughput is compared",
+            ),
+            Self::LongCorrelation { figures } => write!(
+                f,
+                "{}: neighbours hang together over too large a part of a run for a good interval; run longer",
+                names(figures)
+            ),
+            Self::TooFewSamples { figures } => {
+                write!(f, "{}: too few independent samples beyond for an interval; run longer", names(figures))
+            }
+            Self::SameSchedule => f.write_str(
+                "both runs have the same arrivals: what these do to both is taken out of the difference",
+            ),
+            Self::OtherMetric => f.write_str("the accuracies are of different metrics and not compared"),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One side of a comparison: a run, or several repeats of one.
+
+use std::path::{Path, PathBuf};
+
+use proctor_results::{ResultFile, ResultsError, Run, RunKind, find_runs};
+use proctor_vocabulary::Scenario;
+use serde_json::Value;
+
+use crate::{
+    differences::{Part, differences, listed},
+    error::CompareError,
+    figure::{Figure, SHIFTS},
+    remark::Remark,
+    statistics::measured::Measured,
+};
+
+/// One side.
+#[derive(Debug)]
+pub struct Side {
+    /// The folder, as it was given.
+    pub folder: PathBuf,
+    /// Its runs, by name: at least one.
+    pub(crate) runs: Vec<SideRun>,
+    /// Remarks on what was read.
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// A run of a side.
+#[derive(Debug)]
+pub(crate) struct SideRun {
+    pub(crate) result: ResultFile,
+    pub(crate) json: Value,
+    pub(crate) scenario: Scenario,
+    pub(crate) measured: Measured,
+}
+
+impl Side {
+    /// Opens a run folder, or a folder with repeats of one run.
+    ///
+    /// # Errors
+    /// If there is no run that can be compared, or several that are no repeats of each other.
+    pub fn open(folder: &Path) -> Result<Self, CompareError> {
+        let mut remarks = Vec::new();
+        let runs = match Run::open(folder) {
+            Ok(run) => vec![SideRun::open(run, &mut remarks)?],
+            Err(none @ ResultsError::NoRun { .. }) => {
+                let mut runs = Vec::new();
+                for run in find_runs(folder)? {
+                    let run = Run::open(&run)?;
+                    let is_interrupted = run.result().is_some_and(|result| result.verdict.interrupted);
+                    if is_interrupted || matches!(run.kind, RunKind::Partial(_)) {
+                        remarks.push(Remark::LeftOut { run: run.folder.clone() });
+                    } else {
+                        runs.push(SideRun::open(run, &mut remarks)?);
+                    }
+                }
+                if runs.is_empty() {
+                    return Err(none.into());
+                }
+                runs
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let side = Self { folder: folder.to_owned(), runs, remarks };
+        side.check_repeats()?;
+        Ok(side)
+    }
+
+    /// Number of runs.
+    #[must_use]
+    pub fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Checks that the runs differ in nothing that was chosen.
+    fn check_repeats(&self) -> Result<(), CompareError> {
+        let first = &self.runs[0];
+        for other in &self.runs[1..] {
+            let found = differences(&[&first.json], &[&other.json]);
+            let chosen =
+                found.iter().filter(|found| found.part != Part::Machine && found.part != Part::Program);
+            let keys: Vec<_> = chosen.map(ToString::to_string).collect();
+            if !keys.is_empty() {
+                return Err(CompareError::NoRepeats { path: self.folder.clone(), keys: listed(&keys) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The measurements.
+    pub(crate) fn measured(&self) -> Vec<&Measured> {
+        self.runs.iter().map(|run| &run.measured).collect()
+    }
+
+    /// The results as they are.
+    pub(crate) fn json(&self) -> Vec<&Value> {
+        self.runs.iter().map(|run| &run.json).collect()
+    }
+}
+
+impl SideRun {
+    fn open(run: Run, remarks: &mut Vec<Remark>) -> Result<Self, CompareError> {
+        let folder = run.folder.clone();
+        let samples = match &run.kind {
+            RunKind::Partial(ending) => {
+                return Err(CompareError::NotWhole { path: folder, ending: ending.clone() });
+            }
+            RunKind::Logs(_) => return Err(CompareError::Logs { path: folder }),
+            RunKind::Whole(_) => run.samples()?,
+        };
+        let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
+        let proctor_results::WholeRun { result, json } = *whole;
+        let scenario = result.scenario.parse::<Scenario>().map_err(|error| ResultsError::Malformed {
+            path: folder.clone(),
+            fault: format!("has a result of an {error}"),
+        })?;
+        if samples.torn_bytes > 0 {
+            remarks.push(Remark::Torn { run: folder.clone(), bytes: samples.torn_bytes });
+        }
+        let (failed, missing) = (samples.failed_count(), samples.missing_count());
+        if failed + missing > 0 {
+            remarks.push(Remark::WithoutLatency { run: folder.clone(), failed, missing });
+        }
+        if !result.verdict.valid {
+            remarks.push(Remark::Invalid { run: folder.clone() });
+        }
+        let samples_per_query = match scenario {
+            Scenario::MultiStream => {
+                let setting = result.settings.get("multi_stream_samples_per_query");
+                setting.and_then(|setting| setting.value.as_u64()).unwrap_or(1)
+            }
+            _ => 1,
+        };
+        let mut wanted = Figure::of(scenario);
+        if scenario != Scenario::Offline {
+            wanted.extend(SHIFTS.map(Figure::Percentile));
+        }
+        wanted.sort_by_key(|figure| match figure {
+            Figure::Percentile(tenths) => *tenths,
+            _ => u16::MAX,
+        });
+        wanted.dedup();
+        // As many as the memory has room for.
+        let samples_per_query = usize::try_from(samples_per_query).unwrap_or(usize::MAX);
+        let measured = Measured::of(&samples.records, samples_per_query, &wanted);
+        if measured.count < 2 {
+            return Err(CompareError::TooFewSamples { path: folder, count: measured.count });
+        }
+        Ok(Self { result, json, scenario, measured })
+    }
+}

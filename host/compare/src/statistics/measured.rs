@@ -1,0 +1,354 @@
+//! One run, reduced to all that its resamples need.
+//!
+//! The run is cut into *atoms*, short stretches of neighbours. Of each atom only counts and sums are kept, added up from
+//! the first one on, so that those of any block of neighbouring atoms are a difference of two. Quantiles are read from
+//! counts of the latencies up to the points of a *grid* around each quantile: every latency that a resample may have as
+//! its quantile is a point of it as long as they are few, and the points lie an eighth of a standard error apart at most
+//! where they are many. So a run of ten million samples takes as much to resample as one of some thousand.
+
+use proctor_loadgen::SampleRecord;
+
+use super::{correlation::Correlation, random::mix};
+use crate::figure::Figure;
+
+/// Most atoms of a run: a power of two.
+const ATOMS_MAX: usize = 1 << ATOM_BITS;
+const ATOM_BITS: u32 = 11;
+/// Largest latency that is told apart from larger ones, in ns: 104 days.
+const LATENCY_MAX_NS: u64 = (1 << (u64::BITS - ATOM_BITS)) - 1;
+/// Points of a grid.
+const GRID_POINTS: usize = 128;
+/// Half the width of a grid in standard errors of its quantile.
+const GRID_ERRORS: f64 = 8.0;
+/// Fewest independent samples beyond a percentile: with fewer, there is no telling how it would turn out again.
+const FEWEST_BEYOND: f64 = 10.0;
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// Instants from which the latencies count, so that runs of one schedule are recognised: their number and a digest.
+    pub(crate) schedule: (usize, u64),
+    /// Digest of everything that was measured.
+    pub(crate) digest: u64,
+    /// Number of latencies.
+    pub(crate) count: usize,
+    figures: Vec<(Figure, Table)>,
+}
+
+/// The sums of a figure over the atoms before each, and over all.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) kind: Kind,
+    pub(crate) correlation: Correlation,
+    /// The value of the whole run, in ns or per second.
+    pub(crate) value: f64,
+    /// Whether there are enough samples for an interval.
+    pub(crate) carries: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A quantile by counts on a grid.
+    Quantile {
+        quantile: f64,
+        /// Points of the grid in ns, ascending.
+        points_ns: Vec<f64>,
+        /// Whether no latency lies between a point and the one before.
+        is_next: Vec<bool>,
+        /// Latencies up to each point and their number, in the atoms before: a row for each atom and one for all.
+        counts: Vec<u32>,
+    },
+    /// Sum over number, or number over sum.
+    Ratio {
+        /// Sum and number in the atoms before.
+        sums: Vec<(f64, f64)>,
+    },
+}
+
+impl Table {
+    /// Number of atoms.
+    pub(crate) fn atom_count(&self) -> usize {
+        match &self.kind {
+            Kind::Quantile { points_ns, counts, .. } => counts.len() / (points_ns.len() + 1) - 1,
+            Kind::Ratio { sums } => sums.len() - 1,
+        }
+    }
+
+    /// The value of a resample, of blocks from a first atom to the one behind the last. A block has no end before its
+    /// start.
+    pub(crate) fn value_of(&self, blocks: &[(usize, usize)]) -> f64 {
+        match &self.kind {
+            Kind::Ratio { sums } => {
+                let (sum, number) = blocks.iter().fold((0.0, 0.0), |(sum, number), (from, to)| {
+                    (sum + sums[*to].0 - sums[*from].0, number + sums[*to].1 - sums[*from].1)
+                });
+                if number > 0.0 { sum / number } else { self.value }
+            }
+            Kind::Quantile { quantile, points_ns, is_next, counts } => {
+                let width = points_ns.len() + 1;
+                let up_to = |column: usize| -> u64 {
+                    let of_block = |(from, to): &(usize, usize)| {
+                        u64::from(counts[to * width + column] - counts[from * width + column])
+                    };
+                    blocks.iter().map(of_block).sum()
+                };
+                let rank = rank_of(*quantile, up_to(points_ns.len()));
+                let point = partition_point(points_ns.len() - 1, |column| up_to(column) <= rank);
+                if point == 0 || is_next[point] {
+                    return points_ns[point];
+                }
+                let (before, at) = (up_to(point - 1), up_to(point));
+                let share = if at > before {
+                    ((rank + 1).saturating_sub(before) as f64 / (at - before) as f64).min(1.0)
+                } else {
+                    1.0
+                };
+                points_ns[point - 1] + (points_ns[point] - points_ns[point - 1]) * share
+            }
+        }
+    }
+}
+
+/// The rank of a quantile, from 0: as LoadGen has it.
+fn rank_of(quantile: f64, count: u64) -> u64 {
+    // Below the number, so exact enough, and rounded down.
+    ((count as f64 * quantile) as u64).min(count.saturating_sub(1))
+}
+
+/// The first number from 0 for which something does not hold, or `end`.
+fn partition_point(end: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// The atoms of a sequence of queries.
+#[derive(Clone, Copy)]
+struct Atoms {
+    query_count: usize,
+    atom_count: usize,
+}
+
+impl Atoms {
+    fn of(query_count: usize) -> Self {
+        Self { query_count, atom_count: query_count.clamp(1, ATOMS_MAX) }
+    }
+
+    fn atom(self, query: usize) -> usize {
+        // Both numbers are far below 2^52.
+        query * self.atom_count / self.query_count.max(1)
+    }
+}
+
+/// Sorted latencies with their atoms.
+struct Sorted(Vec<u64>);
+
+impl Sorted {
+    fn latency_ns(&self, rank: usize) -> u64 {
+        self.0[rank] >> ATOM_BITS
+    }
+
+    fn atom(packed: u64) -> usize {
+        (packed % ATOMS_MAX as u64) as usize
+    }
+}
+
+impl Measured {
+    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest; without
+    /// those that failed or are missing there is none.
+    pub(crate) fn of(records: &[SampleRecord], samples_per_query: usize, wanted: &[Figure]) -> Self {
+        let samples_per_query = samples_per_query.max(1);
+        let queries = records.chunks(samples_per_query);
+        let atoms = Atoms::of(queries.len());
+        let mut sorted = Vec::with_capacity(if wanted.iter().any(|figure| figure.is_latency()) {
+            queries.len()
+        } else {
+            0
+        });
+        let mut sums = vec![(0.0, 0.0); atoms.atom_count];
+        let (mut schedule, mut digest) = (0, 0);
+        for (number, query) in queries.enumerate() {
+            schedule = mix(schedule ^ query[0].scheduled_ns);
+            let slowest =
+                query.iter().try_fold(0, |slowest: u64, record| Some(slowest.max(good_latency_ns(*record)?)));
+            let Some(latency_ns) = slowest else { continue };
+            digest = mix(digest ^ latency_ns);
+            let atom = atoms.atom(number);
+            sums[atom].0 += latency_ns as f64;
+            sums[atom].1 += 1.0;
+            sorted.push(latency_ns.min(LATENCY_MAX_NS) << ATOM_BITS | atom as u64);
+        }
+        let count = sorted.len();
+        sorted.sort_unstable();
+        let sorted = Sorted(sorted);
+        let quantiles: Vec<_> = wanted
+            .iter()
+            .filter_map(|figure| match figure {
+                Figure::Percentile(tenths) => Some((*figure, f64::from(*tenths) / 1000.0)),
+                _ => None,
+            })
+            .collect();
+        let mut figures = quantile_tables(&sorted, &sums, &quantiles);
+        drop(sorted);
+        for figure in wanted {
+            let table = match figure {
+                Figure::Mean => ratio_table(&sums),
+                Figure::Throughput => throughput_table(records),
+                _ => continue,
+            };
+            figures.extend(table.map(|table| (*figure, table)));
+        }
+        Self { schedule: (records.len(), schedule), digest: mix(digest ^ schedule), count, figures }
+    }
+
+    /// The table of a figure, if it was wanted and there is a latency.
+    pub(crate) fn table(&self, figure: Figure) -> Option<&Table> {
+        self.figures.iter().find(|(other, _)| *other == figure).map(|(_, table)| table)
+    }
+}
+
+/// The latency of a sample that completed and did not fail.
+fn good_latency_ns(record: SampleRecord) -> Option<u64> {
+    record.completed_latency_ns().filter(|_| record.latency_ns & SampleRecord::FAILED_BIT == 0)
+}
+
+/// Number of latencies up to each of `points_ns`, which ascend, by atoms.
+fn counts_at(sorted: &Sorted, points_ns: &[u64], atom_count: usize, mut take: impl FnMut(usize, &[u32])) {
+    let mut counts = vec![0; atom_count];
+    let mut rank = 0;
+    for (number, point_ns) in points_ns.iter().enumerate() {
+        while rank < sorted.0.len() && sorted.latency_ns(rank) <= *point_ns {
+            counts[Sorted::atom(sorted.0[rank])] += 1;
+            rank += 1;
+        }
+        take(number, &counts);
+    }
+}
+
+fn quantile_tables(
+    sorted: &Sorted,
+    sums: &[(f64, f64)],
+    quantiles: &[(Figure, f64)],
+) -> Vec<(Figure, Table)> {
+    let (count, atom_count) = (sorted.0.len(), sums.len());
+    if count == 0 {
+        return Vec::new();
+    }
+    let rank = |quantile: f64| rank_of(quantile, count as u64) as usize;
+    let at: Vec<_> = quantiles.iter().map(|(_, quantile)| sorted.latency_ns(rank(*quantile))).collect();
+    let mut correlations = Vec::new();
+    counts_at(sorted, &at, atom_count, |_, counts| {
+        let share = counts.iter().map(|count| f64::from(*count)).sum::<f64>() / count as f64;
+        let excess = counts.iter().zip(sums).map(|(below, (_, of_atom))| f64::from(*below) - share * of_atom);
+        correlations.push((Correlation::of(&excess.collect::<Vec<_>>()), share));
+    });
+    // The points of all grids in one ascending list, so that one walk along the sorted latencies fills them.
+    let mut grids: Vec<Vec<u64>> = Vec::new();
+    let mut neighbours = Vec::new();
+    for ((_, quantile), (correlation, _)) in quantiles.iter().zip(&correlations) {
+        let error = (correlation.long_run_variance * atom_count as f64).sqrt();
+        // Positive and cut by the number of latencies.
+        let half = ((error * GRID_ERRORS) as usize).saturating_add(8);
+        let middle = rank(*quantile);
+        let (from, to) = (middle.saturating_sub(half), middle.saturating_add(half).min(count - 1));
+        let steps = (to - from).min(GRID_POINTS);
+        let mut ranks: Vec<_> = (0..=steps).map(|step| from + (to - from) * step / steps.max(1)).collect();
+        ranks.push(middle);
+        ranks.push(count - 1);
+        ranks.sort_unstable();
+        ranks.dedup_by_key(|rank| sorted.latency_ns(*rank));
+        let next = |pair: &[usize]| {
+            let between = pair[0] + 1..pair[1];
+            between.clone().all(|rank| {
+                let latency_ns = sorted.latency_ns(rank);
+                latency_ns == sorted.latency_ns(pair[0]) || latency_ns == sorted.latency_ns(pair[1])
+            })
+        };
+        neighbours.push(
+            std::iter::once(true)
+                .chain(ranks.windows(2).map(|pair| pair[1] - pair[0] < 64 && next(pair)))
+                .collect::<Vec<_>>(),
+        );
+        grids.push(ranks.into_iter().map(|rank| sorted.latency_ns(rank)).collect());
+    }
+    let mut all: Vec<_> = grids.iter().flatten().copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut tables: Vec<Vec<u32>> =
+        grids.iter().map(|grid| vec![0; (atom_count + 1) * (grid.len() + 1)]).collect();
+    counts_at(sorted, &all, atom_count, |number, counts| {
+        for (grid, table) in grids.iter().zip(&mut tables) {
+            let Ok(column) = grid.binary_search(&all[number]) else { continue };
+            let width = grid.len() + 1;
+            let mut before = 0;
+            for (atom, count) in counts.iter().enumerate() {
+                before += count;
+                table[(atom + 1) * width + column] = before;
+            }
+        }
+    });
+    let mut found = Vec::new();
+    for (((figure, quantile), (correlation, share)), ((grid, is_next), mut counts)) in
+        quantiles.iter().zip(correlations).zip(grids.into_iter().zip(neighbours).zip(tables))
+    {
+        let width = grid.len() + 1;
+        let mut before = 0;
+        for (atom, (_, of_atom)) in sums.iter().enumerate() {
+            // A whole number far below 2^32.
+            before += *of_atom as u32;
+            counts[(atom + 1) * width + grid.len()] = before;
+        }
+        // A row of late neighbours tells as much as one of them.
+        let independent = correlation.long_run_variance * atom_count as f64 / count as f64;
+        let clustered = (independent / (share * (1.0 - share)).max(f64::MIN_POSITIVE)).max(1.0);
+        let beyond = quantile.min(1.0 - quantile) * count as f64 / clustered;
+        let points_ns = grid.iter().map(|point| *point as f64).collect();
+        let value = sorted.latency_ns(rank(*quantile)) as f64;
+        let kind = Kind::Quantile { quantile: *quantile, points_ns, is_next, counts };
+        let carries = beyond >= FEWEST_BEYOND || share >= 1.0;
+        found.push((*figure, Table { kind, correlation, value, carries }));
+    }
+    found
+}
+
+/// The table of sum over number.
+fn ratio_table(sums: &[(f64, f64)]) -> Option<Table> {
+    let (sum, number) = sums.iter().fold((0.0, 0.0), |all, atom| (all.0 + atom.0, all.1 + atom.1));
+    if number == 0.0 || sum == 0.0 {
+        return None;
+    }
+    let value = sum / number;
+    let excess: Vec<_> = sums.iter().map(|(sum, number)| sum - value * number).collect();
+    let correlation = Correlation::of(&excess);
+    let mut before = vec![(0.0, 0.0)];
+    for (sum, number) in sums {
+        let (sum_before, number_before) = before[before.len() - 1];
+        before.push((sum_before + sum, number_before + number));
+    }
+    let carries = number >= FEWEST_BEYOND;
+    Some(Table { kind: Kind::Ratio { sums: before }, correlation, value, carries })
+}
+
+/// The table of completed samples over time: the stretches from each completion to the next add up to the run.
+fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
+    let completed = records.iter().filter_map(|record| {
+        good_latency_ns(*record).map(|latency_ns| record.scheduled_ns.saturating_add(latency_ns))
+    });
+    let mut completed: Vec<_> = completed.collect();
+    completed.sort_unstable();
+    let atoms = Atoms::of(completed.len());
+    let mut sums = vec![(0.0, 0.0); atoms.atom_count];
+    let mut before_ns = 0;
+    for (number, completed_ns) in completed.iter().enumerate() {
+        let atom = &mut sums[atoms.atom(number)];
+        atom.0 += 1.0;
+        atom.1 += (completed_ns - before_ns) as f64 / 1e9;
+        before_ns = *completed_ns;
+    }
+    let mut table = ratio_table(&sums)?;
+    table.carries = completed.len() as f64 >= FEWEST_BEYOND;
+    Some(table)
+}

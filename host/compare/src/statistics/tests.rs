@@ -1,0 +1,262 @@
+//! Intervals of seeded sequences whose true difference is known, and what holds for all sequences.
+
+use proctor_loadgen::SampleRecord;
+use proctor_mt19937::Mt19937;
+use proptest::prelude::*;
+
+use super::{
+    interval::{Difference, Method, difference},
+    measured::Measured,
+    random::sequence,
+};
+use crate::figure::Figure;
+
+const MEDIAN: Figure = Figure::Percentile(500);
+
+/// A normal number (Box and Muller).
+fn normal(random: &mut Mt19937) -> f64 {
+    let radius = (-2.0 * (1.0 - random.canonical()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.canonical()).cos()
+}
+
+/// Latencies whose logarithms are an autoregressive sequence of deviation 0.5 around that of 1 ms.
+fn latencies(seed: u64, count: usize, correlation: f64) -> Vec<f64> {
+    let mut random = sequence(seed, &[correlation.to_bits()]);
+    let mut state = normal(&mut random);
+    let innovation = (1.0 - correlation * correlation).sqrt();
+    let mut next = || {
+        state = correlation * state + innovation * normal(&mut random);
+        1e6 * (0.5 * state).exp()
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Waiting plus service in a queue with one server, exponential times and a utilisation, once it has settled.
+fn queue(seed: u64, count: usize, utilisation: f64) -> Vec<f64> {
+    let mut random = sequence(seed, &[utilisation.to_bits()]);
+    let mut exponential = move || -(1.0 - random.canonical()).ln();
+    let mut waiting = 0.0;
+    let mut next = || {
+        let latency = waiting + exponential();
+        waiting = f64::max(latency - exponential() / utilisation, 0.0);
+        1e6 * latency
+    };
+    (0..count + 2000).map(|_| next()).skip(2000).collect()
+}
+
+/// Records of queries one after the other.
+fn records(latencies_ns: impl IntoIterator<Item = u64>) -> Vec<SampleRecord> {
+    let mut scheduled_ns = 0;
+    let mut next = |latency_ns| {
+        let record = SampleRecord { scheduled_ns, latency_ns };
+        scheduled_ns += latency_ns;
+        record
+    };
+    latencies_ns.into_iter().map(&mut next).collect()
+}
+
+fn measured(latencies_ns: &[f64], factor: f64) -> Measured {
+    // Positive and far below 2^64.
+    let whole = latencies_ns.iter().map(|latency_ns| (latency_ns * factor) as u64);
+    Measured::of(&records(whole), 1, &Figure::of(proctor_vocabulary::Scenario::SingleStream))
+}
+
+fn holds(found: Difference, truth: f64) -> bool {
+    found.interval.is_some_and(|(low, high)| low <= truth && truth <= high)
+}
+
+/// Of 100 pairs of runs of the same thing, the number whose interval holds 0.
+fn of_100(figure: Figure, make: impl Fn(u64) -> Vec<f64>) -> usize {
+    let pair = |number: &u64| {
+        let [one, other] = [0, 1].map(|side| measured(&make(2 * number + side), 1.0));
+        holds(difference(&[&one], &[&other], figure, Method::default()).unwrap(), 0.0)
+    };
+    (0..100).filter(pair).count()
+}
+
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    // 95 of 100 are expected; 3.5 standard errors less are 87.
+    for correlation in [0.0, 0.5, 0.9] {
+        let held = of_100(MEDIAN, |seed| latencies(seed, 1000, correlation));
+        assert!(held >= 87, "{held} of 100 with correlation {correlation}");
+    }
+    let held = of_100(Figure::Mean, |seed| queue(seed, 2000, 0.5));
+    assert!(held >= 87, "{held} of 100 of a queue");
+}
+
+#[test]
+fn intervals_are_not_wider_than_they_need_be() {
+    // The deviation of a median of independent log-normal latencies is 1.2533 times that of their logarithms over the
+    // root of their number; the difference of two has 1.414 times as much.
+    let [a, b] = [1, 2].map(|seed| measured(&latencies(seed, 4000, 0.0), 1.0));
+    let (low, high) = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap().interval.unwrap();
+    let expected = 2.0 * 1.96 * 1.2533 * 0.5 * (2.0 / 4000.0_f64).sqrt();
+    assert!(((high - low) / expected - 1.0).abs() < 0.2, "{} and {expected}", high - low);
+    // Correlated ones tell less: the sum of all correlations is 19, and that of a median somewhat less.
+    let [a, b] = [1, 2].map(|seed| measured(&latencies(seed, 4000, 0.9), 1.0));
+    let (low, high) = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap().interval.unwrap();
+    assert!((2.5..6.0).contains(&((high - low) / expected)), "{} and {expected}", high - low);
+}
+
+#[test]
+fn a_planted_shift_is_found_and_measured() {
+    for pair in 0..20 {
+        let a = measured(&latencies(2 * pair, 8000, 0.5), 1.0);
+        let b = measured(&latencies(2 * pair + 1, 8000, 0.5), 1.1);
+        let found = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap();
+        assert!(!holds(found, 0.0), "{pair}: {found:?}");
+        assert!((found.log_ratio - 1.1_f64.ln()).abs() < 0.05, "{pair}: {found:?}");
+    }
+}
+
+#[test]
+fn repeats_count_how_runs_vary() {
+    // Each run has a pace of its own, with a deviation of 5 %: far more than varies within one of 4000 samples.
+    let side = |seed: u64| -> Vec<_> {
+        let mut random = sequence(seed, &[1]);
+        let run =
+            |number| measured(&latencies(100 * seed + number, 4000, 0.0), (0.05 * normal(&mut random)).exp());
+        (0..4).map(run).collect()
+    };
+    let (mut repeats, mut alone) = (0, 0);
+    for pair in 0..40 {
+        let (a, b) = (side(2 * pair), side(2 * pair + 1));
+        let (a, b): (Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect());
+        let said = |a, b| holds(difference(a, b, MEDIAN, Method::default()).unwrap(), 0.0);
+        repeats += usize::from(said(&a, &b));
+        alone += usize::from(said(&a[..1], &b[..1]));
+    }
+    assert!(repeats >= 34, "{repeats} of 40");
+    // One run each does not know it.
+    assert!(alone <= 30, "{alone} of 40");
+    // A single run beside repeats varies as they do.
+    let (a, b) = (side(1), side(2));
+    let found = difference(&a.iter().collect::<Vec<_>>(), &[&b[0]], MEDIAN, Method::default()).unwrap();
+    let (low, high) = found.interval.unwrap();
+    assert!(high - low > 0.1, "{found:?}");
+}
+
+#[test]
+fn what_arrivals_do_to_both_sides_is_no_difference() {
+    // Both have the same bursts, as two runs with the same seeds do.
+    let bursts = latencies(5, 4000, 0.9);
+    let of = |seed, factor: f64| {
+        let own = latencies(seed, 4000, 0.0);
+        let latencies_ns = bursts.iter().zip(&own).map(|(burst, own)| (factor * (burst + 0.1 * own)) as u64);
+        let records: Vec<_> = latencies_ns
+            .enumerate()
+            .map(|(number, latency_ns)| SampleRecord { scheduled_ns: number as u64 * 1000, latency_ns })
+            .collect();
+        Measured::of(&records, 1, &[MEDIAN])
+    };
+    let (a, b) = (of(6, 1.0), of(7, 1.03));
+    let together = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap();
+    assert!(!holds(together, 0.0) && holds(together, 1.03_f64.ln()), "{together:?}");
+    let mut apart = b;
+    apart.schedule = (0, 0);
+    assert!(holds(difference(&[&a], &[&apart], MEDIAN, Method::default()).unwrap(), 0.0));
+}
+
+#[test]
+fn the_answer_depends_on_the_seed_alone_and_confidence_widens_it() {
+    let [a, b] = [1, 2].map(|seed| measured(&latencies(seed, 2000, 0.5), 1.0));
+    let with = |confidence, seed| difference(&[&a], &[&b], MEDIAN, Method { confidence, seed }).unwrap();
+    assert_eq!(with(0.95, 1), with(0.95, 1));
+    assert_ne!(with(0.95, 1).interval, with(0.95, 2).interval);
+    let width = |found: Difference| found.interval.map_or(0.0, |(low, high)| high - low);
+    assert!(width(with(0.5, 1)) < width(with(0.95, 1)) && width(with(0.95, 1)) < width(with(0.99, 1)));
+}
+
+#[test]
+fn percentiles_are_those_of_loadgen_and_large_runs_are_resampled_as_small_ones() {
+    let all = latencies(1, 300_000, 0.3);
+    let run = measured(&all, 1.0);
+    let mut sorted: Vec<u64> = all.iter().map(|latency_ns| *latency_ns as u64).collect();
+    sorted.sort_unstable();
+    for (tenths, rank) in [(500, 150_000), (990, 297_000), (999, 299_700)] {
+        assert_eq!(run.table(Figure::Percentile(tenths)).unwrap().value, sorted[rank] as f64);
+    }
+    let table = run.table(MEDIAN).unwrap();
+    // A resample that takes each atom once is the run itself.
+    let whole = table.value_of(&[(1000, table.atom_count()), (0, 1000)]);
+    assert!((whole / table.value - 1.0).abs() < 1e-9, "{whole} and {}", table.value);
+    // One of its first half has the percentiles of that half, as far as the grid goes.
+    let mut half: Vec<_> = all[..150_000].iter().map(|latency_ns| *latency_ns as u64).collect();
+    half.sort_unstable();
+    let found = table.value_of(&[(0, table.atom_count() / 2)]);
+    assert!((found / half[75_000] as f64 - 1.0).abs() < 1e-3, "{found} and {}", half[75_000]);
+}
+
+#[test]
+fn percentiles_without_samples_beyond_have_no_interval() {
+    let run = measured(&latencies(1, 2000, 0.0), 1.0);
+    let carries = |tenths| run.table(Figure::Percentile(tenths)).unwrap().carries;
+    assert_eq!([500, 990, 999].map(carries), [true, true, false]);
+    // In rows of equal ones there are fewer of them than it seems.
+    let rows: Vec<f64> = latencies(1, 200, 0.0).into_iter().flat_map(|latency| [latency; 10]).collect();
+    assert!(!measured(&rows, 1.0).table(Figure::Percentile(990)).unwrap().carries);
+}
+
+#[test]
+fn the_slowest_sample_is_the_latency_of_a_query_and_failed_ones_leave_none() {
+    let failed = SampleRecord { scheduled_ns: 0, latency_ns: SampleRecord::FAILED_BIT | 9 };
+    let mut all = records([5, 1, 2, 3]);
+    all.extend([failed, failed, SampleRecord::NOT_ISSUED]);
+    let run = Measured::of(&all, 2, &[MEDIAN, Figure::Mean, Figure::Throughput]);
+    assert_eq!(run.count, 2);
+    assert_eq!(run.table(Figure::Mean).unwrap().value, 4.0);
+    assert_eq!(run.table(MEDIAN).unwrap().value, 5.0);
+    // Four samples, the last of which is complete 11 ns from the start.
+    assert!((run.table(Figure::Throughput).unwrap().value - 4.0 / 11e-9).abs() < 1.0);
+    assert!(Measured::of(&[], 1, &[MEDIAN, Figure::Mean, Figure::Throughput]).table(MEDIAN).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_two_runs_have_intervals_that_hold_the_estimate_and_mirror(
+        a in proptest::collection::vec(0_u64..60, 1..80),
+        b in proptest::collection::vec(prop_oneof![0_u64..60, Just(u64::MAX >> 2)], 1..80),
+        samples_per_query in 1_usize..4,
+    ) {
+        let wanted = Figure::of(proctor_vocabulary::Scenario::Server);
+        let [a, b] = [a, b].map(|all| {
+            let records: Vec<_> = all
+                .into_iter()
+                .enumerate()
+                .map(|(number, latency_ns)| SampleRecord { scheduled_ns: number as u64 * 7, latency_ns })
+                .collect();
+            Measured::of(&records, samples_per_query, &wanted)
+        });
+        for figure in wanted {
+            let there = difference(&[&a], &[&b], figure, Method::default());
+            let back = difference(&[&b], &[&a], figure, Method::default());
+            let (Some(there), Some(back)) = (there, back) else { continue };
+            prop_assert!((there.log_ratio + back.log_ratio).abs() < 1e-12);
+            prop_assert_eq!(there.interval.is_some(), back.interval.is_some());
+            let (Some((low, high)), Some((back_low, back_high))) = (there.interval, back.interval) else { continue };
+            prop_assert!(low.is_finite() && high.is_finite());
+            prop_assert!(low <= there.log_ratio && there.log_ratio <= high);
+            prop_assert!((low + back_high).abs() < 1e-9 && (high + back_low).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn equal_values_have_no_difference_and_other_equal_ones_exactly_theirs(
+        count in 2_usize..3000, value in 1_u64..1_000_000_000,
+    ) {
+        let of = |value: u64| measured(&vec![value as f64; count], 1.0);
+        let (a, b) = (of(value), of(2 * value));
+        for figure in [MEDIAN, Figure::Mean] {
+            let Some(found) = difference(&[&a], &[&b], figure, Method::default()) else { continue };
+            let Some((low, high)) = found.interval else { continue };
+            for bound in [low, high, found.log_ratio] {
+                prop_assert!((bound - 2.0_f64.ln()).abs() < 1e-9);
+            }
+            let same = difference(&[&a], &[&a], figure, Method::default()).unwrap();
+            prop_assert_eq!((same.log_ratio, same.interval), (0.0, Some((0.0, 0.0))));
+        }
+    }
+}

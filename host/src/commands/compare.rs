@@ -1,0 +1,113 @@
+//! `host compare`: whether runs differ, and by how much.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use proctor_compare::{CompareError, Comparison, Condition, Method, Side};
+use proctor_display::print;
+use proctor_run::{Conclusion, HostError};
+use serde_json::Value;
+
+use crate::values::probability;
+
+/// The flags of a comparison.
+#[derive(Debug, Args)]
+pub(crate) struct CompareFlags {
+    /// Run folders, or folders with repeats of a run: the baseline A, then what is compared with it; one folder with
+    /// repeats says how they vary
+    #[arg(value_name = "FOLDER", required = true, num_args = 1..)]
+    folders: Vec<PathBuf>,
+    /// Fail if a figure is certain to be worse by more: "p99 > 5%"; may be repeated
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Probability that an interval holds the true difference
+    #[arg(long, value_name = "SHARE", default_value_t = Method::default().confidence, value_parser = probability)]
+    confidence: f64,
+    /// Seed of the resamples
+    #[arg(long, default_value_t = Method::default().seed)]
+    seed: u64,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl CompareFlags {
+    /// Compares, and prints the answer.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        // Before minutes are spent on reading.
+        let parsed = self.fail_if.iter().map(|text| text.parse::<Condition>().map_err(CompareError::from));
+        let conditions = parsed.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
+        let method = Method { confidence: self.confidence, seed: self.seed };
+        let (a, others) = self.folders.split_first().expect("clap asks for a folder");
+        let a = Side::open(a).map_err(host_error)?;
+        if others.is_empty() {
+            let spread = a.spread().map_err(host_error)?;
+            print(if self.json { format!("{:#}\n", spread.json()) } else { spread.text() });
+            return Ok(Conclusion::Good);
+        }
+        let mut answers = Vec::new();
+        let mut conclusion = Conclusion::Good;
+        for b in others {
+            let comparison =
+                Side::open(b).and_then(|b| Comparison::of(&a, &b, method)).map_err(host_error)?;
+            let judged = conditions.iter().map(|condition| Ok((*condition, comparison.fails(condition)?)));
+            let judged = judged.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
+            if judged.iter().any(|(_, fails)| *fails == Some(true)) {
+                conclusion = Conclusion::Bad;
+            }
+            answers.push((comparison, judged));
+        }
+        print(if self.json { in_json(&answers) } else { in_text(&answers) });
+        Ok(conclusion)
+    }
+}
+
+type Answer = (Comparison, Vec<(Condition, Option<bool>)>);
+
+/// One comparison as it is, several as a list.
+fn in_json(answers: &[Answer]) -> String {
+    let mut all: Vec<_> = answers.iter().map(|(comparison, judged)| comparison.json(judged)).collect();
+    let value = if all.len() == 1 { all.remove(0) } else { Value::Array(all) };
+    format!("{value:#}\n")
+}
+
+fn in_text(answers: &[Answer]) -> String {
+    let one = |(comparison, judged): &Answer| {
+        let lines = judged.iter().map(|(condition, fails)| match fails {
+            Some(true) => format!("  FAIL      {condition}\n"),
+            Some(false) => format!("  pass      {condition}\n"),
+            None => format!("  no answer {condition}: too few samples to tell\n"),
+        });
+        comparison.text() + &lines.collect::<String>()
+    };
+    answers.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The error of the program for one of a comparison.
+pub(super) fn host_error(error: CompareError) -> HostError {
+    let is_usage = error.is_usage();
+    // The cause of what cannot be read, such as that there is no such file.
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let text = match cause {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    if is_usage { HostError::Usage(text) } else { HostError::Data(text) }
+}
+
+pub(super) const COMPARE_HELP: &str = "\
+Examples:
+  host compare runs/before runs/after
+  host compare runs/before runs/after --fail-if \"p99 > 5%\" --fail-if \"throughput > 2%\"
+  host run --plugin mine --repeat 5 --against ./new/libmine_sut.so -o runs/both
+  host compare runs/both/a runs/both/b --json
+
+First comes everything that the runs differ in beside the figures. The figures
+are percentiles and the mean of the latency, throughput, and accuracy; the
+difference of each has an interval, by resamples of blocks of neighbours and, where
+a folder has several runs, of these. An interval that holds 0 means that the
+difference is inside the noise. docs/comparing-runs.md tells how it is made.
+
+A condition names a figure (p50, p90, p95, p97, p99, p99.9, mean, throughput,
+accuracy) and by how much it may get worse: up for latencies, down for throughput
+and accuracy. It fails, with exit code 1, only if the whole interval is beyond.";
