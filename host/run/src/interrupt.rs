@@ -65,7 +65,7 @@ impl Interrupt {
     }
 
     /// Sets an action for the end of the program, such as to remove what is not worth keeping.
-    pub(crate) fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
+    pub fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
         self.lock().on_exit = Some(Box::new(action));
     }
 

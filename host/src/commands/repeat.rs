@@ -2,17 +2,23 @@
 
 use std::{
     ffi::OsString,
+    io,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
 };
 
 use clap::Args;
 use proctor_compare::{Comparison, Method, Side};
 use proctor_config::Settings;
 use proctor_display::{Terminal, print, tell};
-use proctor_plugin_host::process;
+use proctor_plugin_host::{SearchPath, process};
 use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, write_json};
 use proctor_vocabulary::TestMode;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{compare::host_error, run::RunFlags};
 
@@ -24,7 +30,8 @@ pub(crate) struct RepeatFlags {
     /// Make that many runs, one after the other, and say how they vary or differ
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
-    /// Make as many runs of this plugin in between, with the same settings and seeds, and compare
+    /// Make as many runs of this plugin in between, with the same settings and seeds, and compare; its options are set
+    /// by its name, as in --set mine.threads=4
     #[arg(long, value_name = "NAME|PATH", requires = "repeat")]
     against: Option<String>,
 }
@@ -39,6 +46,26 @@ const INTERRUPTED: i32 = 130;
 /// Exit code of a run that ended the process in a way that has none, as for a plugin that did so.
 const CRASHED: i32 = 70;
 
+/// The plugins of both sides.
+#[derive(Debug)]
+struct Plugins {
+    /// Name of that of A.
+    a: String,
+    /// Name of that of B.
+    b: String,
+    /// Name or path of that of B, as it was given.
+    against: String,
+}
+
+impl Plugins {
+    /// Finds both, before the first run begins.
+    fn find(settings: &Settings, against: &str) -> Result<Self, HostError> {
+        let path = SearchPath::standard(&settings.run.plugin_path);
+        let name = |plugin: &str| Ok::<_, HostError>(path.find(plugin)?.name().to_owned());
+        Ok(Self { a: name(&settings.run.plugin)?, b: name(against)?, against: against.to_owned() })
+    }
+}
+
 /// A run to make.
 #[derive(Debug, PartialEq, Eq)]
 struct Planned<'a> {
@@ -46,6 +73,8 @@ struct Planned<'a> {
     side: &'static str,
     /// The other plugin, if it is one of its runs.
     against: Option<&'a str>,
+    /// Name of the plugin whose options are not for this run.
+    foreign: Option<&'a str>,
     /// Number among the repeats, from 1.
     repeat: u32,
 }
@@ -62,12 +91,13 @@ impl RepeatFlags {
     fn repeat(&self, count: u32) -> Result<Conclusion, HostError> {
         let settings = self.run.load()?;
         check(&settings)?;
+        let plugins = self.against.as_ref().map(|against| Plugins::find(&settings, against)).transpose()?;
         let folder = folder_for_runs(&settings)?;
         let interrupt = Interrupt::install(Terminal::observer())?;
         interrupt.measuring();
         let mut conclusion = Conclusion::Good;
-        for planned in plan(count, self.against.as_deref()) {
-            let code = self.make(&planned, &folder)?;
+        for planned in plan(count, plugins.as_ref()) {
+            let code = self.make(&planned, &folder, &interrupt)?;
             match code {
                 VALID => {}
                 INVALID => conclusion = Conclusion::Bad,
@@ -93,16 +123,14 @@ impl RepeatFlags {
     }
 
     /// Makes a run in a process of its own, as no plugin is ever unloaded, and returns its exit code.
-    fn make(&self, planned: &Planned<'_>, folder: &Path) -> Result<i32, HostError> {
+    fn make(&self, planned: &Planned<'_>, folder: &Path, interrupt: &Interrupt) -> Result<i32, HostError> {
         let own = std::env::current_exe().map_err(|error| {
             HostError::Usage(format!("cannot find this program to start it again: {error}"))
         })?;
         let output = planned.folder(folder);
-        let child = Command::new(&own)
-            .args(self.arguments(planned, &output))
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
+        let mut command = Command::new(&own);
+        command.args(self.arguments(planned, &output));
+        let child = finish(&mut command, interrupt)
             .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
         let code = child.status.code().unwrap_or(CRASHED);
         if code == VALID || code == INVALID {
@@ -122,6 +150,11 @@ impl RepeatFlags {
         if planned.against.is_some() {
             flags.settings = flags.settings.without("plugin").with("plugin", planned.against);
         }
+        let is_foreign = |assignment: &String| {
+            let key = assignment.split('=').next().unwrap_or_default();
+            key.split_once('.').is_some_and(|(owner, _)| planned.foreign == Some(owner.trim()))
+        };
+        flags.set.retain(|assignment| !is_foreign(assignment));
         let mut arguments = vec!["run".into()];
         arguments.extend(flags.arguments());
         arguments.extend(["--output".into(), output.into()]);
@@ -150,6 +183,38 @@ impl RepeatFlags {
     }
 }
 
+/// Time between two looks for a signal.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which passes
+/// it on once: a second one would have it give up what it waits for.
+fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<Output> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn()?;
+    let id = Pid::from_child(&child);
+    let send = move |signal| {
+        // A process that has ended takes no signal, and needs none.
+        let _ = kill_process(id, signal);
+    };
+    interrupt.on_exit(move || send(Signal::KILL));
+    let has_ended = AtomicBool::new(false);
+    let output = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Acquire) {
+                if interrupt.has_come() {
+                    return send(Signal::INT);
+                }
+                thread::sleep(LOOK);
+            }
+        });
+        let output = child.wait_with_output();
+        has_ended.store(true, Ordering::Release);
+        output
+    });
+    // Its number may be that of another process by now.
+    interrupt.on_exit(|| ());
+    output
+}
+
 impl Planned<'_> {
     fn folder(&self, folder: &Path) -> PathBuf {
         folder.join(self.side).join(format!("repeat-{}", self.repeat))
@@ -161,12 +226,16 @@ impl Planned<'_> {
 }
 
 /// The runs in their order: A B B A and so on, so that what drifts meets both sides alike.
-fn plan(count: u32, against: Option<&str>) -> Vec<Planned<'_>> {
+fn plan(count: u32, plugins: Option<&Plugins>) -> Vec<Planned<'_>> {
     let of = |repeat| {
-        let Some(other) = against else { return vec![Planned { side: "", against: None, repeat }] };
+        let Some(Plugins { a, b, against }) = plugins else {
+            return vec![Planned { side: "", against: None, foreign: None, repeat }];
+        };
+        // Two builds of one plugin have the same options.
+        let foreign = |name| (a != b).then_some(name);
         let mut pair = vec![
-            Planned { side: "a", against: None, repeat },
-            Planned { side: "b", against: Some(other), repeat },
+            Planned { side: "a", against: None, foreign: foreign(b.as_str()), repeat },
+            Planned { side: "b", against: Some(against), foreign: foreign(a.as_str()), repeat },
         ];
         if repeat % 2 == 0 {
             pair.reverse();
@@ -199,6 +268,10 @@ mod tests {
     use super::*;
     use crate::{Cli, commands::Command as HostCommand};
 
+    fn both(a: &str, b: &str) -> Plugins {
+        Plugins { a: a.to_owned(), b: b.to_owned(), against: "./b.so".to_owned() }
+    }
+
     fn flags(arguments: &[&str]) -> RepeatFlags {
         let cli = Cli::try_parse_from(["host", "run"].iter().chain(arguments)).unwrap();
         let HostCommand::Run(flags) = cli.command else { panic!("it is a run") };
@@ -207,14 +280,15 @@ mod tests {
 
     #[test]
     fn a_drift_meets_both_sides_alike() {
-        let order = |against| {
-            let planned = plan(3, against);
+        let plugins = both("x", "y");
+        let order = |plugins| {
+            let planned = plan(3, plugins);
             planned.iter().map(|run| run.folder(Path::new("x")).display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(order(None), ["x/repeat-1", "x/repeat-2", "x/repeat-3"]);
         let both =
             ["x/a/repeat-1", "x/b/repeat-1", "x/b/repeat-2", "x/a/repeat-2", "x/a/repeat-3", "x/b/repeat-3"];
-        assert_eq!(order(Some("other")), both);
+        assert_eq!(order(Some(&plugins)), both);
     }
 
     #[test]
@@ -242,7 +316,8 @@ mod tests {
             "--against",
             "./b.so",
         ]);
-        let planned = plan(2, flags.against.as_deref());
+        let plugins = both("mock", "other");
+        let planned = plan(2, Some(&plugins));
         let words = |number: usize| {
             let planned = &planned[number];
             let words = flags.arguments(planned, &planned.folder(Path::new("both")));
@@ -256,6 +331,11 @@ mod tests {
         };
         assert!(words(0).contains(&"--plugin=mock".to_owned()), "{:?}", words(0));
         assert!(words(1).contains(&"--plugin=./b.so".to_owned()), "{:?}", words(1));
+        // An option of a plugin is for the side of this plugin, or for both builds of it.
+        assert!(words(0).contains(&"--set=mock.service=fixed".to_owned()), "{:?}", words(0));
+        assert!(!words(1).iter().any(|word| word.contains("mock.service")), "{:?}", words(1));
+        let builds = both("mock", "mock");
+        assert!(plan(1, Some(&builds)).iter().all(|run| run.foreign.is_none()));
         let loaded = |flags: &RunFlags| {
             let without_file = RunFlags { config: None, ..flags.clone() };
             without_file.apply(proctor_config::Loader::new()).load().unwrap()

@@ -27,7 +27,35 @@ enum OfBatch {
     Uniform(Uniform<f64>),
     Normal(Normal<f64>),
     LogNormal(LogNormal<f64>),
+    Correlated(Correlated),
     Table { mean_us: Table, tail: Option<Table> },
+}
+
+/// Log-normal times whose logarithms are a stationary autoregressive sequence: each has this correlation with the one
+/// before.
+#[derive(Debug, Clone, Copy)]
+struct Correlated {
+    median_us: f64,
+    sigma: f64,
+    correlation: f64,
+}
+
+impl Correlated {
+    /// The time of a draw: a weighted sum of the normal numbers of this draw and of those before it, so that it has no
+    /// state. It ends where the weights are below a thousandth.
+    fn time_us(&self, seed: u64, draw: Draw) -> f64 {
+        let (mut weight, mut sum, mut squares, mut number) = (1.0_f64, 0.0, 0.0, draw.number);
+        while weight > 1e-3 {
+            let random = &mut Keyed::new(seed, Use::Service, draw.stream, number);
+            let normal: f64 = StandardNormal.sample(random);
+            sum += weight * normal;
+            squares += weight * weight;
+            weight *= self.correlation;
+            // The first draws have others before them, too.
+            number = number.wrapping_sub(1);
+        }
+        self.median_us * (self.sigma * sum / squares.sqrt()).exp()
+    }
 }
 
 /// Which random number a batch gets: a number within a stream. Each instance has a stream, and so has issue.
@@ -79,6 +107,12 @@ impl Service {
                 0.0..=10.0,
                 "Standard deviation of the logarithm of log-normal, which has no unit.",
             ),
+            OptionSpec::float(
+                "service_correlation",
+                0.0,
+                0.0..=0.99,
+                "Correlation of the logarithm of log-normal with that of the batch before, of the same instance.",
+            ),
             OptionSpec::path("table", "CSV file with latency[batch][instances] in microseconds, for table."),
             OptionSpec::path(
                 "table_tail",
@@ -96,6 +130,11 @@ impl Service {
             "normal" => Normal::new(number("service_us")?, number("service_sigma_us")?)
                 .map(OfBatch::Normal)
                 .map_err(|error| PluginError::invalid_argument(format!("service normal: {error}")))?,
+            "log-normal" if number("service_correlation")? > 0.0 => OfBatch::Correlated(Correlated {
+                median_us: number("service_us")?,
+                sigma: number("service_sigma")?,
+                correlation: number("service_correlation")?,
+            }),
             "log-normal" => LogNormal::new(number("service_us")?.ln(), number("service_sigma")?)
                 .map(OfBatch::LogNormal)
                 .map_err(|error| PluginError::invalid_argument(format!("service log-normal: {error}")))?,
@@ -133,6 +172,7 @@ impl Service {
             OfBatch::Uniform(uniform) => uniform.sample(random),
             OfBatch::Normal(normal) => normal.sample(random),
             OfBatch::LogNormal(log_normal) => log_normal.sample(random),
+            OfBatch::Correlated(correlated) => correlated.time_us(self.seed, draw),
             OfBatch::Table { mean_us, tail } => {
                 let mean_us = mean_us.at(sample_count, busy_instances);
                 let ratio = tail.as_ref().map_or(1.0, |tail| tail.at(sample_count, busy_instances));
@@ -196,6 +236,9 @@ impl fmt::Display for Service {
             OfBatch::Uniform(_) => f.write_str("uniform")?,
             OfBatch::Normal(normal) => write!(f, "normal, {} +- {} us", normal.mean(), normal.std_dev())?,
             OfBatch::LogNormal(_) => f.write_str("log-normal")?,
+            OfBatch::Correlated(Correlated { correlation, .. }) => {
+                write!(f, "log-normal with a correlation of {correlation}")?;
+            }
             OfBatch::Table { tail: None, .. } => f.write_str("table")?,
             OfBatch::Table { tail: Some(_), .. } => f.write_str("table with tail")?,
         }
@@ -273,6 +316,28 @@ mod tests {
         let nothing =
             times_us(&service(&[("service", "log-normal"), ("service_us", "0"), ("service_sigma", "10")]));
         assert_eq!(nothing[nothing.len() - 1], 0.0);
+    }
+
+    #[test]
+    fn correlated_times_have_the_same_distribution_and_follow_each_other() {
+        let options = |correlation| {
+            service(&[("service", "log-normal"), ("service_us", "200"), ("service_correlation", correlation)])
+        };
+        let in_order = |service: &Service| -> Vec<f64> {
+            let mut draw = Draw::of_instance(0);
+            (0..DRAWS).map(|_| (service.time(draw.advance(), 1, 1).as_secs_f64() * 5e3).ln()).collect()
+        };
+        let logs = in_order(&options("0.8"));
+        // The sum of all correlations is 9, so that they tell as much as 2200 independent ones.
+        assert!(mean(&logs).abs() < 0.06, "{}", mean(&logs));
+        let variance = logs.iter().map(|log| log * log).sum::<f64>() / f64::from(DRAWS);
+        assert!((variance - 0.25).abs() < 0.04, "{variance}");
+        let neighbours: f64 = logs.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / f64::from(DRAWS);
+        assert!((neighbours / variance - 0.8).abs() < 0.03, "{neighbours}");
+        // Without correlation the times are those of before.
+        let plain = service(&[("service", "log-normal"), ("service_us", "200")]);
+        assert_eq!(in_order(&options("0")), in_order(&plain));
+        assert_eq!(options("0.8").to_string(), "log-normal with a correlation of 0.8");
     }
 
     #[test]

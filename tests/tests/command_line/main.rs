@@ -6,6 +6,8 @@ mod accuracy;
 mod bad_input;
 mod bad_plugins;
 mod calibration;
+mod compare;
 mod data;
 mod list_describe_explain;
 mod new_plugin;
+mod repeat;

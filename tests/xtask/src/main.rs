@@ -7,6 +7,7 @@
 
 mod check;
 mod command;
+mod compare_campaign;
 mod frozen;
 mod fuzz;
 mod header;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::compare_campaign::CampaignArgs;
 use crate::package::{PackageArgs, gpu_check, gpu_check::GpuCheckArgs};
 
 /// Sets up, checks and tests this workspace.
@@ -54,6 +56,9 @@ enum Task {
     /// Compare the load generator with the official one in random settings.
     #[command(long_about = official::LONG_ABOUT, after_help = official::EXAMPLES)]
     Differential(DifferentialArgs),
+    /// Count how often `host compare` is right.
+    #[command(long_about = compare_campaign::LONG_ABOUT, after_help = compare_campaign::EXAMPLES)]
+    CompareCampaign(CampaignArgs),
     /// Run the fuzz targets of the readers of files.
     #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
     Fuzz(FuzzArgs),
@@ -136,6 +141,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
         Task::Differential(args) => official::compare(args.cases, args.seed),
+        Task::CompareCampaign(args) => compare_campaign::run(&args),
         Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),
         Task::Tsan(args) => sanitize::tsan(args.minutes),

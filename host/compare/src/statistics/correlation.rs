@@ -14,7 +14,7 @@ const WINDOW: usize = 3;
 /// A block is at most this part of the sequence: fewer blocks tell nothing of their variance.
 const FEWEST_BLOCKS: usize = 8;
 /// More blocks cost time and tell no more: longer ones are as right, and the variance of this many is well known.
-const MOST_BLOCKS: usize = 256;
+const MOST_BLOCKS: usize = 128;
 
 /// The correlation of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -55,7 +55,8 @@ pub(crate) enum Kind {
         points_ns: Vec<f64>,
         /// Whether no latency lies between a point and the one before.
         is_next: Vec<bool>,
-        /// Latencies up to each point and their number, in the atoms before: a row for each atom and one for all.
+        /// Latencies up to each point, and last their number, in the atoms before each and in all: the atoms of a point
+        /// are neighbours, as a resample looks at one point after the other.
         counts: Vec<u32>,
     },
     /// Sum over number, or number over sum.
@@ -85,12 +86,10 @@ impl Table {
                 if number > 0.0 { sum / number } else { self.value }
             }
             Kind::Quantile { quantile, points_ns, is_next, counts } => {
-                let width = points_ns.len() + 1;
-                let up_to = |column: usize| -> u64 {
-                    let of_block = |(from, to): &(usize, usize)| {
-                        u64::from(counts[to * width + column] - counts[from * width + column])
-                    };
-                    blocks.iter().map(of_block).sum()
+                let ends = counts.len() / (points_ns.len() + 1);
+                let up_to = |point: usize| -> u64 {
+                    let of_point = &counts[point * ends..][..ends];
+                    blocks.iter().map(|(from, to)| u64::from(of_point[*to] - of_point[*from])).sum()
                 };
                 let rank = rank_of(*quantile, up_to(points_ns.len()));
                 let point = partition_point(points_ns.len() - 1, |column| up_to(column) <= rank);
@@ -281,12 +280,12 @@ fn quantile_tables(
         grids.iter().map(|grid| vec![0; (atom_count + 1) * (grid.len() + 1)]).collect();
     counts_at(sorted, &all, atom_count, |number, counts| {
         for (grid, table) in grids.iter().zip(&mut tables) {
-            let Ok(column) = grid.binary_search(&all[number]) else { continue };
-            let width = grid.len() + 1;
+            let Ok(point) = grid.binary_search(&all[number]) else { continue };
+            let of_point = &mut table[point * (atom_count + 1)..][..=atom_count];
             let mut before = 0;
-            for (atom, count) in counts.iter().enumerate() {
+            for (count, place) in counts.iter().zip(&mut of_point[1..]) {
                 before += count;
-                table[(atom + 1) * width + column] = before;
+                *place = before;
             }
         }
     });
@@ -294,12 +293,11 @@ fn quantile_tables(
     for (((figure, quantile), (correlation, share)), ((grid, is_next), mut counts)) in
         quantiles.iter().zip(correlations).zip(grids.into_iter().zip(neighbours).zip(tables))
     {
-        let width = grid.len() + 1;
         let mut before = 0;
-        for (atom, (_, of_atom)) in sums.iter().enumerate() {
+        for ((_, of_atom), place) in sums.iter().zip(&mut counts[grid.len() * (atom_count + 1) + 1..]) {
             // A whole number far below 2^32.
             before += *of_atom as u32;
-            counts[(atom + 1) * width + grid.len()] = before;
+            *place = before;
         }
         // A row of late neighbours tells as much as one of them.
         let independent = correlation.long_run_variance * atom_count as f64 / count as f64;

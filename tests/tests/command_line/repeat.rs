@@ -1,0 +1,110 @@
+//! `host run --repeat`: several runs in one folder, and what they say together.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+
+use proctor_tests::Bench;
+use serde_json::Value;
+
+const GOOD: i32 = 0;
+const USAGE: i32 = 2;
+const PLUGIN: i32 = 3;
+const INTERRUPTED: i32 = 130;
+
+const QUICK: &str =
+    "--mode performance --duration 20ms --set floor=false --set mock.service=fixed --set mock.service_us=200";
+
+fn kept(bench: &Bench, path: &str) -> Value {
+    serde_json::from_slice(&fs::read(bench.file(path)).unwrap()).unwrap()
+}
+
+#[test]
+fn two_plugins_take_turns_with_the_same_settings_and_are_compared() {
+    let bench = Bench::new();
+    let finished =
+        bench.host(&format!("run --plugin mock {QUICK} --seed 5 --repeat 2 --against null -o both"));
+    assert_eq!(finished.code(), GOOD, "{finished}");
+    let order: Vec<_> =
+        finished.stdout.lines().filter_map(|line| line.strip_prefix("repeat ")?.split(':').next()).collect();
+    assert_eq!(order, ["1 of a", "1 of b", "2 of b", "2 of a"], "{finished}");
+    for (path, plugin) in
+        [("a/repeat-1", "mock"), ("a/repeat-2", "mock"), ("b/repeat-1", "null"), ("b/repeat-2", "null")]
+    {
+        let result = kept(&bench, &format!("both/{path}/result.json"));
+        assert_eq!(result["plugin"]["name"], plugin);
+        assert_eq!(result["seeds"]["schedule_rng_seed"], 5);
+    }
+    assert!(finished.stdout.contains("these runs differ in plugin "), "{finished}");
+    assert!(finished.stdout.contains("all of it   both/compare.json"), "{finished}");
+    let answer = kept(&bench, "both/compare.json");
+    assert_eq!((&answer["a"]["run_count"], &answer["b"]["run_count"]), (&2.into(), &2.into()));
+    // By the command, the same.
+    let again = bench.host("compare both/a both/b --json");
+    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), answer);
+    // The folder of both is no side of a comparison.
+    bench.host("compare both both/a").assert_error(
+        USAGE,
+        &["are no repeats of one run: they differ in plugin", "name the folders of both sides"],
+    );
+}
+
+#[test]
+fn repeats_of_one_plugin_say_how_they_vary() {
+    let bench = Bench::new();
+    let finished = bench.host(&format!("run --plugin mock {QUICK} --repeat 3 -o runs-of-it"));
+    assert_eq!(finished.code(), GOOD, "{finished}");
+    assert!(finished.stdout.contains("from run to run"), "{finished}");
+    let answer = kept(&bench, "runs-of-it/compare.json");
+    assert_eq!(
+        (&answer["run_count"], answer["figures"][0]["values"].as_array().unwrap().len()),
+        (&3.into(), 3)
+    );
+    let again = bench.host("compare runs-of-it --json");
+    assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap()["figures"], answer["figures"]);
+}
+
+#[test]
+fn the_first_run_that_fails_ends_it_with_its_exit_code() {
+    let bench = Bench::new();
+    let with = |flags: &str| bench.host(&format!("run --plugin mock {QUICK} --repeat 2 --against {flags}"));
+    // Both plugins are looked for before the first run.
+    with("nowhere -o none").assert_error(PLUGIN, &["found no plugin \"nowhere\""]);
+    assert!(!bench.file("none").exists());
+    with("null --set null.speed=9 -o both").assert_error(
+        USAGE,
+        &["speed", "repeat 1 of b ended with exit code 2; the runs before it are in both"],
+    );
+    assert!(bench.file("both/a/repeat-1/result.json").is_file());
+    bench
+        .host(&format!("run --plugin mock {QUICK} --repeat 2 -o both"))
+        .assert_error(5, &["both is not empty"]);
+    bench.host("run --against mock").assert_error(USAGE, &["--repeat"]);
+    bench.host("run --repeat 0").assert_error(USAGE, &["0 is not in 1..=1000"]);
+    bench.host("run --repeat 2 --mode accuracy").assert_error(USAGE, &["--repeat needs the performance run"]);
+    bench.host("run --repeat 2 --record r").assert_error(USAGE, &["a recording is of one run"]);
+}
+
+#[test]
+fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
+    let bench = Bench::new();
+    let long = QUICK.replace("20ms", "10m");
+    let mut started = bench.start(&format!("run --plugin mock {long} --repeat 3 -o one"));
+    started.wait_until("a run goes on", |_| {
+        fs::metadata(bench.file("one/repeat-1.partial/samples.bin")).is_ok_and(|file| file.len() > 16)
+    });
+    started.signal("INT");
+    let finished = started.finish();
+    assert_eq!(finished.code(), INTERRUPTED, "{finished}");
+    // The run heard of it and came to its end; no other one began.
+    assert_eq!(kept(&bench, "one/repeat-1/result.json")["verdict"]["interrupted"], true);
+    assert_eq!(fs::read_dir(bench.file("one")).unwrap().count(), 1);
+
+    let mut started = bench.start(&format!("run --plugin mock {QUICK} --repeat 1000 -o many"));
+    started.wait_until("four runs are whole", |_| bench.file("many/repeat-4/result.json").is_file());
+    started.signal("TERM");
+    let finished = started.finish();
+    assert_eq!(finished.code(), INTERRUPTED, "{finished}");
+    assert!(kept(&bench, "many/compare.json")["run_count"].as_u64().unwrap() >= 3);
+    assert!(finished.stdout.contains("from run to run"), "{finished}");
+}
