@@ -165,8 +165,10 @@ impl Comparison {
             }
             Some(Row::of(figure, found, floor_ns(a, b, figure)))
         };
-        let mut rows: Vec<_> = Figure::of(first_a.scenario).into_iter().filter_map(&mut row).collect();
         let shifts: Vec<_> = SHIFTS.map(Figure::Percentile).into_iter().filter_map(&mut row).collect();
+        let found = |figure| shifts.iter().find(|row| row.figure == figure).copied();
+        let figures = Figure::of(first_a.scenario).into_iter();
+        let mut rows: Vec<_> = figures.filter_map(|figure| found(figure).or_else(|| row(figure))).collect();
         if shifts.is_empty() {
             remarks.push(Remark::OfflineLatencies);
         }

@@ -31,6 +31,7 @@ mod remark;
 mod side;
 mod spread;
 mod statistics;
+mod svg;
 mod text;
 
 pub use comparison::{Comparison, Row, Verdict};

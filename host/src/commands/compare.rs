@@ -1,11 +1,11 @@
 //! `host compare`: whether runs differ, and by how much.
 
-use std::path::PathBuf;
+use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use proctor_compare::{CompareError, Comparison, Condition, Method, Side};
 use proctor_display::print;
-use proctor_run::{Conclusion, HostError};
+use proctor_run::{Conclusion, HostError, write_whole};
 use serde_json::Value;
 
 use crate::values::probability;
@@ -26,6 +26,9 @@ pub(crate) struct CompareFlags {
     /// Seed of the resamples
     #[arg(long, default_value_t = Method::default().seed)]
     seed: u64,
+    /// Draw the shifts of the percentiles into a file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -37,6 +40,9 @@ impl CompareFlags {
         // Before minutes are spent on reading.
         let parsed = self.fail_if.iter().map(|text| text.parse::<Condition>().map_err(CompareError::from));
         let conditions = parsed.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
+        if self.svg.is_some() && self.folders.len() != 2 {
+            return Err(HostError::Usage("--svg draws one comparison: give two folders".to_owned()));
+        }
         let method = Method { confidence: self.confidence, seed: self.seed };
         let (a, others) = self.folders.split_first().expect("clap asks for a folder");
         let a = Side::open(a).map_err(host_error)?;
@@ -54,6 +60,9 @@ impl CompareFlags {
             let judged = judged.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
             if judged.iter().any(|(_, fails)| *fails == Some(true)) {
                 conclusion = Conclusion::Bad;
+            }
+            if let Some(path) = &self.svg {
+                write_whole(path, |out| out.write_all(comparison.svg().as_bytes()))?;
             }
             answers.push((comparison, judged));
         }
@@ -100,7 +109,7 @@ Examples:
   host compare runs/before runs/after
   host compare runs/before runs/after --fail-if \"p99 > 5%\" --fail-if \"throughput > 2%\"
   host run --plugin mine --repeat 5 --against ./new/libmine_sut.so -o runs/both
-  host compare runs/both/a runs/both/b --json
+  host compare runs/both/a runs/both/b --json --svg shifts.svg
 
 First comes everything that the runs differ in beside the figures. The figures
 are percentiles and the mean of the latency, throughput, and accuracy; the

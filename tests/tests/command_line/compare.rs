@@ -85,6 +85,10 @@ fn differences_come_first_and_figures_are_those_of_the_results() {
         }
     }
     assert_eq!(answer["a"]["folder"], a.folder().display().to_string());
+    assert_eq!(compare(&bench, &[&a, &b], "--svg shifts.svg").code(), GOOD);
+    let svg = fs::read_to_string(bench.file("shifts.svg")).unwrap();
+    assert_eq!(svg.matches("<circle class=\"worse\"").count(), 11, "{svg}");
+    compare(&bench, &[&a, &b, &b], "--svg more.svg").assert_error(USAGE, &["--svg draws one comparison"]);
     // The same again, and the other way round.
     assert_eq!(compare(&bench, &[&a, &b], "").stdout, *text);
     let (there, back) = (figure(&answer, "p50"), json(&compare(&bench, &[&b, &a], "--json")));

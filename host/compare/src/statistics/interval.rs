@@ -82,7 +82,13 @@ pub(crate) fn difference(
     if digests(a) == digests(b) {
         let value = of_a.log.exp();
         let interval = Some((0.0, 0.0));
-        return Some(Difference { value_a: value, value_b: value, log_ratio: 0.0, interval, reaches_too_far });
+        return Some(Difference {
+            value_a: value,
+            value_b: value,
+            log_ratio: 0.0,
+            interval,
+            reaches_too_far,
+        });
     }
     let interval = carries.then(|| interval(&of_a, &of_b, together.is_some(), method.confidence));
     Some(Difference {

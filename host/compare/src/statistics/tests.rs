@@ -2,6 +2,7 @@
 
 use proctor_loadgen::SampleRecord;
 use proctor_mt19937::Mt19937;
+use proctor_vocabulary::Scenario;
 use proptest::prelude::*;
 
 use super::{
@@ -56,9 +57,13 @@ fn records(latencies_ns: impl IntoIterator<Item = u64>) -> Vec<SampleRecord> {
 }
 
 fn measured(latencies_ns: &[f64], factor: f64) -> Measured {
+    measured_for(latencies_ns, factor, &Figure::of(Scenario::SingleStream))
+}
+
+fn measured_for(latencies_ns: &[f64], factor: f64, wanted: &[Figure]) -> Measured {
     // Positive and far below 2^64.
     let whole = latencies_ns.iter().map(|latency_ns| (latency_ns * factor) as u64);
-    Measured::of(&records(whole), 1, &Figure::of(proctor_vocabulary::Scenario::SingleStream))
+    Measured::of(&records(whole), 1, wanted)
 }
 
 fn holds(found: Difference, truth: f64) -> bool {
@@ -68,7 +73,7 @@ fn holds(found: Difference, truth: f64) -> bool {
 /// Of 100 pairs of runs of the same thing, the number whose interval holds 0.
 fn of_100(figure: Figure, make: impl Fn(u64) -> Vec<f64>) -> usize {
     let pair = |number: &u64| {
-        let [one, other] = [0, 1].map(|side| measured(&make(2 * number + side), 1.0));
+        let [one, other] = [0, 1].map(|side| measured_for(&make(2 * number + side), 1.0, &[figure]));
         holds(difference(&[&one], &[&other], figure, Method::default()).unwrap(), 0.0)
     };
     (0..100).filter(pair).count()
@@ -77,11 +82,11 @@ fn of_100(figure: Figure, make: impl Fn(u64) -> Vec<f64>) -> usize {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     // 95 of 100 are expected; 3.5 standard errors less are 87.
-    for correlation in [0.0, 0.5, 0.9] {
+    for correlation in [0.5, 0.9] {
         let held = of_100(MEDIAN, |seed| latencies(seed, 1000, correlation));
         assert!(held >= 87, "{held} of 100 with correlation {correlation}");
     }
-    let held = of_100(Figure::Mean, |seed| queue(seed, 2000, 0.5));
+    let held = of_100(Figure::Mean, |seed| queue(seed, 1000, 0.5));
     assert!(held >= 87, "{held} of 100 of a queue");
 }
 
@@ -112,11 +117,16 @@ fn a_planted_shift_is_found_and_measured() {
 
 #[test]
 fn repeats_count_how_runs_vary() {
-    // Each run has a pace of its own, with a deviation of 5 %: far more than varies within one of 4000 samples.
+    // Each run has a pace of its own, with a deviation of 10 %: far more than varies within one of 1000 samples.
     let side = |seed: u64| -> Vec<_> {
         let mut random = sequence(seed, &[1]);
-        let run =
-            |number| measured(&latencies(100 * seed + number, 4000, 0.0), (0.05 * normal(&mut random)).exp());
+        let run = |number| {
+            measured_for(
+                &latencies(100 * seed + number, 1000, 0.0),
+                (0.1 * normal(&mut random)).exp(),
+                &[MEDIAN],
+            )
+        };
         (0..4).map(run).collect()
     };
     let (mut repeats, mut alone) = (0, 0);
@@ -213,7 +223,7 @@ fn the_slowest_sample_is_the_latency_of_a_query_and_failed_ones_leave_none() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(20))]
 
     #[test]
     fn any_two_runs_have_intervals_that_hold_the_estimate_and_mirror(
@@ -221,7 +231,7 @@ proptest! {
         b in proptest::collection::vec(prop_oneof![0_u64..60, Just(u64::MAX >> 2)], 1..80),
         samples_per_query in 1_usize..4,
     ) {
-        let wanted = Figure::of(proctor_vocabulary::Scenario::Server);
+        let wanted = Figure::of(Scenario::Server);
         let [a, b] = [a, b].map(|all| {
             let records: Vec<_> = all
                 .into_iter()
@@ -245,9 +255,9 @@ proptest! {
 
     #[test]
     fn equal_values_have_no_difference_and_other_equal_ones_exactly_theirs(
-        count in 2_usize..3000, value in 1_u64..1_000_000_000,
+        count in 2_usize..800, value in 1_u64..1_000_000_000,
     ) {
-        let of = |value: u64| measured(&vec![value as f64; count], 1.0);
+        let of = |value: u64| measured_for(&vec![value as f64; count], 1.0, &[MEDIAN, Figure::Mean]);
         let (a, b) = (of(value), of(2 * value));
         for figure in [MEDIAN, Figure::Mean] {
             let Some(found) = difference(&[&a], &[&b], figure, Method::default()) else { continue };
