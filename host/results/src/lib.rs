@@ -1,4 +1,4 @@
-//! What runs have left, read again: results, samples and logs, of this host and of the official LoadGen.
+//! Reads what runs have left: results, samples and logs, of this host and of the official LoadGen.
 //!
 //! [`Run::open`] takes a folder and says what it is: a whole run, one that has not come to its end, or a folder of
 //! official logs. [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the selection of them that
@@ -27,14 +27,17 @@
 
 #![forbid(unsafe_code)]
 
+mod batches;
 mod detail;
 mod error;
 mod find;
 mod result_file;
 mod run;
 mod samples;
+mod summary;
 mod trace;
 
+pub use batches::{Batch, BatchStage, Batches};
 pub use detail::DetailLog;
 pub use error::ResultsError;
 pub use find::find_runs;
@@ -45,4 +48,5 @@ pub use result_file::{
 };
 pub use run::{Ending, Run, RunKind, WholeRun};
 pub use samples::Samples;
+pub use summary::{RunOutcome, RunSummary};
 pub use trace::{IssueCall, Trace, TraceSample};

@@ -2,13 +2,16 @@
 
 mod accuracy;
 mod bench;
+mod clean;
 mod data;
 mod describe;
 mod explain;
+mod export;
 mod find_max;
 mod list;
 mod new_plugin;
 mod replay;
+mod results;
 mod run;
 mod scale;
 mod sibling;
@@ -21,9 +24,11 @@ use proctor_run::{Conclusion, HostError};
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
+    clean::{CLEAN_HELP, CleanFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
     explain::EXPLAIN_HELP,
+    export::{EXPORT_HELP, ExportFlags},
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
@@ -50,7 +55,13 @@ pub(crate) enum Command {
     /// Score the answers in an accuracy log, of this program or of LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
-    /// List plugins, benchmarks, data sets and policies; or the benchmarks of a round of the MLPerf rules.
+    /// Write runs in the forms that other programs read: CSV, JSON, Markdown, OpenMetrics, a Chrome trace.
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportFlags),
+    /// List, or remove, run folders that are not needed any more.
+    #[command(after_help = CLEAN_HELP)]
+    Clean(CleanFlags),
+    /// List plugins, benchmarks, data sets and policies; the benchmarks of a round of the MLPerf rules; or runs.
     #[command(after_help = LIST_HELP)]
     List(ListFlags),
     /// Show what a plugin can run, and its options; or how it will run a model.
@@ -84,6 +95,8 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
+        Command::Export(flags) => return flags.run().map(|()| Conclusion::Good),
+        Command::Clean(flags) => return flags.run().map(|()| Conclusion::Good),
         Command::List(flags) => flags.list()?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,

@@ -6,12 +6,18 @@ use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::{clock::HostClock, fault::Fault, system::SystemReport, watch::Watch},
+    bed::{
+        clock::HostClock, fault::Fault, plugin_instance::batch_log::BatchFile, system::SystemReport,
+        watch::Watch,
+    },
     energy::{NoEnergy, PackageEnergy},
     error::HostError,
-    files::logs::Logs,
+    files::{logs::Logs, run_folder::write_json},
     observer::Observer,
 };
+
+/// File of the batches that are kept.
+const BATCHES: &str = "batches.json";
 
 /// One test to be made.
 pub(crate) struct TestRequest<'a> {
@@ -54,6 +60,8 @@ pub(crate) struct Test {
     /// Its logs, if it leaves any.
     pub(crate) logs: Option<Logs>,
     pub(crate) system: SystemReport,
+    /// Its slowest batches and some others, where they are kept.
+    pub(crate) batches: Option<BatchFile>,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
     pub(crate) is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
@@ -91,9 +99,13 @@ impl Test {
         }
     }
 
-    /// Writes the trace, if there are logs.
+    /// Writes the trace and the kept batches, if there are logs.
     pub(crate) fn write_trace(&self) -> Result<(), HostError> {
-        self.logs.as_ref().map_or(Ok(()), |logs| logs.write_trace(&self.outcome))
+        let Some(logs) = &self.logs else { return Ok(()) };
+        if let Some(batches) = &self.batches {
+            write_json(&logs.folder().join(BATCHES), batches)?;
+        }
+        logs.write_trace(&self.outcome)
     }
 }
 

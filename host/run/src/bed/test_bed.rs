@@ -26,7 +26,7 @@ use crate::{
             Plugin,
             isolated::{Isolated, loadgen_limit},
         },
-        plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
+        plugin_instance::{BatchStages, PluginInstance, StageLog, batch_log::BatchLog, scheduled},
         sample_library::{Data, SampleLibrary},
         scaling::scaler_thread::ScalerThread,
         system::{System, SystemReport, scheduler_config},
@@ -321,6 +321,13 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
+        let batches = (self.keeps_batches(request) && !is_scaled).then(BatchLog::default);
+        if let Some(log) = &batches {
+            for instance in &mut instances {
+                let number = instance.instance.index();
+                instance.batches = Some(log.of_instance(number, progress.clone(), self.clock.reader()));
+            }
+        }
         let parts = SystemParts { config, instances, sink, progress, stop, issuer_count };
         let system = match is_scaled {
             true => self.scaled_system(&audited, parts, &first_error)?,
@@ -371,6 +378,7 @@ impl<'a> TestBed<'a> {
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
         Ok(Test {
+            batches: batches.and_then(|log| log.file(&outcome)),
             outcome,
             logs,
             system,
@@ -380,6 +388,12 @@ impl<'a> TestBed<'a> {
             write_error,
             is_settled: false,
         })
+    }
+
+    /// Whether some of the batches of a test are kept beside its trace.
+    fn keeps_batches(&self, request: &TestRequest<'_>) -> bool {
+        let is_measured = request.settings.mode != TestMode::AccuracyOnly;
+        is_measured && self.settings.run.enable_trace && request.folder.is_some()
     }
 
     /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how

@@ -89,6 +89,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
         outcome,
         logs: None,
         system,
+        batches: None,
         is_abandoned: false,
         energy_joules: None,
         package_energy: None,
