@@ -28,7 +28,7 @@ use self::{
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
-    run::{RUN_HELP, RunFlags},
+    run::{RUN_HELP, RunCommand, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
 };
@@ -37,7 +37,7 @@ use self::{
 pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
-    Run(RunFlags),
+    Run(RunCommand),
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),

@@ -9,3 +9,4 @@ mod calibration;
 mod data;
 mod list_describe_explain;
 mod new_plugin;
+mod shown;
