@@ -4,6 +4,7 @@ mod accuracy;
 mod bench;
 mod data;
 mod describe;
+mod doctor;
 mod explain;
 mod find_max;
 mod list;
@@ -23,6 +24,7 @@ use self::{
     bench::{BENCH_HELP, BenchFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
+    doctor::{DOCTOR_HELP, DoctorFlags},
     explain::EXPLAIN_HELP,
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
@@ -65,6 +67,9 @@ pub(crate) enum Command {
     /// Look after data sets as they are published, and make model files that are generated.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
+    /// Check this machine before a campaign: what makes figures vary, and the command that mends it.
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
@@ -83,6 +88,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
+        Command::Doctor(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
         Command::List(flags) => flags.list()?,
         Command::Describe(flags) => flags.run()?,
