@@ -36,6 +36,7 @@ Examples:
   host validate mock                 whether a plugin keeps the rules of the ABI
   host find-max --plugin mock        the highest rate that is VALID
   host explain --scenario Offline    every setting, and where it comes from
+  host doctor                        whether this machine is fit to be measured on
   host bench                         what the harness itself costs
 
 Settings come, the weakest first, from defaults, the preset, the benchmark,

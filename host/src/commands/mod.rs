@@ -5,6 +5,7 @@ mod bench;
 mod clean;
 mod data;
 mod describe;
+mod doctor;
 mod explain;
 mod export;
 mod find_max;
@@ -27,13 +28,14 @@ use self::{
     clean::{CLEAN_HELP, CleanFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
+    doctor::{DOCTOR_HELP, DoctorFlags},
     explain::EXPLAIN_HELP,
     export::{EXPORT_HELP, ExportFlags},
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
-    run::{RUN_HELP, RunFlags},
+    run::{RUN_HELP, RunCommand, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
 };
@@ -42,7 +44,7 @@ use self::{
 pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
-    Run(RunFlags),
+    Run(RunCommand),
     /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
@@ -76,6 +78,9 @@ pub(crate) enum Command {
     /// Look after data sets as they are published, and make model files that are generated.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
+    /// Check this machine before a campaign: what makes figures vary, and the command that mends it.
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
@@ -94,6 +99,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
+        Command::Doctor(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
         Command::Export(flags) => return flags.run().map(|()| Conclusion::Good),
         Command::Clean(flags) => return flags.run().map(|()| Conclusion::Good),

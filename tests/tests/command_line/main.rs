@@ -7,6 +7,8 @@ mod bad_input;
 mod bad_plugins;
 mod calibration;
 mod data;
+mod doctor;
 mod list_describe_explain;
 mod new_plugin;
 mod results;
+mod shown;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
+use proctor_noise::Noise;
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -30,12 +31,14 @@ pub(crate) struct TestRequest<'a> {
     pub(crate) follow: Option<&'a dyn Fn(Progress)>,
     /// Whether instances run some batches before it.
     pub(crate) warms_up: bool,
+    /// Whether the noise guard stands beside it, if it is a performance test in real time.
+    pub(crate) is_guarded: bool,
 }
 
 impl<'a> TestRequest<'a> {
     /// A test that leaves nothing on the disk or the screen, only its outcome.
     pub(crate) fn new(settings: TestSettings) -> Self {
-        Self { settings, folder: None, watch: None, follow: None, warms_up: true }
+        Self { settings, folder: None, watch: None, follow: None, warms_up: true, is_guarded: false }
     }
 
     pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
@@ -44,8 +47,12 @@ impl<'a> TestRequest<'a> {
 
     /// Whether the energy of the processor is of interest: in performance tests of a run in real time.
     pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
-        let is_real = matches!(clock, HostClock::Real(_));
-        is_real && self.folder.is_some() && self.settings.mode != TestMode::AccuracyOnly
+        self.folder.is_some() && self.is_timed(clock)
+    }
+
+    /// Whether time passes in it, and counts.
+    pub(super) fn is_timed(&self, clock: &HostClock) -> bool {
+        matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
     }
 
     /// Whether the user sees how it goes.
@@ -68,6 +75,8 @@ pub(crate) struct Test {
     pub(crate) energy_joules: Option<f64>,
     /// Energy of the processor over the timed part; `None` where it was not asked for.
     pub(crate) package_energy: Option<Result<PackageEnergy, NoEnergy>>,
+    /// How quiet the machine was; `None` where the guard was not there, or the test has several phases.
+    pub(crate) noise: Option<Noise>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
     /// Whether the plugin has come to the end of its part.

@@ -39,6 +39,8 @@ use crate::{
     files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
     interrupt::{Interrupt, RunningTest},
     machine::Machine,
+    noise::NoiseWatch,
+    observer::{ShownTest, TestPlan},
 };
 
 /// Longest wait for a hung instance once the test has given it up.
@@ -264,7 +266,8 @@ impl<'a> TestBed<'a> {
 
     /// A test in this mode with the settings of the run, with its logs in `folder`, which exists.
     pub(crate) fn request_in_mode<'f>(&self, mode: TestMode, folder: &'f Path) -> TestRequest<'f> {
-        TestRequest::in_folder(TestSettings { mode, ..self.settings.test.clone() }, folder)
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        TestRequest { is_guarded: self.settings.run.noise, ..TestRequest::in_folder(settings, folder) }
     }
 
     /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
@@ -334,7 +337,9 @@ impl<'a> TestBed<'a> {
             false => make_system(parts)?,
         };
         self.connect(&loadgen);
-        let onlookers = self.onlookers(request, &loadgen.progress(), clock.is_virtual())?;
+        let is_guarded = request.is_guarded && request.is_timed(&self.clock);
+        let noise = is_guarded.then(|| NoiseWatch::start(issuer_count, self.clock.reader()));
+        let onlookers = self.onlookers(request, &audited, &loadgen.progress(), noise.as_ref())?;
 
         if let Some(isolated) = &self.plugin.isolated {
             isolated.begin_test(loadgen.stop_handle());
@@ -342,7 +347,7 @@ impl<'a> TestBed<'a> {
         let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
-        let outcome = self.run_loadgen(&loadgen, &system, request.watch, meter.as_ref());
+        let outcome = self.run_loadgen(&loadgen, &system, request.watch, (meter.as_ref(), noise.as_ref()));
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
@@ -354,6 +359,7 @@ impl<'a> TestBed<'a> {
         }
         let mut outcome = outcome?;
         let package_energy = meter.map(|meter| meter.finish_test(origin_ns, &outcome));
+        let noise = noise.and_then(|noise| noise.finish_test(origin_ns, &outcome));
 
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
@@ -385,6 +391,7 @@ impl<'a> TestBed<'a> {
             is_abandoned,
             energy_joules: None,
             package_energy,
+            noise,
             write_error,
             is_settled: false,
         })
@@ -426,18 +433,29 @@ impl<'a> TestBed<'a> {
     fn onlookers(
         &self,
         request: &TestRequest<'_>,
+        audited: &TestSettings,
         progress: &Progress,
-        is_virtual: bool,
+        noise: Option<&NoiseWatch>,
     ) -> Result<Onlookers<'_>, HostError> {
         if let Some(follow) = request.follow {
             follow(progress.clone());
         }
         // A journal is written by the wall clock.
-        let folder = request.folder.filter(|_| !is_virtual);
+        let folder = request.folder.filter(|_| matches!(self.clock, HostClock::Real(_)));
         let journal = folder.map(|folder| Journal::start(folder, progress.clone())).transpose()?;
         let shown = request.is_shown().then_some(&self.interrupt);
         if let Some(interrupt) = shown {
-            interrupt.observer().test_begins(progress, self.settings.run.scenario);
+            let (performance, total) =
+                (self.library.performance_sample_count(), self.library.total_sample_count());
+            let (effective, _) =
+                EffectiveSettings::new(audited, performance, total).map_err(LoadGenError::Settings)?;
+            let plugin = self.plugin.backend.host_side();
+            interrupt.observer().test_begins(ShownTest {
+                progress: progress.clone(),
+                plan: TestPlan::of(&effective),
+                metrics: Arc::new(move || plugin.metrics()),
+                noise: noise.map(NoiseWatch::so_far),
+            });
         }
         Ok(Onlookers { journal, shown })
     }
@@ -448,14 +466,14 @@ impl<'a> TestBed<'a> {
         loadgen: &LoadGen<C>,
         system: &System,
         watch: Option<&dyn Watch>,
-        meter: Option<&Meter>,
+        (meter, noise): (Option<&Meter>, Option<&NoiseWatch>),
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
         self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
-        let library = MeteredLibrary { library: &self.library, meter };
+        let library = MeteredLibrary { library: &self.library, meter, noise };
         let outcome = match watch {
             None => loadgen.run(system.sut(), &library),
             Some(watch) => {

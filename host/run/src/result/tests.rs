@@ -93,6 +93,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
         is_abandoned: false,
         energy_joules: None,
         package_energy: None,
+        noise: None,
         write_error: None,
         is_settled: true,
     }

@@ -10,6 +10,7 @@
 
 mod experiment;
 mod flags;
+mod guard;
 mod harness;
 mod isolation;
 mod memory;
