@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, fs, path::Path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::ResultsError;
+use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart};
 
 /// The version of the form that is read.
 const SCHEMA_VERSION: u64 = 1;
@@ -145,10 +145,10 @@ pub struct TestPart {
     pub scheduler: Option<SchedulerPart>,
     /// A search for the peak.
     pub search: Option<SearchPart>,
-    /// Decisions of a policy that scales, as docs/run-folder.md has it.
-    pub scaling: Option<Value>,
-    /// The noise of the machine, as docs/run-folder.md has it.
-    pub noise: Option<Value>,
+    /// The course of a policy that scales.
+    pub scaling: Option<ScalingPart>,
+    /// The noise of the machine.
+    pub noise: Option<NoisePart>,
     /// Energy that the plugin counted.
     pub energy: Option<Value>,
     /// Energy of the processor.

@@ -11,6 +11,7 @@ mod find_max;
 mod list;
 mod new_plugin;
 mod replay;
+mod report;
 mod results;
 mod run;
 mod scale;
@@ -33,6 +34,7 @@ use self::{
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
+    report::{REPORT_HELP, ReportFlags},
     run::{RUN_HELP, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
@@ -52,6 +54,9 @@ pub(crate) enum Command {
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
+    /// Write the page of a run, with its verdict, figures and pictures; of a search or official logs, too.
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportFlags),
     /// Score the answers in an accuracy log, of this program or of LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
@@ -91,6 +96,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::FindMax(flags) => return flags.run(),
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
+        Command::Report(flags) => return flags.run(),
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
