@@ -68,7 +68,9 @@ impl<'a> Facts<'a> {
                 log.damaged_count
             ));
         }
-        let is_selection = samples.is_none() && !trace.samples.is_empty();
+        // LoadGen's own trace has every sample; that of a run with a result is not needed for them.
+        let is_selection =
+            matches!(run.kind, RunKind::Logs(_)) && samples.is_none() && !trace.samples.is_empty();
         let samples = if is_selection { Some(traced(&trace)) } else { samples };
         Self { run, samples, is_selection, trace, batches, faults }
     }

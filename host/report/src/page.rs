@@ -42,13 +42,15 @@ pub(crate) fn page(subjects: &[Subject]) -> String {
         });
         html.text("\n");
         html.within("body", &[], |html| {
-            if !is_alone {
-                html.within("header", &[], |html| {
-                    html.leaf("h1", &[], &title);
-                    overview(html, subjects);
-                });
-            }
-            html.append(body);
+            html.within("main", &[], |html| {
+                if !is_alone {
+                    html.within("header", &[], |html| {
+                        html.leaf("h1", &[], &title);
+                        overview(html, subjects);
+                    });
+                }
+                html.append(body);
+            });
             html.within("footer", &[], |html| {
                 parts::paragraph(
                     html,
@@ -122,11 +124,15 @@ impl Sections<'_> {
         let id = format!("run-{number}");
         let (tag, title) = if is_alone { ("header", "h1") } else { ("div", "h2") };
         let place: Attributes = &[("class", &"run"), ("id", &id), ("data-run", &number)];
-        self.html.within(if is_alone { "main" } else { "section" }, place, |html| {
+        self.html.within("div", place, |html| {
             html.within(tag, &[], |html| {
                 html.leaf(title, &[], &subject.name());
                 html.leaf("p", &[("class", &"sub")], &subtitle);
-                let label = format!("Contents of {}", subject.name());
+                if contents.len() < 2 {
+                    return;
+                }
+                let label =
+                    if is_alone { "Contents".to_owned() } else { format!("Contents of run {number}") };
                 html.within("nav", &[("aria-label", &label)], |html| {
                     html.within("ul", &[], |html| {
                         for (id, title) in &contents {
@@ -239,5 +245,58 @@ impl Sections<'_> {
             system::machine(html, &place.machine, figures);
         });
         format!("{what}: {} by {} {}", place.benchmark, place.plugin.name, place.plugin.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// The colours of the style by name: of the light page, and of the dark one.
+    fn colours() -> [BTreeMap<&'static str, [f64; 3]>; 2] {
+        let (light, dark) = STYLE.split_once("@media (prefers-color-scheme:dark)").unwrap();
+        [light, dark.split_once("}}").unwrap().0].map(|text| {
+            let entries = text.split("--").skip(1).filter_map(|entry| entry.split_once(":#"));
+            entries.map(|(name, code)| (name, colour(code))).collect()
+        })
+    }
+
+    fn colour(code: &str) -> [f64; 3] {
+        let digits: String = code.chars().take_while(char::is_ascii_hexdigit).collect();
+        let digits = if digits.len() == 3 { digits.chars().flat_map(|c| [c, c]).collect() } else { digits };
+        [0, 2, 4].map(|place| f64::from(u8::from_str_radix(&digits[place..place + 2], 16).unwrap()) / 255.0)
+    }
+
+    /// The contrast of two colours by WCAG 2.
+    fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
+        let luminance = |colour: [f64; 3]| {
+            let linear = |part: f64| {
+                if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+            };
+            let [red, green, blue] = colour.map(linear);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
+        };
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        (one / other).max(other / one)
+    }
+
+    #[test]
+    fn text_and_marks_stand_out_on_both_pages() {
+        assert!((contrast([1.0; 3], [0.0; 3]) - 21.0).abs() < 1e-9);
+        for colours in colours() {
+            let of = |name: &str| *colours.get(name).unwrap_or_else(|| panic!("{name} in {colours:?}"));
+            for text in ["ink", "soft", "first", "second", "third", "good", "bad", "limit"] {
+                for ground in ["page", "card"] {
+                    let contrast = contrast(of(text), of(ground));
+                    assert!(contrast >= 4.5, "{text} on {ground}: {contrast}");
+                }
+            }
+            for (mark, ground) in [("axis", "page"), ("execute", "page"), ("stage", "execute")] {
+                let contrast = contrast(of(mark), of(ground));
+                assert!(contrast >= 3.0, "{mark} on {ground}: {contrast}");
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The frame of a picture: axes, and what is drawn between them.
 //!
 //! A picture is as wide as its page, on a phone as on a desk, and its text as large as that of the page. So places along
-//! x are shares of the width, those along y are pixels, and the labels of y stand above their lines inside the picture.
-//! Paths lie in an inner picture that is stretched.
+//! x are shares of the width and those along y pixels, and paths lie in an inner picture that is stretched. The style
+//! leaves room on the left, into which the labels of y reach.
 
 use crate::{
     draw::{
@@ -12,14 +12,18 @@ use crate::{
     html::{Attributes, Html},
 };
 
-/// Room above for the name of the axis.
-const TOP: f64 = 26.0;
+/// Room above for the name of the axis and a label.
+const TOP: f64 = 32.0;
 /// Room below for the labels of x and its name.
 const BOTTOM: f64 = 40.0;
 /// Width of the inner picture, in its own units.
 const INNER_WIDTH: f64 = 1000.0;
 /// Share of the width from which on a label stands left of its place.
-const TURN: f64 = 0.7;
+const TURN: f64 = 0.3;
+/// Least distance of two labels along y.
+const LINE: f64 = 17.0;
+/// Where the labels of y end, and where its name begins.
+const LEFT: (&str, &str) = ("-8", "-56");
 
 /// An axis.
 #[derive(Debug)]
@@ -61,12 +65,19 @@ impl<'a> Picture<'a> {
 
     fn draw_axes(&mut self) {
         let bottom = TOP + self.height;
+        let mut last = f64::INFINITY;
         for tick in &self.y.scale.ticks {
-            let Some(place) = self.y.scale.place(tick.value) else { continue };
-            let y = short(TOP + self.height * (1.0 - place));
+            let at = self.pixel_y(tick.value);
+            if !at.is_finite() || last - at < LINE {
+                continue;
+            }
+            last = at;
+            let y = short(at);
             self.back.empty("line", &[("class", &"grid"), ("x2", &"100%"), ("y1", &y), ("y2", &y)]);
-            let above = short(TOP + self.height * (1.0 - place) - 4.0);
-            self.front.leaf("text", &[("class", &"tick"), ("y", &above)], &tick.label);
+            let middle = short(at + 4.0);
+            let place: Attributes =
+                &[("class", &"tick"), ("x", &LEFT.0), ("y", &middle), ("text-anchor", &"end")];
+            self.front.leaf("text", place, &tick.label);
         }
         for tick in &self.x.scale.ticks {
             let Some(place) = self.x.scale.place(tick.value) else { continue };
@@ -86,7 +97,7 @@ impl<'a> Picture<'a> {
         }
         let y = short(bottom);
         self.back.empty("line", &[("class", &"axis"), ("x2", &"100%"), ("y1", &y), ("y2", &y)]);
-        self.front.leaf("text", &[("class", &"name"), ("y", &"11")], self.y.name);
+        self.front.leaf("text", &[("class", &"name"), ("x", &LEFT.1), ("y", &"11")], self.y.name);
         let below = short(bottom + 35.0);
         let place: Attributes = &[("class", &"name"), ("x", &"100%"), ("y", &below), ("text-anchor", &"end")];
         self.front.leaf("text", place, self.x.name);
@@ -193,18 +204,29 @@ impl<'a> Picture<'a> {
         self.front.leaf("text", place, text);
     }
 
-    /// Draws an upright line with a label at the given line of text from the top.
+    /// Draws an upright line with a label: above the picture, or in the given line of text within it.
     pub(crate) fn upright(&mut self, class: &str, value: f64, text: &str, row: u32) {
         let Some(place) = self.x.scale.place(value) else { return };
         let x = share(place);
         let class = format!("rule {class}");
-        let (from, to) = (short(TOP - 6.0), short(TOP + self.height));
+        let (from, to) = (short(TOP - 4.0), short(TOP + self.height));
         self.back.empty("line", &[("class", &class), ("x1", &x), ("x2", &x), ("y1", &from), ("y2", &to)]);
-        let y = short(TOP + 4.0 + 16.0 * f64::from(row));
-        let (anchor, dx) = if place > 0.5 { ("end", "-5") } else { ("start", "5") };
+        let y = short(TOP - 7.0 + LINE * f64::from(row));
+        let (anchor, dx) = match (place, row) {
+            (0.5.., 0) => ("end", "4"),
+            (0.5.., _) => ("end", "-5"),
+            (_, 0) => ("start", "-4"),
+            _ => ("start", "5"),
+        };
         let place: Attributes =
             &[("class", &"label"), ("x", &x), ("y", &y), ("dx", &dx), ("text-anchor", &anchor)];
         self.front.leaf("text", place, text);
+    }
+
+    /// Writes at the left edge, just above a value.
+    pub(crate) fn heading(&mut self, value: f64, text: &str) {
+        let y = short(self.pixel_y(value) - 4.0);
+        self.front.leaf("text", &[("class", &"label"), ("y", &y)], text);
     }
 
     /// Draws a level line with a label at its right end.
@@ -214,7 +236,7 @@ impl<'a> Picture<'a> {
             return;
         }
         let class = format!("rule {class}");
-        let (at, above) = (short(y), short(if y < TOP + 12.0 { y + 14.0 } else { y - 5.0 }));
+        let (at, above) = (short(y), short(y - 5.0));
         self.back.empty("line", &[("class", &class), ("x2", &"100%"), ("y1", &at), ("y2", &at)]);
         let place: Attributes =
             &[("class", &"label"), ("x", &"100%"), ("y", &above), ("dx", &"-2"), ("text-anchor", &"end")];

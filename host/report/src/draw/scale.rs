@@ -3,8 +3,10 @@
 use crate::number::{percent, round, round_duration};
 
 /// Decades from which on a logarithmic axis has ticks at powers of ten alone.
-const DECADES_ALONE: f64 = 1.8;
-/// Powers of ten that have room on the narrowest page.
+const DECADES_ALONE: f64 = 2.4;
+/// Most decades of a logarithmic axis; what is below lies at its low end.
+const DECADES_MAX: i32 = 20;
+/// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;
 
 /// A tick.
@@ -56,15 +58,18 @@ impl Scale {
     /// A linear scale of time from 0 to just this many ns.
     pub(crate) fn time(end_ns: f64) -> Self {
         let end_ns = if end_ns.is_finite() && end_ns > 0.0 { end_ns } else { 1.0 };
-        let step = round_step(end_ns / (LABELS_MAX as f64));
+        let step = round_step(end_ns / 6.5);
         Self::with_steps(end_ns, step, round_duration)
     }
 
     fn with_steps(high: f64, step: f64, label: Label) -> Self {
         let count = (high / step + 1e-9).floor() as usize;
-        let values = (0..=count.min(50)).map(|number| number as f64 * step);
-        let tick = |value| Tick { value, label: label(value), is_spare: false };
-        Self { kind: Kind::Linear, low: 0.0, high, ticks: values.map(tick).collect() }
+        let count = count.min(50);
+        let tick = |number: usize| {
+            let value = number as f64 * step;
+            Tick { value, label: label(value), is_spare: count >= LABELS_MAX && !number.is_multiple_of(2) }
+        };
+        Self { kind: Kind::Linear, low: 0.0, high, ticks: (0..=count).map(tick).collect() }
     }
 
     /// A logarithmic scale that holds all of the values above 0.
@@ -74,15 +79,29 @@ impl Scale {
             (least.min(value), most.max(value))
         });
         let (least, most) = if most > 0.0 { (least, most) } else { (1.0, 10.0) };
+        let least = least.max(most / 10_f64.powi(DECADES_MAX));
         // Equal values stand in the middle, and the outermost not on the very edge.
         let room = if most / least < 1.5 { 2.0 } else { 1.12 };
         let (low, high) = (least / room, most * room);
         Self { kind: Kind::Log, low, high, ticks: log_ticks(low, high, label) }
     }
 
-    /// A linear scale from 0 with ticks that mean something else than numbers.
-    pub(crate) fn plain(high: f64, ticks: Vec<Tick>) -> Self {
-        Self { kind: Kind::Linear, low: 0.0, high: high.max(f64::MIN_POSITIVE), ticks }
+    /// A linear scale of things in a row, numbered from 1, each with room of its own.
+    pub(crate) fn places(count: f64) -> Self {
+        let ends = Self::whole(count, LABELS_MAX);
+        let (low, high) = (0.4, count.max(1.0) + 0.6);
+        let mut ticks = ends.ticks;
+        ticks.retain(|tick| (low..=high).contains(&tick.value));
+        let is_first = |tick: &Tick| tick.value == 1.0;
+        if !ticks.iter().any(is_first) && ticks.first().is_none_or(|tick| tick.value >= high / 8.0) {
+            ticks.insert(0, Tick { value: 1.0, label: round(1.0), is_spare: false });
+        }
+        Self { kind: Kind::Linear, low, high, ticks }
+    }
+
+    /// A linear scale from 0 without ticks.
+    pub(crate) fn bare(high: f64) -> Self {
+        Self { kind: Kind::Linear, low: 0.0, high: high.max(f64::MIN_POSITIVE), ticks: Vec::new() }
     }
 
     /// A scale of shares by how near they come to all: 0, 90 %, 99 %, 99.9 % are as far from each other, so that the
@@ -143,11 +162,15 @@ fn log_ticks(low: f64, high: f64, label: Label) -> Vec<Tick> {
         let values = values.filter(|value| *value <= high);
         return values.map(|value| Tick { value, label: label(value), is_spare: false }).collect();
     }
+    // On a narrow page powers of ten come first; where there is but one, or there are many, so many as there is room for.
+    let is_power = |value: f64| (value.log10() - value.log10().round()).abs() < 1e-9;
+    let power_count = values.iter().filter(|value| is_power(**value)).count();
     let every = values.len().div_ceil(LABELS_MAX);
+    let is_mixed = power_count >= 2 && power_count < values.len();
     let tick = |(place, value): (usize, f64)| Tick {
         value,
         label: label(value),
-        is_spare: !place.is_multiple_of(every),
+        is_spare: if is_mixed { !is_power(value) } else { !place.is_multiple_of(every) },
     };
     values.into_iter().enumerate().map(tick).collect()
 }
@@ -167,6 +190,8 @@ mod tests {
         assert_eq!(labels(&Scale::time(2_000_409_195.0)), ["0", "500 ms", "1 s", "1.5 s", "2 s"]);
         assert_eq!(labels(&Scale::from_zero(1033.0, 4, round)), ["0", "500", "1000", "1500"]);
         assert_eq!(labels(&Scale::whole(2.0, 4)), ["0", "1", "2"]);
+        assert_eq!(labels(&Scale::places(8.0)), ["1", "2", "4", "6", "8"]);
+        assert_eq!(labels(&Scale::places(1.0)), ["1"]);
         assert_eq!(
             labels(&Scale::log([1e3, 9e6], round_duration)),
             ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]
@@ -199,6 +224,8 @@ mod tests {
                 Scale::whole(most.min(1e15), 4),
                 Scale::time(most),
                 Scale::tail(most.abs() as u64),
+                Scale::places(most.abs().min(1e15)),
+                Scale::bare(most),
             ];
             probes.sort_by(f64::total_cmp);
             for scale in scales {

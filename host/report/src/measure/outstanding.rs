@@ -46,10 +46,10 @@ fn spread(depths: &mut [Depth], cut: Cut, (from_ns, to_ns): (u64, u64), count: u
         return;
     }
     let width_ns = cut.end_ns as f64 / cut.count as f64;
-    for column in cut.column(from_ns)..=cut.column(to_ns) {
+    let (first, last) = (cut.column(from_ns), cut.column(to_ns));
+    for (column, depth) in depths.iter_mut().enumerate().take(last + 1).skip(first) {
         let (start_ns, end_ns) = (cut.start_ns(column), cut.start_ns(column + 1));
         let within_ns = end_ns.min(to_ns as f64) - start_ns.max(from_ns as f64);
-        let depth = &mut depths[column];
         depth.mean += count as f64 * within_ns.max(0.0) / width_ns;
         if within_ns > 0.0 {
             depth.most = depth.most.max(count);

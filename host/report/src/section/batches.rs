@@ -31,7 +31,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let sizes: Vec<(u64, u64)> = scheduler.batch_sizes.iter().map(|(size, count)| (*size, *count)).collect();
     if let (Some((largest, _)), Some(most)) = (sizes.last(), sizes.iter().map(|(_, count)| *count).max()) {
         let y = Axis { scale: Scale::from_zero(most as f64, 3, crate::number::round), name: "batches" };
-        let x = Axis { scale: Scale::whole(*largest as f64 + 1.0, 5), name: "samples of a batch" };
+        let x = Axis { scale: Scale::places(*largest as f64), name: "samples of a batch" };
         let mut picture = Picture::new("Batches by size", HEIGHT, x, y);
         let bar =
             |(size, count): &(u64, u64)| ((*size as f64 - 0.4, 0.0), (*size as f64 + 0.4, *count as f64));

@@ -17,7 +17,7 @@ use crate::{
 /// Height of the plot in pixels.
 const HEIGHT: f64 = 300.0;
 /// A bound or a floor that is farther from the latencies than this factor would leave no room for them.
-const FAR: f64 = 40.0;
+const FAR: f64 = 6.0;
 
 /// Percentiles of a result: name, key, share, and whether the mark has a label.
 const PERCENTILES: [(&str, &str, f64, bool); 6] = [
@@ -75,8 +75,10 @@ impl<'a> Distribution<'a> {
     /// Draws the picture with its key.
     pub(crate) fn draw(&self, html: &mut Html, reading: &str) {
         let bound = self.bound_ns.filter(|bound| self.is_near(*bound));
-        let floor = self.floor_ns.filter(|floor| self.is_near(floor.0));
-        let outer = bound.into_iter().chain(floor.into_iter().flat_map(|floor| [floor.0, floor.1]));
+        let floors: Vec<_> =
+            self.floor_ns.into_iter().flat_map(|floor| [("p50", floor.0), ("p99", floor.1)]).collect();
+        let floors: Vec<_> = floors.into_iter().filter(|(_, floor)| self.is_near(*floor)).collect();
+        let outer = bound.into_iter().chain(floors.iter().map(|(_, floor)| *floor));
         let x = Scale::log(
             [self.ends_ns.0.max(1.0), self.ends_ns.1.max(1.0)].into_iter().chain(outer),
             round_duration,
@@ -88,12 +90,11 @@ impl<'a> Distribution<'a> {
         );
         let mut picture = Picture::new(self.title, HEIGHT, x, y);
         let end = (self.count.max(1) as f64).log10();
-        if let Some((p50, p99)) = floor {
-            picture.upright("floor", p50, &format!("floor p50 {}", duration(p50)), 0);
-            picture.upright("floor", p99, &format!("floor p99 {}", duration(p99)), 1);
+        for (row, (name, floor)) in (1..).zip(&floors) {
+            picture.upright("floor", *floor, &format!("floor {name} {}", duration(*floor)), row);
         }
         if let Some(bound) = bound {
-            picture.upright("bound", bound, &format!("bound {}", duration(bound)), 2);
+            picture.upright("bound", bound, &format!("bound {}", duration(bound)), 0);
         }
         let known = || {
             let first = [(self.ends_ns.0, 0.0)];
@@ -127,7 +128,7 @@ impl<'a> Distribution<'a> {
         if bound.is_some() {
             key.push(("dashed bound", "bound"));
         }
-        if floor.is_some() {
+        if !floors.is_empty() {
             key.push(("dotted floor", "floor of the harness"));
         }
         figure(html, |html| picture.finish(html, &self.describe()), &key, reading);
@@ -188,6 +189,12 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         let what = counted(distribution.count, "latency is", "latencies are all");
         paragraph(html, &format!("{what} {}.", duration(distribution.ends_ns.0)));
     }
+    if facts.is_selection {
+        paragraph(
+            html,
+            "The samples are those of the trace. If that is of this host, it is a selection with the slowest.",
+        );
+    }
     distribution.draw(
         html,
         "Read it from the bottom up: each line is ten times as close to all queries as the one below. A curve that goes \
@@ -215,7 +222,8 @@ fn percentiles(html: &mut Html, facts: &Facts) {
     let Some(test) = facts.test().filter(|test| test.figures.is_some()) else { return };
     let figures = facts.figures();
     let keys = ["min_ns", "mean_ns", "p50_ns", "p90_ns", "p95_ns", "p97_ns", "p99_ns", "p99_9_ns", "max_ns"];
-    let head = ["", "count", "least", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "greatest"];
+    let head =
+        ["latency of", "count", "least", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "greatest"];
     table(html, "Latencies", &head, |html| {
         for (name, part) in [("queries", "query_latency"), ("samples", "sample_latency")] {
             row(html, name, |html| {

@@ -26,13 +26,15 @@ use crate::{
 const HEIGHT: f64 = 260.0;
 /// Height of the plots below it.
 const LOW: f64 = 130.0;
-/// Columns over the whole time.
+/// Most columns over the whole time.
 const COLUMNS: usize = 240;
+/// Fewest columns of latencies.
+const COLUMNS_MIN: usize = 24;
 /// Samples up to which each is drawn by itself.
 const SINGLE_MAX: usize = 500;
 /// Slowest samples that have a mark.
 const WORST: usize = 8;
-/// Events that a column of a rate should have, so that chance does not draw the picture.
+/// Events that a column should have, so that chance does not draw the picture.
 const PER_COLUMN: usize = 25;
 /// Most columns of a rate.
 const RATE_COLUMNS: usize = 120;
@@ -112,12 +114,13 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
 
 fn latency(html: &mut Html, facts: &Facts, time: &Time) {
     let count = time.points().count();
-    let found = columns(time.points(), time.cut(COLUMNS));
+    let cut = time.cut((count / PER_COLUMN).clamp(COLUMNS_MIN, COLUMNS));
+    let found = columns(time.points(), cut);
     let ends = found.iter().flatten().flat_map(|column| [column.least_ns, column.most_ns]);
     let bound = facts.test().and_then(|test| test.latency_bound_ns());
     let scale = Scale::log(ends.map(|ns| ns.max(1) as f64).chain(bound), round_duration);
     let mut picture = time.picture("Latency over time", HEIGHT, Axis { scale, name: "latency, log scale" });
-    let at = |number: usize| time.cut(COLUMNS).middle_ns(number);
+    let at = |number: usize| cut.middle_ns(number);
     let key: &[_] = if count <= SINGLE_MAX {
         picture.points("first", time.points().map(|(at, latency)| (at as f64, latency as f64)));
         &[("round first", "a sample"), ("ring worst", "the slowest"), ("dashed bound", "bound")]
@@ -127,7 +130,7 @@ fn latency(html: &mut Html, facts: &Facts, time: &Time) {
             points.map(move |(number, it)| (at(number), it.as_ref().map_or(f64::NAN, |it| read(it) as f64)))
         };
         let bar = |(number, column): (usize, &Option<Column>)| {
-            let (from, to) = (time.cut(COLUMNS).start_ns(number), time.cut(COLUMNS).start_ns(number + 1));
+            let (from, to) = (cut.start_ns(number), cut.start_ns(number + 1));
             column.map(|it| ((from, it.least_ns as f64), (to, it.most_ns as f64)))
         };
         picture.rectangles("first", found.iter().enumerate().filter_map(bar));

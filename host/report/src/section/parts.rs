@@ -5,7 +5,7 @@ use crate::html::{Attributes, Html};
 /// A table that scrolls by itself where it is wider than the page.
 pub(crate) fn table(html: &mut Html, name: &str, head: &[&str], rows: impl FnOnce(&mut Html)) {
     let place: Attributes =
-        &[("class", &"scroll"), ("role", &"region"), ("aria-label", &name), ("tabindex", &"0")];
+        &[("class", &"scroll"), ("role", &"group"), ("aria-label", &name), ("tabindex", &"0")];
     html.within("div", place, |html| {
         html.within("table", &[], |html| {
             html.within("thead", &[], |html| {
@@ -31,6 +31,12 @@ pub(crate) fn row(html: &mut Html, name: &str, cells: impl FnOnce(&mut Html)) {
 /// A cell.
 pub(crate) fn cell(html: &mut Html, content: impl FnOnce(&mut Html)) {
     html.within("td", &[], content);
+}
+
+/// A verdict in a cell.
+pub(crate) fn valid(html: &mut Html, is_valid: bool) {
+    let (class, text) = if is_valid { ("good", "✓ VALID") } else { ("bad", "✗ INVALID") };
+    html.leaf("span", &[("class", &class)], text);
 }
 
 /// A tile: a number with its name.
@@ -62,7 +68,9 @@ pub(crate) fn figure(html: &mut Html, picture: impl FnOnce(&mut Html), key: &[(&
                 }
             });
         }
-        html.leaf("figcaption", &[], reading);
+        if !reading.is_empty() {
+            html.leaf("figcaption", &[], reading);
+        }
     });
     html.text("\n");
 }

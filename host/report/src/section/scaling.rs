@@ -1,6 +1,6 @@
 //! The course of a policy that scales.
 
-use proctor_results::ScalingPart;
+use proctor_results::{KnobsPart, ScalingPart};
 
 use crate::{
     draw::{
@@ -106,30 +106,28 @@ fn pictures(html: &mut Html, course: &ScalingPart) {
         "The policy explores at first and may go above its target; once it rests the tail stays below, and near it: far \
          below, it leaves throughput on the table.",
     );
-    let last = |read: fn(&proctor_results::KnobsPart) -> u64| {
-        course.decisions.last().map_or(0, |decision| read(&decision.knobs))
-    };
-    let knobs: [(&str, &str, fn(&proctor_results::KnobsPart) -> u64); 2] = [
-        ("Batch size over time", "samples of a batch, at most", |knobs| knobs.batch_size),
-        ("Instances over time", "instances", |knobs| knobs.instances),
-    ];
-    for (title, name, read) in knobs {
-        let points: Vec<_> = course
-            .decisions
-            .iter()
-            .map(|decision| (at(decision.at_ns), read(&decision.knobs) as f64))
-            .collect();
-        let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-        let mut picture = Picture::new(title, LOW, axis(), Axis { scale: Scale::whole(most, 3), name });
-        picture.steps("first", &points, end);
-        let text = format!("At most {}, and {} at the end.", plain(most), last(read));
-        figure(html, |html| picture.finish(html, &text), &[], "");
-    }
+    knob(html, course, "Batch size over time", "samples of a batch, at most", |knobs| knobs.batch_size);
+    knob(html, course, "Instances over time", "instances", |knobs| knobs.instances);
     let most = served.iter().map(|(.., rate)| *rate).fold(0.0, f64::max);
     let y = Axis { scale: Scale::from_zero(most, 3, round as Label), name: "samples per second" };
     let mut picture = Picture::new("Throughput under the policy", LOW, axis(), y);
     picture.line("first", served.iter().map(|(at, _, rate)| (*at, *rate)));
     let text = format!("At most {} samples per second.", plain(most.round()));
+    figure(html, |html| picture.finish(html, &text), &[], "");
+}
+
+/// Draws where a knob stood.
+fn knob(html: &mut Html, course: &ScalingPart, title: &str, name: &str, read: fn(&KnobsPart) -> u64) {
+    let at = |instant_ns: u64| instant_ns.saturating_sub(course.begun_ns) as f64;
+    let decisions = course.decisions.iter();
+    let points: Vec<_> = decisions.map(|it| (at(it.at_ns), read(&it.knobs) as f64)).collect();
+    let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let end = course.lasted_ns as f64;
+    let x = Axis { scale: Scale::time(end), name: "time since the start" };
+    let mut picture = Picture::new(title, LOW, x, Axis { scale: Scale::whole(most, 3), name });
+    picture.steps("first", &points, end);
+    let last = points.last().map_or(0.0, |(_, value)| *value);
+    let text = format!("At most {}, and {} at the end.", plain(most), plain(last));
     figure(html, |html| picture.finish(html, &text), &[], "");
 }
 

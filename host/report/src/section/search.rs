@@ -11,7 +11,7 @@ use crate::{
     figures::Figures,
     html::Html,
     number::{Unit, counted, duration, plain, round, round_duration},
-    section::parts::{cell, figure, folded, paragraph, row, table},
+    section::parts::{cell, figure, folded, paragraph, row, table, valid},
 };
 
 /// Height of the plots in pixels.
@@ -53,7 +53,7 @@ fn met(met: Option<bool>) -> &'static str {
 
 fn steps(html: &mut Html, search: &SearchPart) {
     let count = search.steps.len();
-    let x = Axis { scale: Scale::whole(count as f64 + 1.0, 5), name: "step" };
+    let x = Axis { scale: Scale::places(count as f64), name: "step" };
     let rates = search.steps.iter().map(|step| step.rate_qps).chain(search.peak_qps);
     let y = Axis { scale: Scale::log(rates, round), name: "rate, queries/s, log scale" };
     let mut picture = Picture::new("Steps of the search", HEIGHT, x, y);
@@ -102,16 +102,16 @@ pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
     table(html, "Full runs", &["full run", "verdict", "load", "metric", "why not"], |html| {
         for (number, run) in file.full_runs.iter().enumerate() {
             row(html, &run.folder, |html| {
-                cell(html, |html| html.text(if run.valid { "✓ VALID" } else { "✗ INVALID" }));
+                cell(html, |html| valid(html, run.valid));
                 let key = |name: &str| format!("full_runs.{number}.{name}");
                 cell(html, |html| figures.show_in(html, &key("load"), Unit::named(&file.unit)));
                 cell(html, |html| figures.show_in(html, &key("metric"), Unit::Named("")));
-                cell(html, |html| html.text(run.reasons.first().map_or("", |reason| reason)));
+                html.leaf("td", &[("class", &"words")], run.reasons.first().map_or("", |reason| reason));
             });
         }
     });
     folded(html, "Everything that was tried, as numbers", |html| {
-        table(html, "Curve", &["", "load", "p50", "p90", "p99", "p99.9", "side"], |html| {
+        table(html, "Curve", &["kind", "load", "p50", "p90", "p99", "p99.9", "side"], |html| {
             for (number, point) in file.curve.iter().enumerate() {
                 row(html, &point.kind.replace(['-', '_'], " "), |html| {
                     let key = |name: &str| format!("curve.{number}.{name}");
@@ -149,7 +149,7 @@ fn curve(html: &mut Html, file: &FindMaxFile) {
         picture.level("bound", bound, &format!("{name} bound {}", duration(bound)))
     });
     if let Some(load) = file.load {
-        picture.upright("peak", load, &format!("found {}", plain(load)), 0);
+        picture.upright("peak", load, &format!("found {}", plain(load)), 3);
     }
     let text = format!(
         "{} from {} to {} {}. {}",

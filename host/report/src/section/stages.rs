@@ -5,11 +5,11 @@ use proctor_results::{Batch, BatchStage, TraceSample};
 use crate::{
     draw::{
         picture::{Axis, Picture},
-        scale::{Scale, Tick},
+        scale::Scale,
     },
     facts::Facts,
     html::Html,
-    number::{counted, duration, percent},
+    number::{counted, duration, rough_percent},
     section::parts::{cell, figure, paragraph, row, table},
 };
 
@@ -64,7 +64,7 @@ impl Groups {
         if let Some(batches) = &facts.batches {
             let courses = |all: &[Batch]| all.iter().map(Course::of_batch).collect();
             return Some(Self {
-                names: &["waits for an instance", "waits for the batch", "executes"],
+                names: &["waiting for an instance", "waiting for the batch to fill", "executing"],
                 slowest: slowest(courses(&batches.slowest)),
                 middle: middle(courses(&batches.even)),
                 what: "the first sample of a batch, which waited longest",
@@ -112,15 +112,15 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         paragraph(
             html,
             &format!(
-                "The slowest take {} longer on average than those in the middle; {} of that is where a sample {}.",
+                "The slowest take {} longer on average than those in the middle, of which {} in the part “{}”.",
                 duration(difference),
-                percent((more(largest) / difference).clamp(0.0, 1.0)),
+                rough_percent((more(largest) / difference).clamp(0.0, 1.0)),
                 groups.names[largest],
             ),
         );
     }
     draw(html, &groups);
-    let head = ["", "the slowest", "in the middle", "difference"];
+    let head = ["part", "the slowest", "in the middle", "difference"];
     table(html, "Mean times", &head, |html| {
         for (part, name) in groups.names.iter().enumerate() {
             row(html, name, |html| {
@@ -168,17 +168,13 @@ fn mean_stage(courses: &[Course], name: &str) -> f64 {
 fn draw(html: &mut Html, groups: &Groups) {
     let rows = (groups.slowest.len() + groups.middle.len()) as f64 + GAP;
     let most = groups.slowest.iter().chain(&groups.middle).map(|course| course.latency_ns).max().unwrap_or(1);
-    // Ticks of y are the names of the groups, above their first rows.
-    let tick = |value: f64, label: String| Tick { value, label, is_spare: false };
-    let middle_top = groups.middle.len() as f64;
-    let ticks = vec![
-        tick(rows, format!("the {} slowest", groups.slowest.len())),
-        tick(middle_top, format!("{} in the middle", groups.middle.len())),
-    ];
-    let y = Axis { scale: Scale::plain(rows, ticks), name: groups.what };
+    let middle_top = groups.middle.len() as f64 + GAP / 2.0;
+    let y = Axis { scale: Scale::bare(rows), name: groups.what };
     let x = Axis { scale: Scale::time(most as f64), name: "time since the sample was due" };
     let mut picture = Picture::new("Where the time went", rows * ROW, x, y);
-    let tops = [(&groups.slowest, rows - GAP / 2.0), (&groups.middle, middle_top - GAP / 2.0)];
+    picture.heading(rows, &format!("the {} slowest", groups.slowest.len()));
+    picture.heading(middle_top - GAP / 2.0, &format!("{} in the middle", groups.middle.len()));
+    let tops = [(&groups.slowest, rows), (&groups.middle, middle_top - GAP / 2.0)];
     let place = |number: usize, top: f64| (top - number as f64, top - number as f64 - 0.9);
     for part in 0..groups.names.len() {
         let rectangles = tops.iter().flat_map(|(courses, top)| {

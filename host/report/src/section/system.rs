@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn benchmark(html: &mut Html, facts: &Facts) {
     let Some(result) = facts.result() else { return };
     let figures = facts.figures();
-    table(html, "Benchmark", &["what", ""], |html| {
+    table(html, "Benchmark", &["what", "value"], |html| {
         let benchmark = &result.benchmark;
         let texts = [
             ("benchmark", &benchmark.id),
@@ -46,7 +46,7 @@ pub(crate) fn benchmark(html: &mut Html, facts: &Facts) {
 
 /// Writes the plugin with its files.
 pub(crate) fn plugin(html: &mut Html, plugin: &PluginPart, figures: Figures) {
-    table(html, "Plugin", &["plugin", ""], |html| {
+    table(html, "Plugin", &["plugin", "value"], |html| {
         text(html, "name", &format!("{} {}", plugin.name, plugin.version));
         text(html, "vendor", &plugin.vendor);
         text(html, "precision", &plugin.precision);
@@ -92,7 +92,7 @@ fn metrics(html: &mut Html, metrics: Option<&BTreeMap<String, Value>>, figures: 
 
 /// Writes the machine.
 pub(crate) fn machine(html: &mut Html, machine: &MachinePart, figures: Figures) {
-    table(html, "Machine", &["machine", ""], |html| {
+    table(html, "Machine", &["machine", "value"], |html| {
         let texts = [
             ("processor", &machine.cpu_model),
             ("system", &machine.os),

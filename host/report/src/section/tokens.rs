@@ -66,7 +66,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let keys = [
         "count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p95_ns", "p97_ns", "p99_ns", "p99_9_ns", "max_ns",
     ];
-    let head = ["", "count", "least", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "greatest"];
+    let head = ["time", "count", "least", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "greatest"];
     table(html, "Tokens", &head, |html| {
         for (part, title, ..) in PARTS {
             if figures.get(&format!("{PREFIX}.{part}.count")).is_none() {

@@ -6,7 +6,7 @@ use crate::{
     facts::Facts,
     html::Html,
     number::Unit,
-    section::parts::{cell, paragraph, row, table, tile},
+    section::parts::{cell, paragraph, row, table, tile, valid},
 };
 
 /// Percentiles on the first look, by key.
@@ -155,7 +155,7 @@ fn partial(html: &mut Html, facts: &Facts, ending: Option<&Ending>) {
 /// Writes the rules that the verdict rests on.
 pub(crate) fn rules(html: &mut Html, facts: &Facts) {
     let Some(test) = facts.test() else { return };
-    table(html, "Rules", &["rule", "", "measured", "bound", "in words"], |html| {
+    table(html, "Rules", &["rule", "standing", "measured", "bound", "in words"], |html| {
         for (number, finding) in test.findings.iter().enumerate() {
             let (class, standing) = match finding.standing {
                 Standing::Broken => ("bad", "✗ broken"),
@@ -169,7 +169,7 @@ pub(crate) fn rules(html: &mut Html, facts: &Facts) {
                     let key = format!("performance_run.findings.{number}.{name}");
                     cell(html, |html| facts.figures().show_in(html, &key, unit));
                 }
-                cell(html, |html| html.text(&finding.text));
+                html.leaf("td", &[("class", &"words")], &finding.text);
             });
         }
     });
@@ -185,7 +185,7 @@ pub(crate) fn several(html: &mut Html, facts: &Facts) {
     table(html, "Runs", &["run", "verdict", "p50", "p90", "p99", "queries", "length"], |html| {
         for (number, test) in result.performance_runs.iter().enumerate() {
             row(html, &format!("{}", number + 1), |html| {
-                cell(html, |html| html.text(if test.valid { "✓ VALID" } else { "✗ INVALID" }));
+                cell(html, |html| valid(html, test.valid));
                 for name in [
                     "figures.query_latency.p50_ns",
                     "figures.query_latency.p90_ns",
