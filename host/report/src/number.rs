@@ -53,6 +53,8 @@ impl<'a> Unit<'a> {
             Self::Share => percent(value),
             Self::Bytes => bytes(value),
             Self::Named("") => plain(value),
+            Self::Named("queries") if value == 1.0 => "1 query".to_owned(),
+            Self::Named("samples") if value == 1.0 => "1 sample".to_owned(),
             Self::Named(unit) => format!("{} {unit}", plain(value)),
         }
     }
@@ -180,6 +182,7 @@ mod tests {
         assert_eq!([0.5, 0.999, 0.0125, 1e-9].map(percent), ["50 %", "99.9 %", "1.25 %", "0 %"]);
         assert_eq!(Unit::of_key("harness_floor.latency_p50_ns"), Unit::Nanoseconds);
         assert_eq!(Unit::named("queries/s").show(1000.0), "1000 queries/s");
+        assert_eq!([1.0, 2.0].map(|count| Unit::named("queries").show(count)), ["1 query", "2 queries"]);
         assert_eq!(Unit::Bytes.show(25_276_502_016.0), "25.28 GB");
     }
 

@@ -147,8 +147,8 @@ pub struct TestPart {
     pub search: Option<SearchPart>,
     /// The course of a policy that scales.
     pub scaling: Option<ScalingPart>,
-    /// The noise of the machine.
-    pub noise: Option<NoisePart>,
+    /// The noise of the machine, as docs/run-folder.md has it.
+    pub noise: Option<Value>,
     /// Energy that the plugin counted.
     pub energy: Option<Value>,
     /// Energy of the processor.
@@ -427,6 +427,12 @@ impl TestPart {
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
+    }
+
+    /// The noise of the machine, as far as readers need it; `None` if there is none, or it has another form.
+    #[must_use]
+    pub fn noise_part(&self) -> Option<NoisePart> {
+        NoisePart::deserialize(self.noise.as_ref()?).ok()
     }
 
     /// The latency bound of the scenario in ns, if it has one.

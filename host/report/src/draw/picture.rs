@@ -236,7 +236,8 @@ impl<'a> Picture<'a> {
             return;
         }
         let class = format!("rule {class}");
-        let (at, above) = (short(y), short(y - 5.0));
+        // Marks may stand on the line.
+        let (at, above) = (short(y), short(y - 9.0));
         self.back.empty("line", &[("class", &class), ("x2", &"100%"), ("y1", &at), ("y2", &at)]);
         let place: Attributes =
             &[("class", &"label"), ("x", &"100%"), ("y", &above), ("dx", &"-2"), ("text-anchor", &"end")];

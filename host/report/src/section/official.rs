@@ -13,20 +13,6 @@ use crate::{
     },
 };
 
-/// Percentiles of a log: name, share, and whether the mark has a label.
-const PERCENTILES: [(&str, f64, bool); 7] = [
-    ("50.00", 0.5, true),
-    ("90.00", 0.9, true),
-    ("95.00", 0.95, false),
-    ("97.00", 0.97, false),
-    ("99.00", 0.99, true),
-    ("99.90", 0.999, true),
-    ("99.99", 0.9999, false),
-];
-
-/// Labels of the percentiles.
-const LABELS: [&str; 7] = ["p50", "p90", "p95", "p97", "p99", "p99.9", "p99.99"];
-
 /// Writes the distribution that the log has, where there is no trace to draw it from, and its figures.
 pub(crate) fn figures(html: &mut Html, facts: &Facts) {
     let Some(log) = facts.log() else { return };
@@ -41,22 +27,11 @@ pub(crate) fn figures(html: &mut Html, facts: &Facts) {
 }
 
 fn distribution(log: &DetailLog) -> Option<Distribution<'static>> {
-    let number = |key: &str| log.value(key).and_then(Value::as_f64);
-    let percentiles = PERCENTILES.iter().zip(LABELS).filter_map(|((name, share, has_label), label)| {
-        let value = number(&format!("result_{name}_percentile_latency_ns"))?;
-        Some((label, *share, value, *has_label))
-    });
-    let ends_ns = (number("result_min_latency_ns")?, number("result_max_latency_ns")?);
-    let count = number("result_query_count").or(number("effective_min_query_count")).unwrap_or(1.0);
+    let bound_ns = log.value("effective_target_latency_ns").and_then(Value::as_f64);
+    let is_server = log.value("effective_scenario").and_then(Value::as_str) == Some("Server");
     Some(Distribution {
-        title: "Latency",
-        axis: "latency, log scale",
-        count: count as u64,
-        ends_ns,
-        percentiles: percentiles.collect(),
-        bound_ns: number("effective_target_latency_ns")
-            .filter(|_| log.value("effective_scenario").and_then(Value::as_str) == Some("Server")),
-        ..Distribution::default()
+        bound_ns: bound_ns.filter(|_| is_server),
+        ..Distribution::of_part("Latency", "latency, log scale", &log.query_latency()?)
     })
 }
 

@@ -86,14 +86,14 @@ impl Time<'_> {
 
 /// Writes the pictures.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
-    let noise = facts.test().and_then(|test| test.noise.as_ref());
+    let noise = facts.test().and_then(|test| test.noise_part());
     noise::write(html, facts);
     let Some(samples) = &facts.samples else { return };
     let time = Time {
         samples,
         is_offline: facts.is_offline(),
         end_ns: facts.end_ns(),
-        noisy: noise.map(noise::noisy).unwrap_or_default(),
+        noisy: noise.as_ref().map(noise::noisy).unwrap_or_default(),
     };
     if time.points().next().is_none() {
         return paragraph(html, "No sample was completed, so there is nothing to draw over time.");

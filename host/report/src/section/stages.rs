@@ -16,9 +16,9 @@ use crate::{
 /// Samples of each group.
 const GROUP: usize = 100;
 /// Height of a sample in pixels.
-const ROW: f64 = 2.0;
+const ROW: f64 = 2.5;
 /// Rows between the groups.
-const GAP: f64 = 12.0;
+const GAP: f64 = 10.0;
 /// Classes of the parts, in their order.
 const CLASSES: [&str; 3] = ["part-queue", "part-batch", "part-execute"];
 

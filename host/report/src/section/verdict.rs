@@ -36,6 +36,12 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
                     "The log has no verdict: the test has no performance part, or the log is cut.",
                 ),
             }
+            if let Some(metric) = log.metric() {
+                html.within("p", &[("class", &"metric")], |html| {
+                    html.text(&Unit::named(&metric.unit).show(metric.value));
+                    html.leaf("span", &[("class", &"metric-name")], &metric.name);
+                });
+            }
             if let Some(reason) = log
                 .value("result_invalid_reason")
                 .and_then(|value| value.as_str())
