@@ -1,6 +1,7 @@
 //! The page of a run: one self-contained HTML file with its verdict, figures and pictures.
 //!
-//! [`Subject::open`] takes a folder of a run, of official logs, or of a search; [`page`] writes the page of one or more.
+//! [`Subject::open`] takes a folder of a run, of official logs, or of a search; [`page`] writes the page of one or
+//! more.
 //!
 //! # Choices
 //! - The page needs no script and no network, and forbids both. Pictures are SVG within it, as wide as the page, with
@@ -8,8 +9,8 @@
 //! - A number of `result.json` is taken from it by key, rounded in one place, and carries key and value, so that a
 //!   program can compare each with the file.
 //! - All text is escaped where it is written.
-//! - Pictures have as many marks for ten million samples as for a thousand: time is cut into columns, distributions into
-//!   steps that are even in the tail.
+//! - Pictures have as many marks for ten million samples as for a thousand: time is cut into columns, distributions
+//!   into steps that are even in the tail.
 //! - What is not there is left out; what is torn or cut is said to be so.
 //!
 //! # Example
@@ -39,7 +40,7 @@ use std::path::Path;
 
 use proctor_results::{Campaign, ResultsError, Run};
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Debug, Clone)]
 pub enum Subject {
     /// A run.

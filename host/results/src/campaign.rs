@@ -28,13 +28,13 @@ const SCALE: &str = "scale.json";
 pub struct Campaign {
     /// The folder.
     pub folder: PathBuf,
-    /// What it answers.
+    /// Its kind, with its answer.
     pub kind: CampaignKind,
     /// The file as it is.
     pub json: Value,
 }
 
-/// What a campaign answers.
+/// Kind of a campaign, with its answer.
 #[derive(Debug, Clone)]
 pub enum CampaignKind {
     /// The highest load that is VALID.
@@ -105,7 +105,7 @@ pub struct ScaleFile {
     pub place: Place,
 }
 
-/// What ran, and where.
+/// The benchmark, the plugin and the machine.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Place {
     /// Id of the benchmark.
@@ -163,7 +163,7 @@ impl Campaign {
         folder_name(&self.folder)
     }
 
-    /// What ran, and where.
+    /// The benchmark, the plugin and the machine.
     #[must_use]
     pub fn place(&self) -> &Place {
         match &self.kind {

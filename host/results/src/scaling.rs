@@ -7,7 +7,7 @@ use serde::Deserialize;
 pub struct ScalingPart {
     /// Name of the policy.
     pub policy: String,
-    /// What it was to reach.
+    /// Its goal.
     pub goal: ScalingGoal,
     /// Its begin, on the clock of its instants, in ns.
     pub begun_ns: u64,
@@ -19,10 +19,10 @@ pub struct ScalingPart {
     pub last: Option<KnobsPart>,
     /// Its decisions, in the order of time.
     pub decisions: Vec<Decision>,
-    /// What else happened.
+    /// Other events.
     #[serde(default)]
     pub events: Vec<ScalingEvent>,
-    /// What was served, span by span; in `scale.json` alone.
+    /// Spans of time with the samples served in them; in `scale.json` alone.
     #[serde(default)]
     pub spans: Vec<Span>,
 }
@@ -51,7 +51,7 @@ pub struct Decision {
     pub at_ns: u64,
     /// Target that held then, in ns.
     pub target_ns: u64,
-    /// What it was made of.
+    /// The window that it was made of.
     pub seen: Option<Window>,
     /// The knobs from then on.
     pub knobs: KnobsPart,
@@ -66,7 +66,7 @@ pub struct DecisionReason {
     pub kind: String,
 }
 
-/// What a policy has seen of the time since its last decision.
+/// The time since the last decision, as the policy has seen it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Window {
     /// Tail latency in ns.

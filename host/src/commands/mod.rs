@@ -2,16 +2,13 @@
 
 mod accuracy;
 mod bench;
-mod clean;
 mod data;
 mod describe;
 mod explain;
-mod export;
 mod find_max;
 mod list;
 mod new_plugin;
 mod replay;
-mod report;
 mod results;
 mod run;
 mod scale;
@@ -25,16 +22,18 @@ use proctor_run::{Conclusion, HostError};
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
-    clean::{CLEAN_HELP, CleanFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
     explain::EXPLAIN_HELP,
-    export::{EXPORT_HELP, ExportFlags},
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
-    report::{REPORT_HELP, ReportFlags},
+    results::{
+        clean::{CLEAN_HELP, CleanFlags},
+        export::{EXPORT_HELP, ExportFlags},
+        report::{REPORT_HELP, ReportFlags},
+    },
     run::{RUN_HELP, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},

@@ -40,7 +40,7 @@ impl Page {
         page
     }
 
-    /// What holds for every page: no number that is none, nothing that runs or loads.
+    /// Asserts of every page that it has no number that is none, and nothing that runs or loads.
     fn assert_sound(&self) {
         for absent in ["NaN", "inf ", "inf\"", "<script", "http://", "https://", "<img", "<link", "url("] {
             assert!(!self.text.contains(absent), "{absent} in the page {}", self.path.display());

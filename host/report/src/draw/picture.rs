@@ -1,8 +1,8 @@
 //! The frame of a picture: axes, and what is drawn between them.
 //!
-//! A picture is as wide as its page, on a phone as on a desk, and its text as large as that of the page. So places along
-//! x are shares of the width and those along y pixels, and paths lie in an inner picture that is stretched. The style
-//! leaves room on the left, into which the labels of y reach.
+//! A picture is as wide as its page, on a phone as on a desk, and its text as large as that of the page. So places
+//! along x are shares of the width and those along y pixels, and paths lie in an inner picture that is stretched. The
+//! style leaves room on the left, into which the labels of y reach.
 
 use crate::{
     draw::{

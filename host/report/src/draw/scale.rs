@@ -162,7 +162,7 @@ fn log_ticks(low: f64, high: f64, label: Label) -> Vec<Tick> {
         let values = values.filter(|value| *value <= high);
         return values.map(|value| Tick { value, label: label(value), is_spare: false }).collect();
     }
-    // On a narrow page powers of ten come first; where there is but one, or there are many, so many as there is room for.
+    // On a narrow page powers of ten come first; if there is but one, or nothing else, as many as there is room for.
     let is_power = |value: f64| (value.log10() - value.log10().round()).abs() < 1e-9;
     let power_count = values.iter().filter(|value| is_power(**value)).count();
     let every = values.len().div_ceil(LABELS_MAX);

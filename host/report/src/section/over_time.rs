@@ -41,7 +41,7 @@ const RATE_COLUMNS: usize = 120;
 /// Points of issue delays.
 const DELAYS_MAX: usize = 400;
 
-/// What all pictures of this section share.
+/// The part that all pictures of this section share.
 struct Time<'a> {
     samples: &'a Samples,
     is_offline: bool,

@@ -1,4 +1,4 @@
-//! What was run, what ran it, and where.
+//! The benchmark, the plugin and the machine.
 
 use std::collections::BTreeMap;
 

@@ -7,12 +7,12 @@ use proctor_display::print;
 use proctor_report::{Subject, page};
 use proctor_run::{Conclusion, HostError};
 
-use crate::commands::results::unreadable;
+use super::unreadable;
 
 /// Name of a page, where no other is asked for.
 const FILE: &str = "report.html";
 
-pub(super) const REPORT_HELP: &str = "\
+pub(crate) const REPORT_HELP: &str = "\
 Examples:
   host report runs/2026-11-21T18-43-00-digits-lstm-SingleStream
   host report runs/mine -o mine.html
@@ -40,7 +40,7 @@ pub(crate) struct ReportFlags {
 
 impl ReportFlags {
     /// Writes the page, and prints its path.
-    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+    pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
         let subjects = self.folders.iter().map(|folder| Subject::open(folder).map_err(unreadable));
         let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
         let path = self.place(&subjects)?;
