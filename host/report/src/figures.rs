@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use crate::{html::Html, number::Unit};
 
 /// Shown in the place of a number that is not there.
-const ABSENT: &str = "–";
+pub(crate) const ABSENT: &str = "–";
 
 /// The numbers of a `result.json`. A key is the way to a number, with points between its parts; a point within a part
 /// has a backslash before it.

@@ -111,9 +111,9 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", round((share * 1e6).round() / 1e4))
 }
 
-/// A share of one in words, without a fraction: `86 %`.
+/// A share of one in words: `85.6 %`.
 pub(crate) fn rough_percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{:.1} %", share * 100.0)
 }
 
 fn bytes(value: f64) -> String {

@@ -1,13 +1,13 @@
 //! A page: its head, the runs on it one after the other, and its foot.
 
-use proctor_results::{Campaign, CampaignKind, Run, RunKind};
+use proctor_results::{Campaign, CampaignKind, DetailLog, Run, RunKind, WholeRun};
 
 use crate::{
     Subject,
     facts::Facts,
-    figures::Figures,
+    figures::{ABSENT, Figures},
     html::{Attributes, Html},
-    number::Unit,
+    number::{Unit, duration},
     section::{
         accuracy, batches, latency, official, over_time, parts, scaling, search, settings, stages, system,
         tokens, verdict,
@@ -73,34 +73,62 @@ fn overview(html: &mut Html, subjects: &[Subject]) {
                     let place = format!("#run-{}", number + 1);
                     html.leaf("a", &[("href", &place)], &subject.name());
                 });
-                let Subject::Run(run) = subject else { return };
-                let figures = run.json().map(Figures::of);
-                let texts = match (run.result(), &run.kind) {
-                    (Some(result), _) => {
-                        [if result.verdict.valid { "✓ VALID" } else { "✗ INVALID" }, &*result.scenario]
+                match subject {
+                    Subject::Run(run) => match &run.kind {
+                        RunKind::Whole(run) => whole(html, run),
+                        RunKind::Logs(log) => logs(html, log),
+                        RunKind::Partial(_) => {
+                            cells(html, &["✗ no result", ABSENT, ABSENT, ABSENT, ABSENT]);
+                        }
+                    },
+                    Subject::Campaign(campaign) => {
+                        cells(html, &[ABSENT, ABSENT]);
+                        parts::cell(html, |html| match &campaign.kind {
+                            CampaignKind::FindMax(file) => {
+                                Figures::of(&campaign.json).show_in(html, "load", Unit::named(&file.unit));
+                            }
+                            CampaignKind::Scale(_) => html.text(ABSENT),
+                        });
+                        cells(html, &[ABSENT, ABSENT]);
                     }
-                    (None, RunKind::Logs(log)) => ["result_validity", "effective_scenario"]
-                        .map(|key| log.value(key).and_then(|value| value.as_str()).unwrap_or("–")),
-                    (None, _) => ["✗ no result", "–"],
-                };
-                texts.iter().for_each(|text| html.leaf("td", &[], text));
-                let metric = run.result().and_then(|result| result.metric.as_ref());
-                parts::cell(html, |html| match (figures, metric) {
-                    (Some(figures), Some(metric)) => {
-                        figures.show_in(html, "metric.value", Unit::named(&metric.unit));
-                    }
-                    _ => html.text("–"),
-                });
-                for key in ["p50_ns", "p99_ns"] {
-                    let key = format!("performance_run.figures.query_latency.{key}");
-                    parts::cell(html, |html| match figures {
-                        Some(figures) => figures.show(html, &key),
-                        None => html.text("–"),
-                    });
                 }
             });
         }
     });
+}
+
+fn whole(html: &mut Html, run: &WholeRun) {
+    let figures = Figures::of(&run.json);
+    parts::cell(html, |html| parts::valid(html, run.result.verdict.valid));
+    cells(html, &[&run.result.scenario]);
+    let unit = run.result.metric.as_ref().map_or("", |metric| &metric.unit);
+    parts::cell(html, |html| figures.show_in(html, "metric.value", Unit::named(unit)));
+    for key in ["p50_ns", "p99_ns"] {
+        let key = format!("performance_run.figures.query_latency.{key}");
+        parts::cell(html, |html| figures.show(html, &key));
+    }
+}
+
+fn logs(html: &mut Html, log: &DetailLog) {
+    let text = |key: &str| log.value(key).and_then(|value| value.as_str());
+    parts::cell(html, |html| match text("result_validity") {
+        Some(validity) => parts::valid(html, validity == "VALID"),
+        None => html.text(ABSENT),
+    });
+    let latency = log.query_latency();
+    cells(
+        html,
+        &[
+            text("effective_scenario").unwrap_or(ABSENT),
+            &log.metric().map_or(ABSENT.to_owned(), |metric| Unit::named(&metric.unit).show(metric.value)),
+            &latency.map_or(ABSENT.to_owned(), |it| duration(it.p50_ns as f64)),
+            &latency.map_or(ABSENT.to_owned(), |it| duration(it.p99_ns as f64)),
+        ],
+    );
+}
+
+fn cells(html: &mut Html, texts: &[&str]) {
+    texts.iter().for_each(|text| html.leaf("td", &[], text));
 }
 
 /// The sections of one run.

@@ -108,3 +108,15 @@ fn the_same_run_has_the_same_page() {
     assert!(first.text == second.text);
     assert!(first.text.len() < 300_000, "{} bytes", first.text.len());
 }
+
+#[test]
+fn the_page_of_a_long_run_can_be_measured() {
+    let bench = Bench::new();
+    let finished = bench.host("bench page --quick --output here");
+    assert_eq!(finished.code(), 0, "{finished}");
+    for figure in ["time to make a page", "memory that it takes", "size of the page", "too short for figures"]
+    {
+        assert!(finished.stdout.contains(figure), "{finished}");
+    }
+    assert!(bench.file("here/run/report.html").is_file());
+}

@@ -64,6 +64,13 @@ fn a_crash_and_a_run_without_performance_have_a_page() {
     assert!(crashed.folder().ends_with("run-0.partial"));
     let page = Page::of(&bench, &[crashed.folder().to_owned()]);
     assert!(page.text.contains("NO RESULT: the plugin crashed") && page.text.contains("SIGSEGV"));
+    let run = bench.run(SERVER);
+    let killed = bench.file("killed.partial");
+    fs::create_dir(&killed).unwrap();
+    fs::copy(run.folder().join("samples.bin"), killed.join("samples.bin")).unwrap();
+    let page = Page::of(&bench, &[killed]);
+    assert!(page.text.contains("NO RESULT: the run was killed, or goes on"));
+    assert!(page.text.contains(">Latency over time</title>") && page.shown().is_empty());
     let accuracy = bench.run("--plugin mock --mode accuracy");
     let page = Page::of(&bench, &[accuracy.folder().to_owned()]);
     assert!(page.text.contains("No metric was measured: the run has no performance part."));

@@ -7,7 +7,7 @@ use crate::{
     },
     facts::Facts,
     html::Html,
-    number::{Unit, counted, percent, plain},
+    number::{Unit, counted, plain, rough_percent},
     section::parts::{cell, figure, folded, row, table, tile},
 };
 
@@ -70,7 +70,9 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
                     let key = format!("performance_run.scheduler.instance_busy_ns.{number}");
                     row(html, &number.to_string(), |html| {
                         cell(html, |html| figures.show_in(html, &key, Unit::Nanoseconds));
-                        cell(html, |html| html.text(&percent(*busy_ns as f64 / test.duration_ns as f64)));
+                        cell(html, |html| {
+                            html.text(&rough_percent(*busy_ns as f64 / test.duration_ns as f64))
+                        });
                     });
                 }
             });

@@ -124,7 +124,9 @@ impl<'a> Distribution<'a> {
         } else {
             ("solid first", "all of them, in order")
         }];
-        key.push(("round first", "percentiles of the result"));
+        if !self.percentiles.is_empty() {
+            key.push(("round first", "percentiles of the result"));
+        }
         if bound.is_some() {
             key.push(("dashed bound", "bound"));
         }

@@ -151,8 +151,8 @@ fn partial(html: &mut Html, facts: &Facts, ending: Option<&Ending>) {
     match &facts.samples {
         Some(samples) if !samples.records.is_empty() => paragraph(
             html,
-            "What follows comes from samples.bin, which was written while the run went on. There are no settings, and \
-             no figures that somebody has judged.",
+            "What follows comes from samples.bin, which is written while a run goes on. There are no settings, and no \
+             figures that were judged.",
         ),
         _ => paragraph(html, "No sample of it is on disk, so there is nothing to draw."),
     }
