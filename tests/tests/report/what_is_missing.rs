@@ -35,10 +35,12 @@ fn samples_may_be_torn_cut_off_or_gone() {
     assert!(gone.contains("cannot read") && gone.contains("samples.bin: No such file"), "{gone}");
     // The percentiles of the result are still there, and drawn.
     assert!(gone.contains(">Latency of queries</title>") && gone.contains("between known percentiles"));
-    // Never completed, failed, or never issued.
-    let odd: Vec<u8> =
-        [0, u64::MAX, 5, 1 << 63 | 7, u64::MAX, u64::MAX].iter().flat_map(|it| it.to_le_bytes()).collect();
+    // Never completed, failed, or never issued; and instants that no run has.
+    let odd = [0, u64::MAX, 5, 1 << 63 | 7, u64::MAX, u64::MAX, u64::MAX - 1, 1 << 62, 1 << 62, 1 << 62];
+    let odd: Vec<u8> = odd.iter().flat_map(|it| it.to_le_bytes()).collect();
     page_with(Some(&odd));
+    let noise: Vec<u8> = (0..4096_u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    page_with(Some(&noise));
 
     let trace = folder.join("mlperf_log_trace.json");
     let text = fs::read(&trace).unwrap();

@@ -22,13 +22,17 @@ pub(crate) struct Noisy {
     pub(crate) end_ns: f64,
 }
 
-/// The noisy parts of the time.
+/// The noisy parts of the time; those that touch are one.
 pub(crate) fn noisy(noise: &NoisePart) -> Vec<Noisy> {
-    let interval = |it: &proctor_results::NoisyInterval| Noisy {
-        begin_ns: it.begin_ns as f64,
-        end_ns: it.end_ns as f64,
-    };
-    noise.noisy_intervals.iter().map(interval).collect()
+    let mut parts: Vec<Noisy> = Vec::new();
+    for interval in &noise.noisy_intervals {
+        let (begin_ns, end_ns) = (interval.begin_ns as f64, interval.end_ns as f64);
+        match parts.last_mut() {
+            Some(last) if begin_ns <= last.end_ns => last.end_ns = last.end_ns.max(end_ns),
+            _ => parts.push(Noisy { begin_ns, end_ns }),
+        }
+    }
+    parts
 }
 
 /// Writes what is known of the noise.
@@ -75,5 +79,26 @@ fn causes(html: &mut Html, figures: Figures, noise: &NoisePart) {
     let count = noise.noisy_intervals.len();
     if count > INTERVALS_MAX {
         paragraph(html, &format!("The first {INTERVALS_MAX} of {count} are listed; result.json has all."));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_results::NoisyInterval;
+
+    use super::*;
+
+    #[test]
+    fn intervals_that_touch_are_one_part() {
+        let interval = |(begin_ns, end_ns)| NoisyInterval { begin_ns, end_ns, causes: Vec::new() };
+        let noise = NoisePart {
+            state: NoiseState::Noisy,
+            unknown_reason: None,
+            observed_ns: 9,
+            noisy_ns: 5,
+            noisy_intervals: [(1, 2), (2, 4), (6, 8)].map(interval).to_vec(),
+        };
+        let parts: Vec<_> = noisy(&noise).iter().map(|it| (it.begin_ns, it.end_ns)).collect();
+        assert_eq!(parts, [(1.0, 4.0), (6.0, 8.0)]);
     }
 }

@@ -77,7 +77,7 @@ impl Time<'_> {
         self.samples.records.iter().filter_map(move |record| {
             let latency_ns = record.completed_latency_ns()?;
             Some((
-                if is_offline { record.scheduled_ns + latency_ns } else { record.scheduled_ns },
+                if is_offline { record.scheduled_ns.saturating_add(latency_ns) } else { record.scheduled_ns },
                 latency_ns,
             ))
         })
@@ -159,6 +159,9 @@ fn latency(html: &mut Html, facts: &Facts, time: &Time) {
         duration(most as f64),
         duration(at as f64),
     );
+    for noisy in &time.noisy {
+        text += &format!(" Noisy from {} to {}.", duration(noisy.begin_ns), duration(noisy.end_ns));
+    }
     let medians = found.iter().flatten().map(|column| column.p50_ns);
     if let (Some(least), Some(greatest)) = (medians.clone().min(), medians.max()) {
         let (least, greatest) = (duration(least as f64), duration(greatest as f64));
@@ -247,8 +250,9 @@ fn issue_delay(html: &mut Html, facts: &Facts, time: &Time) {
 fn depth(html: &mut Html, time: &Time) {
     let records = || time.samples.records.iter().filter(|record| **record != SampleRecord::NOT_ISSUED);
     let begins = records().map(|record| record.scheduled_ns).collect();
-    let ends =
-        records().filter_map(|record| Some(record.scheduled_ns + record.completed_latency_ns()?)).collect();
+    let ends = records()
+        .filter_map(|record| Some(record.scheduled_ns.saturating_add(record.completed_latency_ns()?)))
+        .collect();
     let depths = outstanding(begins, ends, time.cut(COLUMNS));
     let most = depths.iter().map(|depth| depth.most).max().unwrap_or(0);
     let mean = depths.iter().map(|depth| depth.mean).sum::<f64>() / COLUMNS as f64;
@@ -279,8 +283,11 @@ fn depth(html: &mut Html, time: &Time) {
 fn throughput(html: &mut Html, facts: &Facts, time: &Time) {
     let count = time.points().count();
     let cut = time.cut((count / PER_COLUMN).clamp(1, RATE_COLUMNS));
-    let ends =
-        time.samples.records.iter().filter_map(|it| Some(it.scheduled_ns + it.completed_latency_ns()?));
+    let ends = time
+        .samples
+        .records
+        .iter()
+        .filter_map(|it| Some(it.scheduled_ns.saturating_add(it.completed_latency_ns()?)));
     let completed = rates(ends, cut);
     let is_server = facts.scenario() == Some("Server");
     let begins =
