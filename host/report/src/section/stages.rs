@@ -64,7 +64,7 @@ impl Groups {
         if let Some(batches) = &facts.batches {
             let courses = |all: &[Batch]| all.iter().map(Course::of_batch).collect();
             return Some(Self {
-                names: &["waiting for an instance", "waiting for the batch to fill", "executing"],
+                names: &["waiting for an instance", "waiting for the batch to start", "executing"],
                 slowest: slowest(courses(&batches.slowest)),
                 middle: middle(courses(&batches.even)),
                 what: "the first sample of a batch, which waited longest",
