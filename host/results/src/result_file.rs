@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, fs, path::Path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::ResultsError;
+use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart};
 
 /// The version of the form that is read.
 const SCHEMA_VERSION: u64 = 1;
@@ -145,8 +145,8 @@ pub struct TestPart {
     pub scheduler: Option<SchedulerPart>,
     /// A search for the peak.
     pub search: Option<SearchPart>,
-    /// Decisions of a policy that scales, as docs/run-folder.md has it.
-    pub scaling: Option<Value>,
+    /// The course of a policy that scales.
+    pub scaling: Option<ScalingPart>,
     /// The noise of the machine, as docs/run-folder.md has it.
     pub noise: Option<Value>,
     /// Energy that the plugin counted.
@@ -427,6 +427,12 @@ impl TestPart {
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
+    }
+
+    /// The noise of the machine, as far as readers need it; `None` if there is none, or it has another form.
+    #[must_use]
+    pub fn noise_part(&self) -> Option<NoisePart> {
+        NoisePart::deserialize(self.noise.as_ref()?).ok()
     }
 
     /// The latency bound of the scenario in ns, if it has one.

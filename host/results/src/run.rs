@@ -114,8 +114,7 @@ impl Run {
     /// Name of the folder, for people.
     #[must_use]
     pub fn name(&self) -> String {
-        let absolute = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
-        absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
+        folder_name(&self.folder)
     }
 
     /// The folder with the logs and samples of the performance run that decides.
@@ -172,6 +171,12 @@ impl Run {
     fn performance_file(&self, name: &str) -> Option<PathBuf> {
         Some(self.performance_folder().ok()?.join(name)).filter(|path| path.is_file())
     }
+}
+
+/// Name of a folder, for people.
+pub(crate) fn folder_name(folder: &Path) -> String {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads why a run ended early.

@@ -2,12 +2,10 @@
 
 mod accuracy;
 mod bench;
-mod clean;
 mod data;
 mod describe;
 mod doctor;
 mod explain;
-mod export;
 mod find_max;
 mod list;
 mod new_plugin;
@@ -25,16 +23,19 @@ use proctor_run::{Conclusion, HostError};
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
-    clean::{CLEAN_HELP, CleanFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
     doctor::{DOCTOR_HELP, DoctorFlags},
     explain::EXPLAIN_HELP,
-    export::{EXPORT_HELP, ExportFlags},
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     replay::{REPLAY_HELP, ReplayFlags},
+    results::{
+        clean::{CLEAN_HELP, CleanFlags},
+        export::{EXPORT_HELP, ExportFlags},
+        report::{REPORT_HELP, ReportFlags},
+    },
     run::{RUN_HELP, RunCommand, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
@@ -54,6 +55,9 @@ pub(crate) enum Command {
     /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
+    /// Write the page of a run, with its verdict, figures and pictures; of a search or official logs, too.
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportFlags),
     /// Score the answers in an accuracy log, of this program or of LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
@@ -96,6 +100,7 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::FindMax(flags) => return flags.run(),
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
+        Command::Report(flags) => return flags.run(),
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),

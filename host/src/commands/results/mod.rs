@@ -1,4 +1,8 @@
-//! Run folders, as the commands take them that read results.
+//! The commands that read what runs have left.
+
+pub(super) mod clean;
+pub(super) mod export;
+pub(super) mod report;
 
 use std::path::PathBuf;
 

@@ -12,13 +12,13 @@ use proctor_display::print;
 use proctor_results::{Run, RunKind, RunOutcome, RunSummary, find_runs};
 use proctor_run::{HostError, text};
 
-use super::results::unreadable;
+use super::unreadable;
 use crate::values::duration_ms;
 
 /// A run whose files have changed within this time may still go on: its samples are written twice a second.
 const MAY_GO_ON: Duration = Duration::from_secs(60);
 
-pub(super) const CLEAN_HELP: &str = "\
+pub(crate) const CLEAN_HELP: &str = "\
 Examples:
   host clean                             list the runs below runs/ that have no result
   host clean --yes                       remove them
@@ -65,7 +65,7 @@ struct Found {
 
 impl CleanFlags {
     /// Lists what is to go, or removes it.
-    pub(super) fn run(&self) -> Result<(), HostError> {
+    pub(crate) fn run(&self) -> Result<(), HostError> {
         let kept: Vec<_> = self.keep.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
         let mut found: Vec<_> =
             find_runs(&self.below).map_err(unreadable)?.into_iter().map(look).collect::<Result<_, _>>()?;

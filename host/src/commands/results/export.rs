@@ -12,7 +12,7 @@ use proctor_export::{Timeline, csv, json, markdown, openmetrics, trace};
 use proctor_results::{Run, RunSummary};
 use proctor_run::HostError;
 
-use super::results::{open_runs, unreadable};
+use super::{open_runs, unreadable};
 
 /// Forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,7 +29,7 @@ enum Format {
     Trace,
 }
 
-pub(super) const EXPORT_HELP: &str = "\
+pub(crate) const EXPORT_HELP: &str = "\
 Examples:
   host export runs/mine --format csv -o samples.csv       each sample
   host export runs/mine --format trace -o trace.json      open it in ui.perfetto.dev
@@ -57,7 +57,7 @@ type WriteExport = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()>>;
 
 impl ExportFlags {
     /// Writes the export.
-    pub(super) fn run(&self) -> Result<(), HostError> {
+    pub(crate) fn run(&self) -> Result<(), HostError> {
         let runs = open_runs(&self.folders)?;
         let write: WriteExport = match self.format {
             Format::Csv => {
