@@ -1,6 +1,6 @@
 //! Memory that samples are decoded into: whole pages of this process, or of whoever has them read.
 
-use std::{error::Error, fmt, ops::Range};
+use std::{error::Error, fmt, mem, ops::Range};
 
 /// Every tensor starts at a multiple of this: one cache line, and the widest vector of current processors.
 pub const ALIGNMENT_BYTES: usize = 64;
@@ -137,9 +137,16 @@ impl ItemBuffer {
         &self.range.bytes()[self.items.place(position)]
     }
 
-    /// An item, to be written.
-    pub fn item_mut(&mut self, position: usize) -> &mut [u8] {
-        &mut self.range.bytes_mut()[self.items.place(position)]
+    /// The first items, to be written.
+    pub fn items_mut(&mut self, count: usize) -> Vec<&mut [u8]> {
+        let (items, mut rest, mut begin) = (&self.items, self.range.bytes_mut(), 0);
+        let next = |position| {
+            let place = items.place(position);
+            let (item, behind) = mem::take(&mut rest)[place.start - begin..].split_at_mut(place.len());
+            (rest, begin) = (behind, place.end);
+            item
+        };
+        (0..count).map(next).collect()
     }
 
     /// All items have been written.
@@ -164,8 +171,8 @@ mod tests {
             (Items::uneven([65, 0, 3].into_iter()).unwrap(), [65, 0, 3]),
         ] {
             let mut buffer = ItemBuffer::allocate(&OwnMemory, items).unwrap();
-            for position in 0..3 {
-                buffer.item_mut(position).fill(position as u8 + 1);
+            for (position, item) in buffer.items_mut(3).into_iter().enumerate() {
+                item.fill(position as u8 + 1);
             }
             for (position, size) in sizes.into_iter().enumerate() {
                 let item = buffer.item(position);

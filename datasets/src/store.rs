@@ -1,5 +1,11 @@
 //! Preprocessed samples in RAM: what a query sample library loads and a plugin reads.
 
+use std::{
+    num::NonZero,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use crate::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
@@ -130,15 +136,15 @@ impl SampleStore {
 
     /// Loads a set of samples, which all have the shapes of the store.
     ///
-    /// Calls `fill` once for each different sample in the order of the list, with one slice for each input: exactly as
-    /// long as its tensor, aligned, and all zero.
+    /// Calls `fill` once for each different sample, on as many threads as there are processors, with one slice for each
+    /// input: exactly as long as its tensor, aligned, and all zero.
     ///
     /// # Errors
     /// [`StoreError::AlreadyLoaded`], [`StoreError::NoSuchSample`], [`StoreError::TooLarge`],
     /// [`StoreError::Memory`] or [`StoreError::Fill`]; what was loaded before stays, and nothing is added.
     pub fn load<F, E>(&mut self, samples: &[SampleIndex], fill: F) -> Result<(), StoreError>
     where
-        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
         let (positions, distinct) = self.place(samples)?;
@@ -168,7 +174,7 @@ impl SampleStore {
     ) -> Result<(), StoreError>
     where
         S: FnMut(SampleIndex) -> Result<Vec<Vec<usize>>, E>,
-        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
         let (positions, distinct) = self.place(samples)?;
@@ -194,17 +200,19 @@ impl SampleStore {
         samples: &[SampleIndex],
         distinct: &[SampleIndex],
         mut set: LoadedSet,
-        mut fill: F,
+        fill: F,
     ) -> Result<(), StoreError>
     where
-        F: FnMut(SampleIndex, &mut [&mut [u8]]) -> Result<(), E>,
+        F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
-        for (position, &index) in distinct.iter().enumerate() {
-            let mut tensors: Vec<_> =
-                set.buffers.iter_mut().map(|buffer| buffer.item_mut(position)).collect();
-            fill(index, &mut tensors).map_err(|error| StoreError::Fill { index, source: error.into() })?;
+        let mut rooms: Vec<Vec<_>> = distinct.iter().map(|_| Vec::with_capacity(set.buffers.len())).collect();
+        for buffer in &mut set.buffers {
+            for (room, item) in rooms.iter_mut().zip(buffer.items_mut(distinct.len())) {
+                room.push(item);
+            }
         }
+        fill_all(distinct, rooms, |index, tensors| fill(index, tensors).map_err(Into::into))?;
         set.buffers.iter_mut().try_for_each(ItemBuffer::finish).map_err(StoreError::Memory)?;
         set.list = samples.to_vec();
         set.list.sort_unstable();
@@ -325,6 +333,43 @@ impl SampleStore {
     }
 }
 
+/// Fills the rooms of samples on as many threads as there are processors.
+///
+/// # Errors
+/// The first sample of the list that cannot be filled. Those before it have been begun, as they are taken in their order;
+/// none is begun once it is known.
+fn fill_all(
+    samples: &[SampleIndex],
+    rooms: Vec<Vec<&mut [u8]>>,
+    fill: impl Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), FillError> + Sync,
+) -> Result<(), StoreError> {
+    let thread_count = thread::available_parallelism().map_or(1, NonZero::get).min(samples.len());
+    let left = Mutex::new(samples.iter().zip(rooms).enumerate());
+    let failed = Mutex::new(None::<(usize, StoreError)>);
+    let work = || {
+        while lock(&failed).is_none() {
+            let Some((position, (&index, mut tensors))) = lock(&left).next() else { return };
+            if let Err(source) = fill(index, &mut tensors) {
+                let mut failed = lock(&failed);
+                if failed.as_ref().is_none_or(|(first, _)| position < *first) {
+                    *failed = Some((position, StoreError::Fill { index, source }));
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..thread_count {
+            scope.spawn(work);
+        }
+        work();
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -358,14 +403,16 @@ mod tests {
 
     #[test]
     fn a_sample_listed_twice_is_prepared_and_stored_once() {
-        let (mut store, mut filled) = (store(1 << 20), Vec::new());
+        let (mut store, filled) = (store(1 << 20), Mutex::new(Vec::new()));
         let set = indices(&[5, 9, 5]);
         store
             .load(&set, |index, tensors| {
-                filled.push(index);
+                lock(&filled).push(index);
                 fill(index, tensors)
             })
             .unwrap();
+        let mut filled = filled.into_inner().unwrap();
+        filled.sort_unstable();
         assert_eq!(filled, indices(&[5, 9]));
         assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [4096, 4096]);
         store.unload(&indices(&[9, 5, 5])).unwrap();
@@ -473,6 +520,13 @@ mod tests {
         assert!(
             matches!(&error, StoreError::Fill { index: SampleIndex(0), source } if source.to_string() == "torn")
         );
+        // Whichever thread is first.
+        for _ in 0..100 {
+            let error = store.load(&(0..50).map(SampleIndex).collect::<Vec<_>>(), |index, tensors| {
+                if index.0 % 7 == 3 { Err("torn") } else { fill(index, tensors).map_err(|_| "never") }
+            });
+            assert!(matches!(error, Err(StoreError::Fill { index: SampleIndex(3), .. })), "{error:?}");
+        }
         assert!(matches!(store.unload(&indices(&[0])), Err(StoreError::NotLoaded(_))));
         store.unload(&[]).unwrap();
     }

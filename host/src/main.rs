@@ -35,7 +35,9 @@ Examples:
   host describe mock                 what a plugin can run, and its options
   host validate mock                 whether a plugin keeps the rules of the ABI
   host find-max --plugin mock        the highest rate that is VALID
+  host report runs/mine              the page of a run, for people to look at
   host explain --scenario Offline    every setting, and where it comes from
+  host doctor                        whether this machine is fit to be measured on
   host bench                         what the harness itself costs
 
 Settings come, the weakest first, from defaults, the preset, the benchmark,

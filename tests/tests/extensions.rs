@@ -73,7 +73,7 @@ fn the_worked_examples_work_by_their_own_files_alone() {
     ] {
         assert!(blocks.iter().any(|block| block.file.starts_with(room)), "no example in {room}");
     }
-    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions"), &files);
+    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions"), files);
 
     copy.cargo(&["build", "--quiet", "--package", "proctor-tests", "--example", "mini_run"]);
     let output = Command::new(copy.target().join("debug/examples/mini_run"))

@@ -151,6 +151,8 @@ run_settings! {
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
     floor: bool = DefaultValue::Bool(true), Kind::Bool;
+    /// Observe how quiet the machine is during a performance run, by readings once a second; not in virtual time.
+    noise: bool = DefaultValue::Bool(true), Kind::Bool;
     /// How the issuing thread waits: asleep, awake (which takes a processor), or asleep until shortly before.
     wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]);
     /// With wait = hybrid: how long before its instant a query is waited for awake, and at first a completion.

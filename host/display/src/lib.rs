@@ -1,10 +1,10 @@
 //! The way the programs show what they measure: progress on a terminal while it goes on, and pages of figures at the
 //! end.
 //!
-//! A [`Terminal`] observes a run; [`Steps`] shows how far a benchmark is, [`CountLine`] how far work of many alike
-//! things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and as JSON; a [`Spread`]
-//! sums up several values of one figure. [`run_program`] begins each program and ends it with one of the
-//! [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr.
+//! A [`Terminal`] observes a run in one of several [`Form`]s; [`Steps`] shows how far a benchmark is, [`CountLine`] how
+//! far work of many alike things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and
+//! as JSON; a [`Spread`] sums up several values of one figure. [`run_program`] begins each program and ends it with one
+//! of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ mod file_line;
 mod log;
 mod page;
 mod program;
-mod progress_line;
+mod progress;
 mod spread;
 mod stderr;
 mod stdout;
@@ -27,6 +27,7 @@ pub use crate::{
     file_line::FileLine,
     page::{Origin, Page, Table, markdown_table},
     program::run_program,
+    progress::Form,
     spread::Spread,
     stderr::tell,
     stdout::{print, stdout_for_successor},

@@ -12,6 +12,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    termios::tcgetwinsize,
 };
 
 /// Longest wait for a reader, once; until it reads again, messages are dropped.
@@ -20,8 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that a pipe takes without waiting when it says that it has room.
 const CHUNK: usize = 4096;
 
-/// Whether stderr took nothing for as long as we waited.
-static IS_STUCK: Mutex<bool> = Mutex::new(false);
+/// The state of stderr, for all threads.
+static STATE: Mutex<State> = Mutex::new(State { is_stuck: false, view: Vec::new() });
+
+struct State {
+    /// Whether it took nothing for as long as we waited.
+    is_stuck: bool,
+    /// Lines at the bottom of the terminal that are rewritten. The cursor is at the end of the last one.
+    view: Vec<String>,
+}
 
 /// Shows a message, a line or more without the end of the last one.
 pub fn tell(message: impl AsRef<str>) {
@@ -29,14 +37,63 @@ pub fn tell(message: impl AsRef<str>) {
     let _ = Stderr.write_all(format!("{}\n", message.as_ref()).as_bytes());
 }
 
+/// Shows lines at the bottom of the terminal, in the place of those that were there; messages go above them. `lines`
+/// makes them for so many columns.
+pub(crate) fn show_view(lines: impl FnOnce(u16) -> Vec<String>) {
+    let (columns, rows) = terminal_size();
+    let mut view = lines(columns);
+    // What has scrolled away cannot be rewritten.
+    view.truncate(usize::from(rows).saturating_sub(1).max(1));
+    if let Some(mut state) = lock() {
+        let text = format!("{}{}", erasure(&state.view), view.join("\n"));
+        state.write(text.as_bytes());
+        state.view = view;
+    }
+}
+
+/// Removes those lines.
+pub(crate) fn clear_view() {
+    if let Some(mut state) = lock() {
+        let text = erasure(&state.view);
+        state.write(text.as_bytes());
+        state.view.clear();
+    }
+}
+
+/// Columns and rows of the terminal.
+fn terminal_size() -> (u16, u16) {
+    match tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => (80, 24),
+    }
+}
+
+/// Moves the cursor to where the view begins, and removes it from there to the end.
+fn erasure(view: &[String]) -> String {
+    match view.len() {
+        0 => String::new(),
+        1 => "\r\x1b[J".to_owned(),
+        count => format!("\r\x1b[{}A\x1b[J", count - 1),
+    }
+}
+
 /// The way to stderr for everything of the program. Writing always succeeds.
 pub(crate) struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(mut is_stuck) = lock() {
-            let patience = if *is_stuck { Duration::ZERO } else { PATIENCE };
-            *is_stuck = !bytes.chunks(CHUNK).all(|chunk| write_chunk(chunk, patience));
+        if let Some(mut state) = lock() {
+            if state.view.is_empty() {
+                state.write(bytes);
+            } else {
+                let view = std::mem::take(&mut state.view);
+                state.write(&[erasure(&view).as_bytes(), bytes].concat());
+                // After a part of a line it comes back with the next look.
+                if bytes.ends_with(b"\n") {
+                    state.write(view.join("\n").as_bytes());
+                    state.view = view;
+                }
+            }
         }
         Ok(bytes.len())
     }
@@ -46,11 +103,18 @@ impl Write for Stderr {
     }
 }
 
+impl State {
+    fn write(&mut self, bytes: &[u8]) {
+        let patience = if self.is_stuck { Duration::ZERO } else { PATIENCE };
+        self.is_stuck = !bytes.chunks(CHUNK).all(|chunk| write_chunk(chunk, patience));
+    }
+}
+
 /// The right to write, unless another thread has it for too long: foreign code may fill a pipe just before it writes.
-fn lock() -> Option<std::sync::MutexGuard<'static, bool>> {
+fn lock() -> Option<std::sync::MutexGuard<'static, State>> {
     let start = Instant::now();
     loop {
-        match IS_STUCK.try_lock() {
+        match STATE.try_lock() {
             Ok(guard) => return Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) if start.elapsed() > 2 * PATIENCE => return None,
@@ -77,4 +141,17 @@ fn write_chunk(mut bytes: &[u8], patience: Duration) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_erased_from_its_first_line() {
+        let view = |count| erasure(&vec![String::new(); count]);
+        assert_eq!(view(0), "");
+        assert_eq!(view(1), "\r\x1b[J");
+        assert_eq!(view(5), "\r\x1b[4A\x1b[J");
+    }
 }

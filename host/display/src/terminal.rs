@@ -6,15 +6,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use proctor_loadgen::Progress;
 use proctor_recipes::Progress as FileProgress;
-use proctor_run::{HostError, Knobs, Observer};
-use proctor_vocabulary::Scenario;
+use proctor_run::{HostError, Knobs, Observer, ShownTest, VerdictForms};
 
 use crate::{
     file_line::FileLine,
     program::end_with_error,
-    progress_line::ProgressLine,
+    progress::{
+        Form, Progress,
+        json::{begin_line, end_line},
+    },
     stderr::tell,
     stdout::{self, print},
 };
@@ -22,7 +23,8 @@ use crate::{
 /// Shows a run: its answer on stdout, messages and progress on stderr.
 #[derive(Default)]
 pub struct Terminal {
-    test: Mutex<Option<ProgressLine>>,
+    form: Form,
+    test: Mutex<Option<Progress>>,
     file: Mutex<FileLine>,
 }
 
@@ -30,17 +32,37 @@ impl Terminal {
     /// A terminal, as runs take it.
     #[must_use]
     pub fn observer() -> Arc<dyn Observer> {
-        Arc::new(Self::default())
+        Self::in_form(Form::Text)
     }
 
-    fn test(&self) -> MutexGuard<'_, Option<ProgressLine>> {
+    /// The same in another form.
+    #[must_use]
+    pub fn in_form(form: Form) -> Arc<dyn Observer> {
+        Arc::new(Self { form, ..Self::default() })
+    }
+
+    fn test(&self) -> MutexGuard<'_, Option<Progress>> {
         self.test.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Observer for Terminal {
     fn answer(&self, text: &str) {
-        print(text);
+        // Programs get the verdict alone.
+        if self.form != Form::Json {
+            print(text);
+        }
+    }
+
+    fn verdict(&self, verdict: VerdictForms) -> String {
+        match self.form {
+            Form::Text | Form::Quiet => verdict.text,
+            Form::Json => verdict.line,
+        }
+    }
+
+    fn conclude(&self, verdict: &str) {
+        print(verdict);
     }
 
     fn answer_file(&self) -> Option<OwnedFd> {
@@ -51,24 +73,32 @@ impl Observer for Terminal {
         tell(text);
     }
 
-    fn test_begins(&self, progress: &Progress, scenario: Scenario) {
-        *self.test() = Some(ProgressLine::start(progress.clone(), scenario));
+    fn test_begins(&self, test: ShownTest) {
+        if self.form == Form::Json {
+            print(begin_line(&test.plan));
+        }
+        *self.test() = Some(Progress::start(test, self.form));
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
-        if let Some(line) = &*self.test() {
-            line.show_knobs(knobs, is_settled);
+        if let Some(progress) = &*self.test() {
+            progress.show_knobs(knobs, is_settled);
         }
     }
 
     fn test_ends(&self) {
-        if let Some(line) = self.test().take() {
-            line.stop();
+        if let Some(progress) = self.test().take() {
+            progress.stop();
+        }
+        if self.form == Form::Json {
+            print(end_line());
         }
     }
 
     fn writes_model(&self, file: &Path, written: FileProgress) {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).show(file, written);
+        if self.form == Form::Text {
+            self.file.lock().unwrap_or_else(PoisonError::into_inner).show(file, written);
+        }
     }
 
     fn end(&self, error: &HostError) -> ! {

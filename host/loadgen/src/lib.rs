@@ -167,7 +167,7 @@ mod time;
 mod verdict;
 
 pub use error::LoadGenError;
-pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord};
+pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord, threads::OTHER_ISSUERS};
 pub use measure::{
     accuracy_record::{AccuracyRecord, AccuracyTokens},
     clock_check::{ClockCheck, ClockFinding},
@@ -190,6 +190,7 @@ pub use plan::{
     schedule::{GeneratedTotals, Schedule},
 };
 pub use record::{
+    histogram::Histogram,
     slots::SampleRecord,
     tokens::{PhaseTokens, SampleTokens},
     violations::{Violation, ViolationKind, ViolationSample},

@@ -9,7 +9,10 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::ResultsError;
+use crate::{
+    error::ResultsError,
+    result_file::{LatencyPart, MetricPart},
+};
 
 /// Beginning of each entry.
 const MARK: &str = ":::MLLOG ";
@@ -58,6 +61,44 @@ impl DetailLog {
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.entries.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Latencies of the queries, if the log has them.
+    #[must_use]
+    pub fn query_latency(&self) -> Option<LatencyPart> {
+        let number = |key: &str| self.value(key)?.as_u64();
+        let percentile = |percent: &str| number(&format!("result_{percent}_percentile_latency_ns"));
+        Some(LatencyPart {
+            count: number("result_query_count")?,
+            min_ns: number("result_min_latency_ns")?,
+            mean_ns: number("result_mean_latency_ns")?,
+            max_ns: number("result_max_latency_ns")?,
+            p50_ns: percentile("50.00")?,
+            p90_ns: percentile("90.00")?,
+            p95_ns: percentile("95.00")?,
+            p97_ns: percentile("97.00")?,
+            p99_ns: percentile("99.00")?,
+            p99_9_ns: percentile("99.90")?,
+        })
+    }
+
+    /// The metric that LoadGen's summary begins with: the throughput of Server and Offline, else a percentile of the
+    /// latency.
+    #[must_use]
+    pub fn metric(&self) -> Option<MetricPart> {
+        let of = |name: &str, value: f64, unit: &str| {
+            Some(MetricPart { name: name.to_owned(), value, unit: unit.to_owned() })
+        };
+        match self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()? {
+            "Server" => of(
+                "throughput of completed samples",
+                self.value("result_completed_samples_per_sec")?.as_f64()?,
+                "samples/s",
+            ),
+            "Offline" => of("throughput", self.value("result_samples_per_second")?.as_f64()?, "samples/s"),
+            "SingleStream" => of("p90 latency", self.query_latency()?.p90_ns as f64, "ns"),
+            _ => of("p99 latency", self.query_latency()?.p99_ns as f64, "ns"),
+        }
     }
 }
 

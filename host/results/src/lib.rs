@@ -1,8 +1,9 @@
-//! What runs have left, read again: results, samples and logs, of this host and of the official LoadGen.
+//! Reads what runs have left: results, samples and logs, of this host and of the official LoadGen.
 //!
 //! [`Run::open`] takes a folder and says what it is: a whole run, one that has not come to its end, or a folder of
 //! official logs. [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the selection of them that
-//! the trace has more of. [`find_runs`] looks for runs below a folder.
+//! the trace has more of. [`find_runs`] looks for runs below a folder. [`Campaign::open`] takes a folder of a search or
+//! of scaling, which has several runs.
 //!
 //! # Choices
 //! - A result is read by what a reader needs, [`ResultFile`], and is there as a whole beside it as JSON. Keys that are
@@ -27,17 +28,25 @@
 
 #![forbid(unsafe_code)]
 
+mod batches;
+mod campaign;
 mod detail;
 mod error;
 mod find;
+mod noise;
 mod result_file;
 mod run;
 mod samples;
+mod scaling;
+mod summary;
 mod trace;
 
+pub use batches::{Batch, BatchStage, Batches};
+pub use campaign::{Campaign, CampaignKind, CurvePoint, FindMaxFile, FullRun, Place, ScaleFile};
 pub use detail::DetailLog;
 pub use error::ResultsError;
 pub use find::find_runs;
+pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
     AccuracyPart, BenchmarkPart, FiguresPart, Finding, FloorPart, LatencyPart, MachinePart, MetricPart,
     Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep, SettingPart, StagePart,
@@ -45,4 +54,8 @@ pub use result_file::{
 };
 pub use run::{Ending, Run, RunKind, WholeRun};
 pub use samples::Samples;
+pub use scaling::{
+    Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window,
+};
+pub use summary::{RunOutcome, RunSummary};
 pub use trace::{IssueCall, Trace, TraceSample};

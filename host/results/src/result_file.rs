@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, fs, path::Path};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::ResultsError;
+use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart};
 
 /// The version of the form that is read.
 const SCHEMA_VERSION: u64 = 1;
@@ -44,9 +44,9 @@ pub struct ResultFile {
     pub accuracy_run: Option<TestPart>,
     /// The floor of the harness.
     pub harness_floor: Option<FloorPart>,
-    /// What was run.
+    /// The benchmark.
     pub benchmark: BenchmarkPart,
-    /// What ran it.
+    /// The plugin.
     pub plugin: PluginPart,
     /// Seeds by name.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub struct VerdictPart {
 pub type Reason = String;
 
 /// A metric.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct MetricPart {
     /// Its name.
     pub name: String,
@@ -141,12 +141,12 @@ pub struct TestPart {
     pub issue_delay_p99_9_ns: u64,
     /// Figures of a performance run.
     pub figures: Option<FiguresPart>,
-    /// What the scheduler did, where the host formed batches.
+    /// The scheduler's part, where the host formed batches.
     pub scheduler: Option<SchedulerPart>,
     /// A search for the peak.
     pub search: Option<SearchPart>,
-    /// What a policy that scales did, as docs/run-folder.md has it.
-    pub scaling: Option<Value>,
+    /// The course of a policy that scales.
+    pub scaling: Option<ScalingPart>,
     /// The noise of the machine, as docs/run-folder.md has it.
     pub noise: Option<Value>,
     /// Energy that the plugin counted.
@@ -200,7 +200,7 @@ pub struct FiguresPart {
 }
 
 /// A distribution of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[expect(missing_docs, reason = "each is what it says, in ns but for the count")]
 pub struct LatencyPart {
     pub count: u64,
@@ -230,7 +230,7 @@ pub struct TokenPart {
     pub time_between_tokens: Option<LatencyPart>,
 }
 
-/// What the scheduler did.
+/// The scheduler's part.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SchedulerPart {
     /// Number of batches.
@@ -283,7 +283,7 @@ pub struct FloorPart {
     pub marked: Vec<String>,
 }
 
-/// What was run.
+/// The benchmark.
 #[derive(Debug, Clone, Deserialize)]
 pub struct BenchmarkPart {
     /// Its id.
@@ -298,7 +298,7 @@ pub struct BenchmarkPart {
     pub performance_sample_count: u64,
 }
 
-/// What ran it.
+/// The plugin.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PluginPart {
     /// Its name.
@@ -427,6 +427,12 @@ impl TestPart {
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
+    }
+
+    /// The noise of the machine, as far as readers need it; `None` if there is none, or it has another form.
+    #[must_use]
+    pub fn noise_part(&self) -> Option<NoisePart> {
+        NoisePart::deserialize(self.noise.as_ref()?).ok()
     }
 
     /// The latency bound of the scenario in ns, if it has one.

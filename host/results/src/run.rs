@@ -8,7 +8,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    detail::DetailLog, error::ResultsError, result_file::ResultFile, samples::Samples, trace::Trace,
+    batches::Batches, detail::DetailLog, error::ResultsError, result_file::ResultFile, samples::Samples,
+    trace::Trace,
 };
 
 /// File of the result.
@@ -17,6 +18,8 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
 /// File of samples.
 const SAMPLES: &str = "samples.bin";
+/// File of kept batches.
+const BATCHES: &str = "batches.json";
 /// LoadGen's trace.
 const TRACE: &str = "mlperf_log_trace.json";
 /// Suffix of a folder that is not whole.
@@ -111,8 +114,7 @@ impl Run {
     /// Name of the folder, for people.
     #[must_use]
     pub fn name(&self) -> String {
-        let absolute = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
-        absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
+        folder_name(&self.folder)
     }
 
     /// The folder with the logs and samples of the performance run that decides.
@@ -154,13 +156,27 @@ impl Run {
     /// # Errors
     /// The file cannot be read.
     pub fn trace(&self) -> Result<Option<Trace>, ResultsError> {
-        let path = match self.performance_folder() {
-            Ok(folder) => folder.join(TRACE),
-            Err(ResultsError::NoPerformanceRun { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        if path.is_file() { Trace::read(&path).map(Some) } else { Ok(None) }
+        self.performance_file(TRACE).map(|path| Trace::read(&path)).transpose()
     }
+
+    /// Reads the batches that the performance run has kept; `None` if it has kept none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn batches(&self) -> Result<Option<Batches>, ResultsError> {
+        self.performance_file(BATCHES).map(|path| Batches::read(&path)).transpose()
+    }
+
+    /// A file of the performance run, if it is there.
+    fn performance_file(&self, name: &str) -> Option<PathBuf> {
+        Some(self.performance_folder().ok()?.join(name)).filter(|path| path.is_file())
+    }
+}
+
+/// Name of a folder, for people.
+pub(crate) fn folder_name(folder: &Path) -> String {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Reads why a run ended early.

@@ -9,7 +9,7 @@ use std::path::Path;
 use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm, metric};
 use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
-use proctor_loadgen::{PhaseMode, TestOutcome};
+use proctor_loadgen::{EffectiveSettings, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -52,7 +52,7 @@ pub(crate) fn score(
 ) -> Result<AccuracyResult, HostError> {
     let published = Published::open(settings, root)?;
     let check = AccuracyCheck {
-        padding_record_count: padding_count(settings.run.scenario, outcome),
+        padding_record_count: padding_count(&outcome.effective),
         ..checked(settings, published.as_ref(), root, precision, observer)?
     };
     Ok(check.run(&folder.join(LOG), root)?)
@@ -136,12 +136,12 @@ pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostE
     })
 }
 
-/// Samples that were issued twice because MultiStream pads each set, so that a query can start at any sample.
-fn padding_count(scenario: Scenario, outcome: &TestOutcome) -> u64 {
-    let set_count =
-        outcome.phases.iter().filter(|phase| phase.record.mode == PhaseMode::Accuracy).count() as u64;
-    match scenario {
-        Scenario::MultiStream => set_count * outcome.effective.samples_per_query.saturating_sub(1),
+/// Most second records that the scenario explains: MultiStream pads each set of samples that it loads, so that a query
+/// can start at any of them.
+fn padding_count(effective: &EffectiveSettings) -> u64 {
+    let set_count = effective.accuracy_sample_count.div_ceil(effective.performance_sample_count.max(1));
+    match effective.request.scenario {
+        Scenario::MultiStream => set_count * effective.samples_per_query.saturating_sub(1),
         _ => 0,
     }
 }

@@ -25,11 +25,8 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RunResult, Tests, metric_parts, sample_memory, stage_parts, verdict::verdict},
+    result::{PluginPart, RESULT, RunResult, Tests, metric_parts, sample_memory, stage_parts},
 };
-
-/// Name of the file with everything about a run.
-pub(crate) const RESULT: &str = "result.json";
 
 /// Everything that the result of a run is made of.
 pub(crate) struct UnfinishedResult {
@@ -117,7 +114,7 @@ impl UnfinishedResult {
         let result = self.result();
         self.note(write_json(&self.folder.path(RESULT), &result));
         if let Some(file) = self.observer.answer_file() {
-            set_last_words(verdict(&result, &self.folder.partial_name()), file);
+            set_last_words(self.observer.verdict(result.verdict_forms(&self.folder.partial_name())), file);
         }
     }
 
@@ -154,7 +151,7 @@ impl UnfinishedResult {
             Some(_) => self.folder.partial_name(),
         };
         drop_last_words();
-        observer.answer(&verdict(&result, &place));
+        observer.conclude(&observer.verdict(result.verdict_forms(&place)));
         error.map_or(Ok(result), Err)
     }
 

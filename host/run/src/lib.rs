@@ -18,7 +18,8 @@
 //! 5. `ending` is the order at the end: results first, then the end of the plugin.
 //! 6. `replay` makes the calls of a recording again and compares.
 //! 7. `energy` reads the counters of the processor over the timed part.
-//! 8. `files` are the files that a run reads, and those that it leaves on the disk.
+//! 8. `noise` has the noise guard stand beside it.
+//! 9. `files` are the files that a run reads, and those that it leaves on the disk.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod find_max;
 mod frame;
 mod interrupt;
 mod machine;
+mod noise;
 mod observer;
 mod overhead;
 mod performance_runs;
@@ -71,7 +73,7 @@ pub use crate::{
     frame::load_plugin,
     interrupt::Interrupt,
     machine::Machine,
-    observer::Observer,
+    observer::{Observer, ShownTest, TestPlan, VerdictForms},
     overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
@@ -79,4 +81,5 @@ pub use crate::{
     scale::{ScaleInput, ScaleOptions, TargetChange, scale},
     ticker::Ticker,
 };
+pub use proctor_noise::SoFar as NoiseSoFar;
 pub use proctor_scaling::Knobs;

@@ -1,18 +1,38 @@
 //! The user's side of a run: what the run shows, and how it ends the program.
 
-use std::{os::fd::OwnedFd, path::Path};
+use std::{collections::BTreeMap, os::fd::OwnedFd, path::Path, sync::Arc};
 
-use proctor_loadgen::Progress;
+use proctor_loadgen::{EffectiveSettings, Progress};
+use proctor_noise::SoFar;
+use proctor_plugin_host::PluginMetric;
 use proctor_recipes::Progress as FileProgress;
 use proctor_scaling::Knobs;
-use proctor_vocabulary::Scenario;
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::error::HostError;
+
+/// A verdict in each of its forms.
+pub struct VerdictForms {
+    /// For people, a block of lines.
+    pub text: String,
+    /// For programs, a line of JSON.
+    pub line: String,
+}
 
 /// Takes what a run shows while it goes on. Every method but [`end`](Self::end) may do nothing. [any thread]
 pub trait Observer: Send + Sync {
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
+
+    /// The form of a verdict that the user wants: the text by default.
+    fn verdict(&self, verdict: VerdictForms) -> String {
+        verdict.text
+    }
+
+    /// Takes the verdict in this form, which is the end of the answer.
+    fn conclude(&self, verdict: &str) {
+        self.answer(verdict);
+    }
 
     /// The file that answers go to, so that one can be given when the process crashes; none by default.
     fn answer_file(&self) -> Option<OwnedFd> {
@@ -22,8 +42,8 @@ pub trait Observer: Send + Sync {
     /// Takes a message, a line or more without the end of the last one: a warning, or what the program does next.
     fn message(&self, _text: &str) {}
 
-    /// Takes the progress of a test that begins, to look at until [`test_ends`](Self::test_ends).
-    fn test_begins(&self, _progress: &Progress, _scenario: Scenario) {}
+    /// Takes a test that begins, to look at until [`test_ends`](Self::test_ends).
+    fn test_begins(&self, _test: ShownTest) {}
 
     /// Hears to what a policy has turned the knobs of the test, and whether it means to stay there.
     fn knobs_turned(&self, _knobs: Knobs, _is_settled: bool) {}
@@ -36,4 +56,105 @@ pub trait Observer: Send + Sync {
 
     /// Ends the program: the user wants no more, or the plugin hangs. Nothing may be waited for.
     fn end(&self, error: &HostError) -> !;
+}
+
+/// A test that the user sees while it goes on.
+pub struct ShownTest {
+    /// Its counts and latencies.
+    pub progress: Progress,
+    /// Everything that is known of it before it begins.
+    pub plan: TestPlan,
+    /// The figures that the plugin has reported so far, by name.
+    pub metrics: Arc<dyn Fn() -> BTreeMap<String, PluginMetric> + Send + Sync>,
+    /// How quiet the machine was so far; `None` where nobody looks.
+    pub noise: Option<Arc<dyn Fn() -> SoFar + Send + Sync>>,
+}
+
+/// Plan of a test: when it may end, and what its latencies are held against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestPlan {
+    /// Purpose of the test.
+    pub mode: TestMode,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Time for which queries are issued at least; 0 where the samples alone decide.
+    pub least_duration_ns: u64,
+    /// Samples that are issued at least.
+    pub least_sample_count: u64,
+    /// Quantile of the latency that the metric or the bound is about, as a fraction.
+    pub quantile: f64,
+    /// Bound of the latency at this quantile, where a sample's latency has one.
+    pub bound_ns: Option<u64>,
+}
+
+impl TestPlan {
+    /// The plan of a test with these settings.
+    #[must_use]
+    pub fn of(settings: &EffectiveSettings) -> Self {
+        let request = &settings.request;
+        let is_performance = request.mode != TestMode::AccuracyOnly;
+        let (least_duration_ms, least_sample_count) = match is_performance {
+            true => {
+                let queries = settings.min_query_count.max(1);
+                let samples = queries.saturating_mul(settings.samples_per_query);
+                (
+                    settings.target_duration_ms,
+                    if request.scenario == Scenario::Offline { settings.samples_per_query } else { samples },
+                )
+            }
+            false => (0, settings.accuracy_sample_count.min(settings.qsl_total_count)),
+        };
+        // Tokens have bounds of their own, and a query of MultiStream that of its slowest sample.
+        let has_bound = request.scenario == Scenario::Server && !request.use_token_latencies;
+        Self {
+            mode: request.mode,
+            scenario: request.scenario,
+            least_duration_ns: least_duration_ms.saturating_mul(1_000_000),
+            least_sample_count,
+            quantile: settings.target_latency_percentile,
+            bound_ns: (is_performance && has_bound).then_some(settings.target_latency_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_loadgen::TestSettings;
+
+    use super::*;
+
+    fn plan(request: &TestSettings) -> TestPlan {
+        TestPlan::of(&EffectiveSettings::new(request, 100, 600).unwrap().0)
+    }
+
+    #[test]
+    fn a_plan_says_when_a_test_may_end_and_what_binds_it() {
+        let server = TestSettings {
+            scenario: Scenario::Server,
+            min_duration_ms: 2000,
+            min_query_count: 70,
+            server_target_latency_ns: 5_000_000,
+            ..TestSettings::default()
+        };
+        let found = plan(&server);
+        assert_eq!((found.least_duration_ns, found.least_sample_count), (2_000_000_000, 70));
+        assert_eq!((found.quantile, found.bound_ns), (0.99, Some(5_000_000)));
+        let tokens = TestSettings { use_token_latencies: true, ..server.clone() };
+        assert_eq!(plan(&tokens).bound_ns, None);
+        let accuracy = plan(&TestSettings { mode: TestMode::AccuracyOnly, ..server });
+        let planned = (accuracy.least_duration_ns, accuracy.least_sample_count, accuracy.bound_ns);
+        assert_eq!(planned, (0, 600, None));
+        let streams =
+            TestSettings { scenario: Scenario::MultiStream, min_query_count: 7, ..TestSettings::default() };
+        assert_eq!(plan(&streams).least_sample_count, 56);
+    }
+
+    #[test]
+    fn the_one_query_of_offline_has_all_samples() {
+        let offline =
+            TestSettings { scenario: Scenario::Offline, min_query_count: 5000, ..TestSettings::default() };
+        let found = plan(&offline);
+        assert_eq!((found.least_duration_ns, found.bound_ns), (0, None));
+        assert!(found.least_sample_count >= 5000, "{found:?}");
+    }
 }

@@ -1,6 +1,9 @@
-//! `host list`: plugins, benchmarks, data sets, policies; the benchmarks of a round.
+//! `host list`: plugins, benchmarks, data sets, policies; the benchmarks of a round; runs.
 
+mod runs;
 mod suites;
+
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use proctor_config::{Loader, benchmark_families, benchmarks};
@@ -18,19 +21,31 @@ pub(crate) enum ListKind {
     Benchmarks,
     Datasets,
     Policies,
+    Runs,
 }
+
+/// The kinds that are listed where none is named: not those that depend on where one is.
+const OF_THE_HOST: &[ListKind] =
+    &[ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
+
+/// Where runs are, unless their folder is named.
+const RUNS: &str = "runs";
 
 pub(super) const LIST_HELP: &str = "\
 Examples:
   host list
   host list plugins
   host list benchmarks --rules v5.0 --suite edge      # what the round asks of each, and whether it runs here
-  host list benchmarks --rules v0.5                   # the first round, which has no suites";
+  host list benchmarks --rules v0.5                   # the first round, which has no suites
+  host list runs                                      # the runs below runs/, with their verdicts
+  host list runs results/nightly";
 
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
     /// The kind to list; all if left out.
     kind: Option<ListKind>,
+    /// With runs: the folder below which they are [default: runs].
+    folder: Option<PathBuf>,
     /// With benchmarks: those of a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes.
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
@@ -42,7 +57,13 @@ pub(crate) struct ListFlags {
 impl ListFlags {
     /// The text of the list.
     pub(super) fn list(&self) -> Result<String, HostError> {
+        if self.folder.is_some() && self.kind != Some(ListKind::Runs) {
+            return Err(HostError::Usage("a folder is that of runs: write host list runs FOLDER".to_owned()));
+        }
         match (self.kind, &self.rules, &self.suite) {
+            (Some(ListKind::Runs), None, None) => {
+                runs::list(self.folder.as_deref().unwrap_or(Path::new(RUNS)))
+            }
             (kind, None, None) => list(kind),
             (Some(ListKind::Benchmarks), rules, suite) => suites::list(rules.as_deref(), suite.as_deref()),
             _ => {
@@ -56,7 +77,7 @@ impl ListFlags {
 
 /// The list of one kind, or of all.
 fn list(kind: Option<ListKind>) -> Result<String, HostError> {
-    let kinds = kind.as_ref().map_or(ListKind::value_variants(), std::slice::from_ref);
+    let kinds = kind.as_ref().map_or(OF_THE_HOST, std::slice::from_ref);
     let mut lists = Vec::new();
     for wanted in kinds {
         let (title, rows) = match wanted {
@@ -64,6 +85,8 @@ fn list(kind: Option<ListKind>) -> Result<String, HostError> {
             ListKind::Benchmarks => ("Benchmarks (--benchmark)", benchmark_rows(kind.is_some())),
             ListKind::Datasets => ("Data sets", dataset_rows()),
             ListKind::Policies => ("Policies of the scheduler (--policy)", policy_rows()),
+            // They have a table of their own.
+            ListKind::Runs => continue,
         };
         lists.push(format!("{title}\n{}", text::table(&rows)));
     }

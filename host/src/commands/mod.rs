@@ -2,15 +2,16 @@
 
 mod accuracy;
 mod bench;
-mod compare;
 mod data;
 mod describe;
+mod doctor;
 mod explain;
 mod find_max;
 mod list;
 mod new_plugin;
 mod repeat;
 mod replay;
+mod results;
 mod run;
 mod scale;
 mod sibling;
@@ -23,15 +24,21 @@ use proctor_run::{Conclusion, HostError};
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},
     bench::{BENCH_HELP, BenchFlags},
-    compare::{COMPARE_HELP, CompareFlags},
     data::{DATA_HELP, DataFlags},
     describe::{DESCRIBE_HELP, DescribeFlags},
+    doctor::{DOCTOR_HELP, DoctorFlags},
     explain::EXPLAIN_HELP,
     find_max::{FIND_MAX_HELP, FindMaxFlags},
     list::{LIST_HELP, ListFlags},
     new_plugin::{NEW_PLUGIN_HELP, NewPluginFlags},
     repeat::RepeatFlags,
     replay::{REPLAY_HELP, ReplayFlags},
+    results::{
+        clean::{CLEAN_HELP, CleanFlags},
+        compare::{COMPARE_HELP, CompareFlags},
+        export::{EXPORT_HELP, ExportFlags},
+        report::{REPORT_HELP, ReportFlags},
+    },
     run::{RUN_HELP, RunFlags},
     scale::{SCALE_HELP, ScaleFlags},
     validate::{VALIDATE_HELP, ValidateFlags},
@@ -54,10 +61,19 @@ pub(crate) enum Command {
     /// Say whether runs differ, and by how much.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{COMPARE_HELP}\n\n{EXIT_CODES}"))]
     Compare(CompareFlags),
+    /// Write the page of a run, with its verdict, figures and pictures; of a search or official logs, too.
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportFlags),
     /// Score the answers in an accuracy log, of this program or of LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
-    /// List plugins, benchmarks, data sets and policies; or the benchmarks of a round of the MLPerf rules.
+    /// Write runs in the forms that other programs read: CSV, JSON, Markdown, OpenMetrics, a Chrome trace.
+    #[command(after_help = EXPORT_HELP)]
+    Export(ExportFlags),
+    /// List, or remove, run folders that are not needed any more.
+    #[command(after_help = CLEAN_HELP)]
+    Clean(CleanFlags),
+    /// List plugins, benchmarks, data sets and policies; the benchmarks of a round of the MLPerf rules; or runs.
     #[command(after_help = LIST_HELP)]
     List(ListFlags),
     /// Show what a plugin can run, and its options; or how it will run a model.
@@ -72,6 +88,9 @@ pub(crate) enum Command {
     /// Look after data sets as they are published, and make model files that are generated.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
+    /// Check this machine before a campaign: what makes figures vary, and the command that mends it.
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorFlags),
     /// Show each setting that a run with these flags would have, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
@@ -88,10 +107,14 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Scale(flags) => return flags.run(),
         Command::Replay(flags) => return flags.run(),
         Command::Compare(flags) => return flags.run(),
+        Command::Report(flags) => return flags.run(),
         Command::Accuracy(flags) => return flags.run(),
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
+        Command::Doctor(flags) => return flags.run(),
         Command::Validate(flags) => return flags.run(),
+        Command::Export(flags) => return flags.run().map(|()| Conclusion::Good),
+        Command::Clean(flags) => return flags.run().map(|()| Conclusion::Good),
         Command::List(flags) => flags.list()?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,

@@ -20,15 +20,15 @@ use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, write_json}
 use proctor_vocabulary::TestMode;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{compare::host_error, run::RunFlags};
+use super::{results::compare::host_error, run::RunCommand};
 
 /// The flags of one run or of several.
 #[derive(Debug, Args)]
 pub(crate) struct RepeatFlags {
     #[command(flatten)]
-    pub(super) run: RunFlags,
+    pub(super) run: RunCommand,
     /// Make that many runs, one after the other, and say how they vary or differ
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
     /// Make as many runs of this plugin in between, with the same settings and seeds, and compare; its options are set
     /// by its name, as in --set mine.threads=4
@@ -89,11 +89,11 @@ impl RepeatFlags {
     }
 
     fn repeat(&self, count: u32) -> Result<Conclusion, HostError> {
-        let settings = self.run.load()?;
+        let settings = self.run.run.load()?;
         check(&settings)?;
         let plugins = self.against.as_ref().map(|against| Plugins::find(&settings, against)).transpose()?;
         let folder = folder_for_runs(&settings)?;
-        let interrupt = Interrupt::install(Terminal::observer())?;
+        let interrupt = Interrupt::install(Terminal::in_form(self.run.form()))?;
         interrupt.measuring();
         let mut conclusion = Conclusion::Good;
         for planned in plan(count, plugins.as_ref()) {
@@ -145,7 +145,7 @@ impl RepeatFlags {
 
     /// The arguments of a run.
     fn arguments(&self, planned: &Planned<'_>, output: &Path) -> Vec<OsString> {
-        let mut flags = self.run.clone();
+        let mut flags = self.run.run.clone();
         flags.settings = flags.settings.without("output_folder");
         if planned.against.is_some() {
             flags.settings = flags.settings.without("plugin").with("plugin", planned.against);
@@ -157,6 +157,7 @@ impl RepeatFlags {
         flags.set.retain(|assignment| !is_foreign(assignment));
         let mut arguments = vec!["run".into()];
         arguments.extend(flags.arguments());
+        arguments.extend(self.run.quiet.then(|| "--quiet".into()));
         arguments.extend(["--output".into(), output.into()]);
         arguments
     }
@@ -266,7 +267,10 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::{Cli, commands::Command as HostCommand};
+    use crate::{
+        Cli,
+        commands::{Command as HostCommand, run::RunFlags},
+    };
 
     fn both(a: &str, b: &str) -> Plugins {
         Plugins { a: a.to_owned(), b: b.to_owned(), against: "./b.so".to_owned() }
@@ -327,7 +331,7 @@ mod tests {
             let cli = Cli::try_parse_from(std::iter::once("host".to_owned()).chain(words(number)));
             let HostCommand::Run(again) = cli.unwrap().command else { panic!("it is a run") };
             assert_eq!((again.repeat, again.against), (None, None));
-            again.run
+            again.run.run
         };
         assert!(words(0).contains(&"--plugin=mock".to_owned()), "{:?}", words(0));
         assert!(words(1).contains(&"--plugin=./b.so".to_owned()), "{:?}", words(1));
@@ -340,7 +344,7 @@ mod tests {
             let without_file = RunFlags { config: None, ..flags.clone() };
             without_file.apply(proctor_config::Loader::new()).load().unwrap()
         };
-        let (given, repeated) = (loaded(&flags.run), loaded(&again(0)));
+        let (given, repeated) = (loaded(&flags.run.run), loaded(&again(0)));
         for (key, effective) in &given.effective {
             if key != "output_folder" {
                 assert_eq!(effective.value, repeated.effective[key].value, "{key}");

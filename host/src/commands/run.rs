@@ -6,8 +6,39 @@ use clap::Args;
 use proctor_config::{Loader, Origin, Settings};
 
 use crate::{setting_flags::SettingFlags, values::duration_ms};
-use proctor_display::Terminal;
+use proctor_display::{Form, Terminal};
 use proctor_run::{Conclusion, HostError, Interrupt, scales};
+
+/// Flags of `host run`: those of a run, and what the user sees of it.
+#[derive(Debug, Args)]
+pub(crate) struct RunCommand {
+    #[command(flatten)]
+    pub(super) run: RunFlags,
+    /// Show no progress: only the verdict and warnings
+    #[arg(long)]
+    pub(super) quiet: bool,
+    /// Print lines of JSON instead: tests that begin and end, progress once a second, and the verdict
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
+
+impl RunCommand {
+    /// Makes the run.
+    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+        let settings = self.run.load()?;
+        let interrupt = Interrupt::install(Terminal::in_form(self.form()))?;
+        proctor_run::run(settings, &interrupt).map(|result| result.conclusion())
+    }
+
+    /// The form in which the user sees the run.
+    pub(super) fn form(&self) -> Form {
+        match (self.quiet, self.json) {
+            (_, true) => Form::Json,
+            (true, false) => Form::Quiet,
+            (false, false) => Form::Text,
+        }
+    }
+}
 
 /// The flags of a run. They are names for settings or stand for several; `host explain` shows all settings, and `--set`
 /// reaches them.
@@ -76,13 +107,6 @@ impl RunFlags {
         self
     }
 
-    /// Makes the run.
-    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
-        let settings = self.load()?;
-        proctor_run::run(settings, &Interrupt::install(Terminal::observer())?)
-            .map(|result| result.conclusion())
-    }
-
     /// The arguments that give the same flags again, to another process.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let given = |flag: &str, value: Option<String>| value.map(|value| format!("{flag}={value}"));
@@ -137,6 +161,8 @@ Examples:
   host run --plugin mock --scenario Offline --policy joint --slo-ms 20
   host run --preset official
   host run --plugin mine --repeat 5 --against ./new/libmine_sut.so
+  host run --quiet                    only the verdict and warnings
+  host run --json | jq .event
 
 A plugin that takes whole queries is handed them, unless a setting of the
 scheduler (policy, batch_size, instances, batch_timeout_us) is given;
@@ -150,7 +176,9 @@ with --against those of two plugins in the order A B B A, so that a drift of the
 machine meets both. Settings and seeds are the same in all. The comparison at the
 end is that of host compare.
 
-The verdict goes to stdout, progress and messages to stderr. The run folder
+The verdict goes to stdout, progress and messages to stderr. With --json lines of
+JSON go to stdout, an event each (test_begins, progress, test_ends, verdict), and
+messages to stderr; docs/run-folder.md has their keys. The run folder
 holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
 until it is whole.";
 
@@ -181,7 +209,7 @@ mod tests {
             "--virtual-time",
         ]);
         let Command::Run(flags) = cli.unwrap().command else { panic!("it is a run") };
-        let settings = flags.run.apply(Loader::new()).load().unwrap();
+        let settings = flags.run.run.apply(Loader::new()).load().unwrap();
         assert_eq!((settings.test.server_target_qps, settings.test.min_duration_ms), (7.0, 3000));
         assert_eq!((settings.run.batch_size, settings.run.virtual_time), (4, true));
         assert_eq!(settings.run.output_folder, Some("out".into()));

@@ -45,8 +45,8 @@ impl Request {
             .fold(loader, |loader, (flag, key, value)| loader.optional_flag(flag, key, value));
         let mut settings =
             self.set.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?;
-        // Neither would say anything of the plugin.
-        (settings.run.floor, settings.run.enable_trace) = (false, false);
+        // None of them would say anything of the plugin.
+        (settings.run.floor, settings.run.noise, settings.run.enable_trace) = (false, false, false);
         Ok(settings)
     }
 }

@@ -24,6 +24,7 @@ fn every_command_has_help() {
     );
     assert_prints("describe --help", &["Name of a plugin"]);
     assert_prints("validate --help", &["--case", "--format", "--list", "Examples:"]);
+    assert_prints("doctor --help", &["--json", "Examples:", "Exit"]);
     assert_prints("explain --help", &["--user-conf", "Examples:"]);
     assert_prints("bench --help", &["--against", "--rate", "--markdown", "Examples:", "harness"]);
     assert_prints("--version", &["host 0."]);

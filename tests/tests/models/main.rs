@@ -11,4 +11,5 @@ mod published_speech;
 mod published_text;
 mod published_vision_onnx;
 mod recurrent;
+mod responses;
 mod texts;

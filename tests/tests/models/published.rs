@@ -7,6 +7,8 @@ use std::{collections::BTreeSet, fs};
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
 
+use crate::responses::answer_file;
+
 /// A made ImageNet, and the class of each sample.
 fn imagenet(bench: &Bench, sample_count: usize) -> Vec<String> {
     let folder = bench.file("imagenet");
@@ -117,9 +119,9 @@ impl Boxes {
         self.wanted().map(|it| it["category_id"].as_u64().unwrap()).collect()
     }
 
-    /// Responses of all boxes but those of a category, a line of hexadecimal digits for each image.
-    fn responses(&self, left_out: Option<u64>) -> String {
-        let lines = (0..).zip(self.0["images"].as_array().unwrap()).map(|(sample, image)| {
+    /// Responses of all boxes but those of a category, for each image.
+    fn responses(&self, left_out: Option<u64>) -> Vec<Vec<u8>> {
+        let responses = (0..).zip(self.0["images"].as_array().unwrap()).map(|(sample, image)| {
             let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());
             let of_image = self.wanted().filter(|it| it["image_id"] == image["id"]);
             let kept = of_image.filter(|it| it["category_id"].as_u64() != left_out);
@@ -128,11 +130,9 @@ impl Boxes {
                 let class = it["category_id"].as_f64().unwrap();
                 [sample as f64, y / height, x / width, (y + h) / height, (x + w) / width, 0.9, class]
             });
-            let bytes = records.flat_map(|number| (number as f32).to_le_bytes());
-            let line: String = bytes.map(|byte| format!("{byte:02x}")).collect();
-            if line.is_empty() { "-\n".to_owned() } else { line + "\n" }
+            records.flat_map(|number| (number as f32).to_le_bytes()).collect()
         });
-        lines.collect()
+        responses.collect()
     }
 }
 
@@ -145,7 +145,7 @@ fn boxes_that_are_found_and_a_category_that_is_not_are_scored() {
         let bench = Bench::new();
         let boxes = Boxes::made(&bench, benchmark, list);
         let score = |left_out| {
-            let responses = bench.write("responses.txt", boxes.responses(left_out));
+            let responses = bench.write("responses.txt", answer_file(&boxes.responses(left_out)));
             let (folder, cache) = (bench.file(benchmark), bench.file("cache"));
             let run = bench.run(&format!(
                 "--plugin mock --benchmark {benchmark} --mode accuracy --dataset-folder {} --set cache_folder={} \

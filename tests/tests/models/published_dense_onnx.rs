@@ -7,14 +7,16 @@
 use std::{fs, path::Path, process::Command};
 
 use half::f16;
-use proctor_accuracy::read_log;
 use proctor_prepared::Reader;
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, workspace};
+use proctor_tests::{Bench, workspace};
 use proctor_vocabulary::{ElementType, SampleIndex};
 use serde_json::{Value, json};
 
-use crate::onnx_peer::{needs, output, short};
+use crate::{
+    onnx_peer::{needs, output, short},
+    responses::logged,
+};
 
 /// A benchmark, and how it is run here.
 struct Case {
@@ -59,7 +61,7 @@ fn answers_are_those_of_python(case: &Case, are_near: fn(&[u8], &[u8]) -> bool) 
         ));
         assert_eq!(run.result()["verdict"]["valid"], true, "{}", run.finished);
         values.push(run.result()["accuracy"]["value"].as_f64().unwrap());
-        let responses = responses(&run);
+        let responses = logged(&run);
         assert_eq!(responses.len(), expected.len(), "{scenario}");
         for (sample, (response, expected)) in responses.iter().zip(&expected).enumerate() {
             assert_eq!(response.len(), expected.len(), "{scenario}, sample {sample}");
@@ -68,14 +70,6 @@ fn answers_are_those_of_python(case: &Case, are_near: fn(&[u8], &[u8]) -> bool) 
     }
     let spread = values.iter().fold(0.0_f64, |most, value| most.max((value - values[0]).abs()));
     assert!(spread < 1e-3 * values[0].abs(), "the scenarios have {values:?}");
-}
-
-/// Responses of a run, in the order of the samples, all of which are there.
-fn responses(run: &Run) -> Vec<Vec<u8>> {
-    let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
-    log.sort_by_key(|record| record.qsl_idx);
-    assert!(log.iter().map(|record| record.qsl_idx).eq(0..log.len() as u64));
-    log.into_iter().map(|record| record.data).collect()
 }
 
 /// Answers to the prepared samples of a benchmark, as the bytes of responses.

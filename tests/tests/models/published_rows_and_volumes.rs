@@ -9,6 +9,8 @@ use proctor_tests::{Bench, Run};
 use proctor_volumes::{brats, kits};
 use serde_json::{Value, json};
 
+use crate::responses::answer_file;
+
 /// A made data set of a benchmark, which is found whole.
 struct Made<'a> {
     bench: &'a Bench,
@@ -29,14 +31,7 @@ impl<'a> Made<'a> {
 
     /// Runs the mock with these responses.
     fn run(&self, responses: &[Vec<u8>], flags: &str) -> Run {
-        // Responses of volumes are large: no formatting of each byte.
-        let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]);
-        let mut lines = Vec::new();
-        for response in responses {
-            lines.extend(response.iter().flat_map(digits));
-            lines.extend_from_slice(if response.is_empty() { b"-\n" } else { b"\n" });
-        }
-        let file = self.bench.write("responses.txt", lines);
+        let file = self.bench.write("responses.txt", answer_file(responses));
         self.bench.run(&format!(
             "--plugin mock --benchmark {} --dataset-folder {} --set cache_folder={} --set mock.answers=responses \
              --set mock.answer_file={} {flags}",

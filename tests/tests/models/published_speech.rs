@@ -11,12 +11,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use proctor_accuracy::read_log;
 use proctor_sound_file::{Format, decode};
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, Run, SCENARIOS, short, workspace};
 use proctor_timed_steps::mel::{Dither, Mel};
 use serde_json::{Value, json};
+
+use crate::responses::{answer_file, logged};
 
 /// Labels of characters, by their numbers.
 const LABELS: &str = " abcdefghijklmnopqrstuvwxyz'";
@@ -59,11 +60,7 @@ fn run(bench: &Bench, benchmark: &str, flags: &str) -> Run {
 
 /// The accuracy of the mock with these responses.
 fn score(bench: &Bench, benchmark: &str, responses: &[Vec<u8>]) -> Value {
-    let line = |response: &Vec<u8>| match &response[..] {
-        [] => "-\n".to_owned(),
-        bytes => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n",
-    };
-    let file = bench.write("responses.txt", responses.iter().map(line).collect::<String>());
+    let file = bench.write("responses.txt", answer_file(responses));
     let flags = "--plugin mock --mode accuracy --scenario Offline --set mock.answers=responses";
     let run = run(bench, benchmark, &format!("{flags} --set mock.answer_file={}", file.display()));
     let result = run.result();
@@ -194,13 +191,6 @@ fn run_in(bench: &Bench, definition: &str, scenarios: &[&str]) {
     }
 }
 
-/// The responses of an accuracy run, by sample.
-fn responses(run: &Run) -> Vec<Vec<u8>> {
-    let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
-    log.sort_by_key(|record| record.qsl_idx);
-    log.into_iter().map(|record| record.data).collect()
-}
-
 /// Answers of the network in float64, with the least margin of each; `None`, and the reason is printed, where numpy is
 /// not there.
 fn float64_answers(model: &str, samples: &[Value]) -> Option<Vec<(Vec<usize>, f64)>> {
@@ -270,7 +260,7 @@ fn recordings_become_labels() {
     for flags in ["--scenario Offline", "--precision f32 --isolate"] {
         let run = run(&bench, &definition, &format!("--mode accuracy {flags}"));
         run.assert_invalid(&[RANDOM]);
-        let got = responses(&run).into_iter().map(|data| {
+        let got = logged(&run).into_iter().map(|data| {
             let labels = data.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes) as usize);
             spelled(&labels.collect::<Vec<_>>())
         });
@@ -329,7 +319,7 @@ fn sentences_become_text() {
     for flags in ["--scenario Offline", "--isolate"] {
         let run = run(&bench, &definition, &format!("--mode accuracy {flags}"));
         run.assert_invalid(&[RANDOM]);
-        let got: Vec<_> = responses(&run).into_iter().map(|data| String::from_utf8(data).unwrap()).collect();
+        let got: Vec<_> = logged(&run).into_iter().map(|data| String::from_utf8(data).unwrap()).collect();
         assert_same(&got, &expected);
     }
 }

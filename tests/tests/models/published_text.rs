@@ -8,6 +8,8 @@ use proctor_published::squad::{self, Squad};
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
 
+use crate::responses::answer_file;
+
 /// Positions of a row.
 const ROW: usize = 384;
 
@@ -57,11 +59,7 @@ impl Made {
 
     /// Runs the mock with these responses.
     fn run(&self, responses: &[Vec<u8>], flags: &str) -> Run {
-        let line = |response: &Vec<u8>| match response.as_slice() {
-            [] => "-\n".to_owned(),
-            bytes => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n",
-        };
-        let responses = self.bench.write("responses.txt", responses.iter().map(line).collect::<String>());
+        let responses = self.bench.write("responses.txt", answer_file(responses));
         self.bench.run(&format!(
             "--plugin mock --benchmark bert --dataset-folder {} --set mock.answers=responses \
              --set mock.answer_file={} {flags}",

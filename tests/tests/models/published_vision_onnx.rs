@@ -9,14 +9,16 @@ use std::{
     process::Command,
 };
 
-use proctor_accuracy::read_log;
 use proctor_prepared::Reader;
 use proctor_test_needs::skip;
 use proctor_tests::{Bench, Run, SCENARIOS, workspace};
 use proctor_vocabulary::SampleIndex;
 use serde_json::{Value, json};
 
-use crate::onnx_peer::{needs, output, short};
+use crate::{
+    onnx_peer::{needs, output, short},
+    responses::logged,
+};
 
 /// Samples of a made data set.
 const SAMPLE_COUNT: u64 = 4;
@@ -95,15 +97,6 @@ impl Made {
             short(scenario),
         ))
     }
-
-    /// The responses of a run, in the order of the samples.
-    fn responses(run: &Run) -> Vec<Vec<u8>> {
-        let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
-        log.sort_by_key(|record| record.qsl_idx);
-        log.dedup_by_key(|record| record.qsl_idx);
-        assert!(log.iter().map(|record| record.qsl_idx).eq(0..SAMPLE_COUNT));
-        log.into_iter().map(|record| record.data).collect()
-    }
 }
 
 /// Classes are those of Python, and all but every fourth are labels.
@@ -121,7 +114,7 @@ fn classes_are_those_of_python(benchmark: &'static str, model: &str) {
         let run = made.run(scenario);
         assert_eq!(run.result()["verdict"]["valid"], true, "{}", run.finished);
         assert_eq!(run.result()["accuracy"]["value"], 0.75, "{}", run.finished);
-        let found: Vec<_> = Made::responses(&run)
+        let found: Vec<_> = logged(&run)
             .iter()
             .map(|bytes| i64::from_le_bytes(bytes.as_slice().try_into().unwrap()))
             .collect();
@@ -150,7 +143,9 @@ fn boxes_are_those_of_python(
         run.assert_valid();
         let value = run.result()["accuracy"]["value"].as_f64().unwrap();
         assert!((value - expected).abs() < 1e-6, "{scenario}: {value} instead of {expected}");
-        for (sample, (bytes, answer)) in Made::responses(&run).iter().zip(&made.answers).enumerate() {
+        let responses = logged(&run);
+        assert_eq!(responses.len(), made.answers.len(), "{scenario}");
+        for (sample, (bytes, answer)) in responses.iter().zip(&made.answers).enumerate() {
             let numbers: Vec<f32> = bytes.as_chunks().0.iter().map(|it| f32::from_le_bytes(*it)).collect();
             let (records, rest) = numbers.as_chunks::<7>();
             let wanted = answer.as_array().unwrap();

@@ -217,7 +217,7 @@ fn grow_in_rust(files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 fn this_host_runs_a_plugin_in_rust_of_a_later_version() {
     let mut files = files_of_workspace();
     grow_in_rust(&mut files);
-    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("later"), &files);
+    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("later"), files);
     copy.cargo(&["build", "--quiet", "--package", "proctor-null-export"]);
     let library = copy.target().join("debug/libnull_sut.so");
     let bench = Bench::new();

@@ -37,6 +37,8 @@ fn the_bench_has_a_row_for_every_figure() {
         "scheduler_latency_p99_us",
         "start_up_ms",
         "boundary_query_ns",
+        "noise_guard_query_ns",
+        "noise_guard_processor_%",
         "memory_per_query_bytes",
     ] {
         assert!(rows(&report).iter().any(|row| name(row) == wanted), "no {wanted} in {report}");
@@ -56,7 +58,8 @@ fn the_bench_has_a_row_for_every_figure() {
             // JSON has no NaN and no infinity: they would be null.
             let value = value.as_f64().unwrap_or_else(|| panic!("no number in {row}"));
             let may_be_nothing = name(row).starts_with("dispatch_error") || name(row) == "boundary_query_ns";
-            assert!(value > 0.0 || (value == 0.0 && may_be_nothing), "{row}");
+            let may_be_negative = name(row) == "noise_guard_query_ns";
+            assert!(value > 0.0 || (value == 0.0 && may_be_nothing) || may_be_negative, "{row}");
         }
         let has_target = !row["target_at_most"].is_null() || !row["target_at_least"].is_null();
         assert_eq!(row["met"].is_boolean(), has_target, "{row}");
@@ -195,4 +198,59 @@ fn every_result_in_real_time_carries_the_floor_and_marks_what_is_near_it() {
     assert!(without.result().get("harness_floor").is_none());
     let simulated = bench.run("--plugin mock --virtual-time --mode performance --duration 1s");
     assert!(simulated.result().get("harness_floor").is_none());
+}
+
+#[test]
+fn every_result_in_real_time_says_how_quiet_the_machine_was() {
+    let bench = Bench::new();
+    let flags = "--plugin null --scenario Server --target-qps 500 --mode performance";
+    // Beside it as many as the processors burn them.
+    let count = std::thread::available_parallelism().map_or(2, usize::from);
+    let competitors: Vec<_> = (0..count).map(|_| Competitor::start()).collect();
+    let run = bench.run(&format!("{flags} --duration 2500ms"));
+    drop(competitors);
+    let noise = &run.result()["performance_run"]["noise"];
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no number in {noise}"));
+    assert_eq!(noise["state"], "noisy", "{noise}");
+    assert!(number(&noise["noisy_interval_count"]) > 0 && number(&noise["noisy_ns"]) > 0, "{noise}");
+    let causes = noise["noisy_intervals"].as_array().into_iter().flatten();
+    let mut kinds = causes.flat_map(|it| it["causes"].as_array().into_iter().flatten()).map(|it| &it["kind"]);
+    assert!(kinds.any(|kind| kind == "foreign_load"), "{noise}");
+    assert!(run.finished.stdout.contains("\n  noise       in "), "{}", run.finished);
+    // The series covers the time that was observed, and adds up to the totals.
+    let series = |key: &str| noise["series"][key].as_array().unwrap_or_else(|| panic!("no {key} in {noise}"));
+    let ends: Vec<_> = series("end_ns").iter().map(number).collect();
+    assert!(ends.is_sorted() && ends.last() == Some(&number(&noise["observed_ns"])), "{noise}");
+    assert_eq!(ends.len() as u64, number(&noise["interval_count"]), "{noise}");
+    for key in ["foreign_ns", "own_ns", "involuntary_switches", "minor_faults", "major_faults"] {
+        let sum: u64 = series(key).iter().map(number).sum();
+        assert_eq!((series(key).len(), sum), (ends.len(), number(&noise["totals"][key])), "{key}: {noise}");
+    }
+    // Begin, two whole seconds, the end.
+    assert!(
+        number(&noise["cost"]["reading_count"]) >= 4 && number(&noise["cost"]["thread_ns"]) > 0,
+        "{noise}"
+    );
+
+    let without = bench.run(&format!("{flags} --duration 100ms --set noise=false"));
+    assert!(without.result()["performance_run"].get("noise").is_none());
+    assert!(!without.finished.stdout.contains("\n  noise "), "{}", without.finished);
+    let simulated = bench.run("--plugin mock --virtual-time --mode performance --duration 1s");
+    assert!(simulated.result()["performance_run"].get("noise").is_none());
+}
+
+/// A process that burns a processor while this lives.
+struct Competitor(std::process::Child);
+
+impl Competitor {
+    fn start() -> Self {
+        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("there is a shell"))
+    }
+}
+
+impl Drop for Competitor {
+    fn drop(&mut self) {
+        self.0.kill().expect("it has not ended by itself");
+        self.0.wait().expect("it is a child");
+    }
 }

@@ -149,7 +149,9 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<()> {
         fs::remove_dir_all(&folder)?;
     }
     if !are_right {
-        bail!("95 of 100 pairs should show no difference of p50, and 95 of 100 shifts be found in the first two");
+        bail!(
+            "95 of 100 pairs should show no difference of p50, and 95 of 100 shifts be found in the first two"
+        );
     }
     Ok(())
 }

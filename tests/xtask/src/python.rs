@@ -109,6 +109,15 @@ pub(crate) const LIBROSA: Wheels = Wheels {
     requirements: "plugins/timed-steps/tests/mel/requirements.txt",
 };
 
+/// The checker of accessibility that pages are held against; the test looks for its one script by its folder.
+pub(crate) const AXE: Wheels = Wheels {
+    name: "axe-playwright-python",
+    purpose: "checks whether everybody can use a page",
+    module: "axe_playwright_python",
+    folder: "target/python-axe-playwright-python-0.1.8",
+    requirements: "tests/tests/report/requirements.txt",
+};
+
 /// How to get wheels and nothing else, giving up soon where there is no network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                            --require-hashes --retries 1 --timeout 20";
@@ -193,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, LIBROSA, VOLUMES, ZIG] {
+        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, LIBROSA, VOLUMES, ZIG, AXE] {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

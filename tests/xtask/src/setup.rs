@@ -29,6 +29,12 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         &["pocl-opencl-icd", "ocl-icd-libopencl1", "clinfo"],
         "lists OpenCL's devices, of which PoCL makes one of the processor",
     ),
+    // The browser without its window: it is a fifth smaller, and its window may be as narrow as a phone.
+    (
+        "chromium-headless-shell",
+        &["chromium-headless-shell", "fonts-dejavu-core"],
+        "shows the pages of host report",
+    ),
 ];
 
 /// Cargo commands from cargo install: the command, the version to install, and what it does.
@@ -51,6 +57,7 @@ pub(crate) fn run() -> Result<()> {
     python::set_up(&python::LIBROSA);
     python::set_up(&python::VOLUMES);
     python::set_up(&python::SCORES);
+    python::set_up(&python::AXE);
     onnxruntime::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }

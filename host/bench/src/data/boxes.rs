@@ -4,7 +4,7 @@
 use std::{cell::Cell, fs, time::Instant};
 
 use proctor_run::{HostError, output};
-use proctor_scores::detection::{Annotation, Bbox, Detection, DetectionFigures, Scope, evaluate};
+use proctor_scores::detection::{Annotation, Bbox, Detection, Scope, evaluate};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit, farthest},
+    table::{Check, Row, Side, Unit, distance},
 };
 
 /// Has pycocotools evaluate them. It is handed to Python after the part that is the same for all.
@@ -49,7 +49,8 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let categories: Vec<_> = (1..=CATEGORY_COUNT).collect();
     let scope = Scope { images: &images, categories: &categories };
     let figures = || evaluate(&annotations, &detections, &scope).map_err(|error| error.to_string());
-    let right = figures().map_err(HostError::Data)?;
+    // A figure of nothing is -1 there.
+    let right = figures().map_err(HostError::Data)?.named().map(|(_, value)| value.unwrap_or(-1.0));
 
     let path = folder.path().join("boxes.json");
     let json = as_json(&annotations, &detections, &scope);
@@ -74,15 +75,6 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let pycocotools = Side { name: "pycocotools".to_owned(), turn: theirs, check, target: Some(TARGET) };
     let what = format!("{image_count} images with {DETECTIONS_PER_IMAGE} boxes");
     Ok(bench.row(Part::Boxes, &what, Unit::Seconds, vec![Side::ours(ours), pycocotools]))
-}
-
-/// The largest difference; endless if there are not as many. A figure of nothing is -1 there.
-fn distance(ours: &DetectionFigures, theirs: &[f64]) -> f64 {
-    let ours = ours.named().map(|(_, value)| value.unwrap_or(-1.0));
-    if ours.len() != theirs.len() {
-        return f64::INFINITY;
-    }
-    ours.iter().zip(theirs).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, farthest)
 }
 
 fn as_json(annotations: &[Annotation], detections: &[Detection], scope: &Scope<'_>) -> Value {

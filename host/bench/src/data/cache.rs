@@ -11,6 +11,7 @@ use proctor_datasets::SampleStore;
 use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
 use proctor_run::HostError;
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
+use rand::{RngCore, SeedableRng, rngs::StdRng};
 use rustix::fs::{Advice, fadvise};
 
 use super::{
@@ -89,13 +90,10 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
     let folder = recipe.folder(caches);
     let listing = Listing { sample_count: count, missing_count: 0, names: Vec::new() };
     let mut writer = Writer::open(&folder, &recipe, &listing)?;
-    let mut state = 1_u64;
+    let mut random = StdRng::seed_from_u64(1);
     let mut tensor = vec![0; image.size_bytes()];
     for index in (0..count).map(SampleIndex) {
-        for eight in tensor.as_chunks_mut().0 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            *eight = state.to_le_bytes();
-        }
+        random.fill_bytes(&mut tensor);
         writer.append(index, &[&image.shape], &[&tensor])?;
     }
     let synced = File::open(Reader::open(&folder)?.file()).and_then(|file| file.sync_all());

@@ -7,6 +7,7 @@ use std::{
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use proctor_run::{HostError, output};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Distance of the points of a layer in pixels, and its strength; the coarse ones are the stronger.
 const LAYERS: [(usize, f32); 8] =
@@ -28,17 +29,12 @@ pub(super) fn draw(folder: &Path, width: u16, count: u32) -> Result<Vec<PathBuf>
     (1..=count).map(write).collect()
 }
 
-/// A file, from a seed that is not 0.
+/// A file, from a seed.
 fn picture(width: u16, seed: u32) -> Vec<u8> {
     let height = width / 4 * 3;
     let (columns, rows) = (usize::from(width), usize::from(height));
-    let mut state = seed;
-    let mut random = move || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state % 256) as f32
-    };
+    let mut random = StdRng::seed_from_u64(seed.into());
+    let mut random = move || f32::from(random.random::<u8>());
     let mut sums = vec![[0.0_f32; 3]; columns * rows];
     for (grain, strength) in LAYERS {
         let across = columns / grain + 2;

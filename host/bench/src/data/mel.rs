@@ -4,13 +4,14 @@ use std::{cell::Cell, fs, time::Instant};
 
 use proctor_run::{HostError, output};
 use proctor_timed_steps::mel::{Dither, Mel, RATE_HZ};
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit, farthest},
+    table::{Check, Row, Side, Unit, distance, numbers},
 };
 
 /// Has librosa compute them. It is handed to Python after the part that is the same for all.
@@ -52,7 +53,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
         worker.ask::<Value>(&json!({ "do": "check" }))?;
         let path = folder.path().join(FEATURES);
         let theirs = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        difference.set(distance(&features, &theirs));
+        difference.set(distance(&features, &numbers(&theirs)));
         Ok(worker)
     });
     let ours = || {
@@ -79,21 +80,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
 
 /// A sweep over a floor of noise; the time does not depend on what is heard.
 fn waveform() -> Vec<f32> {
-    let mut state = 1_u32;
-    let sample = |at| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let noise = state as f32 / u32::MAX as f32 - 0.5;
-        (at as f32 * at as f32 * 1e-6).sin() * 0.3 + noise * 0.01
-    };
+    let mut random = StdRng::seed_from_u64(1);
+    let sample = |at| (at as f32 * at as f32 * 1e-6).sin() * 0.3 + random.random_range(-0.005..0.005);
     (0..SECONDS * RATE_HZ).map(sample).collect()
-}
-
-/// The largest difference; endless if there are not as many.
-fn distance(ours: &[f32], theirs: &[u8]) -> f64 {
-    let theirs = theirs.as_chunks().0;
-    if ours.len() != theirs.len() {
-        return f64::INFINITY;
-    }
-    let pairs = ours.iter().zip(theirs).map(|(ours, theirs)| (ours - f32::from_ne_bytes(*theirs)).abs());
-    pairs.map(f64::from).fold(0.0, farthest)
 }

@@ -25,7 +25,7 @@ use super::{
     bed::{Bench, folder},
     drawing::draw,
     flags::Part,
-    table::{Check, Row, Side, Unit, farthest},
+    table::{Check, Row, Side, Unit, distance, numbers},
 };
 use crate::worker::Worker;
 
@@ -93,7 +93,8 @@ pub(super) fn row(bench: &Bench<'_>, kind: &Kind) -> Result<Row, HostError> {
                 worker.ask::<Value>(&json!({ "do": "check" }))?;
                 let theirs = folder.path().join(TENSOR);
                 let theirs = fs::read(&theirs).map_err(|error| format!("{}: {error}", theirs.display()))?;
-                difference.set(difference.get().max(distance(&tensor, &theirs, kind.step.unwrap_or(1.0))));
+                let apart = distance(&numbers(&tensor), &numbers(&theirs)) / kind.step.unwrap_or(1.0);
+                difference.set(difference.get().max(apart));
             }
             workers.push(worker);
         }
@@ -173,28 +174,9 @@ fn have_prepared(workers: &mut [Worker], file_count: usize) -> Result<f64, Strin
     Ok(file_count as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// The largest difference of two tensors of f32, in units of a byte that shows as `step`; endless if their sizes
-/// differ.
-fn distance(ours: &[u8], theirs: &[u8], step: f64) -> f64 {
-    if ours.len() != theirs.len() {
-        return f64::INFINITY;
-    }
-    let numbers = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|four| f32::from_ne_bytes(*four)).collect();
-    let (ours, theirs): (Vec<f32>, Vec<f32>) = (numbers(ours), numbers(theirs));
-    let differences = ours.iter().zip(&theirs).map(|(ours, theirs)| f64::from((ours - theirs).abs()));
-    differences.fold(0.0, farthest) / step
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tensors_are_compared_in_units_of_a_byte() {
-        let bytes = |numbers: [f32; 2]| numbers.map(f32::to_ne_bytes).as_flattened().to_vec();
-        assert_eq!(distance(&bytes([0.5, 1.0]), &bytes([0.5, 0.5]), 0.25), 2.0);
-        assert_eq!(distance(&[], &bytes([0.5, 0.5]), 1.0), f64::INFINITY);
-    }
 
     #[test]
     fn every_pipeline_prepares_a_drawn_picture_and_a_file_that_is_none_is_named() {

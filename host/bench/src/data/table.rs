@@ -65,9 +65,20 @@ pub(super) struct Check<'a> {
     pub(super) most: f64,
 }
 
-/// The greater of two differences. One that is no number is endless: `f64::max` would pass it over.
-pub(super) fn farthest(most: f64, difference: f64) -> f64 {
-    if difference.is_nan() { f64::INFINITY } else { most.max(difference) }
+/// The largest difference of two results; endless if there are not as many numbers, or a difference is none.
+pub(super) fn distance<T: Copy + Into<f64>>(ours: &[T], theirs: &[T]) -> f64 {
+    if ours.len() != theirs.len() {
+        return f64::INFINITY;
+    }
+    let differences = ours.iter().zip(theirs).map(|(ours, theirs)| ((*ours).into() - (*theirs).into()).abs());
+    // `f64::max` would pass over what is no number.
+    differences
+        .fold(0.0, |most, difference| if difference.is_nan() { f64::INFINITY } else { most.max(difference) })
+}
+
+/// The numbers of a file or a tensor of f32.
+pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|four| f32::from_ne_bytes(*four)).collect()
 }
 
 impl<'a> Side<'a> {
@@ -136,9 +147,10 @@ pub(super) mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_that_is_no_number_is_endless() {
-        assert_eq!([0.5, 2.0, 1.0].into_iter().fold(0.0, farthest), 2.0);
-        assert_eq!([0.5, f64::NAN, 1.0].into_iter().fold(0.0, farthest), f64::INFINITY);
+    fn results_are_as_far_apart_as_their_numbers() {
+        assert_eq!(distance(&[0.5, 2.0, 1.0], &[0.0, 0.0, 0.5]), 2.0);
+        assert_eq!(distance(&[0.5, f64::NAN, 1.0], &[0.5; 3]), f64::INFINITY);
+        assert_eq!(distance(&[], &[0.5]), f64::INFINITY);
     }
 
     /// A row of two sides.

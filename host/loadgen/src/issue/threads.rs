@@ -28,6 +28,9 @@ use crate::{
     time::{clock::Clock, sync::set_thread_number, timer_slack::ExactTimers, wake::Wake},
 };
 
+/// Beginning of the names of the issuing threads beside the one that runs the test; their number follows.
+pub const OTHER_ISSUERS: &str = "issuer-";
+
 /// Time before the start at which several issuers learn of it, so that all of them are awake by then.
 const HEAD_START_NS: u64 = 1_000_000;
 
@@ -94,7 +97,7 @@ fn side_by_side<C: Clock>(context: &IssueContext<'_, C>) -> Result<Vec<Issued>, 
                 drop(tell_ready);
                 run_other(issue_loop, wake, &start)
             };
-            let thread = thread::Builder::new().name(format!("issuer-{}", share.index));
+            let thread = thread::Builder::new().name(format!("{OTHER_ISSUERS}{}", share.index));
             // On an error the threads before this one get no start, and end.
             let started = thread.spawn_scoped(scope, run);
             others.push(started.map_err(|source| LoadGenError::IssueThread { index: share.index, source })?);

@@ -13,7 +13,7 @@ const BUCKET_COUNT: usize = (OCTAVE_COUNT + 1) * BUCKETS_PER_OCTAVE;
 ///
 /// Below 32 ns each time has a bucket of its own; from there on 32 buckets share an octave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     counts: Box<[u64; BUCKET_COUNT]>,
     count: u64,
     sum_ns: u128,
@@ -28,7 +28,7 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts one time.
-    pub(crate) fn add(&mut self, time_ns: u64) {
+    pub fn add(&mut self, time_ns: u64) {
         self.counts[bucket(time_ns)] += 1;
         self.count += 1;
         self.sum_ns += u128::from(time_ns);
@@ -44,7 +44,8 @@ impl Histogram {
     }
 
     /// Number of times.
-    pub(crate) fn count(&self) -> u64 {
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.count
     }
 
@@ -61,7 +62,8 @@ impl Histogram {
 
     /// The time at a position of all in ascending order: the upper end of its bucket, or the maximum if that is less; 0
     /// behind the last.
-    pub(crate) fn at(&self, position: u64) -> u64 {
+    #[must_use]
+    pub fn at(&self, position: u64) -> u64 {
         let mut passed = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
             passed += count;

@@ -132,8 +132,14 @@ impl Phase {
     /// Time from the start until `now_ns`, or until the end if that was earlier; `None` before the start.
     #[inline]
     pub(crate) fn elapsed_ns(&self, now_ns: u64) -> Option<u64> {
+        self.started_ns().map(|start_ns| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
+    }
+
+    /// The instant of the start on the test's clock; `None` before it.
+    #[inline]
+    pub(crate) fn started_ns(&self) -> Option<u64> {
         let start_ns = self.start_ns.load(Relaxed);
-        (start_ns != NOT_STARTED).then(|| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
+        (start_ns != NOT_STARTED).then_some(start_ns)
     }
 
     /// The sample's slot, if its segment exists. [any thread, wait-free]

@@ -19,7 +19,7 @@ use crate::{
         phase::{Phase, PhaseStart},
         response_id::{MAX_PHASE_COUNT, split},
         segments::{Pair, Segments},
-        slots::{Completion, Slot},
+        slots::{Completion, SampleRecord, Slot},
         violations::{Violation, ViolationKind, Violations},
     },
     time::{clock::Clock, wake::Wake},
@@ -259,7 +259,7 @@ pub(crate) trait Observed: Send + Sync {
     fn now_ns(&self) -> u64;
     fn current_phase(&self) -> Option<&Arc<Phase>>;
     fn signal_count(&self) -> u64;
-    fn is_outstanding(&self, id: ResponseId) -> bool;
+    fn sample(&self, id: ResponseId) -> Option<(u64, SampleRecord)>;
 }
 
 impl<C: Clock> Observed for Recorder<C> {
@@ -275,11 +275,10 @@ impl<C: Clock> Observed for Recorder<C> {
         self.wake.count()
     }
 
-    fn is_outstanding(&self, id: ResponseId) -> bool {
+    fn sample(&self, id: ResponseId) -> Option<(u64, SampleRecord)> {
         let (generation, sequence) = split(id);
-        let phase = self.current_phase().filter(|phase| phase.generation == generation);
-        let sample = phase.and_then(|phase| phase.sample(sequence));
-        sample.is_some_and(|sample| sample.completed_latency_ns().is_none())
+        let phase = self.current_phase().filter(|phase| phase.generation == generation)?;
+        Some((sequence, phase.sample(sequence)?))
     }
 }
 

@@ -67,10 +67,23 @@ impl Progress {
         }
     }
 
+    /// The sequence number of this sample of the current phase, and what is known of it; `None` if it was never issued
+    /// there.
+    #[must_use]
+    pub fn sample(&self, id: ResponseId) -> Option<(u64, SampleRecord)> {
+        self.observed.sample(id)
+    }
+
+    /// Instant of the start of issuing of the current phase, in ns on the clock; `None` before it.
+    #[must_use]
+    pub fn start_ns(&self) -> Option<u64> {
+        self.observed.current_phase()?.started_ns()
+    }
+
     /// Whether this sample of the current phase is issued and not complete.
     #[must_use]
     pub fn is_outstanding(&self, id: ResponseId) -> bool {
-        self.observed.is_outstanding(id)
+        self.sample(id).is_some_and(|(_, record)| record.completed_latency_ns().is_none())
     }
 
     /// As [`read_samples`](Self::read_samples), from sequence number `from` on, with what a token run has measured of

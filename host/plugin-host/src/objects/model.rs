@@ -156,7 +156,7 @@ impl Model {
     /// Announces the samples that will be used next. [main thread]
     ///
     /// # Errors
-    /// A wrong state, a tensor of wrong size or alignment, or why the plugin cannot use them.
+    /// A wrong state, a tensor of wrong shape, size or alignment, or why the plugin cannot use them.
     pub fn prepare(
         &self,
         samples: &[SampleIndex],

@@ -515,3 +515,44 @@ fn a_call_that_ends_something_and_fails_is_a_fault() {
     }
     FAILING.set("");
 }
+
+/// Sample 0, whose tensor has a shape of its own and as many bytes as that.
+struct OfShape(Aligned, Vec<usize>);
+
+impl SampleBuffers for OfShape {
+    fn tensor(&self, _: SampleIndex, _: usize) -> &[u8] {
+        &self.0.0[..self.1.iter().product()]
+    }
+
+    fn shape(&self, _: SampleIndex, _: usize) -> Option<&[usize]> {
+        Some(&self.1)
+    }
+}
+
+#[test]
+fn samples_vary_within_the_shape_that_the_model_was_loaded_for() {
+    let row = ProctorModelSupport { flags: PROCTOR_MODEL_DYNAMIC_SHAPES, ..model_row() };
+    let library = load(table(), manifest(vec![row], vec![])).unwrap();
+    let services = HostServices { now_ns: Arc::new(|| 42), cache_folder: None };
+    let backend = library.open(&library.options(&BTreeMap::new()).unwrap(), services).unwrap();
+    // The shape is [2, 4].
+    let prepared = |inputs_vary, shape: &[usize]| {
+        let model = backend.load_model(&ModelDemand { inputs_vary, ..demand() }).unwrap();
+        let sample = Arc::new(OfShape(Aligned([0; 8]), shape.to_vec()));
+        model.prepare(&[SampleIndex(0)], sample).map_err(|refused| refused.to_string())
+    };
+    for shape in [[2, 4], [1, 4], [2, 1]] {
+        prepared(true, &shape).unwrap();
+    }
+    prepared(false, &[2, 4]).unwrap();
+    for (inputs_vary, shape, expected) in [
+        (true, &[3, 2][..], "has the shape [3, 2] instead of at most [2, 4]"),
+        (true, &[1, 5], "has the shape [1, 5] instead of at most [2, 4]"),
+        (true, &[8], "has the shape [8] instead of at most [2, 4]"),
+        (true, &[1, 2, 4], "has the shape [1, 2, 4] instead of at most [2, 4]"),
+        (false, &[1, 4], "has the shape [1, 4] instead of [2, 4]"),
+    ] {
+        let refused = prepared(inputs_vary, shape).unwrap_err();
+        assert!(refused.contains(&format!("input \"image\" of sample 0 {expected}")), "{refused}");
+    }
+}

@@ -6,10 +6,10 @@ use proctor_accuracy::{AccuracyCheck, AccuracyResult, five_figures, metric};
 use proctor_config::{Origin, Settings, percent};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::EffectiveSettings;
-use proctor_vocabulary::{ElementType, Scenario};
+use proctor_vocabulary::ElementType;
 use serde::Serialize;
 
-use super::{checked, recorded::FoundLog, text::in_words};
+use super::{checked, padding_count, recorded::FoundLog, text::in_words};
 use crate::{
     bed::sample_library::published::Published,
     error::HostError,
@@ -62,7 +62,7 @@ pub fn score_log(
     }
     settings.warnings.iter().for_each(|warning| observer.message(&format!("warning: {warning}")));
     let check = AccuracyCheck {
-        padding_record_count: padding_count(&settings)?,
+        padding_record_count: padding_count(&effective(&settings)?),
         ..checked(&settings, published.as_ref(), &root, precision(&settings)?, observer)?
     };
     let accuracy = check.run(log.path(), &root)?;
@@ -115,17 +115,13 @@ fn precision(settings: &Settings) -> Result<&str, HostError> {
     }
 }
 
-/// Most second records that the scenario explains: MultiStream pads each set of samples that it loads.
-fn padding_count(settings: &Settings) -> Result<u64, HostError> {
-    if settings.run.scenario != Scenario::MultiStream {
-        return Ok(0);
-    }
+/// The settings that a run of the log's would have.
+fn effective(settings: &Settings) -> Result<EffectiveSettings, HostError> {
     let qsl = settings.benchmark.qsl;
     let (effective, _) =
         EffectiveSettings::new(&settings.test, qsl.performance_sample_count, qsl.total_sample_count)
             .map_err(|error| HostError::Usage(error.to_string()))?;
-    let set_count = effective.accuracy_sample_count.div_ceil(effective.performance_sample_count.max(1));
-    Ok(set_count * effective.samples_per_query.saturating_sub(1))
+    Ok(effective)
 }
 
 impl LogResult {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::LOG;
-use crate::{ending::RESULT, error::HostError};
+use crate::{error::HostError, result::RESULT};
 
 /// Where in a folder a log may be: of the accuracy run, of the only run, or of the first of several.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];

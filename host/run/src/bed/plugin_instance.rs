@@ -1,5 +1,7 @@
 //! Instances of the plugin: how they are made, and how the scheduler sees them.
 
+pub(crate) mod batch_log;
+
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -10,6 +12,7 @@ use proctor_plugin_host::{self as plugin_host, Lane, Model, PluginHostError};
 use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
+use self::batch_log::InstanceBatches;
 use crate::bed::{
     fault::FirstError,
     placement::{self, devices::Devices},
@@ -22,6 +25,8 @@ pub(crate) struct PluginInstance {
     pub(crate) cpus: Vec<u32>,
     /// Log of what the plugin reports of each batch, to show where a latency comes from.
     pub(crate) stages: Option<StageLog>,
+    /// Log of the batches of a test that keeps some.
+    pub(crate) batches: Option<InstanceBatches>,
     pub(crate) first_error: FirstError,
 }
 
@@ -80,6 +85,7 @@ impl Instance for PluginInstance {
     }
 
     fn execute(&mut self, batch: &[QuerySample]) -> Result<(), BatchError> {
+        self.batches.iter_mut().for_each(InstanceBatches::started);
         let done = self.instance.execute(batch);
         if let Some(log) = &self.stages {
             log.lock().push(BatchStages::of(self.instance.stages()));
@@ -88,12 +94,16 @@ impl Instance for PluginInstance {
     }
 
     fn execute_virtual(&mut self, batch: &[QuerySample], busy_instances: u32) -> Result<u64, BatchError> {
+        self.batches.iter_mut().for_each(InstanceBatches::started);
         let time_ns = self.instance.execute_virtual(batch, busy_instances);
         time_ns.map_err(|error| batch_error(&self.first_error, error))
     }
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
         self.instance.complete(batch, sink);
+        if let Some(batches) = &mut self.batches {
+            batches.completed(batch, self.instance.stages());
+        }
     }
 }
 

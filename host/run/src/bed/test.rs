@@ -3,15 +3,22 @@
 use std::path::Path;
 
 use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
+use proctor_noise::Noise;
 use proctor_vocabulary::TestMode;
 
 use crate::{
-    bed::{clock::HostClock, fault::Fault, system::SystemReport, watch::Watch},
+    bed::{
+        clock::HostClock, fault::Fault, plugin_instance::batch_log::BatchFile, system::SystemReport,
+        watch::Watch,
+    },
     energy::{NoEnergy, PackageEnergy},
     error::HostError,
-    files::logs::Logs,
+    files::{logs::Logs, run_folder::write_json},
     observer::Observer,
 };
+
+/// File of the batches that are kept.
+const BATCHES: &str = "batches.json";
 
 /// One test to be made.
 pub(crate) struct TestRequest<'a> {
@@ -24,12 +31,14 @@ pub(crate) struct TestRequest<'a> {
     pub(crate) follow: Option<&'a dyn Fn(Progress)>,
     /// Whether instances run some batches before it.
     pub(crate) warms_up: bool,
+    /// Whether the noise guard stands beside it, if it is a performance test in real time.
+    pub(crate) is_guarded: bool,
 }
 
 impl<'a> TestRequest<'a> {
     /// A test that leaves nothing on the disk or the screen, only its outcome.
     pub(crate) fn new(settings: TestSettings) -> Self {
-        Self { settings, folder: None, watch: None, follow: None, warms_up: true }
+        Self { settings, folder: None, watch: None, follow: None, warms_up: true, is_guarded: false }
     }
 
     pub(crate) fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
@@ -38,8 +47,12 @@ impl<'a> TestRequest<'a> {
 
     /// Whether the energy of the processor is of interest: in performance tests of a run in real time.
     pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
-        let is_real = matches!(clock, HostClock::Real(_));
-        is_real && self.folder.is_some() && self.settings.mode != TestMode::AccuracyOnly
+        self.folder.is_some() && self.is_timed(clock)
+    }
+
+    /// Whether time passes in it, and counts.
+    pub(super) fn is_timed(&self, clock: &HostClock) -> bool {
+        matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
     }
 
     /// Whether the user sees how it goes.
@@ -54,12 +67,16 @@ pub(crate) struct Test {
     /// Its logs, if it leaves any.
     pub(crate) logs: Option<Logs>,
     pub(crate) system: SystemReport,
+    /// Its slowest batches and some others, where they are kept.
+    pub(crate) batches: Option<BatchFile>,
     /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
     pub(crate) is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
     pub(crate) energy_joules: Option<f64>,
     /// Energy of the processor over the timed part; `None` where it was not asked for.
     pub(crate) package_energy: Option<Result<PackageEnergy, NoEnergy>>,
+    /// How quiet the machine was; `None` where the guard was not there, or the test has several phases.
+    pub(crate) noise: Option<Noise>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
     /// Whether the plugin has come to the end of its part.
@@ -91,9 +108,13 @@ impl Test {
         }
     }
 
-    /// Writes the trace, if there are logs.
+    /// Writes the trace and the kept batches, if there are logs.
     pub(crate) fn write_trace(&self) -> Result<(), HostError> {
-        self.logs.as_ref().map_or(Ok(()), |logs| logs.write_trace(&self.outcome))
+        let Some(logs) = &self.logs else { return Ok(()) };
+        if let Some(batches) = &self.batches {
+            write_json(&logs.folder().join(BATCHES), batches)?;
+        }
+        logs.write_trace(&self.outcome)
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
             Plugin,
             isolated::{Isolated, loadgen_limit},
         },
-        plugin_instance::{BatchStages, PluginInstance, StageLog, scheduled},
+        plugin_instance::{BatchStages, PluginInstance, StageLog, batch_log::BatchLog, scheduled},
         sample_library::{Data, SampleLibrary},
         scaling::scaler_thread::ScalerThread,
         system::{System, SystemReport, scheduler_config},
@@ -39,6 +39,8 @@ use crate::{
     files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
     interrupt::{Interrupt, RunningTest},
     machine::Machine,
+    noise::NoiseWatch,
+    observer::{ShownTest, TestPlan},
 };
 
 /// Longest wait for a hung instance once the test has given it up.
@@ -264,7 +266,8 @@ impl<'a> TestBed<'a> {
 
     /// A test in this mode with the settings of the run, with its logs in `folder`, which exists.
     pub(crate) fn request_in_mode<'f>(&self, mode: TestMode, folder: &'f Path) -> TestRequest<'f> {
-        TestRequest::in_folder(TestSettings { mode, ..self.settings.test.clone() }, folder)
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        TestRequest { is_guarded: self.settings.run.noise, ..TestRequest::in_folder(settings, folder) }
     }
 
     /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
@@ -321,13 +324,22 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")));
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
+        let batches = (self.keeps_batches(request) && !is_scaled).then(BatchLog::default);
+        if let Some(log) = &batches {
+            for instance in &mut instances {
+                let number = instance.instance.index();
+                instance.batches = Some(log.of_instance(number, progress.clone(), self.clock.reader()));
+            }
+        }
         let parts = SystemParts { config, instances, sink, progress, stop, issuer_count };
         let system = match is_scaled {
             true => self.scaled_system(&audited, parts, &first_error)?,
             false => make_system(parts)?,
         };
         self.connect(&loadgen);
-        let onlookers = self.onlookers(request, &loadgen.progress(), clock.is_virtual())?;
+        let is_guarded = request.is_guarded && request.is_timed(&self.clock);
+        let noise = is_guarded.then(|| NoiseWatch::start(issuer_count, self.clock.reader()));
+        let onlookers = self.onlookers(request, &audited, &loadgen.progress(), noise.as_ref())?;
 
         if let Some(isolated) = &self.plugin.isolated {
             isolated.begin_test(loadgen.stop_handle());
@@ -335,7 +347,7 @@ impl<'a> TestBed<'a> {
         let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
-        let outcome = self.run_loadgen(&loadgen, &system, request.watch, meter.as_ref());
+        let outcome = self.run_loadgen(&loadgen, &system, request.watch, (meter.as_ref(), noise.as_ref()));
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
@@ -347,6 +359,7 @@ impl<'a> TestBed<'a> {
         }
         let mut outcome = outcome?;
         let package_energy = meter.map(|meter| meter.finish_test(origin_ns, &outcome));
+        let noise = noise.and_then(|noise| noise.finish_test(origin_ns, &outcome));
 
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
@@ -371,15 +384,23 @@ impl<'a> TestBed<'a> {
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
         Ok(Test {
+            batches: batches.and_then(|log| log.file(&outcome)),
             outcome,
             logs,
             system,
             is_abandoned,
             energy_joules: None,
             package_energy,
+            noise,
             write_error,
             is_settled: false,
         })
+    }
+
+    /// Whether some of the batches of a test are kept beside its trace.
+    fn keeps_batches(&self, request: &TestRequest<'_>) -> bool {
+        let is_measured = request.settings.mode != TestMode::AccuracyOnly;
+        is_measured && self.settings.run.enable_trace && request.folder.is_some()
     }
 
     /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how
@@ -412,18 +433,29 @@ impl<'a> TestBed<'a> {
     fn onlookers(
         &self,
         request: &TestRequest<'_>,
+        audited: &TestSettings,
         progress: &Progress,
-        is_virtual: bool,
+        noise: Option<&NoiseWatch>,
     ) -> Result<Onlookers<'_>, HostError> {
         if let Some(follow) = request.follow {
             follow(progress.clone());
         }
         // A journal is written by the wall clock.
-        let folder = request.folder.filter(|_| !is_virtual);
+        let folder = request.folder.filter(|_| matches!(self.clock, HostClock::Real(_)));
         let journal = folder.map(|folder| Journal::start(folder, progress.clone())).transpose()?;
         let shown = request.is_shown().then_some(&self.interrupt);
         if let Some(interrupt) = shown {
-            interrupt.observer().test_begins(progress, self.settings.run.scenario);
+            let (performance, total) =
+                (self.library.performance_sample_count(), self.library.total_sample_count());
+            let (effective, _) =
+                EffectiveSettings::new(audited, performance, total).map_err(LoadGenError::Settings)?;
+            let plugin = self.plugin.backend.host_side();
+            interrupt.observer().test_begins(ShownTest {
+                progress: progress.clone(),
+                plan: TestPlan::of(&effective),
+                metrics: Arc::new(move || plugin.metrics()),
+                noise: noise.map(NoiseWatch::so_far),
+            });
         }
         Ok(Onlookers { journal, shown })
     }
@@ -434,14 +466,14 @@ impl<'a> TestBed<'a> {
         loadgen: &LoadGen<C>,
         system: &System,
         watch: Option<&dyn Watch>,
-        meter: Option<&Meter>,
+        (meter, noise): (Option<&Meter>, Option<&NoiseWatch>),
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
         self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
-        let library = MeteredLibrary { library: &self.library, meter };
+        let library = MeteredLibrary { library: &self.library, meter, noise };
         let outcome = match watch {
             None => loadgen.run(system.sut(), &library),
             Some(watch) => {

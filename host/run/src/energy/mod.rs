@@ -18,7 +18,7 @@ use proctor_loadgen::{LibraryError, QuerySampleLibrary, TestOutcome};
 use proctor_vocabulary::SampleIndex;
 
 use self::powercap::{Packages, PowercapError};
-use crate::ticker::Ticker;
+use crate::{noise::NoiseWatch, ticker::Ticker};
 
 /// Root of the counters on Linux.
 const POWERCAP: &str = "/sys/class/powercap";
@@ -178,6 +178,7 @@ fn joules_at(read: &[(u64, f64)], instant_ns: u64) -> Option<f64> {
 pub(crate) struct MeteredLibrary<'a> {
     pub(crate) library: &'a dyn QuerySampleLibrary,
     pub(crate) meter: Option<&'a Meter>,
+    pub(crate) noise: Option<&'a NoiseWatch>,
 }
 
 impl QuerySampleLibrary for MeteredLibrary<'_> {
@@ -196,10 +197,12 @@ impl QuerySampleLibrary for MeteredLibrary<'_> {
     fn load(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         self.library.load(samples)?;
         self.meter.inspect(|meter| meter.begin());
+        self.noise.inspect(|noise| noise.begin());
         Ok(())
     }
 
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        self.noise.inspect(|noise| noise.end());
         self.meter.inspect(|meter| meter.end());
         self.library.unload(samples)
     }

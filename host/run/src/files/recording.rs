@@ -19,6 +19,7 @@ const LEFT_OUT: &[&str] = &[
     "strict",
     "enable_trace",
     "floor",
+    "noise",
     "copy_summary_to_stdout",
     "copy_detail_to_stdout",
 ];

@@ -38,14 +38,13 @@ use crate::{
         test::{Test, TestRequest},
         test_bed::TestBed,
     },
-    ending::RESULT,
     error::HostError,
     figures::{metric, query_latencies},
     files::run_folder::{RunFolder, write_json},
     frame::Frame,
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
-    result::{Conclusion, PluginPart, RunResult, Tests, deviations},
+    result::{Conclusion, PluginPart, RESULT, RunResult, Tests, deviations},
     text,
 };
 
@@ -172,6 +171,7 @@ impl Seeker<'_> {
         let folder = self.folder.within(&name)?;
         let test = self.bed.test(TestRequest {
             watch: Some(&lookout),
+            is_guarded: settings.run.noise,
             ..TestRequest::in_folder(settings.test.clone(), folder.partial())
         })?;
         self.check(&test)?;

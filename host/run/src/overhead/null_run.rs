@@ -6,6 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use proctor_config::{Benchmark, IssueMode, Loader, Model as BenchmarkModel, QslCounts, Settings};
 use proctor_datasets::{Dataset, DatasetError, RawSample};
 use proctor_loadgen::{Progress, TestOutcome, TestSettings, WaitPolicy};
+use proctor_noise::Noise;
 // It registers itself, for which the linker has to see it used.
 use proctor_null as _;
 use proctor_preprocess::{Pipeline, PreprocessError};
@@ -64,15 +65,34 @@ impl NullRun {
         interrupt: &Interrupt,
         follow: Option<&dyn Fn(Progress)>,
     ) -> Result<TestOutcome, HostError> {
-        let test = TestSettings { mode: TestMode::PerformanceOnly, ..self.settings.clone() };
-        let request = TestRequest { follow, ..TestRequest::new(test) };
-        let outcome = self.on_bed(interrupt, |bed| Ok(bed.test(request)?.outcome))?;
+        self.make(interrupt, TestRequest { follow, ..self.request() }).map(|(outcome, _)| outcome)
+    }
+
+    /// As [`run`](Self::run), with the noise guard beside it and what that has seen.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_guarded(&self, interrupt: &Interrupt) -> Result<(TestOutcome, Option<Noise>), HostError> {
+        self.make(interrupt, TestRequest { is_guarded: true, ..self.request() })
+    }
+
+    fn request<'a>(&self) -> TestRequest<'a> {
+        TestRequest::new(TestSettings { mode: TestMode::PerformanceOnly, ..self.settings.clone() })
+    }
+
+    fn make(
+        &self,
+        interrupt: &Interrupt,
+        request: TestRequest<'_>,
+    ) -> Result<(TestOutcome, Option<Noise>), HostError> {
+        let test = self.on_bed(interrupt, |bed| bed.test(request))?;
+        let (outcome, noise) = (test.outcome, test.noise);
         if outcome.interrupted.is_some() {
             return Err(HostError::Interrupted("the harness was measured"));
         }
         match outcome.violations.first() {
             Some(violation) => Err(HostError::PluginCannot(format!("plugin {NAME}: {violation}"))),
-            None => Ok(outcome),
+            None => Ok((outcome, noise)),
         }
     }
 

@@ -8,13 +8,14 @@ pub(crate) mod arrivals;
 pub(crate) mod deviations;
 mod energy;
 mod finding;
+mod noise;
 pub(crate) mod round;
 mod scaling;
 mod test_part;
 mod tokens;
 pub(crate) mod verdict;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
@@ -23,6 +24,7 @@ use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use self::{arrivals::ArrivalsPart, deviations::DeviationPart, test_part::TestPart};
 use crate::{
@@ -37,9 +39,13 @@ use crate::{
     figures::{Metric, metric, metric_by_text, peak_metric},
     files::model_files::FoundFile,
     machine::Machine,
+    observer::VerdictForms,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
 };
+
+/// Name of the file with everything about a run.
+pub(crate) const RESULT: &str = "result.json";
 
 /// Version of the form of the file.
 pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
@@ -323,6 +329,27 @@ impl RunResult {
             floor
         });
         Self { harness_floor: marked, ..self }
+    }
+
+    /// The verdict in each of its forms; `folder` is where the run is kept.
+    pub(crate) fn verdict_forms(&self, folder: &Path) -> VerdictForms {
+        VerdictForms { text: verdict::verdict(self, folder), line: self.verdict_line(folder) }
+    }
+
+    /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path.
+    fn verdict_line(&self, folder: &Path) -> String {
+        let Verdict { valid, accuracy_passed, interrupted, reasons } = &self.verdict;
+        let event = json!({
+            "event": "verdict",
+            "valid": valid,
+            "accuracy_passed": accuracy_passed,
+            "interrupted": interrupted,
+            "reasons": reasons,
+            "metric": self.metric,
+            "folder": folder.display().to_string(),
+            "result": folder.join(RESULT).display().to_string(),
+        });
+        format!("{event}\n")
     }
 
     /// The conclusion from verdict and accuracy.

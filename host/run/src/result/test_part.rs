@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures};
+use proctor_noise::Noise;
 use proctor_scheduler::Statistics;
 use serde::Serialize;
 
@@ -43,6 +44,9 @@ pub(crate) struct TestPart {
     /// Energy of the processor in a performance test in real time, or why it was not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) processor_energy: Option<ProcessorEnergyPart>,
+    /// How quiet the machine was in a performance test in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) noise: Option<Noise>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
@@ -135,6 +139,7 @@ impl TestPart {
                 .package_energy
                 .as_ref()
                 .map(|energy| ProcessorEnergyPart::new(energy, test)),
+            noise: test.noise.clone(),
             search: outcome.peak_search.as_ref().map(SearchPart::from),
             scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
             scaling: test.system.scaling.as_ref().map(ScalingPart::new),

@@ -89,9 +89,11 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
         outcome,
         logs: None,
         system,
+        batches: None,
         is_abandoned: false,
         energy_joules: None,
         package_energy: None,
+        noise: None,
         write_error: None,
         is_settled: true,
     }

@@ -9,7 +9,7 @@ use crate::{
     result::{
         RunResult, deviations,
         energy::{EnergyPart, ProcessorEnergyPart},
-        round,
+        noise, round,
         test_part::FiguresPart,
     },
     text::{self, counted, counted_queries, duration},
@@ -46,6 +46,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
         let texts = test.energy.iter().map(EnergyPart::text);
         let texts = texts.chain(test.processor_energy.iter().map(ProcessorEnergyPart::text));
         rows.extend(texts.map(|text| row("energy", text)));
+        rows.extend(test.noise.iter().map(|noise| row("noise", noise::text(noise))));
     }
     let scaling = result.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
     rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));

@@ -3,6 +3,7 @@
 use super::{
     experiment::{Experiment, Figure, Lengths, Of, Target, added_by_boundary_ns, experiments},
     flags::HarnessFlags,
+    guard::GuardRows,
     isolation::{CallRows, isolated},
     memory,
     official_loadgen::{Comparison, Official},
@@ -27,13 +28,14 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
     let mut boundary_row = Row { scenario: Some(Scenario::SingleStream), figure: added, values: Vec::new() };
     let measures_boundary =
         !flags.isolate && flags.scenario.is_none_or(|wanted| wanted == Scenario::SingleStream);
+    let mut guard = measures_boundary.then(|| GuardRows::new(flags.quick));
     let lengths = Lengths::of(flags);
     let mut comparisons = official.as_ref().map_or_else(Vec::new, |_| Comparison::all(flags));
     let measures_memory = !flags.isolate && flags.scenario.is_none();
     let mut calls = (flags.isolate && flags.scenario.is_none()).then(CallRows::new);
 
     let repetitions = flags.repetition_count();
-    let further = usize::from(measures_boundary) + usize::from(measures_memory);
+    let further = 2 * usize::from(measures_boundary) + usize::from(measures_memory);
     let further = further + calls.as_ref().map_or(0, CallRows::step_count);
     let steps = (all.len() + comparisons.len() + further) * repetitions as usize;
     let display = Steps::start(steps);
@@ -49,6 +51,10 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
         if measures_boundary {
             say("what the plugin boundary adds");
             boundary_row.values.push(added_by_boundary_ns(&lengths, &interrupt)?);
+        }
+        if let Some(guard) = &mut guard {
+            say("the noise guard, without and with it");
+            guard.measure(&interrupt, repetition % 2 == 0)?;
         }
         if measures_memory {
             say("memory for queries");
@@ -67,7 +73,9 @@ pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {
 
     let further = [measures_boundary.then_some(boundary_row), measures_memory.then_some(memory_row)];
     let calls = calls.into_iter().flat_map(CallRows::into_rows);
-    let rows = rows.into_iter().flatten().chain(further.into_iter().flatten()).chain(calls).collect();
+    let guard = guard.into_iter().flat_map(GuardRows::into_rows);
+    let rows = rows.into_iter().flatten().chain(further.into_iter().flatten());
+    let rows = rows.chain(guard).chain(calls).collect();
     let version = official.map(Official::into_version);
     let report = Report::new(flags, rows, comparisons, version);
     if let Some(path) = &flags.json {

@@ -3,29 +3,31 @@
 //! [`experiment`] says what is measured and what the targets are, [`isolation`] the same of a plugin in a process of
 //! its own, [`harness`] measures it, [`report`] is the table, [`official_loadgen`] the comparison with the official
 //! LoadGen. [`scheduler`] measures the way of a sample to an instance, beside two bare threads, and [`scaling`] runs
-//! the policies that scale over known jobs.
+//! the policies that scale over known jobs, [`page`] makes pages of a long run.
 //!
 //! The other benchmarks are comparisons that need a plugin's insides or other systems. They are a program of their own,
 //! `host-bench`, which is not linked into what a submitter trusts; [`sibling`](super::sibling) starts it.
 
 mod experiment;
 mod flags;
+mod guard;
 mod harness;
 mod isolation;
 mod memory;
 mod official_loadgen;
+mod page;
 mod quantity;
 mod report;
 mod scaling;
 mod scheduler;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use proctor_display::print;
 use proctor_run::{Conclusion, HostError};
 
-use self::{flags::HarnessFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
+use self::{flags::HarnessFlags, page::PageFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
 use super::sibling::BENCH;
 
 /// Flags of `host bench`.
@@ -70,6 +72,14 @@ pub(crate) enum BenchKind {
     Scaling(ScalingFlags),
     /// The scheduler from issue to completion, beside two bare threads over the same queue.
     Scheduler(SchedulerFlags),
+    /// The page of a run of ten million samples: how long `host report` takes for it, and how much memory.
+    Page(PageFlags),
+    /// Makes a page, and prints how long it took and how much memory. The parent process reads it.
+    #[command(hide = true)]
+    PageProbe {
+        /// Folder of the run.
+        folder: PathBuf,
+    },
     /// Issues samples, and prints how much memory they took. The parent process reads it.
     #[command(hide = true)]
     MemoryProbe {
@@ -95,6 +105,11 @@ impl BenchFlags {
             Some(BenchKind::Data { flags }) => BENCH.start("data", flags),
             Some(BenchKind::Scaling(flags)) => scaling::bench(flags),
             Some(BenchKind::Scheduler(flags)) => scheduler::bench(flags),
+            Some(BenchKind::Page(flags)) => page::bench(flags),
+            Some(BenchKind::PageProbe { folder }) => {
+                print(page::probe(folder)?);
+                Ok(Conclusion::Good)
+            }
             Some(BenchKind::MemoryProbe { sample_count, offline }) => {
                 print(memory::probe(*sample_count, *offline)?);
                 Ok(Conclusion::Good)
@@ -114,6 +129,7 @@ Examples:
   host bench --markdown > table.md
   host bench scheduler                        the scheduler beside two bare threads
   host bench scaling --output results         policies over the jobs of the DNNScaler paper
+  host bench page                             the page of a run of ten million samples
   host bench rnn --help                       another one: recurrent layers on the CPU
   host bench engines --help                   a third one: whole models, beside ONNX Runtime
   host bench data --help                      and a fourth: preprocessing, scores, logs, the cache

@@ -133,7 +133,7 @@ impl TestBed<'_> {
             let cpus =
                 placement.as_ref().map(|placement| placement.of_instance(instance.index() as usize).to_vec());
             let (stages, first_error) = (stages.clone(), Arc::clone(&first_error));
-            PluginInstance { instance, cpus: cpus.unwrap_or_default(), stages, first_error }
+            PluginInstance { instance, cpus: cpus.unwrap_or_default(), stages, batches: None, first_error }
         }
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct CompareFlags {
 
 impl CompareFlags {
     /// Compares, and prints the answer.
-    pub(super) fn run(&self) -> Result<Conclusion, HostError> {
+    pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
         // Before minutes are spent on reading.
         let parsed = self.fail_if.iter().map(|text| text.parse::<Condition>().map_err(CompareError::from));
         let conditions = parsed.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
@@ -93,7 +93,7 @@ fn in_text(answers: &[Answer]) -> String {
 }
 
 /// The error of the program for one of a comparison.
-pub(super) fn host_error(error: CompareError) -> HostError {
+pub(crate) fn host_error(error: CompareError) -> HostError {
     let is_usage = error.is_usage();
     // The cause of what cannot be read, such as that there is no such file.
     let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -104,7 +104,7 @@ pub(super) fn host_error(error: CompareError) -> HostError {
     if is_usage { HostError::Usage(text) } else { HostError::Data(text) }
 }
 
-pub(super) const COMPARE_HELP: &str = "\
+pub(crate) const COMPARE_HELP: &str = "\
 Examples:
   host compare runs/before runs/after
   host compare runs/before runs/after --fail-if \"p99 > 5%\" --fail-if \"throughput > 2%\"

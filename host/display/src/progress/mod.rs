@@ -1,0 +1,96 @@
+//! Progress of a test: a view of a few lines on a terminal, a plain line every second elsewhere, or a line of JSON for
+//! programs.
+
+pub(crate) mod json;
+mod plain;
+mod snapshot;
+mod tally;
+mod view;
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use proctor_run::{Knobs, ShownTest, Ticker};
+
+use self::snapshot::Viewer;
+use crate::{
+    stderr::{clear_view, show_view, tell},
+    stdout::print,
+};
+
+/// Time between two lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two looks of the view on a terminal.
+const VIEW_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Form of what a run shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The answer on stdout and progress on stderr, for people.
+    #[default]
+    Text,
+    /// The answer, and messages, but no progress.
+    Quiet,
+    /// Progress and answer as lines of JSON on stdout, for programs.
+    Json,
+}
+
+/// The knobs as a policy has turned them, and whether it means to stay there; `None` if no policy turns them.
+type Turned = Arc<Mutex<Option<(Knobs, bool)>>>;
+
+/// Shows the progress of a test until it is stopped.
+pub(crate) struct Progress {
+    ticker: Option<Ticker>,
+    turned: Turned,
+}
+
+impl Progress {
+    /// Starts to show it.
+    pub(crate) fn start(test: ShownTest, form: Form) -> Self {
+        let turned = Turned::default();
+        let knobs = Arc::clone(&turned);
+        let mut viewer = Viewer::new(test);
+        let mut look = move || viewer.look(*knobs.lock().unwrap_or_else(PoisonError::into_inner));
+        let is_live = io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let started = match form {
+            Form::Quiet => return Self { ticker: None, turned },
+            Form::Json => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+                if let Some(snapshot) = look().filter(|_| !is_last) {
+                    print(json::progress_line(&snapshot));
+                }
+                LINE_INTERVAL
+            }),
+            Form::Text if is_live => Ticker::start("progress", VIEW_INTERVAL, move |is_last| {
+                match look().filter(|_| !is_last) {
+                    Some(snapshot) => show_view(|columns| view::lines(&snapshot, columns)),
+                    None => clear_view(),
+                }
+                VIEW_INTERVAL
+            }),
+            Form::Text => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+                if let Some(snapshot) = look().filter(|_| !is_last) {
+                    tell(plain::line(&snapshot));
+                }
+                LINE_INTERVAL
+            }),
+        };
+        let ticker = started.inspect_err(|error| tracing::warn!(%error, "cannot show the progress")).ok();
+        Self { ticker, turned }
+    }
+
+    /// Shows the knobs from now on, as a policy has turned them.
+    pub(crate) fn show_knobs(&self, knobs: Knobs, is_settled: bool) {
+        *self.turned.lock().unwrap_or_else(PoisonError::into_inner) = Some((knobs, is_settled));
+    }
+
+    /// Shows no more.
+    pub(crate) fn stop(self) {
+        if let Some(ticker) = self.ticker {
+            ticker.stop();
+        }
+    }
+}

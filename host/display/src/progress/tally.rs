@@ -1,0 +1,63 @@
+//! Latencies of a phase so far.
+
+use proctor_loadgen::{Histogram, Progress, SampleRecord};
+
+/// Most samples that are read in one look; of more, the latest are.
+const READ_MAX: u64 = 1 << 16;
+/// Most samples that are waited for while later ones are read.
+const LATE_MAX: usize = 1024;
+
+/// Latencies of the samples of a phase that are complete, each counted once. Reading them takes a bounded time for each
+/// look, so of very many samples in a short time some are left out.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    phase_number: u64,
+    /// Samples before this one are counted, left out, or late.
+    next: u64,
+    late: Vec<u64>,
+    latencies: Histogram,
+    read: Vec<SampleRecord>,
+}
+
+impl Tally {
+    /// Counts what has completed since the last look.
+    pub(super) fn look(&mut self, progress: &Progress, phase_number: u64, issued_count: u64) {
+        if self.phase_number != phase_number {
+            *self = Self { phase_number, ..Self::default() };
+        }
+        let Self { next, late, latencies, read, .. } = self;
+        let read_from = |from: u64, count: u64, samples: &mut Vec<SampleRecord>| {
+            samples.clear();
+            progress.read_samples(from..from.saturating_add(count), samples);
+        };
+        late.retain(|sequence| {
+            read_from(*sequence, 1, read);
+            !count(read.first(), latencies)
+        });
+        // Too far behind to read all of them.
+        *next = (*next).max(issued_count.saturating_sub(READ_MAX));
+        read_from(*next, READ_MAX, read);
+        for sample in read.iter() {
+            if !count(Some(sample), latencies) {
+                if late.len() == LATE_MAX {
+                    break;
+                }
+                late.push(*next);
+            }
+            *next += 1;
+        }
+    }
+
+    /// The latency at a quantile, rounded up by at most 3.2 %; `None` before the first.
+    pub(super) fn at(&self, quantile: f64) -> Option<u64> {
+        let count = self.latencies.count();
+        let position = (count as f64 * quantile) as u64;
+        (count > 0).then(|| self.latencies.at(position.min(count - 1)))
+    }
+}
+
+/// Counts a sample if it is complete, and returns whether it is.
+fn count(sample: Option<&SampleRecord>, latencies: &mut Histogram) -> bool {
+    let latency_ns = sample.and_then(|sample| sample.completed_latency_ns());
+    latency_ns.inspect(|ns| latencies.add(*ns)).is_some()
+}

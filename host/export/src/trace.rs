@@ -1,0 +1,224 @@
+//! A Chrome trace: the timeline of a run for viewers such as Perfetto.
+//!
+//! Tracks are the issuing thread, the samples of LoadGen's trace, and each instance with its batches and the stages of
+//! the plugin's work; counters are the samples that are outstanding, and what the noise guard has seen.
+
+use std::io::{self, Write};
+
+use proctor_loadgen::SampleRecord;
+use proctor_results::{Batch, Batches, Samples, Trace};
+use serde_json::{Value, json};
+
+/// Most points of the counter of outstanding samples.
+const POINTS_MAX: usize = 4096;
+/// Numbers of the tracks.
+const ISSUE_TRACK: u64 = 1;
+const FIRST_INSTANCE_TRACK: u64 = 10;
+
+/// The timeline of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeline<'a> {
+    /// Name of the run.
+    pub name: &'a str,
+    /// Its samples.
+    pub samples: &'a Samples,
+    /// LoadGen's trace, if there is one.
+    pub trace: Option<&'a Trace>,
+    /// The batches that were kept, if any were.
+    pub batches: Option<&'a Batches>,
+    /// The noise of the machine as `result.json` has it, if it is there.
+    pub noise: Option<&'a Value>,
+}
+
+/// Writes a timeline.
+///
+/// # Errors
+/// If writing fails.
+pub fn trace(timeline: &Timeline<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut events = Events { out, is_first: true };
+    writeln!(events.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    events.write(&json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": timeline.name}}))?;
+    if let Some(trace) = timeline.trace {
+        issue_calls(trace, timeline.samples, &mut events)?;
+    }
+    if let Some(batches) = timeline.batches {
+        instances(batches, &mut events)?;
+    }
+    outstanding(timeline.samples, &mut events)?;
+    if let Some(noise) = timeline.noise {
+        noise_counters(noise, &mut events)?;
+    }
+    writeln!(events.out, "\n]}}")
+}
+
+/// The events of a trace as they are written.
+struct Events<'a> {
+    out: &'a mut dyn Write,
+    is_first: bool,
+}
+
+impl Events<'_> {
+    fn write(&mut self, event: &Value) -> io::Result<()> {
+        if !std::mem::replace(&mut self.is_first, false) {
+            writeln!(self.out, ",")?;
+        }
+        write!(self.out, "{event}")
+    }
+
+    fn track(&mut self, number: u64, name: &str) -> io::Result<()> {
+        self.write(
+            &json!({"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}}),
+        )
+    }
+
+    fn span(&mut self, track: u64, name: &str, start_ns: u64, end_ns: u64, args: &Value) -> io::Result<()> {
+        let (ts, dur) = (microseconds(start_ns), microseconds(end_ns.saturating_sub(start_ns)));
+        self.write(
+            &json!({"ph": "X", "pid": 1, "tid": track, "name": name, "ts": ts, "dur": dur, "args": args}),
+        )
+    }
+
+    fn counter(&mut self, name: &str, at_ns: u64, value: &Value) -> io::Result<()> {
+        self.write(
+            &json!({"ph": "C", "pid": 1, "name": name, "ts": microseconds(at_ns), "args": {"value": value}}),
+        )
+    }
+}
+
+fn microseconds(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+/// The issue calls, and the chosen samples as spans that may overlap.
+fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
+    // Instants of the trace are on a clock of its own, those of samples count from the start of issuing.
+    let place = |sequence: u64| samples.records.get(usize::try_from(sequence).ok()?);
+    let origin_ns = trace.samples.iter().find_map(|sample| {
+        let record = place(sample.sequence).filter(|record| **record != SampleRecord::NOT_ISSUED)?;
+        sample.scheduled_ns.checked_sub(record.scheduled_ns)
+    });
+    let Some(origin_ns) = origin_ns else { return Ok(()) };
+    events.track(ISSUE_TRACK, "issue")?;
+    for call in &trace.calls {
+        let start_ns = call.start_ns.saturating_sub(origin_ns);
+        let args = json!({"samples": call.sample_count});
+        events.span(ISSUE_TRACK, "issue", start_ns, start_ns + call.length_ns, &args)?;
+    }
+    for sample in &trace.samples {
+        let Some(record) = place(sample.sequence) else { continue };
+        let args = json!({"sequence": sample.sequence, "index": sample.index});
+        for (phase, at_ns) in
+            [("b", record.scheduled_ns), ("e", record.scheduled_ns.saturating_add(sample.latency_ns))]
+        {
+            events.write(&json!({
+                "ph": phase, "cat": "sample", "id": sample.sequence, "pid": 1, "tid": ISSUE_TRACK, "name": "sample",
+                "ts": microseconds(at_ns), "args": args
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+/// A track for each instance, with its batches and what they are made of.
+fn instances(batches: &Batches, events: &mut Events<'_>) -> io::Result<()> {
+    let mut all: Vec<&Batch> = batches.slowest.iter().chain(&batches.even).collect();
+    all.sort_by_key(|batch| (batch.instance, batch.started_ns));
+    all.dedup_by_key(|batch| (batch.instance, batch.sequence));
+    let mut named = None;
+    for batch in all {
+        let track = FIRST_INSTANCE_TRACK + u64::from(batch.instance);
+        if named.replace(batch.instance) != Some(batch.instance) {
+            events.track(track, &format!("instance {}", batch.instance))?;
+        }
+        let args = json!({
+            "sequence": batch.sequence, "samples": batch.sample_count, "queue_ns": batch.queue_ns(),
+            "forming_ns": batch.forming_ns(), "latency_ns": batch.latency_ns()
+        });
+        events.span(track, "batch", batch.started_ns, batch.completed_ns.max(batch.started_ns), &args)?;
+        for stage in &batch.stages {
+            events.span(track, &stage.name, stage.start_ns, stage.end_ns, &json!({}))?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of samples that are outstanding, at evenly chosen changes of it.
+fn outstanding(samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
+    let mut changes = Vec::with_capacity(2 * samples.records.len());
+    for record in samples.records.iter().filter(|record| **record != SampleRecord::NOT_ISSUED) {
+        changes.push((record.scheduled_ns, 1_i64));
+        if let Some(latency_ns) = record.completed_latency_ns() {
+            changes.push((record.scheduled_ns.saturating_add(latency_ns), -1));
+        }
+    }
+    changes.sort_unstable();
+    let stride = changes.len().div_ceil(POINTS_MAX).max(1);
+    let mut count = 0;
+    for (place, (at_ns, change)) in changes.iter().enumerate() {
+        count += change;
+        if place % stride == 0 || place + 1 == changes.len() {
+            events.counter("outstanding samples", *at_ns, &count.into())?;
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the noise guard, each as a counter.
+fn noise_counters(noise: &Value, events: &mut Events<'_>) -> io::Result<()> {
+    let Some(series) = noise["series"].as_object() else { return Ok(()) };
+    let ends: Vec<u64> = series
+        .get("end_ns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .collect();
+    for (name, column) in series {
+        let Some(values) = column.as_array().filter(|_| !matches!(name.as_str(), "end_ns" | "is_noisy"))
+        else {
+            continue;
+        };
+        for (at_ns, value) in ends.iter().zip(values) {
+            events.counter(&format!("noise: {name}"), *at_ns, value)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(timeline: &Timeline<'_>) -> Vec<Value> {
+        let mut out = Vec::new();
+        trace(timeline, &mut out).unwrap();
+        let json: Value = serde_json::from_slice(&out).unwrap();
+        json["traceEvents"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn a_timeline_has_tracks_and_counters() {
+        let records =
+            [(0, 50), (10, 90)].map(|(scheduled_ns, latency_ns)| SampleRecord { scheduled_ns, latency_ns });
+        let samples = Samples { records: records.to_vec(), torn_bytes: 0 };
+        let noise = json!({"series": {"interval_ns": 5, "end_ns": [100], "is_noisy": [true], "steal_ns": [7], "foreign_ns": null}});
+        let timeline = Timeline {
+            name: "a \"run\"",
+            samples: &samples,
+            trace: None,
+            batches: None,
+            noise: Some(&noise),
+        };
+        let events = written(&timeline);
+        assert_eq!(events[0]["args"]["name"], "a \"run\"");
+        let counters = |name: &str| -> Vec<_> {
+            let found = events.iter().filter(|event| event["name"] == name);
+            found.map(|event| (event["ts"].clone(), event["args"]["value"].clone())).collect()
+        };
+        let outstanding = [(0.0, 1), (0.01, 2), (0.05, 1), (0.1, 0)];
+        assert_eq!(counters("outstanding samples"), outstanding.map(|(at, count)| (at.into(), count.into())));
+        assert_eq!(counters("noise: steal_ns"), [(0.1.into(), 7.into())]);
+        let nothing = Timeline { samples: &Samples::default(), noise: None, ..timeline };
+        assert_eq!(written(&nothing).len(), 1);
+    }
+}

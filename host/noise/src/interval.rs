@@ -1,0 +1,112 @@
+//! An interval between two readings.
+
+use crate::{
+    quantity::{Quantity, Values},
+    sources::Counters,
+};
+
+/// Time after which the system's own account of the processors must have gone on.
+const ACCOUNTED_AFTER_NS: u64 = 100_000_000;
+
+/// Values of an interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Interval {
+    pub(crate) begin_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) values: Values,
+}
+
+impl Interval {
+    /// Takes the changes from one reading to the next. `processor_count` processors were looked at, and a tick of the
+    /// system has `tick_ns`.
+    pub(crate) fn between(before: &Counters, after: &Counters, processor_count: usize, tick_ns: u64) -> Self {
+        let grown = |of: fn(&Counters) -> Option<u64>| Some(of(after)?.saturating_sub(of(before)?));
+        let lasted_ns = after.at_ns.saturating_sub(before.at_ns);
+        let all_ns = lasted_ns.saturating_mul(processor_count as u64);
+        let accounted_ns = grown(|it| Some(it.processors?.all)).map(|ticks| ticks.saturating_mul(tick_ns));
+        // There are systems that have the file, and nothing in it goes on.
+        let is_accounted = accounted_ns.is_some_and(|ns| lasted_ns < ACCOUNTED_AFTER_NS || ns >= all_ns / 2);
+        let ticks_ns =
+            |of: fn(&Counters) -> Option<u64>| grown(of).map(|ticks| ticks.saturating_mul(tick_ns));
+        let steal = ticks_ns(|it| Some(it.processors?.steal)).filter(|_| is_accounted);
+        let idle = ticks_ns(|it| Some(it.processors?.idle)).filter(|_| is_accounted);
+        let own = ticks_ns(|it| it.own_ticks);
+        let foreign = (|| {
+            let known = idle?.saturating_add(steal?).saturating_add(own?);
+            Some(all_ns.saturating_sub(known))
+        })();
+        let values = Values::default()
+            .with(Quantity::Steal, steal)
+            .with(Quantity::Foreign, foreign)
+            .with(Quantity::Own, own)
+            .with(Quantity::InvoluntarySwitches, grown(|it| it.involuntary_switches))
+            .with(Quantity::MinorFaults, grown(|it| it.minor_faults))
+            .with(Quantity::MajorFaults, grown(|it| it.major_faults))
+            .with(Quantity::LeastFrequency, after.least_khz)
+            .with(Quantity::GreatestFrequency, after.greatest_khz)
+            .with(Quantity::ThermalThrottles, grown(|it| it.thermal_throttles))
+            .with(Quantity::QuotaThrottled, grown(|it| it.quota_throttled_ns));
+        Self { begin_ns: before.at_ns, end_ns: after.at_ns, values }
+    }
+
+    /// This interval and the one after it as one.
+    pub(crate) fn and(self, next: Self) -> Self {
+        Self { begin_ns: self.begin_ns, end_ns: next.end_ns, values: self.values.and(next.values) }
+    }
+
+    pub(crate) fn lasted_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::proc_text::ProcessorTicks;
+
+    const TICK_NS: u64 = 10_000_000;
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn counters(at_ns: u64, idle: u64, steal: u64, all: u64, own: u64) -> Counters {
+        let processors = Some(ProcessorTicks { idle, steal, all });
+        Counters { at_ns, processors, own_ticks: Some(own), ..Counters::default() }
+    }
+
+    fn values(before: Counters, after: Counters) -> [Option<u64>; 3] {
+        let values = Interval::between(&before, &after, 2, TICK_NS).values;
+        [Quantity::Steal, Quantity::Foreign, Quantity::Own].map(|quantity| values.get(quantity))
+    }
+
+    #[test]
+    fn what_is_neither_idle_nor_stolen_nor_own_is_foreign() {
+        let begin = counters(0, 1000, 10, 5000, 300);
+        // Of two processors for a second: 100 ticks idle, 20 stolen, 50 own.
+        let end = counters(SECOND_NS, 1100, 30, 5200, 350);
+        let ms = |ms: u64| Some(ms * 1_000_000);
+        assert_eq!(values(begin, end), [ms(200), ms(300), ms(500)]);
+        // Ticks are rounded: a little more than there was is none.
+        assert_eq!(values(begin, counters(SECOND_NS, 1190, 10, 5200, 312))[1], Some(0));
+    }
+
+    #[test]
+    fn times_that_stand_still_are_not_known() {
+        let begin = counters(0, 1000, 10, 5000, 300);
+        assert_eq!(values(begin, counters(SECOND_NS, 1000, 10, 5000, 350)), [None, None, Some(500_000_000)]);
+        let unread = Counters { at_ns: SECOND_NS, ..Counters::default() };
+        assert_eq!(values(begin, unread), [None; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn counters_that_run_backwards_or_over_are_harmless(
+            before in proptest::array::uniform5(any::<u64>()),
+            after in proptest::array::uniform5(any::<u64>()),
+        ) {
+            let of = |[at, idle, steal, all, own]: [u64; 5]| counters(at, idle, steal, all, own);
+            let interval = Interval::between(&of(before), &of(after), 64, TICK_NS);
+            prop_assert_eq!(interval.lasted_ns(), after[0].saturating_sub(before[0]));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Limits above which an interval was not quiet.
+//!
+//! Two thoughts are behind them: an event that takes more than one hundredth of the time can move a 99th percentile,
+//! and the system counts in ticks of 10 ms, of which one more or less is chance. docs/noise.md has the reason for each.
+
+use serde::Serialize;
+
+use crate::{
+    interval::Interval,
+    quantity::{Quantity, Values},
+};
+
+/// Quietness of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// At most 1 % of the time was in intervals that were not quiet, too little for a 99th percentile to show.
+    Quiet,
+    /// More was.
+    Noisy,
+    /// The times of the processors could not be read.
+    Unknown,
+}
+
+/// Kind of what disturbed an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseKind {
+    /// The hypervisor gave the processors to others.
+    Steal,
+    /// Other processes, or the kernel, had the processors.
+    ForeignLoad,
+    /// Issuing threads were interrupted.
+    InvoluntarySwitches,
+    /// This process waited for pages from a disk.
+    MajorFaults,
+    /// The processors were slower than usual.
+    Frequency,
+    /// The processors were too hot.
+    ThermalThrottling,
+    /// The quota of the cgroup was used up.
+    QuotaThrottling,
+}
+
+/// Disturbance of an interval, and the limit that it broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Its kind.
+    pub kind: CauseKind,
+    /// Measured over the interval.
+    pub value: u64,
+    /// From where on it counts; a frequency counts below.
+    pub threshold: u64,
+    /// Unit of both: `ns`, `count` or `kHz`.
+    pub unit: &'static str,
+}
+
+/// Circumstances that the limits depend on besides the interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    pub(crate) processor_count: u64,
+    pub(crate) issuing_thread_count: u64,
+    /// Median over the run of the fastest processor.
+    pub(crate) usual_khz: Option<u64>,
+}
+
+const MS: u64 = 1_000_000;
+
+/// Switches of an issuing thread in a second that it may suffer.
+const SWITCHES_A_SECOND: u64 = 20;
+
+/// Share of the usual frequency that is still usual, in percent.
+const USUAL_PERCENT: u64 = 90;
+
+impl CauseKind {
+    const ALL: [Self; 7] = [
+        Self::Steal,
+        Self::ForeignLoad,
+        Self::InvoluntarySwitches,
+        Self::MajorFaults,
+        Self::Frequency,
+        Self::ThermalThrottling,
+        Self::QuotaThrottling,
+    ];
+
+    fn quantity(self) -> Quantity {
+        match self {
+            Self::Steal => Quantity::Steal,
+            Self::ForeignLoad => Quantity::Foreign,
+            Self::InvoluntarySwitches => Quantity::InvoluntarySwitches,
+            Self::MajorFaults => Quantity::MajorFaults,
+            Self::Frequency => Quantity::GreatestFrequency,
+            Self::ThermalThrottling => Quantity::ThermalThrottles,
+            Self::QuotaThrottling => Quantity::QuotaThrottled,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Steal | Self::ForeignLoad | Self::QuotaThrottling => "ns",
+            Self::InvoluntarySwitches | Self::MajorFaults | Self::ThermalThrottling => "count",
+            Self::Frequency => "kHz",
+        }
+    }
+
+    /// The limit for an interval of this length; `None` where nothing can be said.
+    fn threshold(self, lasted_ns: u64, scale: Scale) -> Option<u64> {
+        let hundredth = (lasted_ns / 100).saturating_mul(scale.processor_count);
+        Some(match self {
+            Self::Steal => hundredth.max(20 * MS),
+            Self::ForeignLoad => hundredth.max(lasted_ns / 20).max(50 * MS),
+            Self::InvoluntarySwitches => {
+                let threads = scale.issuing_thread_count.max(1);
+                // Of a fraction of a second as many as of a whole one: a burst is none.
+                let ms = (lasted_ns / MS).max(1000);
+                threads.saturating_mul(SWITCHES_A_SECOND).saturating_mul(ms) / 1000
+            }
+            Self::MajorFaults | Self::ThermalThrottling => 1,
+            Self::Frequency => scale.usual_khz?.saturating_mul(USUAL_PERCENT) / 100,
+            Self::QuotaThrottling => MS,
+        })
+    }
+
+    fn of(self, values: &Values, lasted_ns: u64, scale: Scale) -> Option<Cause> {
+        let (value, threshold) = (values.get(self.quantity())?, self.threshold(lasted_ns, scale)?);
+        let is_broken = match self {
+            Self::Frequency => value < threshold,
+            _ => value >= threshold,
+        };
+        is_broken.then(|| Cause { kind: self, value, threshold, unit: self.unit() })
+    }
+}
+
+/// Everything that disturbed an interval.
+pub(crate) fn causes(interval: &Interval, scale: Scale) -> Vec<Cause> {
+    let lasted_ns = interval.lasted_ns();
+    CauseKind::ALL.into_iter().filter_map(|kind| kind.of(&interval.values, lasted_ns, scale)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: Scale = Scale { processor_count: 2, issuing_thread_count: 1, usual_khz: Some(3_000_000) };
+
+    fn kinds(lasted_ns: u64, values: &[(Quantity, u64)], scale: Scale) -> Vec<CauseKind> {
+        let with = |all: Values, (quantity, value): &(Quantity, u64)| all.with(*quantity, Some(*value));
+        let values = values.iter().fold(Values::default(), with);
+        let found = causes(&Interval { begin_ns: 5, end_ns: 5 + lasted_ns, values }, scale);
+        found.iter().map(|cause| cause.kind).collect()
+    }
+
+    #[test]
+    fn each_limit_is_broken_at_its_value_and_not_below() {
+        let second = 1000 * MS;
+        for (quantity, below, at, kind) in [
+            (Quantity::Steal, 20 * MS - 1, 20 * MS, CauseKind::Steal),
+            (Quantity::Foreign, 50 * MS - 1, 50 * MS, CauseKind::ForeignLoad),
+            (Quantity::InvoluntarySwitches, 19, 20, CauseKind::InvoluntarySwitches),
+            (Quantity::MajorFaults, 0, 1, CauseKind::MajorFaults),
+            (Quantity::GreatestFrequency, 2_700_000, 2_699_999, CauseKind::Frequency),
+            (Quantity::ThermalThrottles, 0, 1, CauseKind::ThermalThrottling),
+            (Quantity::QuotaThrottled, MS - 1, MS, CauseKind::QuotaThrottling),
+        ] {
+            assert_eq!(kinds(second, &[(quantity, below)], SCALE), [], "{kind:?}");
+            assert_eq!(kinds(second, &[(quantity, at)], SCALE), [kind]);
+        }
+        // The doings of the plugin are no noise.
+        let own = [(Quantity::Own, u64::MAX), (Quantity::MinorFaults, u64::MAX)];
+        assert_eq!(kinds(second, &own, SCALE), []);
+    }
+
+    #[test]
+    fn limits_grow_with_the_machine_and_the_interval_and_not_below_the_ticks() {
+        let many = Scale { processor_count: 64, issuing_thread_count: 4, usual_khz: None };
+        let foreign = |ms: u64| [(Quantity::Foreign, ms * MS)];
+        assert_eq!(kinds(1000 * MS, &foreign(639), many), []);
+        assert_eq!(kinds(1000 * MS, &foreign(640), many), [CauseKind::ForeignLoad]);
+        assert_eq!(kinds(4000 * MS, &foreign(199), SCALE), []);
+        assert_eq!(kinds(4000 * MS, &foreign(200), SCALE), [CauseKind::ForeignLoad]);
+        // 10 ms of 10 ms may be one tick.
+        assert_eq!(kinds(10 * MS, &foreign(10), SCALE), []);
+        let switches = |count| [(Quantity::InvoluntarySwitches, count)];
+        assert_eq!(kinds(2000 * MS, &switches(159), many), []);
+        assert_eq!(kinds(2000 * MS, &switches(160), many), [CauseKind::InvoluntarySwitches]);
+        assert_eq!(kinds(MS, &switches(19), SCALE), []);
+    }
+}

@@ -1,0 +1,214 @@
+//! How quiet the machine was, as a result has it.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::{
+    interval::Interval,
+    judgement::{Cause, Scale, State, causes},
+    quantity::{Quantity, Values},
+};
+
+/// How quiet the machine was while a test ran. Instants are in ns from the start of issuing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// Whether it was quiet.
+    pub state: State,
+    /// Why that is not known, if it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_reason: Option<String>,
+    /// Time that was observed, from the start of issuing.
+    pub observed_ns: u64,
+    /// Number of intervals.
+    pub interval_count: u64,
+    /// Number of intervals that were not quiet.
+    pub noisy_interval_count: u64,
+    /// Their length.
+    pub noisy_ns: u64,
+    /// Processors that the process may use.
+    pub processor_count: u64,
+    /// Issuing threads whose switches were counted.
+    pub issuing_thread_count: u64,
+    /// By how much the system may delay the timers of the issuing thread; null where it does not say.
+    pub timer_slack_ns: Option<u64>,
+    /// Each quantity over the whole time.
+    pub totals: Values,
+    /// The intervals that were not quiet, ascending.
+    pub noisy_intervals: Vec<NoisyInterval>,
+    /// The guard's own share.
+    pub cost: Cost,
+    /// Each quantity interval by interval.
+    pub series: Series,
+}
+
+/// An interval that was not quiet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NoisyInterval {
+    /// Where it begins.
+    pub begin_ns: u64,
+    /// Where it ends.
+    pub end_ns: u64,
+    /// Why, one of each kind at most.
+    pub causes: Vec<Cause>,
+}
+
+/// Processor time of the guard's own thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// In all.
+    pub thread_ns: u64,
+    /// As a share of one processor over the time that was observed.
+    pub share_of_processor: f64,
+    /// Readings, of which the first and the last are made outside of the timed part, by the thread of the test.
+    pub reading_count: u64,
+}
+
+/// Quantities by interval. Each interval ends where the next one begins, and the first begins at 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// Nominal length of an interval. The last one has from a half to one and a half of it, if there are several.
+    pub interval_ns: u64,
+    /// End and values of each interval, and whether it was quiet.
+    pub rows: Vec<(u64, Values, bool)>,
+}
+
+impl Noise {
+    /// Sums up intervals on any clock; `start_ns` is when issuing began on it.
+    pub(crate) fn of(intervals: &[Interval], interval_ns: u64, start_ns: u64, about: About) -> Self {
+        let About { obstacle, processor_count, issuing_thread_count, timer_slack_ns, mut cost } = about;
+        let scale = scale(intervals, processor_count, issuing_thread_count);
+        let from_start = |ns: u64| ns.saturating_sub(start_ns);
+        let mut noisy_intervals = Vec::new();
+        let mut rows = Vec::with_capacity(intervals.len());
+        for interval in intervals {
+            let causes = causes(interval, scale);
+            let (begin_ns, end_ns) = (from_start(interval.begin_ns), from_start(interval.end_ns));
+            rows.push((end_ns, interval.values, !causes.is_empty()));
+            if !causes.is_empty() {
+                noisy_intervals.push(NoisyInterval { begin_ns, end_ns, causes });
+            }
+        }
+        let observed_ns = rows.last().map_or(0, |(end_ns, ..)| *end_ns);
+        let noisy_ns = noisy_intervals.iter().map(|it| it.end_ns - it.begin_ns).sum::<u64>();
+        let totals = intervals.iter().fold(Values::default(), |sum, interval| sum.and(interval.values));
+        let is_known = totals.get(Quantity::Foreign).is_some();
+        let unknown_reason = (!is_known).then(|| match obstacle {
+            Some(obstacle) => obstacle,
+            None if intervals.is_empty() => "the test ended before it was observed".to_owned(),
+            None => "/proc/stat does not tell the times of the processors".to_owned(),
+        });
+        let state = match unknown_reason {
+            Some(_) => State::Unknown,
+            None if noisy_ns > observed_ns / 100 => State::Noisy,
+            None => State::Quiet,
+        };
+        cost.share_of_processor = cost.thread_ns as f64 / observed_ns.max(1) as f64;
+        Self {
+            state,
+            unknown_reason,
+            observed_ns,
+            interval_count: intervals.len() as u64,
+            noisy_interval_count: noisy_intervals.len() as u64,
+            noisy_ns,
+            processor_count,
+            issuing_thread_count,
+            timer_slack_ns,
+            totals,
+            noisy_intervals,
+            cost,
+            series: Series { interval_ns, rows },
+        }
+    }
+}
+
+/// Knowledge of a guard besides the intervals.
+pub(crate) struct About {
+    /// Why the times of the processors cannot be read, as it seems.
+    pub(crate) obstacle: Option<String>,
+    pub(crate) processor_count: u64,
+    pub(crate) issuing_thread_count: u64,
+    pub(crate) timer_slack_ns: Option<u64>,
+    pub(crate) cost: Cost,
+}
+
+/// Circumstances that the limits of these intervals depend on.
+pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread_count: u64) -> Scale {
+    let of = |interval: &Interval| interval.values.get(Quantity::GreatestFrequency);
+    let mut khz: Vec<_> = intervals.iter().filter_map(of).collect();
+    khz.sort_unstable();
+    Scale { processor_count, issuing_thread_count, usual_khz: khz.get(khz.len() / 2).copied() }
+}
+
+impl Serialize for Series {
+    /// Columns; null in place of one that has no value at all.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("interval_ns", &self.interval_ns)?;
+        map.serialize_entry("end_ns", &self.rows.iter().map(|(end_ns, ..)| end_ns).collect::<Vec<_>>())?;
+        map.serialize_entry("is_noisy", &self.rows.iter().map(|(.., noisy)| noisy).collect::<Vec<_>>())?;
+        for quantity in Quantity::ALL {
+            let column: Vec<_> = self.rows.iter().map(|(_, values, _)| values.get(quantity)).collect();
+            let column = Some(column).filter(|column| column.iter().any(Option::is_some));
+            map.serialize_entry(quantity.key(), &column)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judgement::CauseKind;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn interval(second: u64, foreign_ms: Option<u64>) -> Interval {
+        let values = Values::default().with(Quantity::Foreign, foreign_ms.map(|ms| ms * 1_000_000));
+        // Read 5 us before issuing began.
+        let at = |second: u64| 7 * SECOND_NS - 5000 + second * SECOND_NS;
+        Interval { begin_ns: at(second), end_ns: at(second + 1), values }
+    }
+
+    fn noise(foreign_ms: &[Option<u64>], obstacle: Option<String>) -> Noise {
+        let intervals: Vec<_> = (0..).zip(foreign_ms).map(|(second, ms)| interval(second, *ms)).collect();
+        let cost = Cost { thread_ns: 200_000, reading_count: 3, ..Cost::default() };
+        let about =
+            About { obstacle, processor_count: 2, issuing_thread_count: 1, timer_slack_ns: None, cost };
+        Noise::of(&intervals, SECOND_NS, 7 * SECOND_NS, about)
+    }
+
+    #[test]
+    fn seconds_that_were_not_quiet_are_listed_from_the_start_of_issuing() {
+        let noise = noise(&[Some(0), Some(400), Some(10)], None);
+        assert_eq!((noise.state, noise.interval_count, noise.noisy_interval_count), (State::Noisy, 3, 1));
+        let second = &noise.noisy_intervals[0];
+        assert_eq!((second.begin_ns, second.end_ns), (SECOND_NS - 5000, 2 * SECOND_NS - 5000));
+        assert_eq!(second.causes[0].kind, CauseKind::ForeignLoad);
+        let value = serde_json::to_value(&noise).unwrap();
+        assert_eq!(value["state"], "noisy");
+        assert_eq!(value["totals"]["foreign_ns"], 410_000_000);
+        assert_eq!(value["series"]["is_noisy"], serde_json::json!([false, true, false]));
+        assert_eq!(value["series"]["steal_ns"], serde_json::Value::Null);
+        assert_eq!(value["series"]["end_ns"].as_array().unwrap().len(), 3);
+        assert_eq!(value["noisy_intervals"][0]["causes"][0]["kind"], "foreign_load");
+        assert!((noise.cost.share_of_processor - 200_000.0 / 3e9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_second_of_a_hundred_is_too_little_to_show_in_a_99th_percentile() {
+        let mut seconds = vec![Some(0); 101];
+        seconds[50] = Some(900);
+        assert_eq!(noise(&seconds, None).state, State::Quiet);
+        seconds[51] = Some(900);
+        assert_eq!(noise(&seconds, None).state, State::Noisy);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_never_quiet() {
+        let unread = noise(&[None, None], None);
+        assert_eq!(unread.state, State::Unknown);
+        let told = noise(&[None], Some("cannot read it".to_owned()));
+        assert_eq!(told.unknown_reason.as_deref(), Some("cannot read it"));
+        let none = noise(&[], None);
+        assert_eq!((none.state, none.observed_ns), (State::Unknown, 0));
+    }
+}

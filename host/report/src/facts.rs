@@ -1,0 +1,145 @@
+//! Everything that a page knows of a run, read once.
+
+use proctor_loadgen::SampleRecord;
+use proctor_results::{Batches, DetailLog, ResultFile, ResultsError, Run, RunKind, Samples, TestPart, Trace};
+use serde_json::Value;
+
+use crate::figures::Figures;
+
+/// A run, with what lies beside its result.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) run: &'a Run,
+    /// The samples, if there are any.
+    pub(crate) samples: Option<Samples>,
+    /// Whether the samples are only those of the trace.
+    pub(crate) is_selection: bool,
+    /// The trace, if there is one.
+    pub(crate) trace: Trace,
+    /// The batches that were kept, if any.
+    pub(crate) batches: Option<Batches>,
+    /// Files that are torn, cut or cannot be read, in words.
+    pub(crate) faults: Vec<String>,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads what lies beside a result. What cannot be read is said on the page.
+    pub(crate) fn read(run: &'a Run) -> Self {
+        let mut faults = Vec::new();
+        let mut noted = |error: &ResultsError| {
+            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+            faults.push(format!("{error}{}.", cause.unwrap_or_default()));
+        };
+        let trace = run.trace().unwrap_or_else(|error| {
+            noted(&error);
+            None
+        });
+        let batches = run.batches().unwrap_or_else(|error| {
+            noted(&error);
+            None
+        });
+        let samples = match run.samples() {
+            Ok(samples) => Some(samples),
+            // There is nothing to read, or the page says by itself that nothing is there.
+            Err(ResultsError::NoPerformanceRun { .. }) => None,
+            Err(error) => {
+                noted(&error);
+                None
+            }
+        };
+        let trace = trace.unwrap_or_default();
+        if trace.is_cut {
+            faults.push(
+                "mlperf_log_trace.json ends before its end: the run was killed, or the disk full.".into(),
+            );
+        }
+        if let Some(torn_bytes) =
+            samples.as_ref().map(|samples| samples.torn_bytes).filter(|bytes| *bytes > 0)
+        {
+            faults.push(format!(
+                "samples.bin has a torn end: the last {torn_bytes} bytes are no whole sample, and left out."
+            ));
+        }
+        if let RunKind::Logs(log) = &run.kind
+            && log.damaged_count > 0
+        {
+            faults.push(format!(
+                "mlperf_log_detail.txt has {} lines that cannot be read: it may be cut off.",
+                log.damaged_count
+            ));
+        }
+        // LoadGen's own trace has every sample; that of a run with a result is not needed for them.
+        let is_selection =
+            matches!(run.kind, RunKind::Logs(_)) && samples.is_none() && !trace.samples.is_empty();
+        let samples = if is_selection { Some(traced(&trace)) } else { samples };
+        Self { run, samples, is_selection, trace, batches, faults }
+    }
+
+    /// The result, if there is one.
+    pub(crate) fn result(&self) -> Option<&'a ResultFile> {
+        self.run.result()
+    }
+
+    /// The performance run, if there is one.
+    pub(crate) fn test(&self) -> Option<&'a TestPart> {
+        self.result()?.performance_run.as_ref()
+    }
+
+    /// The official log, if that is all.
+    pub(crate) fn log(&self) -> Option<&'a DetailLog> {
+        match &self.run.kind {
+            RunKind::Logs(log) => Some(log),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the result.
+    pub(crate) fn figures(&self) -> Figures<'a> {
+        Figures::of(self.run.json().unwrap_or(&Value::Null))
+    }
+
+    /// Name of the scenario, if it is known.
+    pub(crate) fn scenario(&self) -> Option<&'a str> {
+        match self.log() {
+            Some(log) => log.value("effective_scenario").or(log.value("requested_scenario"))?.as_str(),
+            None => self.result().map(|result| &*result.scenario),
+        }
+    }
+
+    /// Whether every latency counts from the start, as in Offline.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.scenario() == Some("Offline")
+    }
+
+    /// Samples of each query.
+    pub(crate) fn samples_per_query(&self) -> usize {
+        let Some(test) = self.test().filter(|_| self.scenario() == Some("MultiStream")) else { return 1 };
+        let (samples, queries) = (test.issued_sample_count, test.issued_query_count.max(1));
+        if samples.is_multiple_of(queries) {
+            usize::try_from(samples / queries).unwrap_or(1).max(1)
+        } else {
+            1
+        }
+    }
+
+    /// The end of the run, in ns from its start, as far as samples and result tell.
+    pub(crate) fn end_ns(&self) -> u64 {
+        let records = self.samples.iter().flat_map(|samples| &samples.records);
+        let ends = records
+            .filter(|record| **record != SampleRecord::NOT_ISSUED)
+            .map(|record| record.scheduled_ns.saturating_add(record.completed_latency_ns().unwrap_or(0)));
+        ends.max().unwrap_or(0).max(self.test().map_or(0, |test| test.duration_ns))
+    }
+}
+
+/// The samples of a trace, from the first of them on.
+fn traced(trace: &Trace) -> Samples {
+    let first_ns = trace.samples.iter().map(|sample| sample.scheduled_ns).min().unwrap_or(0);
+    let mut samples: Vec<_> = trace.samples.iter().collect();
+    samples.sort_unstable_by_key(|sample| sample.scheduled_ns);
+    let record = |sample: &&proctor_results::TraceSample| SampleRecord {
+        scheduled_ns: sample.scheduled_ns - first_ns,
+        latency_ns: sample.latency_ns,
+    };
+    Samples { records: samples.iter().map(record).collect(), torn_bytes: 0 }
+}

@@ -1,0 +1,86 @@
+//! The page of a run: one self-contained HTML file with its verdict, figures and pictures.
+//!
+//! [`Subject::open`] takes a folder of a run, of official logs, or of a search; [`page`] writes the page of one or
+//! more.
+//!
+//! # Choices
+//! - The page needs no script and no network, and forbids both. Pictures are SVG within it, as wide as the page, with
+//!   text as large as the rest; those who cannot see them hear their numbers.
+//! - A number of `result.json` is taken from it by key, rounded in one place, and carries key and value, so that a
+//!   program can compare each with the file.
+//! - All text is escaped where it is written.
+//! - Pictures have as many marks for ten million samples as for a thousand: time is cut into columns, distributions
+//!   into steps that are even in the tail.
+//! - What is not there is left out; what is torn or cut is said to be so.
+//!
+//! # Example
+//! ```
+//! # fn f() -> Result<(), proctor_results::ResultsError> {
+//! let subject = proctor_report::Subject::open("runs/mine".as_ref())?;
+//! let html = proctor_report::page(&[subject]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Limits
+//! Samples are sorted in memory: about 35 bytes are taken for each.
+
+#![forbid(unsafe_code)]
+
+mod draw;
+mod facts;
+mod figures;
+mod html;
+mod measure;
+mod number;
+mod page;
+mod section;
+
+use std::path::Path;
+
+use proctor_results::{Campaign, ResultsError, Run};
+
+/// The subject of a page.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// A run.
+    Run(Run),
+    /// A search or scaling, which has several.
+    Campaign(Box<Campaign>),
+}
+
+impl Subject {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// If it is neither, or its result cannot be read.
+    pub fn open(folder: &Path) -> Result<Self, ResultsError> {
+        match Campaign::open(folder)? {
+            Some(campaign) => Ok(Self::Campaign(Box::new(campaign))),
+            None => Run::open(folder).map(Self::Run),
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        match self {
+            Self::Run(run) => &run.folder,
+            Self::Campaign(campaign) => &campaign.folder,
+        }
+    }
+
+    /// Name of the folder, for people.
+    fn name(&self) -> String {
+        match self {
+            Self::Run(run) => run.name(),
+            Self::Campaign(campaign) => campaign.name(),
+        }
+    }
+}
+
+/// The page of one or more subjects, as HTML. Samples are read one subject after the other.
+#[must_use]
+pub fn page(subjects: &[Subject]) -> String {
+    page::page(subjects)
+}

@@ -1,0 +1,204 @@
+//! Folders of `host find-max` and `host scale`, which have a result of their own in the place of a run's.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    error::ResultsError,
+    result_file::{MachinePart, PluginPart, SettingPart},
+    run::folder_name,
+    scaling::ScalingPart,
+};
+
+/// The version of the forms that are read.
+const SCHEMA_VERSION: u64 = 1;
+/// Result of a search.
+const FIND_MAX: &str = "find_max.json";
+/// Result of scaling.
+const SCALE: &str = "scale.json";
+
+/// A folder of several runs that serve one question.
+#[derive(Debug, Clone)]
+pub struct Campaign {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its kind, with its answer.
+    pub kind: CampaignKind,
+    /// The file as it is.
+    pub json: Value,
+}
+
+/// Kind of a campaign, with its answer.
+#[derive(Debug, Clone)]
+pub enum CampaignKind {
+    /// The highest load that is VALID.
+    FindMax(Box<FindMaxFile>),
+    /// The setting that serves the most under a latency target.
+    Scale(Box<ScaleFile>),
+}
+
+/// `find_max.json`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FindMaxFile {
+    /// The load that was found.
+    pub load: Option<f64>,
+    /// Its unit.
+    pub unit: String,
+    /// The answer in words.
+    pub summary: String,
+    /// Bounds by name, in ns.
+    #[serde(default)]
+    pub bounds_ns: BTreeMap<String, Option<u64>>,
+    /// Probes and full runs, in their order.
+    #[serde(default)]
+    pub curve: Vec<CurvePoint>,
+    /// The full runs.
+    #[serde(default)]
+    pub full_runs: Vec<FullRun>,
+    /// Where it was found.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// A load that was tried.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CurvePoint {
+    /// `probe` or `full-run`.
+    pub kind: String,
+    /// The load.
+    pub load: f64,
+    /// Median latency in ns.
+    pub p50_ns: u64,
+    /// 99th percentile in ns.
+    pub p99_ns: u64,
+    /// Side of the bound, such as `under`.
+    pub side: Option<String>,
+}
+
+/// A full run of a search.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct FullRun {
+    /// Its folder, within that of the search.
+    pub folder: String,
+    /// The load.
+    pub load: f64,
+    /// Whether it was VALID.
+    pub valid: bool,
+    /// Why not.
+    #[serde(default)]
+    pub reasons: Vec<String>,
+}
+
+/// `scale.json`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ScaleFile {
+    /// A course for each policy.
+    pub courses: Vec<ScalingPart>,
+    /// Where it was measured.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The benchmark, the plugin and the machine.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Place {
+    /// Id of the benchmark.
+    pub benchmark: String,
+    /// Round of the rules.
+    #[serde(default)]
+    pub rules: String,
+    /// Whether time was virtual.
+    #[serde(default)]
+    pub virtual_time: bool,
+    /// The plugin.
+    pub plugin: PluginPart,
+    /// The machine.
+    pub machine: MachinePart,
+    /// Settings by key.
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingPart>,
+}
+
+impl Campaign {
+    /// Opens a folder of `host find-max` or `host scale`; `None` if it is neither.
+    ///
+    /// # Errors
+    /// [`ResultsError::Read`], [`ResultsError::Version`] or [`ResultsError::Malformed`].
+    pub fn open(folder: &Path) -> Result<Option<Self>, ResultsError> {
+        let Some(path) =
+            [FIND_MAX, SCALE].map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
+        else {
+            return Ok(None);
+        };
+        let bytes = fs::read(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let malformed = |error: serde_json::Error| ResultsError::Malformed {
+            path: path.clone(),
+            fault: format!("is no whole result of this program: {error}"),
+        };
+        let json: Value = serde_json::from_slice(&bytes).map_err(malformed)?;
+        match json.get("schema_version").and_then(Value::as_u64) {
+            Some(SCHEMA_VERSION) => {}
+            version => {
+                let version = version.unwrap_or(0);
+                return Err(ResultsError::Version { path, version, known: SCHEMA_VERSION });
+            }
+        }
+        let kind = if path.ends_with(FIND_MAX) {
+            CampaignKind::FindMax(serde_json::from_slice(&bytes).map_err(malformed)?)
+        } else {
+            CampaignKind::Scale(serde_json::from_slice(&bytes).map_err(malformed)?)
+        };
+        Ok(Some(Self { folder: folder.to_owned(), kind, json }))
+    }
+
+    /// Name of the folder, for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        folder_name(&self.folder)
+    }
+
+    /// The benchmark, the plugin and the machine.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        match &self.kind {
+            CampaignKind::FindMax(file) => &file.place,
+            CampaignKind::Scale(file) => &file.place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: &str =
+        r#""benchmark":"b","plugin":{"name":"p","version":"1","precision":"f32"},"machine":{}"#;
+
+    fn open(name: &str, text: &str) -> Result<Option<Campaign>, ResultsError> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), text).unwrap();
+        Campaign::open(folder.path())
+    }
+
+    #[test]
+    fn a_search_and_a_scaling_are_told_apart() {
+        let search = format!(
+            r#"{{"schema_version":1,"load":7.5,"unit":"queries/s","summary":"s","bounds_ns":{{"latency":5,"tpot":null}},
+            "curve":[{{"kind":"probe","load":1.0,"p50_ns":1,"p99_ns":2,"side":"under"}}],{PLACE}}}"#
+        );
+        let found = open(FIND_MAX, &search).unwrap().unwrap();
+        let CampaignKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
+        assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 1, "b"));
+        let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
+        assert!(matches!(open(SCALE, &scale).unwrap().unwrap().kind, CampaignKind::Scale(_)));
+        assert!(open("result.json", "{}").unwrap().is_none());
+        assert!(open(SCALE, "{}").unwrap_err().to_string().contains("has schema_version 0"));
+        assert!(open(SCALE, "{\"schema_version\":1").unwrap_err().to_string().contains("is no whole result"));
+    }
+}

@@ -1,0 +1,245 @@
+//! The slowest batches of a test and an even selection of all, for who wants to see where a latency comes from.
+//!
+//! Each batch stands with its first sample, which has waited longest. What is kept is bounded, whatever the length of
+//! the test, and noted after the samples of the batch have been completed.
+
+use std::{
+    cmp::Reverse,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use proctor_loadgen::{Progress, TestOutcome};
+use proctor_plugin_host::Stage;
+use proctor_vocabulary::QuerySample;
+use serde::Serialize;
+
+/// Version of the form of the file.
+const SCHEMA_VERSION: u32 = 1;
+/// Most of the slowest batches that an instance keeps.
+const SLOWEST_MAX: usize = 128;
+/// Number of evenly chosen batches of an instance at which every second one is dropped.
+const EVEN_MAX: usize = 256;
+
+/// The batches of a test. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BatchLog(Arc<Mutex<Vec<Arc<Mutex<Kept>>>>>);
+
+/// The batches of one instance, which notes them on its thread.
+pub(crate) struct InstanceBatches {
+    kept: Arc<Mutex<Kept>>,
+    instance: u32,
+    progress: Progress,
+    /// The clock that the plugin reads.
+    clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// Since when the instance is free.
+    free_ns: Option<u64>,
+    started_ns: u64,
+}
+
+/// Batches that an instance keeps.
+#[derive(Debug, Default)]
+struct Kept {
+    count: u64,
+    slowest: Vec<KeptBatch>,
+    /// Least latency among the slowest, once there are as many as may be.
+    threshold_ns: u64,
+    even: Vec<KeptBatch>,
+    /// Every batch of a number that is a multiple of this is among the evenly chosen.
+    stride: u64,
+}
+
+/// One batch. Instants are in ns from the start of issuing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct KeptBatch {
+    sequence: u64,
+    instance: u32,
+    sample_count: usize,
+    scheduled_ns: u64,
+    free_ns: Option<u64>,
+    started_ns: u64,
+    completed_ns: u64,
+    stages: Vec<KeptStage>,
+}
+
+/// A stage of the plugin's work on a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct KeptStage {
+    name: String,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// The file.
+#[derive(Debug, Serialize)]
+pub(crate) struct BatchFile {
+    schema_version: u32,
+    batch_count: u64,
+    even_stride: u64,
+    slowest: Vec<KeptBatch>,
+    even: Vec<KeptBatch>,
+}
+
+impl BatchLog {
+    /// The part of the log for an instance of a test that is about to begin.
+    pub(crate) fn of_instance(
+        &self,
+        instance: u32,
+        progress: Progress,
+        clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    ) -> InstanceBatches {
+        let kept = Arc::new(Mutex::new(Kept { stride: 1, ..Kept::default() }));
+        lock(&self.0).push(Arc::clone(&kept));
+        InstanceBatches { kept, instance, progress, clock, free_ns: None, started_ns: 0 }
+    }
+
+    /// The file of the log; `None` if there were no batches, or several phases, whose instants begin anew.
+    pub(crate) fn file(&self, outcome: &TestOutcome) -> Option<BatchFile> {
+        let instances = lock(&self.0);
+        let all: Vec<_> = instances.iter().map(|kept| lock(kept)).collect();
+        let batch_count = all.iter().map(|kept| kept.count).sum();
+        if batch_count == 0 || outcome.phases.len() != 1 {
+            return None;
+        }
+        let gather = |part: fn(&Kept) -> &[KeptBatch]| all.iter().flat_map(move |kept| part(kept)).cloned();
+        let mut slowest: Vec<_> = gather(|kept| &kept.slowest).collect();
+        slowest.sort_by_key(|batch| (Reverse(batch.latency_ns()), batch.sequence));
+        let mut even: Vec<_> = gather(|kept| &kept.even).collect();
+        even.sort_by_key(|batch| (batch.started_ns, batch.sequence));
+        Some(BatchFile {
+            schema_version: SCHEMA_VERSION,
+            batch_count,
+            even_stride: all.iter().map(|kept| kept.stride).max().unwrap_or(1),
+            slowest,
+            even,
+        })
+    }
+}
+
+impl InstanceBatches {
+    /// The instance has got a batch.
+    pub(crate) fn started(&mut self) {
+        self.started_ns = (self.clock)();
+    }
+
+    /// The samples of the batch have been completed, and the plugin has reported these stages.
+    pub(crate) fn completed(&mut self, batch: &[QuerySample], stages: &[Stage]) {
+        let Some(first) = batch.first() else { return };
+        // Without a record the sample is of another phase, or failed.
+        let Some((sequence, record)) = self.progress.sample(first.id) else { return };
+        let Some(latency_ns) = record.completed_latency_ns() else { return };
+        let Some(origin_ns) = self.progress.start_ns() else { return };
+        let completed_ns = record.scheduled_ns + latency_ns;
+        let free_ns = self.free_ns.replace(completed_ns);
+        let mut kept = lock(&self.kept);
+        let (is_slow, is_even) = (kept.is_slow(latency_ns), kept.count.is_multiple_of(kept.stride));
+        kept.count += 1;
+        if !is_slow && !is_even {
+            return;
+        }
+        let since = |instant_ns: u64| instant_ns.saturating_sub(origin_ns);
+        let batch = KeptBatch {
+            sequence,
+            instance: self.instance,
+            sample_count: batch.len(),
+            scheduled_ns: record.scheduled_ns,
+            free_ns,
+            started_ns: since(self.started_ns),
+            completed_ns,
+            stages: stages
+                .iter()
+                .map(|stage| KeptStage {
+                    name: stage.name().to_owned(),
+                    start_ns: since(stage.begin_ns),
+                    end_ns: since(stage.end_ns),
+                })
+                .collect(),
+        };
+        if is_even {
+            kept.keep_evenly(batch.clone());
+        }
+        if is_slow {
+            kept.keep_slow(batch);
+        }
+    }
+}
+
+impl Kept {
+    fn is_slow(&self, latency_ns: u64) -> bool {
+        self.slowest.len() < SLOWEST_MAX || latency_ns > self.threshold_ns
+    }
+
+    fn keep_slow(&mut self, batch: KeptBatch) {
+        if self.slowest.len() < SLOWEST_MAX {
+            self.slowest.push(batch);
+        } else if let Some(fastest) = self.slowest.iter_mut().min_by_key(|kept| kept.latency_ns()) {
+            *fastest = batch;
+        }
+        self.threshold_ns = self.slowest.iter().map(KeptBatch::latency_ns).min().unwrap_or(0);
+    }
+
+    fn keep_evenly(&mut self, batch: KeptBatch) {
+        self.even.push(batch);
+        if self.even.len() == EVEN_MAX {
+            let mut number = 0;
+            self.even.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+}
+
+impl KeptBatch {
+    fn latency_ns(&self) -> u64 {
+        self.completed_ns - self.scheduled_ns
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(sequence: u64, latency_ns: u64) -> KeptBatch {
+        KeptBatch {
+            sequence,
+            instance: 0,
+            sample_count: 1,
+            scheduled_ns: sequence,
+            free_ns: None,
+            started_ns: sequence,
+            completed_ns: sequence + latency_ns,
+            stages: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_slowest_are_kept_and_others_evenly_however_many_there_are() {
+        let mut kept = Kept { stride: 1, ..Kept::default() };
+        let count = 100_000;
+        // Each latency once, in an order that is neither rising nor falling.
+        let latency = |sequence: u64| sequence * 7_919 % 100_003;
+        for sequence in 0..count {
+            let batch = batch(sequence, latency(sequence));
+            if kept.is_slow(batch.latency_ns()) {
+                kept.keep_slow(batch.clone());
+            }
+            if sequence.is_multiple_of(kept.stride) {
+                kept.keep_evenly(batch);
+            }
+        }
+        let mut latencies: Vec<_> = (0..count).map(latency).collect();
+        latencies.sort_unstable();
+        let mut slowest: Vec<_> = kept.slowest.iter().map(KeptBatch::latency_ns).collect();
+        slowest.sort_unstable();
+        assert_eq!(slowest, latencies[latencies.len() - SLOWEST_MAX..]);
+        assert!(kept.even.len() >= EVEN_MAX / 2 && kept.even.len() < EVEN_MAX);
+        let even: Vec<_> = kept.even.iter().map(|batch| batch.sequence).collect();
+        let expected: Vec<_> = (0..count).step_by(kept.stride as usize).collect();
+        assert_eq!(even, expected);
+    }
+}

@@ -1,0 +1,64 @@
+//! `host list runs`: the runs below a folder, with their verdicts.
+
+use std::path::Path;
+
+use proctor_results::{Run, RunOutcome, RunSummary, find_runs};
+use proctor_run::{HostError, text};
+
+use crate::commands::results::unreadable;
+
+/// Titles of the columns.
+const TITLES: [&str; 8] = ["run", "verdict", "accuracy", "benchmark", "scenario", "plugin", "metric", "p99"];
+
+/// The table of the runs below a folder.
+///
+/// # Errors
+/// If the folder cannot be read. A run that cannot be read is a row that says so.
+pub(super) fn list(below: &Path) -> Result<String, HostError> {
+    let folders = find_runs(below).map_err(unreadable)?;
+    if folders.is_empty() {
+        return Ok(format!("{} has no run\n", below.display()));
+    }
+    let mut rows = vec![TITLES.map(str::to_owned).to_vec()];
+    rows.extend(folders.iter().map(|folder| row(folder)));
+    Ok(text::table(&rows))
+}
+
+fn row(folder: &Path) -> Vec<String> {
+    let run = match Run::open(folder) {
+        Ok(run) => RunSummary::of(&run),
+        Err(error) => {
+            return vec![folder.display().to_string(), format!("unreadable: {}", unreadable(error))];
+        }
+    };
+    let given = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let accuracy = match (run.accuracy_passed, &run.accuracy) {
+        (Some(passed), Some(accuracy)) => {
+            let passed = if passed { "passed" } else { "FAILED" };
+            format!("{passed} ({} {})", accuracy.name, text::four_digits(accuracy.value))
+        }
+        _ => "-".to_owned(),
+    };
+    let note =
+        if run.outcome == RunOutcome::Valid && run.official_length == Some(false) { " (short)" } else { "" };
+    vec![
+        run.folder.display().to_string(),
+        format!("{}{note}", run.outcome.name()),
+        accuracy,
+        given(&run.benchmark),
+        given(&run.scenario),
+        given(&run.plugin),
+        run.metric.as_ref().map_or_else(
+            || "-".to_owned(),
+            |metric| {
+                let is_time = metric.unit == "ns";
+                if is_time {
+                    text::duration(metric.value as u64)
+                } else {
+                    format!("{} {}", text::four_digits(metric.value), metric.unit)
+                }
+            },
+        ),
+        run.query_latency.map_or_else(|| "-".to_owned(), |latency| text::duration(latency.p99_ns)),
+    ]
+}

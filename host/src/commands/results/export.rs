@@ -1,0 +1,128 @@
+//! `host export`: runs in the forms that other programs read.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+};
+
+use clap::{Args, ValueEnum};
+use proctor_display::print;
+use proctor_export::{Timeline, csv, json, markdown, openmetrics, trace};
+use proctor_results::{Run, RunSummary};
+use proctor_run::{HostError, write_whole};
+
+use super::{open_runs, unreadable};
+
+/// Forms of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A line for each sample of one run.
+    Csv,
+    /// An object for each run.
+    Json,
+    /// A table with a row for each run.
+    Markdown,
+    /// A gauge for each figure, for Prometheus and its like.
+    Openmetrics,
+    /// The timeline of one run, for Perfetto and other viewers of Chrome traces.
+    Trace,
+}
+
+pub(crate) const EXPORT_HELP: &str = "\
+Examples:
+  host export runs/mine --format csv -o samples.csv       each sample
+  host export runs/mine --format trace -o trace.json      open it in ui.perfetto.dev
+  host export runs/* --format markdown                    a table of runs
+  host export runs/* --format openmetrics                 for Prometheus and its like
+  host export runs/* --format json | jq '.[].metric'
+
+docs/run-folder.md has readers of samples.bin in ten lines of Python and Rust.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportFlags {
+    /// Folders that runs have left; csv and trace take one
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// Form of the export
+    #[arg(long, short, value_enum)]
+    format: Format,
+    /// File to write, which appears when it is whole [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Writes an export that has been read already.
+type WriteExport = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()>>;
+
+impl ExportFlags {
+    /// Writes the export.
+    pub(crate) fn run(&self) -> Result<(), HostError> {
+        let runs = open_runs(&self.folders)?;
+        let write: WriteExport = match self.format {
+            Format::Csv => {
+                let samples = self.only(&runs)?.samples().map_err(unreadable)?;
+                Box::new(move |out| csv(&samples, out))
+            }
+            Format::Trace => {
+                let run = self.only(&runs)?.clone();
+                let samples = run.samples().map_err(unreadable)?;
+                let loadgen = run.trace().map_err(unreadable)?;
+                let batches = run.batches().map_err(unreadable)?;
+                Box::new(move |out| {
+                    let test = run.result().and_then(|result| result.performance_run.as_ref());
+                    let timeline = Timeline {
+                        name: &run.name(),
+                        samples: &samples,
+                        trace: loadgen.as_ref(),
+                        batches: batches.as_ref(),
+                        noise: test.and_then(|test| test.noise.as_ref()),
+                    };
+                    trace(&timeline, out)
+                })
+            }
+            form => {
+                let rows: Vec<_> = runs.iter().map(RunSummary::of).collect();
+                Box::new(move |out| match form {
+                    Format::Json => json(&rows, out),
+                    Format::Markdown => markdown(&rows, out),
+                    _ => openmetrics(&rows, out),
+                })
+            }
+        };
+        match &self.output {
+            // What cannot be written to stdout is told at the end of the program.
+            None => drop(write(&mut BufWriter::new(Answer))),
+            Some(path) => write_whole(path, |out| write(out))?,
+        }
+        Ok(())
+    }
+
+    /// The only run.
+    fn only<'a>(&self, runs: &'a [Run]) -> Result<&'a Run, HostError> {
+        match runs {
+            [run] => Ok(run),
+            _ => {
+                let form = self.format.to_possible_value();
+                let form = form.as_ref().map_or("", |form| form.get_name());
+                Err(HostError::Usage(format!(
+                    "--format {form} is of one run, and {} folders were given",
+                    runs.len()
+                )))
+            }
+        }
+    }
+}
+
+/// The answer of the program as a writer.
+struct Answer;
+
+impl Write for Answer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        print(String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

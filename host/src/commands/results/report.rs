@@ -1,0 +1,62 @@
+//! `host report`: the page of a run, for people to look at.
+
+use std::{io::Write, path::PathBuf};
+
+use clap::Args;
+use proctor_display::print;
+use proctor_report::{Subject, page};
+use proctor_run::{Conclusion, HostError, write_whole};
+
+use super::unreadable;
+
+/// Name of a page, where no other is asked for.
+const FILE: &str = "report.html";
+
+pub(crate) const REPORT_HELP: &str = "\
+Examples:
+  host report runs/2026-11-21T18-43-00-digits-lstm-SingleStream
+  host report runs/mine -o mine.html
+  host report runs/a runs/b -o both.html       several runs one after the other
+  host report results/resnet50/Server          a folder of logs of the official LoadGen
+  host report runs/2026-11-21T18-43-00-digits-lstm-SingleStream.partial
+
+The page is one file that needs no network and no script, for a screen of any width,
+light or dark, and for paper. docs/reading-a-result.md explains each picture.
+
+A folder of host find-max or host scale has a page, too, and so has a run that has not
+come to its end: it shows what is there, and says what is not. The path of the page
+goes to stdout.";
+
+/// Flags of a page.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFlags {
+    /// Folders of runs, of searches, or of logs of the official LoadGen
+    #[arg(value_name = "FOLDER", required = true)]
+    folders: Vec<PathBuf>,
+    /// File of the page, or a folder for it [default: report.html in the folder of the run]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl ReportFlags {
+    /// Writes the page, and prints its path.
+    pub(crate) fn run(&self) -> Result<Conclusion, HostError> {
+        let subjects = self.folders.iter().map(|folder| Subject::open(folder).map_err(unreadable));
+        let subjects = subjects.collect::<Result<Vec<_>, _>>()?;
+        let path = self.place(&subjects)?;
+        write_whole(&path, |out| out.write_all(page(&subjects).as_bytes()))?;
+        print(format!("{}\n", path.display()));
+        Ok(Conclusion::Good)
+    }
+
+    fn place(&self, subjects: &[Subject]) -> Result<PathBuf, HostError> {
+        match (&self.output, subjects) {
+            (Some(output), _) if output.is_dir() => Ok(output.join(FILE)),
+            (Some(output), _) => Ok(output.clone()),
+            (None, [one]) => Ok(one.folder().join(FILE)),
+            (None, _) => {
+                Err(HostError::Usage("give the file of the page of several runs with -o".to_owned()))
+            }
+        }
+    }
+}
