@@ -39,9 +39,12 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let pipeline = build_pipeline(&order.preprocessing, &inputs)?;
     let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
+    // Of a folder that is not there, whoever opens it says what should be in it.
+    let contents = contents::sum(&order.folder, &order.rows)
+        .or_else(|error| published.open(&order.folder, &order.rows).and(Err(error)))?;
     let recipe = Recipe {
         dataset: order.dataset.clone(),
-        contents: contents::sum(&order.folder, &order.rows)?,
+        contents,
         preprocessing: order.preprocessing.clone(),
         version: pipeline_version(&order.preprocessing)?,
         rows: order.rows.clone(),

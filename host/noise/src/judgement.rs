@@ -127,8 +127,19 @@ impl CauseKind {
             Self::Frequency => value < threshold,
             _ => value >= threshold,
         };
-        is_broken.then(|| Cause { kind: self, value, threshold, unit: self.unit() })
+        // Threads of the run itself interrupt each other, too, as those that share a processor do.
+        let is_of_others = match self {
+            Self::InvoluntarySwitches => values.get(Quantity::Foreign)? >= foreign_trace_ns(lasted_ns, scale),
+            _ => true,
+        };
+        (is_broken && is_of_others).then(|| Cause { kind: self, value, threshold, unit: self.unit() })
     }
+}
+
+/// Foreign load from which others may have interrupted an issuing thread: half of what counts by itself, and above what
+/// the ticks leave open.
+fn foreign_trace_ns(lasted_ns: u64, scale: Scale) -> u64 {
+    CauseKind::ForeignLoad.threshold(lasted_ns, scale).map_or(u64::MAX, |limit_ns| limit_ns / 2)
 }
 
 /// Everything that disturbed an interval.
@@ -156,7 +167,6 @@ mod tests {
         for (quantity, below, at, kind) in [
             (Quantity::Steal, 20 * MS - 1, 20 * MS, CauseKind::Steal),
             (Quantity::Foreign, 50 * MS - 1, 50 * MS, CauseKind::ForeignLoad),
-            (Quantity::InvoluntarySwitches, 19, 20, CauseKind::InvoluntarySwitches),
             (Quantity::MajorFaults, 0, 1, CauseKind::MajorFaults),
             (Quantity::GreatestFrequency, 2_700_000, 2_699_999, CauseKind::Frequency),
             (Quantity::ThermalThrottles, 0, 1, CauseKind::ThermalThrottling),
@@ -180,9 +190,22 @@ mod tests {
         assert_eq!(kinds(4000 * MS, &foreign(200), SCALE), [CauseKind::ForeignLoad]);
         // 10 ms of 10 ms may be one tick.
         assert_eq!(kinds(10 * MS, &foreign(10), SCALE), []);
-        let switches = |count| [(Quantity::InvoluntarySwitches, count)];
-        assert_eq!(kinds(2000 * MS, &switches(159), many), []);
-        assert_eq!(kinds(2000 * MS, &switches(160), many), [CauseKind::InvoluntarySwitches]);
-        assert_eq!(kinds(MS, &switches(19), SCALE), []);
+    }
+
+    #[test]
+    fn issuing_threads_are_interrupted_by_others_only_where_there_are_others() {
+        let of = |lasted_ms: u64, count, foreign_ms: u64, scale| {
+            let values = [(Quantity::InvoluntarySwitches, count), (Quantity::Foreign, foreign_ms * MS)];
+            kinds(lasted_ms * MS, &values, scale)
+        };
+        assert_eq!(of(1000, 19, 25, SCALE), []);
+        assert_eq!(of(1000, 20, 25, SCALE), [CauseKind::InvoluntarySwitches]);
+        // Threads of the run that share a processor.
+        assert_eq!(of(1000, 2000, 24, SCALE), []);
+        assert_eq!(kinds(1000 * MS, &[(Quantity::InvoluntarySwitches, 2000)], SCALE), []);
+        let many = Scale { processor_count: 64, issuing_thread_count: 4, usual_khz: None };
+        assert_eq!(of(2000, 159, 640, many), []);
+        assert_eq!(of(2000, 160, 640, many), [CauseKind::InvoluntarySwitches]);
+        assert_eq!(of(1, 19, 25, SCALE), []);
     }
 }

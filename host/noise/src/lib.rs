@@ -7,9 +7,10 @@
 //! # Choices
 //! - **Files are kept open** and read again from their start into one buffer: opening a file of `/proc` takes longer
 //!   than reading it.
-//! - **Idle time tells what is foreign.** Linux counts idle time exactly and busy time by ticks, so the time that
-//!   others took is what is left of the interval once idle, stolen and own time are taken off. Ticks of 10 ms remain as
-//!   the resolution of the figures, which the limits of `judgement` allow for.
+//! - **Two accounts tell what is foreign**, and the lesser counts: the time that is left of an interval once idle,
+//!   stolen and own time are taken off, and the time that the system's ticks saw busy without the own. Either alone has
+//!   too much for some runs that have the machine to themselves. Ticks of 10 ms remain as the resolution of the
+//!   figures, which the limits of `judgement` allow for.
 //! - **Minor faults and processor time are told and not judged**: they are the doings of the plugin.
 //! - **The guard bounds itself**: an interval is doubled while a reading takes more than its share of it, and once
 //!   there are more intervals than a picture has room for.
