@@ -21,7 +21,7 @@ pub struct VolumeJudge<'a> {
 }
 
 impl<'a> VolumeJudge<'a> {
-    /// A judge of so many cases.
+    /// A judge of `sample_count` cases.
     #[must_use]
     pub fn new(sample_count: usize, read: ReadVolume<'a>) -> Self {
         Self { sample_count, read, cases: Vec::new() }

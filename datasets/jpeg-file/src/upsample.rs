@@ -17,7 +17,7 @@ pub(crate) enum Upsampling {
     Down,
     /// Weighted averages along both.
     Both,
-    /// Each sample stands for so many pixels across and down.
+    /// Each sample stands for this number of pixels across, and down.
     Repeat(usize, usize),
 }
 

@@ -28,7 +28,7 @@ impl Goal {
         Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
     }
 
-    /// Whether this share of violations, of so many batches, is above what the tail leaves out by more than chance: two
+    /// Whether this share of violations, of `batches`, is above what the tail leaves out by more than chance: two
     /// standard deviations.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]

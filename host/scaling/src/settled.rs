@@ -32,7 +32,7 @@ impl Settled {
         self.batches >= WindowRule::BATCHES_MIN
     }
 
-    /// Takes a batch, of which so many samples were above the target.
+    /// Takes a batch, of which `violations` samples were above the target.
     pub fn push(&mut self, done: &Done, violations: u64) {
         self.until_ns = self.until_ns.max(done.completed_ns);
         self.batches += 1;

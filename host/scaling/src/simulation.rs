@@ -41,7 +41,7 @@ pub struct Simulation<'a> {
 pub enum Event {
     /// The latency target is this from now on, in ns.
     Target(u64),
-    /// Every batch that begins from now on takes so many times as long as by the surface.
+    /// Times as long as by the surface that every batch takes that begins from now on.
     Slower(f64),
     /// Nothing above these knobs is possible any more.
     Most(Knobs),

@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_window_goes_on_while_the_tail_may_lie_on_either_side_of_the_target() {
-        // Every so many batches one is above the target; 0 for none.
+        // Of `every` batches one is above the target; of 0 none.
         let ends_after = |every: u64| {
             let mut window = Window::new(rule());
             window.wait_for(Knobs::LEAST, Look::Tail);

@@ -131,7 +131,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
 }
 
 impl Limits {
-    /// Blocks and threads along each dimension for so many items in groups, or why the device has none such.
+    /// Blocks and threads along each dimension for `items` in groups, or why the device has none such.
     pub(crate) fn grid(
         &self,
         items: [usize; 3],

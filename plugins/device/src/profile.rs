@@ -46,7 +46,7 @@ pub fn call_times<D: Driver>(
     Ok(times_ns.into_iter().map(median).collect())
 }
 
-/// Median times in ns of a copy of so many bytes, at least 1: to the device, and from it.
+/// Median times in ns of a copy of `bytes`, at least 1: to the device, and from it.
 ///
 /// # Errors
 /// The device's.

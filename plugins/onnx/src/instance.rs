@@ -93,7 +93,7 @@ impl BatchInstance {
         })
     }
 
-    /// Binds inputs and outputs of a call over so many entries, of which the batch may have fewer.
+    /// Binds inputs and outputs of a call over `count` entries, of which the batch may have fewer.
     fn bind(&mut self, batch: &mut Batch<'_>, count: usize) -> Result<(), PluginError> {
         let mut copied = 0;
         for (place, tensor) in self.inputs.iter_mut().enumerate() {

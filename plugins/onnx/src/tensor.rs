@@ -62,10 +62,9 @@ impl Tensor {
         sample_type: ElementType,
         room: Room,
     ) -> Result<Self, PluginError> {
-        let dim = |extent: &usize| i64::try_from(*extent).unwrap_or(i64::MAX);
         let mut tensor = Self {
             element: element(port.spec.element_type),
-            dims: fit.shape(port, room.entries_max).iter().map(dim).collect(),
+            dims: fit.shape(port, room.entries_max).into_iter().map(dim).collect(),
             entry_bytes: sample_type.bytes_of(port.spec.element_count()),
             model_bytes: port.spec.size_bytes(),
             buffer: Buffer::default(),
@@ -89,7 +88,7 @@ impl Tensor {
         Ok(self)
     }
 
-    /// Makes the buffer large enough for so many entries.
+    /// Makes the buffer large enough for `entries`.
     fn make_room(&mut self, entries: usize) -> Result<(), PluginError> {
         let whole = entries.saturating_mul(self.model_bytes);
         if self.buffer.bytes().len() < whole {
@@ -104,12 +103,12 @@ impl Tensor {
         self.element
     }
 
-    /// The shape for a call over so many entries. A shape without a batch dimension stays as it is.
+    /// The shape for a call over `count` entries. A shape without a batch dimension stays as it is.
     pub(crate) fn dims(&mut self, count: usize) -> &[i64] {
         if self.dims.len() > self.port.spec.shape.len()
             && let Some(first) = self.dims.first_mut()
         {
-            *first = i64::try_from(count).unwrap_or(i64::MAX);
+            *first = dim(count);
         }
         &self.dims
     }
@@ -221,7 +220,7 @@ impl Tensor {
         }
     }
 
-    /// The buffer's memory of so many entries, for which it has room.
+    /// The buffer's memory of `count` entries, for which it has room.
     fn memory(&mut self, count: usize) -> Memory {
         Memory { data: self.buffer.bytes_mut().as_mut_ptr(), size_bytes: count * self.model_bytes }
     }
@@ -230,6 +229,11 @@ impl Tensor {
         let expected = count * self.entry_bytes;
         if bytes.len() == expected { Ok(bytes) } else { Err(wrong_size(&self.port, bytes.len(), expected)) }
     }
+}
+
+/// The extent as ONNX Runtime has it. What is beyond it is no size of memory.
+pub(crate) fn dim(extent: usize) -> i64 {
+    i64::try_from(extent).unwrap_or(i64::MAX)
 }
 
 fn wrong_size(port: &Port, got: usize, expected: usize) -> PluginError {

@@ -11,6 +11,7 @@ use crate::{
     binding::{Binding, Element, Memory},
     counters::Counters,
     session::runtime_failed,
+    tensor::dim,
     way::windows::WindowFit,
 };
 
@@ -51,10 +52,8 @@ impl VolumeInstance {
             room.resize(count, 0.0_f32);
             Ok(room)
         };
-        let dims = [&fit.fit.inputs[0], &fit.fit.outputs[0]].map(|port| {
-            let shape = fit.fit.shape(port, fit.windows_max);
-            shape.into_iter().map(|extent| i64::try_from(extent).unwrap_or(i64::MAX)).collect()
-        });
+        let dims = [&fit.fit.inputs[0], &fit.fit.outputs[0]]
+            .map(|port| fit.fit.shape(port, fit.windows_max).into_iter().map(dim).collect());
         // Windows over one window: volumes bring their own.
         let one = fit.windows([fit.extent(); 3]).map_err(|error| PluginError::failed(error.to_string()))?;
         Ok(Self {
@@ -153,7 +152,7 @@ impl VolumeInstance {
             Batching::Free | Batching::None => self.starts.len(),
         };
         let [input, output] = &mut self.dims;
-        input[0] = i64::try_from(count).unwrap_or(i64::MAX);
+        input[0] = dim(count);
         output[0] = input[0];
         let element = Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
         let cut = memory(&mut self.cut[..count * self.fit.input.element_count()]);

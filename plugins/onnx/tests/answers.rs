@@ -159,7 +159,7 @@ fn more_boxes_than_there_is_room_for_and_batches_of_one_image_are_errors() {
     assert!(error.contains("the model takes batches of 1 and no others"), "{error}");
 }
 
-/// A model of scores of so many classes, the first twelve of them the numbers of `x`; also with their position.
+/// A model of scores of `class_count` classes, the first twelve of them the numbers of `x`; also with their position.
 fn scores(class_count: usize, with_position: bool) -> Vec<u8> {
     cut(Dim::Free("batch".into()), &[("few", 12)], |graph| {
         let pads = graph.ints(&[0, 0, 0, class_count as i64 - 12]);

@@ -134,7 +134,7 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// Room for the scores of so many classes.
+    /// Room for the scores of `class_count` classes.
     ///
     /// # Panics
     /// If there is no class, or more than 256.

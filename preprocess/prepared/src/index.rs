@@ -45,7 +45,7 @@ impl Index {
         Self::checked(file, path)
     }
 
-    /// Opens the index of a folder to write, or makes one without entries for so many samples.
+    /// Opens the index of a folder to write, or makes one without entries for `sample_count` samples.
     pub(crate) fn open_to_write(folder: &Path, sample_count: u64) -> Result<Self, PreparedError> {
         let path = folder.join(INDEX);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);

@@ -101,7 +101,7 @@ unsafe impl Send for Kernel {}
 pub(crate) enum Argument {
     /// An address of memory.
     Address(usize),
-    /// A number of so many bytes.
+    /// A number, and its size in bytes.
     Number([u8; 8], usize),
 }
 

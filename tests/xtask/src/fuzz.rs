@@ -30,7 +30,7 @@ const FILE_BYTES_MAX: u32 = 4096;
 /// A file of that size is read in milliseconds.
 const FILE_SECONDS_MAX: u32 = 10;
 
-/// Fuzzes the target of this name, or all, each for so many minutes.
+/// Fuzzes the target of this name, or all, each for `minutes`.
 ///
 /// # Errors
 /// If a name is unknown, cargo-fuzz cannot be installed, or a target finds something.

@@ -90,7 +90,7 @@ pub(crate) fn tsan(minutes: u32) -> Result<()> {
     run_command(&mut stress)
 }
 
-/// Does something once, and again until so many minutes are over.
+/// Does something once, and again until `minutes` are over.
 fn repeat(minutes: u32, mut work: impl FnMut() -> Result<()>) -> Result<()> {
     let (start, duration) = (Instant::now(), Duration::from_secs(60) * minutes);
     for round in 1.. {

@@ -43,7 +43,7 @@ pub struct Samples {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Starts {
-    /// Each sample has so many rows, the last one perhaps fewer.
+    /// Rows of each sample; the last one has perhaps fewer.
     Every(u64),
     /// The first row of each.
     Listed(Vec<u64>),
@@ -85,7 +85,7 @@ pub enum TraceError {
 }
 
 impl Aggregation {
-    /// The samples that so many rows make. The last one has what is left.
+    /// The samples that `row_count` rows make. The last one has what is left.
     ///
     /// # Panics
     /// If a sample may have no rows, or `least` is above `most`.
@@ -105,7 +105,7 @@ impl Aggregation {
         Samples { row_count, starts: Starts::Listed(starts) }
     }
 
-    /// Number of rows of the first so many samples, none of them cut.
+    /// Number of rows of the first `sample_count` samples, none of them cut.
     ///
     /// # Panics
     /// As [`Aggregation::samples`].
@@ -187,7 +187,7 @@ impl Samples {
         }
     }
 
-    /// Whether a file with so many rows has all of them.
+    /// Refuses a file of `row_count` rows that lacks some of them.
     pub(super) fn fit(&self, row_count: u64, path: &Path) -> Result<(), DatasetError> {
         if self.row_count <= row_count {
             return Ok(());

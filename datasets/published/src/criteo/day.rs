@@ -26,7 +26,7 @@ use crate::{
 const FILE: &str = "day_23";
 /// Rows of the published file.
 const ROW_COUNT: u64 = 178_274_637;
-/// The place in the file is kept for one row of so many.
+/// Rows from one whose place in the file is kept to the next.
 const ROWS_BETWEEN_MARKS: u64 = 1024;
 /// Faulty lines after which a file is given up.
 const FAULTS_MAX: usize = 100;

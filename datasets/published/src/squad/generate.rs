@@ -59,7 +59,7 @@ const FACTS_SHORT: u32 = 12;
 const LONG: usize = 400;
 /// Facts that a long context has at least.
 const FACTS_LONG: u32 = 28;
-/// One question of so many is on a long context.
+/// Questions from one on a long context to the next.
 const LONG_EVERY: u64 = 5;
 
 /// The special tokens, where the published vocabulary has them.

@@ -137,7 +137,7 @@ impl Interaction {
         }
     }
 
-    /// Name of a layer over the numbers, of so many.
+    /// Name of the layer `index` over the numbers.
     fn bottom_layer(self, index: usize) -> String {
         match self {
             Self::Dots => format!("bot_l.{}", 2 * index),

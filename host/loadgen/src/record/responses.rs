@@ -119,7 +119,7 @@ impl ResponseArena {
         }
     }
 
-    /// Number of words of an entry with so many bytes of data.
+    /// Number of words of an entry with `len_bytes` of data.
     fn entry_len(len_bytes: usize) -> usize {
         Self::HEADER_WORDS + len_bytes.div_ceil(8)
     }

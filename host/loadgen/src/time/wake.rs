@@ -56,7 +56,7 @@ impl Wake {
         Self::with_counters(1)
     }
 
-    /// As [`new`](Self::new), for events that so many threads signal all the time.
+    /// As [`new`](Self::new), for events that `count` threads signal all the time.
     pub(crate) fn with_counters(count: u64) -> Self {
         Self {
             state: Apart(AtomicU64::new(0)),

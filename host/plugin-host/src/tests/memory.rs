@@ -88,7 +88,7 @@ fn refusal(model: &Model, size_bytes: usize) -> String {
     model.allocate(size_bytes).map(drop).unwrap_err().to_string()
 }
 
-/// Samples 0 and 1 in memory of the plugin, each with a tensor of so many bytes.
+/// Samples 0 and 1 in memory of the plugin, and the bytes of the tensor of each.
 struct InRange(PluginRange, usize);
 
 impl SampleBuffers for InRange {

@@ -4,7 +4,7 @@
 //! samples are filled in as they complete. When the test is over the file is replaced by the whole one.
 //!
 //! A look goes round the blocks of samples that were not all complete when they were written, and writes those that
-//! have changed. It goes on where the look before has ended and reads so many blocks at most, because it takes time
+//! have changed. It goes on where the look before has ended and reads a few blocks at most, because it takes time
 //! from the system that is measured: of a query of Offline with a hundred million samples a round takes many looks.
 
 use std::{

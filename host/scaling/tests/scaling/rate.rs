@@ -8,7 +8,7 @@ fn goal() -> Goal {
     Goal::new(GOAL_MS * 1_000_000, 0.95, Knobs { batch_size: 128, instances: 10 })
 }
 
-/// Batches of so many samples that take 10 ms, at these knobs and this rate.
+/// Batches of `samples` that take 10 ms, at these knobs and this rate.
 fn seen(knobs: Knobs, samples: u64, served_qps: f64) -> Seen {
     let batches = 100;
     Seen {

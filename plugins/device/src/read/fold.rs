@@ -49,7 +49,7 @@ struct Fold {
 }
 
 impl Folds {
-    /// Of a file with so many elements in its constants.
+    /// Of a file with `element_count` elements in its constants.
     pub fn new(element_count: usize) -> Self {
         let (always, of_element) = WORK;
         let work_left = always.saturating_add(element_count.saturating_mul(of_element));

@@ -15,7 +15,7 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    /// Room for batches of so many samples.
+    /// Room for batches of up to `batch_size_max` samples.
     pub(crate) fn new(rows_max: Option<usize>, batch_size_max: usize) -> Self {
         Self { rows_max, ends: Vec::with_capacity(batch_size_max) }
     }

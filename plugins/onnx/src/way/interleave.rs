@@ -33,7 +33,7 @@ fn is_called(value: &ValueSpec, word: &str) -> bool {
     value.name.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|part| part == word)
 }
 
-/// Puts the elements of a part, each of so many bytes, to every second place from the one of the part on.
+/// Puts the elements of a part, each of `element_bytes`, to every second place from the one of the part on.
 pub(crate) fn interleave(from: &[u8], to: &mut [u8], element_bytes: usize, part: usize) {
     let places = to[part * element_bytes..].chunks_mut(2 * element_bytes);
     for (element, place) in from.chunks_exact(element_bytes).zip(places) {

@@ -40,7 +40,7 @@ pub fn demand_for(made: &Made, is_v2: bool) -> ModelDemand {
     ModelDemand { inputs_vary: true, last_output_varies: true, ..demand }
 }
 
-/// A sample of so many rows, for each input as many as it says.
+/// A sample, each of its inputs with as many rows as `rows` says.
 pub fn sample(index: u64, is_v2: bool, rows: &dyn Fn(usize) -> u64) -> Vec<Input> {
     let input = |(number, (name, element_type, of_row)): (usize, (String, ElementType, u64))| {
         let (stream, shape) = (Stream::new(5, &name).of_sample(index), [rows(number), of_row]);

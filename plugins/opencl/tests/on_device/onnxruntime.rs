@@ -63,7 +63,7 @@ fn compare(
 }
 
 /// Computes all seeds of some operators on both sides, and fails with all differences. Those with many attributes have
-/// so many times as many seeds.
+/// `times` as many seeds.
 fn check(operators: &[drawn::Operator], times: u64) {
     let Some((device, _alone)) = device() else { return };
     let Some(runtime) = Runtime::load() else { return };

@@ -42,7 +42,7 @@ pub(super) fn needed(side: &Side) -> Range<usize> {
     triangle(side, side.wanted.start).first..last.first + last.factors.len()
 }
 
-/// A picture more than so many times as high as wide is resized along its columns first if it gets lower.
+/// Times as high as wide beyond which a picture that gets lower is resized along its columns first.
 const HIGH: usize = 100;
 
 /// Along rows and then along columns, with bytes in between; a side that keeps its length is copied.

@@ -109,7 +109,7 @@ impl Resize {
 enum Work {
     /// The sizes are equal.
     Copy,
-    /// Each pixel is the average of a box of so many columns and rows.
+    /// Each pixel is the average of a box of this number of columns, and of rows.
     Boxes(usize, usize),
     /// Boxes with fractions of pixels.
     Area,

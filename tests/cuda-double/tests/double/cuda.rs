@@ -201,7 +201,7 @@ impl Cuda {
         self.get(|to| self.event_create(to, 0))
     }
 
-    /// Memory of so many numbers.
+    /// Memory of `count` numbers.
     pub fn memory(&self, count: usize) -> usize {
         self.get(|to| self.alloc(to, 4 * count))
     }

@@ -144,7 +144,7 @@ impl Drawing {
         part.into_iter().map(|extent| if self.random.below(3) == 0 { 1 } else { extent }).collect()
     }
 
-    /// A dimension of so many, counted from the front or the back.
+    /// A dimension of `rank`, counted from the front or the back.
     fn axis(&mut self, rank: usize) -> (usize, i64) {
         let axis = self.between(0, rank - 1);
         let from_back = axis as i64 - rank as i64;

@@ -44,7 +44,7 @@ impl Devices {
         position.map_or(0, |position| self.chosen[position as usize])
     }
 
-    /// The device of each of so many instances; nothing without a list.
+    /// The device of each of `count` instances; nothing without a list.
     pub(crate) fn of_instances(&self, count: usize) -> Vec<u32> {
         if self.chosen.is_empty() {
             return Vec::new();

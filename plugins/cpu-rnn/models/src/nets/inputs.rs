@@ -122,7 +122,7 @@ pub(super) fn write_words<T: From<i32> + FromBytes + IntoBytes>(
     Ok(())
 }
 
-/// Writes a text of so many words to an output whose real size it decides.
+/// Writes a text to an output whose real size it decides.
 pub(super) fn write_text(
     batch: &mut dyn Batch,
     sample: usize,
@@ -146,7 +146,7 @@ fn write<'a, T: Copy + FromBytes + IntoBytes>(
     Ok(rest)
 }
 
-/// Splits the room of an output of a sample behind so many values.
+/// Splits the room of an output of a sample behind `expected` values.
 fn room_for<T>(room: &mut [T], sample: usize, expected: usize) -> Result<(&mut [T], &mut [T]), RunError> {
     let got = room.len();
     let tensor = "an output";

@@ -60,7 +60,7 @@ fn sentence(length: usize) -> [TensorSpec; 2] {
     [row("source", ElementType::I32, length), row("source_length", ElementType::I32, 1)]
 }
 
-/// A chord that changes, of so many samples.
+/// A chord that changes.
 fn waveform(samples: usize) -> Vec<f32> {
     let tone = |at: usize, hz: f32| (at as f32 * hz * std::f32::consts::TAU / 16_000.0).sin();
     (0..samples)

@@ -31,7 +31,7 @@ pub(super) enum ProductKind {
     /// Of two matrices.
     Matrices { a: Matrix, b: Matrix },
     /// As a convolution of each channel, compiled with these constants, by these arguments after the buffers, with an
-    /// item for each of so many runs of neighbours.
+    /// item for each of `runs` of neighbours.
     Depthwise {
         images: View,
         filters: View,
