@@ -336,8 +336,8 @@ impl SampleStore {
 /// Fills the rooms of samples on as many threads as there are processors.
 ///
 /// # Errors
-/// The first sample of the list that cannot be filled. Those before it have been begun, as they are taken in their order;
-/// none is begun once it is known.
+/// The first sample of the list that cannot be filled. Those before it have been begun, as they are taken in their
+/// order; none is begun once it is known.
 fn fill_all(
     samples: &[SampleIndex],
     rooms: Vec<Vec<&mut [u8]>>,

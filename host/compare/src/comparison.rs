@@ -50,11 +50,11 @@ pub struct Row {
     pub interval: Option<(f64, f64)>,
     /// The harness's own floor of such a latency in ns, the greater of both sides.
     pub floor_ns: Option<f64>,
-    /// What that says.
+    /// The verdict on it.
     pub verdict: Verdict,
 }
 
-/// What a row says.
+/// Verdict of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -21,12 +21,13 @@ pub struct ConditionError {
     pub text: String,
     /// Place of the fault in characters, from 1.
     pub place: usize,
-    /// What should be there.
+    /// A description of a right one.
     pub expected: String,
 }
 
 impl Condition {
-    /// Whether the whole interval of a change, B over A less 1, lies beyond the limit; `None` where there is no interval.
+    /// Whether the whole interval of a change, B over A less 1, lies beyond the limit; `None` where there is no
+    /// interval.
     #[must_use]
     pub fn fails(&self, interval: Option<(f64, f64)>) -> Option<bool> {
         let (low, high) = interval?;

@@ -1,4 +1,4 @@
-//! Whatever two sides differ in beside what was measured: settings, machine, plugin, model, seeds, program.
+//! Differences of two sides beside what was measured: settings, machine, plugin, model, seeds, program.
 
 use std::{collections::BTreeMap, fmt};
 

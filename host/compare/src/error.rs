@@ -47,9 +47,9 @@ pub enum CompareError {
         path_b: PathBuf,
         /// The kind, such as `scenario`.
         key: &'static str,
-        /// That of the first.
+        /// The value of the first.
         a: String,
-        /// That of the second.
+        /// The value of the second.
         b: String,
     },
     /// A folder has runs that are no repeats of each other.
@@ -60,7 +60,7 @@ pub enum CompareError {
     NoRepeats {
         /// The folder.
         path: PathBuf,
-        /// What they differ in, with commas.
+        /// Keys that they differ in, with commas.
         keys: String,
     },
     /// There is only one run.

@@ -41,7 +41,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
     // Of a folder that is not there, whoever opens it says what should be in it.
     let contents = contents::sum(&order.folder, &order.rows)
-        .or_else(|error| published.open(&order.folder, &order.rows).and(Err(error)))?;
+        .or_else(|error| published.open(&order.folder, &order.rows).and(Err(error.into())))?;
     let recipe = Recipe {
         dataset: order.dataset.clone(),
         contents,

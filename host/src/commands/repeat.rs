@@ -187,8 +187,8 @@ impl RepeatFlags {
 /// Time between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which passes
-/// it on once: a second one would have it give up what it waits for.
+/// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which
+/// passes it on once: a second one would have it give up what it waits for.
 fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<Output> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn()?;
     let id = Pid::from_child(&child);

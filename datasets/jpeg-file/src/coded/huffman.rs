@@ -31,8 +31,8 @@ impl HuffmanTable {
     /// Most bits of a code with its number.
     pub(crate) const BITS_MAX: u32 = 16 + 15;
 
-    /// The table with `counts` codes of the lengths from 1 to 16, for these symbols. `None` if there are more codes than
-    /// fit their lengths.
+    /// The table with `counts` codes of the lengths from 1 to 16, for these symbols. `None` if there are more codes
+    /// than fit their lengths.
     pub(crate) fn new(counts: &[u8; 16], symbols: &[u8]) -> Option<Self> {
         let mut table = Self {
             codes: Box::new([0; 1 << LOOKUP_BITS]),

@@ -1,8 +1,8 @@
 //! How neighbours of a sequence hang together, and what follows for the length of blocks and the variance of a mean.
 //!
 //! Sources: the length of blocks that is best for the variance of a mean, D. N. Politis and H. White, *Automatic
-//! Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23 (2004), with the correction of A. Patton,
-//! D. N. Politis and H. White (2009); the flat-top estimate of the variance, D. N. Politis and J. P. Romano,
+//! Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23 (2004), with the correction of A.
+//! Patton, D. N. Politis and H. White (2009); the flat-top estimate of the variance, D. N. Politis and J. P. Romano,
 //! *Bias-Corrected Nonparametric Spectral Estimation*, Journal of Time Series Analysis 16 (1995).
 
 /// Standard errors of a correlation that count as none (Politis and White 2004, section 3.2).

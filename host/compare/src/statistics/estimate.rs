@@ -22,7 +22,7 @@ const LEAST: f64 = 1.0;
 pub(crate) struct Estimate {
     /// Logarithm of the value.
     pub(crate) log: f64,
-    /// What the resamples have, less the value itself.
+    /// Values of the resamples, less the value itself.
     pub(crate) deviations: Vec<f64>,
     /// Variance of the value over what the resamples have.
     pub(crate) inflation: f64,
@@ -32,8 +32,8 @@ pub(crate) struct Estimate {
 
 impl Estimate {
     /// Estimates a figure of the runs of a side. `random` makes the random numbers of a run by its number; with equal
-    /// ones and equal `block_len` two sides are resampled together. `between` is the variance between runs that is to be
-    /// taken for a side of a single run.
+    /// ones and equal `block_len` two sides are resampled together. `between` is the variance between runs that is to
+    /// be taken for a side of a single run.
     ///
     /// Returns `None` if a run lacks the figure.
     pub(crate) fn of(

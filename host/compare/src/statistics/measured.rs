@@ -1,10 +1,11 @@
 //! One run, reduced to all that its resamples need.
 //!
-//! The run is cut into *atoms*, short stretches of neighbours. Of each atom only counts and sums are kept, added up from
-//! the first one on, so that those of any block of neighbouring atoms are a difference of two. Quantiles are read from
-//! counts of the latencies up to the points of a *grid* around each quantile: every latency that a resample may have as
-//! its quantile is a point of it as long as they are few, and the points lie an eighth of a standard error apart at most
-//! where they are many. So a run of ten million samples takes as much to resample as one of some thousand.
+//! The run is cut into *atoms*, short stretches of neighbours. Of each atom only counts and sums are kept, added up
+//! from the first one on, so that those of any block of neighbouring atoms are a difference of two. Quantiles are read
+//! from counts of the latencies up to the points of a *grid* around each quantile: every latency that a resample may
+//! have as its quantile is a point of it as long as they are few, and the points lie an eighth of a standard error
+//! apart at most where they are many. So a run of ten million samples takes as much to resample as one of some
+//! thousand.
 
 use proctor_loadgen::SampleRecord;
 
@@ -156,8 +157,8 @@ impl Sorted {
 }
 
 impl Measured {
-    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest; without
-    /// those that failed or are missing there is none.
+    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest;
+    /// without those that failed or are missing there is none.
     pub(crate) fn of(records: &[SampleRecord], samples_per_query: usize, wanted: &[Figure]) -> Self {
         let samples_per_query = samples_per_query.max(1);
         let queries = records.chunks(samples_per_query);

@@ -219,8 +219,8 @@ impl RunFolder {
     }
 }
 
-/// Makes a folder for several runs, each with a folder of its own in it, and returns its name: the one that the settings
-/// name, or a new one below `runs/`. It has its last name at once, as only the runs in it are whole or not.
+/// Makes a folder for several runs, each with a folder of its own in it, and returns its name: the one that the
+/// settings name, or a new one below `runs/`. It has its last name at once, as only the runs in it are whole or not.
 ///
 /// # Errors
 /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
