@@ -7,12 +7,13 @@ use std::fs;
 use proctor_tests::{Bench, Run, datasets};
 
 /// Files of every run of both parts.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "accuracy/mlperf_log_accuracy.json",
     "accuracy/mlperf_log_detail.txt",
     "accuracy/mlperf_log_summary.txt",
     "accuracy/mlperf_log_trace.json",
     "accuracy/samples.bin",
+    "batches.json",
     "mlperf_log_accuracy.json",
     "mlperf_log_detail.txt",
     "mlperf_log_summary.txt",
