@@ -64,8 +64,8 @@ const SYSTEMS: [System; 4] = [
         tells_5_percent: true,
     },
     System {
-        name: "correlation 0.9, 2000 queries",
-        flags: "--scenario SingleStream --set min_query_count=2000 --set max_query_count=2000 \
+        name: "correlation 0.9, 6000 queries",
+        flags: "--scenario SingleStream --set min_query_count=6000 --set max_query_count=6000 \
                 --set mock.service_sigma=0.2 --set mock.service_correlation=0.9",
         target_qps: None,
         tells_5_percent: false,
