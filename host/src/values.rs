@@ -1,5 +1,7 @@
 //! Values of flags that have a unit or bounds.
 
+use proctor_compare::Method;
+
 /// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off.
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3), ("", 1e3)];
@@ -48,6 +50,15 @@ pub(crate) fn probability(text: &str) -> Result<f64, String> {
         Ok(number) if number > 0.0 && number < 1.0 => Ok(number),
         _ => Err("give a number above 0 and below 1, such as 0.95".to_owned()),
     }
+}
+
+/// A probability that the resamples of a comparison carry.
+pub(crate) fn confidence(text: &str) -> Result<f64, String> {
+    let number = probability(text)?;
+    if number <= Method::CONFIDENCE_MAX {
+        return Ok(number);
+    }
+    Err(format!("the resamples of a comparison carry {} at most", Method::CONFIDENCE_MAX))
 }
 
 #[cfg(test)]

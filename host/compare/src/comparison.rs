@@ -7,7 +7,7 @@ use crate::{
     condition::Condition,
     differences::{Difference, differences},
     error::CompareError,
-    figure::{Figure, SHIFTS, Worse},
+    figure::{Figure, SHIFTS},
     remark::Remark,
     side::Side,
     statistics::interval::{self, Method},
@@ -116,7 +116,7 @@ impl Row {
             return Verdict::UnderFloor;
         }
         let is_greater = low > 0.0;
-        if is_greater == (self.figure.worse() == Worse::Greater) { Verdict::Worse } else { Verdict::Better }
+        if is_greater == self.figure.is_latency() { Verdict::Worse } else { Verdict::Better }
     }
 }
 
@@ -234,6 +234,8 @@ fn floor_ns(a: &Side, b: &Side, figure: Figure) -> Option<f64> {
 /// The metric of the accuracy of a side and its mean; `None` if a run has none.
 fn accuracy(side: &Side) -> Option<(&str, f64)> {
     let parts = side.runs.iter().map(|run| run.result.accuracy.as_ref()).collect::<Option<Vec<_>>>()?;
-    let mean = parts.iter().map(|part| part.value).sum::<f64>() / parts.len() as f64;
+    let first = parts[0].value;
+    // From the first, so that the mean of equal values is that value to the last bit.
+    let mean = first + parts.iter().map(|part| part.value - first).sum::<f64>() / parts.len() as f64;
     Some((&parts[0].metric, mean))
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::figure::{Figure, PERCENTILES, Worse};
+use crate::figure::{Figure, PERCENTILES};
 
 /// A figure may not get worse by more than a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,10 +31,8 @@ impl Condition {
     #[must_use]
     pub fn fails(&self, interval: Option<(f64, f64)>) -> Option<bool> {
         let (low, high) = interval?;
-        let least_worsening = match self.figure.worse() {
-            Worse::Greater => low,
-            Worse::Smaller => -high,
-        };
+        // A greater latency is worse, and a smaller figure of any other kind.
+        let least_worsening = if self.figure.is_latency() { low } else { -high };
         Some(least_worsening > self.limit)
     }
 }

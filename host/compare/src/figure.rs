@@ -23,15 +23,6 @@ pub(crate) const PERCENTILES: [u16; 6] = [500, 900, 950, 970, 990, 999];
 /// The percentiles of the shift plot.
 pub(crate) const SHIFTS: [u16; 13] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 950, 970, 990, 999];
 
-/// The direction in which a figure gets worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worse {
-    /// A greater one is worse, as of latencies.
-    Greater,
-    /// A smaller one is.
-    Smaller,
-}
-
 impl Figure {
     /// The figures with a line of their own in a scenario. In Offline all samples count from the start of the one
     /// query, so that their latencies are the progress of the run and no latency of any work.
@@ -48,15 +39,6 @@ impl Figure {
         let percentiles = PERCENTILES.map(Self::Percentile);
         let all = percentiles.into_iter().chain([Self::Mean, Self::Throughput, Self::Accuracy]);
         all.into_iter().find(|figure| figure.to_string() == name)
-    }
-
-    /// The direction in which it gets worse.
-    #[must_use]
-    pub fn worse(self) -> Worse {
-        match self {
-            Self::Percentile(_) | Self::Mean => Worse::Greater,
-            Self::Throughput | Self::Accuracy => Worse::Smaller,
-        }
     }
 
     /// Unit of its values.
@@ -112,6 +94,5 @@ mod tests {
         assert_eq!(Figure::named("accuracy"), Some(Figure::Accuracy));
         assert_eq!((Figure::named("p98"), Figure::named("P50"), Figure::named("")), (None, None, None));
         assert_eq!(Figure::of(Scenario::Offline), [Figure::Throughput]);
-        assert_eq!(Figure::Mean.worse(), Worse::Greater);
     }
 }

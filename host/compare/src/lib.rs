@@ -38,7 +38,7 @@ pub use comparison::{Comparison, Row, Verdict};
 pub use condition::{Condition, ConditionError};
 pub use differences::{Difference, Part};
 pub use error::CompareError;
-pub use figure::{Figure, Worse};
+pub use figure::Figure;
 pub use remark::Remark;
 pub use side::Side;
 pub use spread::Spread;

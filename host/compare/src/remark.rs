@@ -28,6 +28,15 @@ pub enum Remark {
         /// Bytes at the end that are no sample.
         bytes: u64,
     },
+    /// The file of samples has another number of them than the result.
+    OtherCount {
+        /// Folder of the run.
+        run: PathBuf,
+        /// Samples in the file.
+        found: usize,
+        /// Samples that the result tells of.
+        issued: u64,
+    },
     /// Samples have no latency to compare.
     WithoutLatency {
         /// Folder of the run.
@@ -70,6 +79,7 @@ impl Remark {
             Self::FewRepeats { .. } => "few_repeats",
             Self::LeftOut { .. } => "left_out",
             Self::Torn { .. } => "torn",
+            Self::OtherCount { .. } => "other_count",
             Self::WithoutLatency { .. } => "without_latency",
             Self::Invalid { .. } => "invalid",
             Self::OfflineLatencies => "offline_latencies",
@@ -100,6 +110,11 @@ impl fmt::Display for Remark {
             Self::Torn { run, bytes } => {
                 write!(f, "samples.bin of {} ends within a sample: its last {bytes} bytes are left out", run.display())
             }
+            Self::OtherCount { run, found, issued } => write!(
+                f,
+                "samples.bin of {} has {found} samples, and the result tells of {issued}: it was cut, or is of another run",
+                run.display()
+            ),
             Self::WithoutLatency { run, failed, missing } => write!(
                 f,
                 "{}: {failed} samples failed and {missing} never completed; their queries are left out",

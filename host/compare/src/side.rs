@@ -108,6 +108,10 @@ impl SideRun {
             RunKind::Logs(_) => return Err(CompareError::Logs { path: folder }),
             RunKind::Whole(_) => run.samples()?,
         };
+        if let Some(issued) = run.other_sample_count(&samples) {
+            let found = samples.issued().count();
+            remarks.push(Remark::OtherCount { run: folder.clone(), found, issued });
+        }
         let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
         let proctor_results::WholeRun { result, json } = *whole;
         let scenario = result.scenario.parse::<Scenario>().map_err(|error| ResultsError::Malformed {

@@ -27,13 +27,16 @@ Exit codes:
   70   the plugin crashed or ended the program; the report is in the run folder
   130  interrupted";
 
-const GOOD: i32 = 0;
-const BAD_RESULT: i32 = 1;
+/// The code of a run that is VALID and whose accuracy passed.
+pub const GOOD: i32 = 0;
+/// The code of a run that is INVALID, or whose accuracy failed.
+pub const BAD_RESULT: i32 = 1;
 const SETTINGS: i32 = 2;
 const PLUGIN: i32 = 3;
 const DATA: i32 = 4;
 const OUTPUT: i32 = 5;
-const INTERRUPTED: i32 = 130;
+/// The code of a run that was interrupted.
+pub const INTERRUPTED: i32 = 130;
 /// The code of a defect of the program itself, as Rust has it.
 pub(crate) const PANICKED: i32 = 101;
 

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod count_line;
-mod exit_code;
+pub mod exit_code;
 mod file_line;
 mod log;
 mod page;

@@ -38,7 +38,7 @@ pub fn tell(message: impl AsRef<str>) {
 }
 
 /// Shows lines at the bottom of the terminal, in the place of those that were there; messages go above them. `lines`
-/// makes them for so many columns.
+/// makes them for a number of columns.
 pub(crate) fn show_view(lines: impl FnOnce(u16) -> Vec<String>) {
     let (columns, rows) = terminal_size();
     let mut view = lines(columns);

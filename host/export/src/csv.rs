@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use proctor_loadgen::SampleRecord;
 use proctor_results::Samples;
 
 /// Writes the samples of a run, a line each in the order of issue: its number, the instant from which its latency
@@ -16,11 +15,10 @@ pub fn csv(samples: &Samples, out: &mut dyn Write) -> io::Result<()> {
     for (sequence, record) in samples.records.iter().enumerate() {
         let scheduled_ns = record.scheduled_ns;
         match record.completed_latency_ns() {
-            None if *record == SampleRecord::NOT_ISSUED => writeln!(out, "{sequence},,,not_issued")?,
+            None if !record.is_issued() => writeln!(out, "{sequence},,,not_issued")?,
             None => writeln!(out, "{sequence},{scheduled_ns},,missing")?,
             Some(latency_ns) => {
-                let is_failed = record.latency_ns & SampleRecord::FAILED_BIT != 0;
-                let state = if is_failed { "failed" } else { "completed" };
+                let state = if record.is_failed() { "failed" } else { "completed" };
                 writeln!(out, "{sequence},{scheduled_ns},{latency_ns},{state}")?;
             }
         }
@@ -30,6 +28,8 @@ pub fn csv(samples: &Samples, out: &mut dyn Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen::SampleRecord;
+
     use super::*;
 
     #[test]

@@ -5,7 +5,6 @@
 
 use std::io::{self, Write};
 
-use proctor_loadgen::SampleRecord;
 use proctor_results::{Batch, Batches, Samples, Trace};
 use serde_json::{Value, json};
 
@@ -94,7 +93,7 @@ fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<'_>) -> io:
     // Instants of the trace are on a clock of its own, those of samples count from the start of issuing.
     let place = |sequence: u64| samples.records.get(usize::try_from(sequence).ok()?);
     let origin_ns = trace.samples.iter().find_map(|sample| {
-        let record = place(sample.sequence).filter(|record| **record != SampleRecord::NOT_ISSUED)?;
+        let record = place(sample.sequence).filter(|record| record.is_issued())?;
         sample.scheduled_ns.checked_sub(record.scheduled_ns)
     });
     let Some(origin_ns) = origin_ns else { return Ok(()) };
@@ -102,7 +101,7 @@ fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<'_>) -> io:
     for call in &trace.calls {
         let start_ns = call.start_ns.saturating_sub(origin_ns);
         let args = json!({"samples": call.sample_count});
-        events.span(ISSUE_TRACK, "issue", start_ns, start_ns + call.length_ns, &args)?;
+        events.span(ISSUE_TRACK, "issue", start_ns, start_ns.saturating_add(call.length_ns), &args)?;
     }
     for sample in &trace.samples {
         let Some(record) = place(sample.sequence) else { continue };
@@ -145,11 +144,10 @@ fn instances(batches: &Batches, events: &mut Events<'_>) -> io::Result<()> {
 /// The number of samples that are outstanding, at evenly chosen changes of it.
 fn outstanding(samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
     let mut changes = Vec::with_capacity(2 * samples.records.len());
-    for record in samples.records.iter().filter(|record| **record != SampleRecord::NOT_ISSUED) {
+    // Of one instant the ends come first, so what lasts for none is left out.
+    for record in samples.issued().filter(|record| record.completed_latency_ns() != Some(0)) {
         changes.push((record.scheduled_ns, 1_i64));
-        if let Some(latency_ns) = record.completed_latency_ns() {
-            changes.push((record.scheduled_ns.saturating_add(latency_ns), -1));
-        }
+        changes.extend(record.completed_ns().map(|completed_ns| (completed_ns, -1)));
     }
     changes.sort_unstable();
     let stride = changes.len().div_ceil(POINTS_MAX).max(1);
@@ -188,6 +186,7 @@ fn noise_counters(noise: &Value, events: &mut Events<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proctor_loadgen::SampleRecord;
 
     fn written(timeline: &Timeline<'_>) -> Vec<Value> {
         let mut out = Vec::new();

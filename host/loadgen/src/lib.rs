@@ -177,7 +177,7 @@ pub use measure::{
     phase_error::PhaseError,
     phase_outcome::PhaseOutcome,
     phase_record::PhaseRecord,
-    statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile},
+    statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile, percentile_rank},
     unload_error::UnloadError,
 };
 pub use proctor_mt19937::Mt19937;

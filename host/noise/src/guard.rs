@@ -176,7 +176,7 @@ mod tests {
 
     const ISSUERS: Issuers = Issuers { count: 1, name: "issuer-" };
 
-    /// A machine of one processor that has been idle and busy for so many ticks.
+    /// A machine of one processor that has been idle and busy for some ticks.
     fn set(root: &TempDir, idle: u64, busy: u64) {
         fs::create_dir_all(root.path().join("proc/self")).unwrap();
         fs::write(root.path().join("proc/stat"), format!("cpu0 {busy} 0 0 {idle} 0 0 0 0 0 0\n")).unwrap();

@@ -67,7 +67,7 @@ pub struct Cost {
 pub struct Series {
     /// Nominal length of an interval. The last one has from a half to one and a half of it, if there are several.
     pub interval_ns: u64,
-    /// End and values of each interval, and whether it was quiet.
+    /// End and values of each interval, and whether it was noisy.
     pub rows: Vec<(u64, Values, bool)>,
 }
 

@@ -1,7 +1,9 @@
 //! Everything that a page knows of a run, read once.
 
 use proctor_loadgen::SampleRecord;
-use proctor_results::{Batches, DetailLog, ResultFile, ResultsError, Run, RunKind, Samples, TestPart, Trace};
+use proctor_results::{
+    Batches, DetailLog, ResultFile, ResultsError, Run, RunKind, Samples, TestPart, Trace, with_cause,
+};
 use serde_json::Value;
 
 use crate::figures::Figures;
@@ -26,10 +28,7 @@ impl<'a> Facts<'a> {
     /// Reads what lies beside a result. What cannot be read is said on the page.
     pub(crate) fn read(run: &'a Run) -> Self {
         let mut faults = Vec::new();
-        let mut noted = |error: &ResultsError| {
-            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-            faults.push(format!("{error}{}.", cause.unwrap_or_default()));
-        };
+        let mut noted = |error: &ResultsError| faults.push(format!("{}.", with_cause(error)));
         let trace = run.trace().unwrap_or_else(|error| {
             noted(&error);
             None
@@ -58,6 +57,14 @@ impl<'a> Facts<'a> {
         {
             faults.push(format!(
                 "samples.bin has a torn end: the last {torn_bytes} bytes are no whole sample, and left out."
+            ));
+        }
+        if let Some(samples) = &samples
+            && let Some(issued) = run.other_sample_count(samples)
+        {
+            let found = samples.issued().count();
+            faults.push(format!(
+                "samples.bin has {found} samples, and the result tells of {issued}: it was cut, or is of another run."
             ));
         }
         if let RunKind::Logs(log) = &run.kind
@@ -101,7 +108,7 @@ impl<'a> Facts<'a> {
     /// Name of the scenario, if it is known.
     pub(crate) fn scenario(&self) -> Option<&'a str> {
         match self.log() {
-            Some(log) => log.value("effective_scenario").or(log.value("requested_scenario"))?.as_str(),
+            Some(log) => log.scenario(),
             None => self.result().map(|result| &*result.scenario),
         }
     }
@@ -124,10 +131,8 @@ impl<'a> Facts<'a> {
 
     /// The end of the run, in ns from its start, as far as samples and result tell.
     pub(crate) fn end_ns(&self) -> u64 {
-        let records = self.samples.iter().flat_map(|samples| &samples.records);
-        let ends = records
-            .filter(|record| **record != SampleRecord::NOT_ISSUED)
-            .map(|record| record.scheduled_ns.saturating_add(record.completed_latency_ns().unwrap_or(0)));
+        let issued = self.samples.iter().flat_map(|samples| samples.issued());
+        let ends = issued.map(|record| record.completed_ns().unwrap_or(record.scheduled_ns));
         ends.max().unwrap_or(0).max(self.test().map_or(0, |test| test.duration_ns))
     }
 }

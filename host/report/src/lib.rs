@@ -38,7 +38,7 @@ mod section;
 
 use std::path::Path;
 
-use proctor_results::{Campaign, ResultsError, Run};
+use proctor_results::{ResultsError, Run, Series};
 
 /// The subject of a page.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ pub enum Subject {
     /// A run.
     Run(Run),
     /// A search or scaling, which has several.
-    Campaign(Box<Campaign>),
+    Series(Box<Series>),
 }
 
 impl Subject {
@@ -55,8 +55,8 @@ impl Subject {
     /// # Errors
     /// If it is neither, or its result cannot be read.
     pub fn open(folder: &Path) -> Result<Self, ResultsError> {
-        match Campaign::open(folder)? {
-            Some(campaign) => Ok(Self::Campaign(Box::new(campaign))),
+        match Series::open(folder)? {
+            Some(series) => Ok(Self::Series(Box::new(series))),
             None => Run::open(folder).map(Self::Run),
         }
     }
@@ -66,7 +66,7 @@ impl Subject {
     pub fn folder(&self) -> &Path {
         match self {
             Self::Run(run) => &run.folder,
-            Self::Campaign(campaign) => &campaign.folder,
+            Self::Series(series) => &series.folder,
         }
     }
 
@@ -74,7 +74,7 @@ impl Subject {
     fn name(&self) -> String {
         match self {
             Self::Run(run) => run.name(),
-            Self::Campaign(campaign) => campaign.name(),
+            Self::Series(series) => series.name(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A page: its head, the runs on it one after the other, and its foot.
 
-use proctor_results::{Campaign, CampaignKind, DetailLog, Run, RunKind, WholeRun};
+use proctor_results::{DetailLog, Run, RunKind, Series, SeriesKind, WholeRun};
 
 use crate::{
     Subject,
@@ -81,13 +81,13 @@ fn overview(html: &mut Html, subjects: &[Subject]) {
                             cells(html, &["✗ no result", ABSENT, ABSENT, ABSENT, ABSENT]);
                         }
                     },
-                    Subject::Campaign(campaign) => {
+                    Subject::Series(series) => {
                         cells(html, &[ABSENT, ABSENT]);
-                        parts::cell(html, |html| match &campaign.kind {
-                            CampaignKind::FindMax(file) => {
-                                Figures::of(&campaign.json).show_in(html, "load", Unit::named(&file.unit));
+                        parts::cell(html, |html| match &series.kind {
+                            SeriesKind::FindMax(file) => {
+                                Figures::of(&series.json).show_in(html, "load", Unit::named(&file.unit));
                             }
-                            CampaignKind::Scale(_) => html.text(ABSENT),
+                            SeriesKind::Scale(_) => html.text(ABSENT),
                         });
                         cells(html, &[ABSENT, ABSENT]);
                     }
@@ -110,16 +110,15 @@ fn whole(html: &mut Html, run: &WholeRun) {
 }
 
 fn logs(html: &mut Html, log: &DetailLog) {
-    let text = |key: &str| log.value(key).and_then(|value| value.as_str());
-    parts::cell(html, |html| match text("result_validity") {
-        Some(validity) => parts::valid(html, validity == "VALID"),
+    parts::cell(html, |html| match log.is_valid() {
+        Some(is_valid) => parts::valid(html, is_valid),
         None => html.text(ABSENT),
     });
     let latency = log.query_latency();
     cells(
         html,
         &[
-            text("effective_scenario").unwrap_or(ABSENT),
+            log.scenario().unwrap_or(ABSENT),
             &log.metric().map_or(ABSENT.to_owned(), |metric| Unit::named(&metric.unit).show(metric.value)),
             &latency.map_or(ABSENT.to_owned(), |it| duration(it.p50_ns as f64)),
             &latency.map_or(ABSENT.to_owned(), |it| duration(it.p99_ns as f64)),
@@ -146,7 +145,7 @@ impl Sections<'_> {
         let mut sections = Sections { html: &mut inner, number, contents: Vec::new() };
         let subtitle = match subject {
             Subject::Run(run) => sections.run(run),
-            Subject::Campaign(campaign) => sections.campaign(campaign),
+            Subject::Series(series) => sections.series(series),
         };
         let contents = std::mem::take(&mut sections.contents);
         let id = format!("run-{number}");
@@ -249,15 +248,15 @@ impl Sections<'_> {
     }
 
     /// Writes the sections of a search or of scaling, and returns what stands below its name.
-    fn campaign(&mut self, campaign: &Campaign) -> String {
-        let figures = Figures::of(&campaign.json);
-        let place = campaign.place();
-        let what = match &campaign.kind {
-            CampaignKind::FindMax(file) => {
+    fn series(&mut self, series: &Series) -> String {
+        let figures = Figures::of(&series.json);
+        let place = series.place();
+        let what = match &series.kind {
+            SeriesKind::FindMax(file) => {
                 self.section("search", "Search", |html| search::find_max(html, file, figures));
                 "The highest load"
             }
-            CampaignKind::Scale(file) => {
+            SeriesKind::Scale(file) => {
                 self.section("scaling", "Scaling", |html| {
                     for (number, course) in file.courses.iter().enumerate() {
                         html.leaf("h3", &[], &course.policy);

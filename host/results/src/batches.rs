@@ -1,19 +1,15 @@
 //! `batches.json`: the slowest batches of a performance run, and an even selection of all.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::error::ResultsError;
-
-/// The version of the form that is read.
-const SCHEMA_VERSION: u64 = 1;
+use crate::{error::ResultsError, versioned::read_versioned};
 
 /// The batches that a run has kept.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Batches {
-    schema_version: u64,
-    /// Number of all batches.
+    /// Number of all completed batches.
     pub batch_count: u64,
     /// Every batch of an instance whose number is a multiple of this is in `even`.
     pub even_stride: u64,
@@ -61,15 +57,7 @@ impl Batches {
     /// # Errors
     /// [`ResultsError::Read`], [`ResultsError::Malformed`] or [`ResultsError::Version`].
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
-        let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
-        let batches: Self = serde_json::from_slice(&bytes).map_err(|error| ResultsError::Malformed {
-            path: path.to_owned(),
-            fault: format!("is no whole list of batches: {error}"),
-        })?;
-        match batches.schema_version {
-            SCHEMA_VERSION => Ok(batches),
-            version => Err(ResultsError::Version { path: path.to_owned(), version, known: SCHEMA_VERSION }),
-        }
+        Ok(read_versioned(path, "list of batches")?.0)
     }
 }
 
@@ -106,6 +94,8 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -51,7 +51,10 @@ impl DetailLog {
             }
         }
         if log.entries.is_empty() {
-            let fault = format!("is no detail log of LoadGen: no line begins with \"{}\"", MARK.trim_end());
+            let fault = match log.damaged_count {
+                0 => format!("is no detail log of LoadGen: no line begins with \"{}\"", MARK.trim_end()),
+                _ => "is cut off: it has no whole entry".to_owned(),
+            };
             return Err(ResultsError::Malformed { path: path.to_owned(), fault });
         }
         Ok(log)
@@ -61,6 +64,18 @@ impl DetailLog {
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.entries.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Name of the scenario, of a run that was cut off as it was asked for.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&str> {
+        self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()
+    }
+
+    /// Whether the run is VALID; `None` if the log does not come to that.
+    #[must_use]
+    pub fn is_valid(&self) -> Option<bool> {
+        Some(self.value("result_validity")?.as_str()? == "VALID")
     }
 
     /// Latencies of the queries, if the log has them.
@@ -89,7 +104,7 @@ impl DetailLog {
         let of = |name: &str, value: f64, unit: &str| {
             Some(MetricPart { name: name.to_owned(), value, unit: unit.to_owned() })
         };
-        match self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()? {
+        match self.scenario()? {
             "Server" => of(
                 "throughput of completed samples",
                 self.value("result_completed_samples_per_sec")?.as_f64()?,

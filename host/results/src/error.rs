@@ -1,6 +1,6 @@
 //! Errors of reading.
 
-use std::{io, path::PathBuf};
+use std::{error::Error, io, path::PathBuf};
 
 /// Why something that a run has left cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -48,4 +48,13 @@ pub enum ResultsError {
         /// How this is known.
         why: &'static str,
     },
+}
+
+/// An error in words, with its cause if it has one, such as that there is no such file.
+#[must_use]
+pub fn with_cause(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }

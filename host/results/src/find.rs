@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     error::ResultsError,
-    run::{DETAIL, PARTIAL, RESULT},
+    run::{DETAIL, RESULT, is_partial},
 };
 
 /// Finds the run folders below a folder, or the folder itself, by name. It does not look into a run for others.
@@ -22,8 +22,7 @@ pub fn find_runs(below: &Path) -> Result<Vec<PathBuf>, ResultsError> {
 }
 
 fn look(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ResultsError> {
-    let is_partial = folder.as_os_str().to_string_lossy().ends_with(PARTIAL);
-    if is_partial || [RESULT, DETAIL].iter().any(|name| folder.join(name).is_file()) {
+    if is_partial(folder) || [RESULT, DETAIL].iter().any(|name| folder.join(name).is_file()) {
         found.push(folder.to_owned());
         return Ok(());
     }
@@ -56,6 +55,7 @@ mod tests {
             "a/x/mlperf_log_detail.txt",
             "c.partial/samples.bin",
             "d/notes.txt",
+            "e.partial/notes.txt",
         ] {
             make(path);
         }

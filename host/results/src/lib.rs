@@ -2,7 +2,7 @@
 //!
 //! [`Run::open`] takes a folder and says what it is: a whole run, one that has not come to its end, or a folder of
 //! official logs. [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the selection of them that
-//! the trace has more of. [`find_runs`] looks for runs below a folder. [`Campaign::open`] takes a folder of a search or
+//! the trace has more of. [`find_runs`] looks for runs below a folder. [`Series::open`] takes a folder of a search or
 //! of scaling, which has several runs.
 //!
 //! # Choices
@@ -17,7 +17,7 @@
 //! # fn f() -> Result<(), proctor_results::ResultsError> {
 //! let run = proctor_results::Run::open("runs/mine".as_ref())?;
 //! let samples = run.samples()?;
-//! println!("{} of {} samples were completed", samples.latencies_ns().count(), samples.records.len());
+//! println!("{} of {} samples were completed", samples.query_latencies_ns(1).count(), samples.records.len());
 //! # Ok(())
 //! # }
 //! ```
@@ -29,7 +29,6 @@
 #![forbid(unsafe_code)]
 
 mod batches;
-mod campaign;
 mod detail;
 mod error;
 mod find;
@@ -38,13 +37,14 @@ mod result_file;
 mod run;
 mod samples;
 mod scaling;
+mod series;
 mod summary;
 mod trace;
+mod versioned;
 
 pub use batches::{Batch, BatchStage, Batches};
-pub use campaign::{Campaign, CampaignKind, CurvePoint, FindMaxFile, FullRun, Place, ScaleFile};
 pub use detail::DetailLog;
-pub use error::ResultsError;
+pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
@@ -57,5 +57,6 @@ pub use samples::Samples;
 pub use scaling::{
     Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window,
 };
+pub use series::{CurvePoint, FindMaxFile, FullRun, Place, ScaleFile, Series, SeriesKind};
 pub use summary::{RunOutcome, RunSummary};
 pub use trace::{IssueCall, Trace, TraceSample};

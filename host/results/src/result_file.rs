@@ -1,14 +1,11 @@
 //! `result.json`, as far as readers need it. What each key means is in docs/run-folder.md.
 
-use std::{collections::BTreeMap, fmt, fs, path::Path};
+use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart};
-
-/// The version of the form that is read.
-const SCHEMA_VERSION: u64 = 1;
+use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart, versioned::read_versioned};
 
 /// A result.
 #[derive(Debug, Clone, Deserialize)]
@@ -147,8 +144,8 @@ pub struct TestPart {
     pub search: Option<SearchPart>,
     /// The course of a policy that scales.
     pub scaling: Option<ScalingPart>,
-    /// The noise of the machine, as docs/run-folder.md has it.
-    pub noise: Option<Value>,
+    /// The noise of the machine.
+    pub noise: Option<NoisePart>,
     /// Energy that the plugin counted.
     pub energy: Option<Value>,
     /// Energy of the processor.
@@ -187,9 +184,9 @@ pub enum Standing {
 /// Figures of a performance run.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FiguresPart {
-    /// Of queries.
+    /// Latencies of queries.
     pub query_latency: LatencyPart,
-    /// Of samples.
+    /// Latencies of samples.
     pub sample_latency: LatencyPart,
     /// Estimate of early stopping, in ns.
     pub early_stopping_estimate_ns: Option<u64>,
@@ -398,27 +395,7 @@ impl ResultFile {
     /// # Errors
     /// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault.
     pub fn read(path: &Path) -> Result<(Self, Value), ResultsError> {
-        let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
-        let malformed = |error: &serde_json::Error| ResultsError::Malformed {
-            path: path.to_owned(),
-            fault: format!("is no whole result of this program: {error}"),
-        };
-        let json: Value = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-        match json.get("schema_version").and_then(Value::as_u64) {
-            Some(SCHEMA_VERSION) => {}
-            Some(version) => {
-                return Err(ResultsError::Version { path: path.to_owned(), version, known: SCHEMA_VERSION });
-            }
-            None => {
-                return Err(ResultsError::Malformed {
-                    path: path.to_owned(),
-                    fault: "has no schema_version, and is no result of this program".to_owned(),
-                });
-            }
-        }
-        // From the text and not from the value, so that an error has its line.
-        let result = serde_json::from_slice(&bytes).map_err(|error| malformed(&error))?;
-        Ok((result, json))
+        read_versioned(path, "result")
     }
 }
 
@@ -427,12 +404,6 @@ impl TestPart {
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.rule == rule)
-    }
-
-    /// The noise of the machine, as far as readers need it; `None` if there is none, or it has another form.
-    #[must_use]
-    pub fn noise_part(&self) -> Option<NoisePart> {
-        NoisePart::deserialize(self.noise.as_ref()?).ok()
     }
 
     /// The latency bound of the scenario in ns, if it has one.

@@ -23,11 +23,15 @@ const BATCHES: &str = "batches.json";
 /// LoadGen's trace.
 const TRACE: &str = "mlperf_log_trace.json";
 /// Suffix of a folder that is not whole.
-pub(crate) const PARTIAL: &str = ".partial";
+const PARTIAL: &str = ".partial";
 /// File of the report of a crash.
 const CRASH: &str = "crash.txt";
 /// File of the error that ended a run.
 const ERROR: &str = "error.txt";
+/// File of a search that can be resumed.
+const PROBES: &str = "probes.json";
+/// File that a run holds locked until it ends.
+const LOCK: &str = "running.lock";
 
 /// A folder that a run has left.
 #[derive(Debug, Clone)]
@@ -83,7 +87,7 @@ impl Run {
         let kind = if has(RESULT) {
             let (result, json) = ResultFile::read(&folder.join(RESULT))?;
             RunKind::Whole(Box::new(WholeRun { result, json }))
-        } else if folder.as_os_str().to_string_lossy().ends_with(PARTIAL) || has(CRASH) || has(ERROR) {
+        } else if is_partial(&folder) || has(CRASH) || (has(ERROR) && !has(DETAIL)) {
             RunKind::Partial(ending(&folder))
         } else if has(DETAIL) {
             RunKind::Logs(DetailLog::read(&folder.join(DETAIL))?)
@@ -115,6 +119,20 @@ impl Run {
     #[must_use]
     pub fn name(&self) -> String {
         folder_name(&self.folder)
+    }
+
+    /// Whether the run goes on: its process holds the lock of the folder.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        let lock = fs::File::open(self.folder.join(LOCK));
+        // A system without locks says nothing.
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    }
+
+    /// Whether the folder is of a search that was interrupted, and can be resumed.
+    #[must_use]
+    pub fn can_be_resumed(&self) -> bool {
+        matches!(self.kind, RunKind::Partial(_)) && self.folder.join(PROBES).is_file()
     }
 
     /// The folder with the logs and samples of the performance run that decides.
@@ -151,6 +169,13 @@ impl Run {
         Samples::read(&path)
     }
 
+    /// Number of samples that the result says were issued, if `samples` has another: the file was cut, or is another's.
+    #[must_use]
+    pub fn other_sample_count(&self, samples: &Samples) -> Option<u64> {
+        let issued = self.result()?.performance_run.as_ref()?.issued_sample_count;
+        (samples.issued().count() as u64 != issued).then_some(issued)
+    }
+
     /// Reads the trace of the performance run; `None` if there is none.
     ///
     /// # Errors
@@ -171,6 +196,15 @@ impl Run {
     fn performance_file(&self, name: &str) -> Option<PathBuf> {
         Some(self.performance_folder().ok()?.join(name)).filter(|path| path.is_file())
     }
+}
+
+/// Whether a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
+pub(crate) fn is_partial(folder: &Path) -> bool {
+    // As an absolute path, so that neither a separator at the end nor `.` hides the name.
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = absolute.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(PARTIAL)
+        && [LOCK, SAMPLES, DETAIL, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
 }
 
 /// Name of a folder, for people.
@@ -219,9 +253,17 @@ mod tests {
         let RunKind::Partial(Some(Ending::Crash(text))) = &run.kind else { panic!("{run:?}") };
         assert_eq!(text, "the plugin crashed in execute");
         let partial = folder(&[]);
-        fs::create_dir(partial.path().join("r.partial")).unwrap();
-        let run = Run::open(&partial.path().join("r.partial")).unwrap();
-        assert!(matches!(run.kind, RunKind::Partial(None)));
+        let path = partial.path().join("r.partial");
+        fs::create_dir(&path).unwrap();
+        assert!(Run::open(&path).unwrap_err().to_string().contains("is no run folder"));
+        // It is so by any name of it.
+        fs::write(path.join(LOCK), "").unwrap();
+        fs::write(path.join(DETAIL), ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n")
+            .unwrap();
+        for path in [path.clone(), path.join("")] {
+            let run = Run::open(&path).unwrap();
+            assert!(matches!(run.kind, RunKind::Partial(None)) && !run.goes_on() && !run.can_be_resumed());
+        }
 
         let logs = folder(&[(DETAIL, ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"Server\"}\n")]);
         let run = Run::open(logs.path()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -35,7 +35,9 @@ impl Samples {
         let size_bytes = file.seek(SeekFrom::End(0)).and_then(|size| file.rewind().map(|()| size));
         let size_bytes = size_bytes.map_err(unreadable)?;
         let mut samples = Self::default();
-        samples.records.reserve_exact(usize::try_from(size_bytes / RECORD_BYTES as u64).unwrap_or(0));
+        let count = usize::try_from(size_bytes / RECORD_BYTES as u64).unwrap_or(usize::MAX);
+        let too_many = |_| unreadable(io::Error::from(io::ErrorKind::OutOfMemory));
+        samples.records.try_reserve_exact(count).map_err(too_many)?;
         let mut chunk = vec![0; CHUNK_RECORDS * RECORD_BYTES];
         let mut filled = 0;
         loop {
@@ -53,32 +55,31 @@ impl Samples {
         }
     }
 
-    /// Latencies in ns of the completed samples that did not fail, in the order of issue.
-    pub fn latencies_ns(&self) -> impl Iterator<Item = u64> {
-        self.records
-            .iter()
-            .filter(|record| !is_failed(record))
-            .filter_map(|record| record.completed_latency_ns())
+    /// Samples that were issued, in the order of issue.
+    pub fn issued(&self) -> impl Iterator<Item = SampleRecord> + Clone {
+        self.records.iter().copied().filter(|record| record.is_issued())
+    }
+
+    /// Latencies in ns of the queries of which all samples completed, of each that of its slowest sample, in the order
+    /// of issue. Failed samples count, as in the percentiles of the result.
+    pub fn query_latencies_ns(&self, samples_per_query: usize) -> impl Iterator<Item = u64> {
+        let slowest = |query: &[SampleRecord]| {
+            query.iter().try_fold(0, |most: u64, record| Some(most.max(record.completed_latency_ns()?)))
+        };
+        self.records.chunks_exact(samples_per_query.max(1)).filter_map(slowest)
     }
 
     /// Number of samples that completed as failed.
     #[must_use]
     pub fn failed_count(&self) -> usize {
-        self.records.iter().filter(|record| is_failed(record)).count()
+        self.records.iter().filter(|record| record.is_failed()).count()
     }
 
     /// Number of samples that were issued and never completed.
     #[must_use]
     pub fn missing_count(&self) -> usize {
-        let is_missing = |record: &&SampleRecord| {
-            **record != SampleRecord::NOT_ISSUED && record.completed_latency_ns().is_none()
-        };
-        self.records.iter().filter(is_missing).count()
+        self.issued().filter(|record| record.completed_latency_ns().is_none()).count()
     }
-}
-
-fn is_failed(record: &SampleRecord) -> bool {
-    record.completed_latency_ns().is_some() && record.latency_ns & SampleRecord::FAILED_BIT != 0
 }
 
 #[cfg(test)]
@@ -106,7 +107,9 @@ mod tests {
         let bytes: Vec<u8> = all.iter().flat_map(|record| record.to_bytes()).collect();
         let samples = read(&bytes);
         assert_eq!(samples.records, all);
-        assert_eq!(samples.latencies_ns().collect::<Vec<_>>(), [5, 9]);
+        assert_eq!(samples.query_latencies_ns(1).collect::<Vec<_>>(), [5, 7, 9]);
+        assert_eq!(samples.query_latencies_ns(2).collect::<Vec<_>>(), [7], "a missing sample leaves none");
+        assert_eq!(samples.issued().count(), 4);
         assert_eq!((samples.failed_count(), samples.missing_count(), samples.torn_bytes), (1, 1, 0));
         let torn = read(&bytes[..bytes.len() - 3]);
         assert_eq!((torn.records.len(), torn.torn_bytes), (4, 13));

@@ -96,14 +96,13 @@ impl RunSummary {
             RunKind::Partial(Some(Ending::Crash(_))) => Self { outcome: RunOutcome::Crashed, ..nothing },
             RunKind::Partial(_) => nothing,
             RunKind::Logs(log) => {
-                let text = |key| Some(log.value(key)?.as_str()?.to_owned());
-                let outcome = match text("result_validity").as_deref() {
-                    Some("VALID") => RunOutcome::Valid,
-                    Some(_) => RunOutcome::Invalid,
+                let outcome = match log.is_valid() {
+                    Some(true) => RunOutcome::Valid,
+                    Some(false) => RunOutcome::Invalid,
                     None => RunOutcome::Unfinished,
                 };
-                let scenario = text("effective_scenario").or_else(|| text("requested_scenario"));
-                let plugin = text("sut_name");
+                let scenario = log.scenario().map(ToOwned::to_owned);
+                let plugin = log.value("sut_name").and_then(|name| Some(name.as_str()?.to_owned()));
                 let (metric, query_latency) = (log.metric(), log.query_latency());
                 Self { outcome, scenario, plugin, metric, query_latency, ..nothing }
             }

@@ -117,10 +117,8 @@ impl Metric {
     /// The value with its unit, for people.
     pub(crate) fn shown(&self) -> String {
         match self.unit {
-            _ if !self.value.is_finite() => "not known".to_owned(),
-            "ns" => text::duration(self.value as u64),
             STREAMS => text::counted(self.value as u64, "stream"),
-            unit => format!("{} {unit}", text::four_digits(self.value)),
+            unit => text::quantity(self.value, unit),
         }
     }
 }

@@ -6,8 +6,9 @@ pub fn duration(ns: u64) -> String {
     let ns_float = ns as f64;
     match ns {
         0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{} us", four_digits(ns_float / 1e3)),
-        1_000_000..1_000_000_000 => format!("{} ms", four_digits(ns_float / 1e6)),
+        // A time that would be shown as 1000 of a unit is one of the next.
+        1_000..999_950 => format!("{} us", four_digits(ns_float / 1e3)),
+        999_950..999_950_000 => format!("{} ms", four_digits(ns_float / 1e6)),
         _ => format!("{} s", four_digits(ns_float / 1e9)),
     }
 }
@@ -20,6 +21,16 @@ pub fn four_digits(value: f64) -> String {
         size if size < 100.0 => format!("{value:.2}"),
         size if size < 1000.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
+    }
+}
+
+/// A value with its unit: a time in ns as [`duration`] has it, anything else with four digits.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    match unit {
+        _ if !value.is_finite() => "not known".to_owned(),
+        "ns" => duration(value as u64),
+        unit => format!("{} {unit}", four_digits(value)),
     }
 }
 
@@ -49,7 +60,7 @@ pub fn counted_queries(count: u64) -> String {
 }
 
 /// Lines of cells, each column as wide as its widest cell; the last one is left as it is. Two spaces lie before and
-/// between the columns.
+/// between the columns. Control characters, which a name may have, are shown as `?`.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let column_count = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -60,7 +71,8 @@ pub fn table(rows: &[Vec<String>]) -> String {
     let widths: Vec<_> = (0..column_count).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let shown = |cell: &str| cell.replace(char::is_control, "?");
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", shown(cell)));
         let line = cells.collect::<Vec<_>>().join("  ");
         text.push_str("  ");
         text.push_str(line.trim_end());

@@ -14,13 +14,17 @@ use std::{
 use clap::Args;
 use proctor_compare::{Comparison, Method, Side};
 use proctor_config::Settings;
-use proctor_display::{Terminal, print, tell};
-use proctor_plugin_host::{SearchPath, process};
-use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, write_json};
+use proctor_display::{Terminal, exit_code, print, tell};
+use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, SearchPath, process};
+use proctor_results::{Run, RunSummary};
+use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, text, write_json};
 use proctor_vocabulary::TestMode;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{results::compare::host_error, run::RunCommand};
+use super::{
+    results::{compare::host_error, unreadable},
+    run::RunCommand,
+};
 
 /// The flags of one run or of several.
 #[derive(Debug, Args)]
@@ -38,13 +42,6 @@ pub(crate) struct RepeatFlags {
 
 /// File of the answer, in the folder of the runs.
 const ANSWER: &str = "compare.json";
-/// Exit codes of a run that has a result: VALID, and not.
-const VALID: i32 = 0;
-const INVALID: i32 = 1;
-/// Exit code of a run that was interrupted.
-const INTERRUPTED: i32 = 130;
-/// Exit code of a run that ended the process in a way that has none, as for a plugin that did so.
-const CRASHED: i32 = 70;
 
 /// The plugins of both sides.
 #[derive(Debug)]
@@ -99,9 +96,8 @@ impl RepeatFlags {
         for planned in plan(count, plugins.as_ref()) {
             let code = self.make(&planned, &folder, &interrupt)?;
             match code {
-                VALID => {}
-                INVALID => conclusion = Conclusion::Bad,
-                INTERRUPTED => {}
+                exit_code::GOOD | exit_code::INTERRUPTED => {}
+                exit_code::BAD_RESULT => conclusion = Conclusion::Bad,
                 other => {
                     tell(format!(
                         "error: repeat {}{} ended with exit code {other}; the runs before it are in {}",
@@ -112,7 +108,7 @@ impl RepeatFlags {
                     process::end(other);
                 }
             }
-            if code == INTERRUPTED || interrupt.has_come() {
+            if code == exit_code::INTERRUPTED || interrupt.has_come() {
                 conclusion = Conclusion::Interrupted;
                 break;
             }
@@ -132,13 +128,15 @@ impl RepeatFlags {
         command.args(self.arguments(planned, &output));
         let child = finish(&mut command, interrupt)
             .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
-        let code = child.status.code().unwrap_or(CRASHED);
-        if code == VALID || code == INVALID {
-            let text = String::from_utf8_lossy(&child.stdout);
-            let line = |name: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(name));
-            let [verdict, metric] = ["verdict", "metric"].map(|name| line(name).unwrap_or_default().trim());
-            let (repeat, side, output) = (planned.repeat, planned.of_side(), output.display());
-            print(format!("repeat {repeat}{side}: {verdict}, {metric}: {output}\n"));
+        let code = child.status.code().unwrap_or(EXIT_PLUGIN_CRASHED);
+        if code == exit_code::GOOD || code == exit_code::BAD_RESULT {
+            let summary = RunSummary::of(&Run::open(&output).map_err(unreadable)?);
+            let (repeat, side, outcome) = (planned.repeat, planned.of_side(), summary.outcome.name());
+            let metric = summary
+                .metric
+                .map(|metric| format!(", {} {}", metric.name, text::quantity(metric.value, &metric.unit)));
+            let (metric, output) = (metric.unwrap_or_default(), output.display());
+            print(format!("repeat {repeat}{side}: {outcome}{metric}: {output}\n"));
         }
         Ok(code)
     }

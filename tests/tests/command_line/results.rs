@@ -1,7 +1,10 @@
 //! `host export`, `host list runs` and `host clean`: results for other programs, and folders that are not needed any
 //! more.
 
-use std::{fs, path::Path, time::SystemTime};
+use std::{
+    fs::{self, File},
+    path::Path,
+};
 
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
@@ -135,16 +138,39 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
     assert!(would.stdout.contains("--yes removes them") && !would.stdout.contains("runs/valid"), "{would}");
     assert!(there("crashed.partial") && there("invalid"));
 
-    // A run that may still be going on stays.
-    bench.write("runs/fresh.partial/samples.bin", "");
-    let old = bench.host("clean --keep-last 1 --yes");
+    // What is no run of this host stays, and so does a run that goes on, and a search that can be resumed.
+    bench.write("runs/photos.partial/holiday.jpg", "");
+    bench.write("runs/official/error.txt", "of another program");
+    bench.write("runs/search.partial/probes.json", "{}");
+    bench.write("runs/going-on.partial/running.lock", "");
+    let lock = File::open(bench.file("runs/going-on.partial/running.lock")).unwrap();
+    lock.lock().unwrap();
+    let old = bench.host("clean --yes");
     assert!(old.stdout.contains("removed 1 run"), "{old}");
-    assert!(!there("crashed.partial") && there("fresh.partial") && there("invalid"));
-    let begun = SystemTime::now();
+    assert!(old.stdout.contains("going-on.partial") && old.stdout.contains("kept: it goes on"), "{old}");
+    assert!(!there("crashed.partial") && there("photos.partial/holiday.jpg") && there("official"));
+    assert!(there("search.partial") && there("going-on.partial") && there("invalid"));
+    drop(lock);
+
+    // A run is kept by its folder, by one above it, by a file in it, and with what is above a run.
+    bench.write("runs/deep/one.partial/samples.bin", "");
+    for keep in ["runs/deep", "runs/deep/one.partial", "runs/deep/one.partial/samples.bin"] {
+        let kept = bench.host(&format!("clean runs/deep --keep {keep} --yes"));
+        assert!(kept.stdout.contains("nothing to remove") && there("deep/one.partial/samples.bin"), "{kept}");
+    }
+    bench
+        .host("clean runs/deep --keep runs/valid")
+        .assert_error(SETTINGS, &["--keep runs/valid: there is no run there"]);
+
+    // The newest run is the one that ended last, whatever has been written into others since.
+    bench.write("runs/valid/report.html", "");
+    let last = bench.host("clean --all --keep-last 1 --keep runs/deep");
+    let lists = |name: &str| last.stdout.lines().any(|line| line.split_whitespace().next() == Some(name));
+    assert!(!lists("runs/deep/one.partial") && lists("runs/valid") && lists("runs/search.partial"), "{last}");
     let kept = bench.host("clean --all --keep runs/invalid --newer-than 0 --yes");
     assert_eq!(kept.code(), GOOD, "{kept}");
     assert!(there("invalid") && !there("valid") && there("official") && there("other"));
-    assert_eq!(there("fresh.partial"), begun.elapsed().unwrap().as_secs() < 30, "{kept}");
+    assert!(!there("going-on.partial") && !there("deep/one.partial"));
     bench.host("clean nowhere").assert_error(DATA, &["cannot read nowhere"]);
     bench.host("list plugins runs").assert_error(SETTINGS, &["a folder is that of runs"]);
 }

@@ -29,6 +29,7 @@ fn samples_may_be_torn_cut_off_or_gone() {
     for count in [0, 1, 2] {
         let few = page_with(Some(&bytes[..count * 16]));
         assert!(few.contains(">Latency of queries</title>"), "{count}");
+        assert!(few.contains(&format!("samples.bin has {count} samples, and the result tells of ")), "{few}");
         assert_eq!(few.contains(">Latency over time</title>"), count > 0);
     }
     let gone = page_with(None);

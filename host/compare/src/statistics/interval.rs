@@ -1,7 +1,7 @@
 //! The interval of a difference of two sides.
 
 use super::{
-    estimate::{Between, Estimate, variance_of},
+    estimate::{Between, Estimate, RESAMPLES, variance_of},
     measured::Measured,
     random::sequence,
     student::{normal_quantile, student_quantile},
@@ -26,10 +26,15 @@ pub(crate) struct Difference {
 /// How intervals are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Method {
-    /// Probability that an interval holds the true difference, above 0 and below 1.
+    /// Probability that an interval holds the true difference, above 0 and at most [`Self::CONFIDENCE_MAX`].
     pub confidence: f64,
     /// Seed of the resamples.
     pub seed: u64,
+}
+
+impl Method {
+    /// Greatest confidence: ten resamples lie beyond each end of its interval.
+    pub const CONFIDENCE_MAX: f64 = 1.0 - 20.0 / RESAMPLES as f64;
 }
 
 impl Default for Method {

@@ -7,7 +7,7 @@
 //! apart at most where they are many. So a run of ten million samples takes as much to resample as one of some
 //! thousand.
 
-use proctor_loadgen::SampleRecord;
+use proctor_loadgen::{SampleRecord, percentile_rank};
 
 use super::{correlation::Correlation, random::mix};
 use crate::figure::Figure;
@@ -92,7 +92,7 @@ impl Table {
                     let of_point = &counts[point * ends..][..ends];
                     blocks.iter().map(|(from, to)| u64::from(of_point[*to] - of_point[*from])).sum()
                 };
-                let rank = rank_of(*quantile, up_to(points_ns.len()));
+                let rank = percentile_rank(up_to(points_ns.len()), *quantile);
                 let point = partition_point(points_ns.len() - 1, |column| up_to(column) <= rank);
                 if point == 0 || is_next[point] {
                     return points_ns[point];
@@ -107,12 +107,6 @@ impl Table {
             }
         }
     }
-}
-
-/// The rank of a quantile, from 0: as LoadGen has it.
-fn rank_of(quantile: f64, count: u64) -> u64 {
-    // Below the number, so exact enough, and rounded down.
-    ((count as f64 * quantile) as u64).min(count.saturating_sub(1))
 }
 
 /// The first number from 0 for which something does not hold, or `end`.
@@ -212,7 +206,7 @@ impl Measured {
 
 /// The latency of a sample that completed and did not fail.
 fn good_latency_ns(record: SampleRecord) -> Option<u64> {
-    record.completed_latency_ns().filter(|_| record.latency_ns & SampleRecord::FAILED_BIT == 0)
+    record.completed_latency_ns().filter(|_| !record.is_failed())
 }
 
 /// Number of latencies up to each of `points_ns`, which ascend, by atoms.
@@ -237,7 +231,7 @@ fn quantile_tables(
     if count == 0 {
         return Vec::new();
     }
-    let rank = |quantile: f64| rank_of(quantile, count as u64) as usize;
+    let rank = |quantile: f64| percentile_rank(count as u64, quantile) as usize;
     let at: Vec<_> = quantiles.iter().map(|(_, quantile)| sorted.latency_ns(rank(*quantile))).collect();
     let mut correlations = Vec::new();
     counts_at(sorted, &at, atom_count, |_, counts| {
@@ -245,6 +239,8 @@ fn quantile_tables(
         let excess = counts.iter().zip(sums).map(|(below, (_, of_atom))| f64::from(*below) - share * of_atom);
         correlations.push((Correlation::of(&excess.collect::<Vec<_>>()), share));
     });
+    // Nothing is left to chance where all latencies are equal.
+    let is_constant = sorted.latency_ns(0) == sorted.latency_ns(count - 1);
     // The points of all grids in one ascending list, so that one walk along the sorted latencies fills them.
     let mut grids: Vec<Vec<u64>> = Vec::new();
     let mut neighbours = Vec::new();
@@ -307,7 +303,7 @@ fn quantile_tables(
         let points_ns = grid.iter().map(|point| *point as f64).collect();
         let value = sorted.latency_ns(rank(*quantile)) as f64;
         let kind = Kind::Quantile { quantile: *quantile, points_ns, is_next, counts };
-        let carries = beyond >= FEWEST_BEYOND || share >= 1.0;
+        let carries = beyond >= FEWEST_BEYOND || is_constant;
         found.push((*figure, Table { kind, correlation, value, carries }));
     }
     found
@@ -333,10 +329,8 @@ fn ratio_table(sums: &[(f64, f64)]) -> Option<Table> {
 
 /// The table of completed samples over time: the stretches from each completion to the next add up to the run.
 fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
-    let completed = records.iter().filter_map(|record| {
-        good_latency_ns(*record).map(|latency_ns| record.scheduled_ns.saturating_add(latency_ns))
-    });
-    let mut completed: Vec<_> = completed.collect();
+    let good = records.iter().filter(|record| !record.is_failed());
+    let mut completed: Vec<_> = good.filter_map(|record| record.completed_ns()).collect();
     completed.sort_unstable();
     let atoms = Atoms::of(completed.len());
     let mut sums = vec![(0.0, 0.0); atoms.atom_count];

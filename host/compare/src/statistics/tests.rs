@@ -70,7 +70,7 @@ fn holds(found: Difference, truth: f64) -> bool {
     found.interval.is_some_and(|(low, high)| low <= truth && truth <= high)
 }
 
-/// Of 100 pairs of runs of the same thing, the number whose interval holds 0.
+/// Number of pairs, of 100 of the same thing, whose interval holds 0.
 fn of_100(figure: Figure, make: impl Fn(u64) -> Vec<f64>) -> usize {
     let pair = |number: &u64| {
         let [one, other] = [0, 1].map(|side| measured_for(&make(2 * number + side), 1.0, &[figure]));
@@ -203,6 +203,16 @@ fn percentiles_without_samples_beyond_have_no_interval() {
     let run = measured(&latencies(1, 2000, 0.0), 1.0);
     let carries = |tenths| run.table(Figure::Percentile(tenths)).unwrap().carries;
     assert_eq!([500, 990, 999].map(carries), [true, true, false]);
+    // Nor has one that the slowest latency alone is.
+    for count in [2, 100, 500, 1000] {
+        let run = measured(&latencies(1, count, 0.0), 1.0);
+        let carries = |tenths| run.table(Figure::Percentile(tenths)).unwrap().carries;
+        assert_eq!([500, 990, 999].map(carries), [count > 2, false, false], "{count}");
+    }
+    assert!(
+        measured(&[7.0; 100], 1.0).table(Figure::Percentile(999)).unwrap().carries,
+        "nothing is left to chance"
+    );
     // In rows of equal ones there are fewer of them than it seems.
     let rows: Vec<f64> = latencies(1, 200, 0.0).into_iter().flat_map(|latency| [latency; 10]).collect();
     assert!(!measured(&rows, 1.0).table(Figure::Percentile(990)).unwrap().carries);

@@ -20,7 +20,8 @@ pub(super) struct Snapshot {
     pub(super) done_share: f64,
     /// Time that it still takes if it goes on so; `None` before anything is known.
     pub(super) left_ns: Option<u64>,
-    /// Of the samples so far; `None` before the first, and in Offline, where a latency is mostly a place in the queue.
+    /// Latencies of the samples so far; `None` before the first, and in Offline, where a latency is mostly a place in
+    /// the queue.
     pub(super) latencies: Option<SnapshotLatencies>,
     /// Figures of the plugin's own: name, value, unit.
     pub(super) metrics: Vec<(String, f64, String)>,

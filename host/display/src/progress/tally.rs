@@ -1,6 +1,6 @@
 //! Latencies of a phase so far.
 
-use proctor_loadgen::{Histogram, Progress, SampleRecord};
+use proctor_loadgen::{Histogram, Progress, SampleRecord, percentile_rank};
 
 /// Most samples that are read in one look; of more, the latest are.
 const READ_MAX: u64 = 1 << 16;
@@ -51,8 +51,7 @@ impl Tally {
     /// The latency at a quantile, rounded up by at most 3.2 %; `None` before the first.
     pub(super) fn at(&self, quantile: f64) -> Option<u64> {
         let count = self.latencies.count();
-        let position = (count as f64 * quantile) as u64;
-        (count > 0).then(|| self.latencies.at(position.min(count - 1)))
+        (count > 0).then(|| self.latencies.at(percentile_rank(count, quantile)))
     }
 }
 

@@ -14,7 +14,7 @@ const GAP: &str = "  ";
 /// Columns of the name of a line.
 const NAME_COLUMNS: usize = 8;
 
-/// The lines for a terminal of so many columns, of which the last one stays free, as some terminals go on to the next
+/// The lines for a terminal of this many columns, of which the last one stays free, as some terminals go on to the next
 /// line when it is written.
 ///
 /// Fields that find no room are left out, the last of a line first; the first is cut.

@@ -62,7 +62,13 @@ impl LatencyStatistics {
 /// Source: LoadGen 6.0.17, `results.cc`.
 #[must_use]
 pub fn percentile(sorted_ns: &[u64], quantile: f64) -> u64 {
-    sorted_ns.get((sorted_ns.len() as f64 * quantile) as usize).copied().unwrap_or(0)
+    sorted_ns.get(percentile_rank(sorted_ns.len() as u64, quantile) as usize).copied().unwrap_or(0)
+}
+
+/// The rank of a percentile among `count` latencies in ascending order, from 0: `floor(count * quantile)`.
+#[must_use]
+pub fn percentile_rank(count: u64, quantile: f64) -> u64 {
+    ((count as f64 * quantile) as u64).min(count.saturating_sub(1))
 }
 
 #[cfg(test)]

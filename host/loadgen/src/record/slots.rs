@@ -80,6 +80,24 @@ impl SampleRecord {
     pub fn completed_latency_ns(self) -> Option<u64> {
         (self.latency_ns != Self::NOT_COMPLETED).then_some(self.latency_ns & !Self::FAILED_BIT)
     }
+
+    /// The instant at which a completed sample completed, in ns from the start of issuing, failed or not.
+    #[must_use]
+    pub fn completed_ns(self) -> Option<u64> {
+        self.completed_latency_ns().map(|latency_ns| self.scheduled_ns.saturating_add(latency_ns))
+    }
+
+    /// Whether the sample was issued.
+    #[must_use]
+    pub fn is_issued(self) -> bool {
+        self != Self::NOT_ISSUED
+    }
+
+    /// Whether the sample completed as failed.
+    #[must_use]
+    pub fn is_failed(self) -> bool {
+        self.latency_ns != Self::NOT_COMPLETED && self.latency_ns & Self::FAILED_BIT != 0
+    }
 }
 
 impl<'a> From<&'a Pair> for Slot<'a> {

@@ -75,7 +75,7 @@ impl<C: Clock> Run<'_, C> {
 
 /// Whether the run meets its rate; else why not. Failed samples are noted as an error of the run.
 fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), RateNotMet> {
-    let is_failed = |sample: &SampleRecord| sample.latency_ns & SampleRecord::FAILED_BIT != 0;
+    let is_failed = |sample: &SampleRecord| sample.is_failed();
     let failed_count = phase.phase.samples(0).filter(is_failed).count();
     if failed_count > 0 {
         let error = PhaseError::FailedSamples { count: failed_count as u64, qps: settings.target_qps };

@@ -124,7 +124,7 @@ pub fn examine() -> Vec<Check> {
     examine_below(Path::new("/"), Duration::from_secs(1))
 }
 
-/// Looks at the machine that is described below a root, and for so long at what others take.
+/// Looks at the machine that is described below a root, and for the length of `pause` at what others take.
 fn examine_below(root: &Path, pause: Duration) -> Vec<Check> {
     let place = Place::new(root);
     let processors = place.processors();

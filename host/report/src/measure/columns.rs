@@ -1,5 +1,7 @@
 //! Latencies over time, in columns of equal width.
 
+use proctor_loadgen::percentile_rank;
+
 /// Time from one end to the other, cut into columns of equal width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cut {
@@ -57,12 +59,11 @@ pub(crate) fn columns(samples: impl Iterator<Item = (u64, u64)> + Clone, cut: Cu
 }
 
 fn column(latencies: &mut [u64]) -> Option<Column> {
-    let last = latencies.len().checked_sub(1)?;
-    // As elsewhere, the p-th percentile is the least value that p percent do not exceed.
-    let place = |percent: usize| ((last + 1) * percent).div_ceil(100).saturating_sub(1).min(last);
+    let place = |quantile| percentile_rank(latencies.len() as u64, quantile) as usize;
+    let [middle, late] = [place(0.5), place(0.99)];
     let (least_ns, most_ns) = (*latencies.iter().min()?, *latencies.iter().max()?);
-    let p99_ns = *latencies.select_nth_unstable(place(99)).1;
-    let p50_ns = *latencies.select_nth_unstable(place(50)).1;
+    let p99_ns = *latencies.select_nth_unstable(late).1;
+    let p50_ns = *latencies.select_nth_unstable(middle).1;
     Some(Column { least_ns, p50_ns, p99_ns, most_ns })
 }
 
@@ -77,8 +78,8 @@ mod tests {
         let first = (1..=100).map(|latency| (latency / 2, latency));
         let samples = first.chain([(299, 7), (300, 9)]);
         let found = columns(samples, Cut { end_ns: 300, count: 3 });
-        let of_first = Column { least_ns: 1, p50_ns: 50, p99_ns: 99, most_ns: 100 };
-        let of_last = Column { least_ns: 7, p50_ns: 7, p99_ns: 9, most_ns: 9 };
+        let of_first = Column { least_ns: 1, p50_ns: 51, p99_ns: 100, most_ns: 100 };
+        let of_last = Column { least_ns: 7, p50_ns: 9, p99_ns: 9, most_ns: 9 };
         assert_eq!(found, [Some(of_first), None, Some(of_last)]);
         assert_eq!(columns([].into_iter(), Cut { end_ns: 0, count: 2 }), [None, None]);
         assert_eq!(Cut { end_ns: 0, count: 4 }.column(0), 0);

@@ -3,4 +3,4 @@
 pub(crate) mod columns;
 pub(crate) mod outstanding;
 pub(crate) mod rate;
-pub(crate) mod spread;
+pub(crate) mod sorted;

@@ -9,7 +9,7 @@ use crate::{
     },
     facts::Facts,
     html::Html,
-    measure::spread::Spread,
+    measure::sorted::Sorted,
     number::{counted, duration, percent, round_duration},
     section::parts::{cell, figure, paragraph, row, table},
 };
@@ -36,7 +36,7 @@ pub(crate) struct Distribution<'a> {
     pub(crate) title: &'a str,
     /// Name of the axis of times.
     pub(crate) axis: &'a str,
-    /// Points of the curve, as [`Spread::curve`] has them; empty if only percentiles are known.
+    /// Points of the curve, as [`Sorted::curve`] has them; empty if only percentiles are known.
     pub(crate) curve: Vec<(f64, f64)>,
     /// Number of values.
     pub(crate) count: u64,
@@ -166,7 +166,7 @@ impl<'a> Distribution<'a> {
 
 /// Writes the picture and the table of percentiles.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
-    let spread = spread(facts);
+    let sorted = sorted(facts);
     let part = facts.test().and_then(|test| test.figures.as_ref()).map(|figures| figures.query_latency);
     let (title, axis) = if facts.samples_per_query() > 1 || facts.test().is_some() {
         ("Latency of queries", "latency of a query, log scale")
@@ -177,9 +177,9 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         Some(part) => Distribution::of_part(title, axis, &part),
         None => Distribution { title, axis, ..Distribution::default() },
     };
-    if let Some((least, most)) = spread.ends_ns() {
-        distribution.curve = spread.curve();
-        distribution.count = spread.count();
+    if let Some((least, most)) = sorted.ends_ns() {
+        distribution.curve = sorted.curve();
+        distribution.count = sorted.count();
         distribution.ends_ns = (least as f64, most as f64);
     } else if part.is_none_or(|part| part.count == 0) {
         return paragraph(html, "No sample was completed, so there is no latency to draw.");
@@ -206,18 +206,11 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     percentiles(html, facts);
 }
 
-/// The latencies of queries: of each the slowest of its samples. Failed ones are left out, as the result does.
-fn spread(facts: &Facts) -> Spread {
-    let Some(samples) = &facts.samples else { return Spread::of(Vec::new()) };
-    let per_query = facts.samples_per_query();
-    if per_query <= 1 {
-        return Spread::of(samples.latencies_ns().collect());
-    }
-    let queries = samples.records.chunks_exact(per_query);
-    let latency = |query: &[proctor_loadgen::SampleRecord]| {
-        query.iter().try_fold(0, |most: u64, record| Some(most.max(record.completed_latency_ns()?)))
-    };
-    Spread::of(queries.filter_map(latency).collect())
+/// The latencies of queries.
+fn sorted(facts: &Facts) -> Sorted {
+    let samples = facts.samples.as_ref();
+    let latencies = samples.map(|samples| samples.query_latencies_ns(facts.samples_per_query()).collect());
+    Sorted::of(latencies.unwrap_or_default())
 }
 
 fn percentiles(html: &mut Html, facts: &Facts) {

@@ -37,7 +37,7 @@ pub(crate) fn noisy(noise: &NoisePart) -> Vec<Noisy> {
 
 /// Writes what is known of the noise.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
-    let Some(noise) = &facts.test().and_then(|test| test.noise_part()) else { return };
+    let Some(noise) = facts.test().and_then(|test| test.noise.as_ref()) else { return };
     let figures = facts.figures();
     match noise.state {
         NoiseState::Quiet => paragraph(html, "The machine was quiet."),

@@ -28,7 +28,7 @@ pub(crate) fn figures(html: &mut Html, facts: &Facts) {
 
 fn distribution(log: &DetailLog) -> Option<Distribution<'static>> {
     let bound_ns = log.value("effective_target_latency_ns").and_then(Value::as_f64);
-    let is_server = log.value("effective_scenario").and_then(Value::as_str) == Some("Server");
+    let is_server = log.scenario() == Some("Server");
     Some(Distribution {
         bound_ns: bound_ns.filter(|_| is_server),
         ..Distribution::of_part("Latency", "latency, log scale", &log.query_latency()?)

@@ -75,25 +75,22 @@ impl Time<'_> {
     fn points(&self) -> impl Iterator<Item = (u64, u64)> + Clone {
         let is_offline = self.is_offline;
         self.samples.records.iter().filter_map(move |record| {
-            let latency_ns = record.completed_latency_ns()?;
-            Some((
-                if is_offline { record.scheduled_ns.saturating_add(latency_ns) } else { record.scheduled_ns },
-                latency_ns,
-            ))
+            let instant_ns = if is_offline { record.completed_ns()? } else { record.scheduled_ns };
+            Some((instant_ns, record.completed_latency_ns()?))
         })
     }
 }
 
 /// Writes the pictures.
 pub(crate) fn write(html: &mut Html, facts: &Facts) {
-    let noise = facts.test().and_then(|test| test.noise_part());
+    let noise = facts.test().and_then(|test| test.noise.as_ref());
     noise::write(html, facts);
     let Some(samples) = &facts.samples else { return };
     let time = Time {
         samples,
         is_offline: facts.is_offline(),
         end_ns: facts.end_ns(),
-        noisy: noise.as_ref().map(noise::noisy).unwrap_or_default(),
+        noisy: noise.map(noise::noisy).unwrap_or_default(),
     };
     if time.points().next().is_none() {
         return paragraph(html, "No sample was completed, so there is nothing to draw over time.");
@@ -248,11 +245,9 @@ fn issue_delay(html: &mut Html, facts: &Facts, time: &Time) {
 }
 
 fn depth(html: &mut Html, time: &Time) {
-    let records = || time.samples.records.iter().filter(|record| **record != SampleRecord::NOT_ISSUED);
-    let begins = records().map(|record| record.scheduled_ns).collect();
-    let ends = records()
-        .filter_map(|record| Some(record.scheduled_ns.saturating_add(record.completed_latency_ns()?)))
-        .collect();
+    let issued = || time.samples.issued();
+    let begins = issued().map(|record| record.scheduled_ns).collect();
+    let ends = issued().filter_map(SampleRecord::completed_ns).collect();
     let depths = outstanding(begins, ends, time.cut(COLUMNS));
     let most = depths.iter().map(|depth| depth.most).max().unwrap_or(0);
     let mean = depths.iter().map(|depth| depth.mean).sum::<f64>() / COLUMNS as f64;
@@ -283,15 +278,9 @@ fn depth(html: &mut Html, time: &Time) {
 fn throughput(html: &mut Html, facts: &Facts, time: &Time) {
     let count = time.points().count();
     let cut = time.cut((count / PER_COLUMN).clamp(1, RATE_COLUMNS));
-    let ends = time
-        .samples
-        .records
-        .iter()
-        .filter_map(|it| Some(it.scheduled_ns.saturating_add(it.completed_latency_ns()?)));
-    let completed = rates(ends, cut);
+    let completed = rates(time.samples.issued().filter_map(SampleRecord::completed_ns), cut);
     let is_server = facts.scenario() == Some("Server");
-    let begins =
-        time.samples.records.iter().filter(|it| **it != SampleRecord::NOT_ISSUED).map(|it| it.scheduled_ns);
+    let begins = time.samples.issued().map(|record| record.scheduled_ns);
     let arrived = if is_server { rates(begins, cut) } else { Vec::new() };
     let most = completed.iter().chain(&arrived).copied().fold(0.0, f64::max);
     let y = Axis { scale: Scale::from_zero(most, 3, round as Label), name: "samples per second" };

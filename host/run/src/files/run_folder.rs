@@ -11,12 +11,14 @@
 //!     accuracy/                 the accuracy run: the same logs and its samples.bin
 //!     crash.txt                 only in a `.partial` folder: the plugin crashed
 //!     error.txt                 only in a `.partial` folder: why the run ended early
+//!     running.lock              only in a `.partial` folder: locked while the run goes on
 //! ```
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use chrono::Local;
@@ -31,13 +33,18 @@ const PARTIAL: &str = ".partial";
 /// Bytes that are written at the start to see whether there is any room.
 const PROBE_BYTES: usize = 1 << 20;
 
+/// File that is locked while a run goes on.
+const LOCK: &str = "running.lock";
+
 /// A run folder that is being filled. Its paths are absolute: a plugin may change the working folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     partial: PathBuf,
     last: PathBuf,
     /// Name of the last one as it was given, for the user.
     given: PathBuf,
+    /// Locked while this is there; `None` of a folder within another, and where the system has no locks.
+    lock: Option<Arc<File>>,
 }
 
 impl RunFolder {
@@ -47,7 +54,7 @@ impl RunFolder {
     /// # Errors
     /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
     pub(crate) fn create(settings: &Settings, suffix: &str) -> Result<Self, HostError> {
-        let folder = match &settings.run.output_folder {
+        let mut folder = match &settings.run.output_folder {
             Some(path) => Self::create_chosen(path)?,
             None => {
                 let time = Local::now().format("%Y-%m-%dT%H-%M-%S");
@@ -55,7 +62,7 @@ impl RunFolder {
                 Self::create_new(&Path::new("runs").join(name))?
             }
         };
-        folder.probe().inspect_err(|_| _ = folder.remove_if_empty())?;
+        folder.lock().and_then(|()| folder.probe()).inspect_err(|_| _ = folder.remove_if_empty())?;
         Ok(folder)
     }
 
@@ -66,9 +73,9 @@ impl RunFolder {
     pub(crate) fn reopen(path: &Path) -> Result<Self, HostError> {
         let whole: PathBuf = path.components().collect();
         let name = whole.as_os_str().to_string_lossy();
-        let folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
+        let mut folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
         match folder.partial.is_dir() {
-            true => Ok(folder),
+            true => folder.lock().map(|()| folder),
             false if folder.last.is_dir() => Err(HostError::Folder(format!(
                 "{} is complete: there is nothing left to do",
                 folder.name().display()
@@ -144,7 +151,7 @@ impl RunFolder {
         let given: PathBuf = path.components().collect();
         // Without a working folder a path stays as it is.
         let last = std::path::absolute(&given).unwrap_or_else(|_| given.clone());
-        Self { partial: append(&last, PARTIAL), last, given }
+        Self { partial: append(&last, PARTIAL), last, given, lock: None }
     }
 
     fn make(&self) -> Result<(), HostError> {
@@ -152,6 +159,22 @@ impl RunFolder {
             fs::create_dir_all(parent).map_err(|source| output(parent, source))?;
         }
         fs::create_dir(&self.partial).map_err(|source| output(&self.partial, source))
+    }
+
+    /// Holds the folder as that of a run that goes on.
+    fn lock(&mut self) -> Result<(), HostError> {
+        let path = self.path(LOCK);
+        let file = File::create(&path).map_err(|source| output(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => self.lock = Some(Arc::new(file)),
+            Err(TryLockError::WouldBlock) => {
+                let partial = self.partial_name();
+                return Err(HostError::Folder(format!("{} is of a run that is going on", partial.display())));
+            }
+            // Some file systems have no locks.
+            Err(TryLockError::Error(_)) => {}
+        }
+        Ok(())
     }
 
     /// Writes and removes a file, so that a full disk is noticed before the run and not after it.
@@ -207,6 +230,9 @@ impl RunFolder {
     /// Gives the whole folder its name.
     pub(crate) fn finish(&self) -> Result<(), HostError> {
         let made_safe = || {
+            if self.lock.is_some() {
+                fs::remove_file(self.path(LOCK))?;
+            }
             File::open(&self.partial)?.sync_all()?;
             fs::rename(&self.partial, &self.last)
         };

@@ -217,7 +217,7 @@ impl Judge {
             })
         };
         misses.extend(self.bounds.iter().map(is_over));
-        misses.push(query.iter().any(|(sample, _)| sample.latency_ns & SampleRecord::FAILED_BIT != 0));
+        misses.push(query.iter().any(|(sample, _)| sample.is_failed()));
         true
     }
 }

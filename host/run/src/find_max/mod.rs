@@ -20,7 +20,7 @@ mod state;
 use std::mem::ManuallyDrop;
 
 use proctor_config::Settings;
-use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind, percentile};
+use proctor_loadgen::{Finding, Rule, TestOutcome, ViolationKind, percentile};
 use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
 use proctor_vocabulary::Scenario;
 
@@ -330,7 +330,7 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
     let (mut failed_count, mut count) = (0_u64, 0_u64);
     for sample in outcome.samples() {
         count += 1;
-        failed_count += u64::from(sample.latency_ns & SampleRecord::FAILED_BIT != 0);
+        failed_count += u64::from(sample.is_failed());
     }
     failed_count as f64 / count.max(1) as f64
 }

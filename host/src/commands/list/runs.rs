@@ -48,17 +48,9 @@ fn row(folder: &Path) -> Vec<String> {
         given(&run.benchmark),
         given(&run.scenario),
         given(&run.plugin),
-        run.metric.as_ref().map_or_else(
-            || "-".to_owned(),
-            |metric| {
-                let is_time = metric.unit == "ns";
-                if is_time {
-                    text::duration(metric.value as u64)
-                } else {
-                    format!("{} {}", text::four_digits(metric.value), metric.unit)
-                }
-            },
-        ),
+        run.metric
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |metric| text::quantity(metric.value, &metric.unit)),
         run.query_latency.map_or_else(|| "-".to_owned(), |latency| text::duration(latency.p99_ns)),
     ]
 }

@@ -2,7 +2,8 @@
 
 use std::{
     cmp::Reverse,
-    fs,
+    fmt::Display,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -15,9 +16,6 @@ use proctor_run::{HostError, text};
 use super::unreadable;
 use crate::values::duration_ms;
 
-/// A run whose files have changed within this time may still go on: its samples are written twice a second.
-const MAY_GO_ON: Duration = Duration::from_secs(60);
-
 pub(crate) const CLEAN_HELP: &str = "\
 Examples:
   host clean                             list the runs below runs/ that have no result
@@ -25,9 +23,10 @@ Examples:
   host clean --invalid --keep-last 20    INVALID ones, too, but for the newest 20 runs
   host clean results --all --newer-than 48h --keep results/paper --yes
 
-Without --yes it lists what it would remove and removes nothing. A run that may
-still be going on, a folder of LoadGen's own logs, and a result that cannot be read
-stay in any case.";
+Without --yes it lists what it would remove and removes nothing. A run that goes on,
+a folder of LoadGen's own logs, and a result that cannot be read stay in any case; a
+search that can be resumed stays unless --all is given. The age of a run is that of its
+result, or of what was last written into it if it has none.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanFlags {
@@ -57,46 +56,49 @@ pub(crate) struct CleanFlags {
 /// A run that was looked at.
 struct Found {
     folder: PathBuf,
-    changed: SystemTime,
+    /// The folder by which two names of it are the same.
+    canonical: PathBuf,
+    /// When it came to its end, as far as that is known.
+    ended: SystemTime,
     size_bytes: u64,
     /// `None` if it is none of this host's, or cannot be read.
-    summary: Option<RunSummary>,
+    run: Option<Run>,
 }
 
 impl CleanFlags {
     /// Lists what is to go, or removes it.
     pub(crate) fn run(&self) -> Result<(), HostError> {
-        let kept: Vec<_> = self.keep.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
         let mut found: Vec<_> =
             find_runs(&self.below).map_err(unreadable)?.into_iter().map(look).collect::<Result<_, _>>()?;
-        found.sort_by_key(|run| Reverse(run.changed));
+        found.sort_by_key(|run| Reverse(run.ended));
+        let kept = self.kept(&found)?;
         let now = SystemTime::now();
-        let mut rows = Vec::new();
+        let (mut rows, mut failures) = (Vec::new(), Vec::new());
         let (mut count, mut size_bytes) = (0, 0);
-        for (place, run) in found.iter().enumerate() {
-            let Some(summary) = run.summary.as_ref().filter(|summary| self.is_chosen(summary)) else {
-                continue;
-            };
-            let age = now.duration_since(run.changed).unwrap_or_default();
+        for (place, one) in found.iter().enumerate() {
+            let Some(run) = one.run.as_ref().filter(|run| self.is_chosen(run)) else { continue };
+            let age = now.duration_since(one.ended).unwrap_or_default();
             let is_kept = place < self.keep_last
                 || self.newer_than.is_some_and(|ms| age < Duration::from_millis(ms))
-                || kept.contains(&whole_path(&run.folder)?);
+                || kept.iter().any(|kept| overlap(kept, &one.canonical));
             if is_kept {
                 continue;
             }
-            let may_go_on = summary.outcome == RunOutcome::Unfinished && age < MAY_GO_ON;
-            let note = if may_go_on {
-                "kept: it may still be going on".to_owned()
-            } else {
-                count += 1;
-                size_bytes += run.size_bytes;
-                text::megabytes(run.size_bytes)
+            let removed = if self.yes && !run.goes_on() { fs::remove_dir_all(&one.folder) } else { Ok(()) };
+            let note = match removed {
+                Err(error) => {
+                    failures.push(format!("cannot remove {}: {error}", one.folder.display()));
+                    "NOT removed".to_owned()
+                }
+                Ok(()) if run.goes_on() => "kept: it goes on".to_owned(),
+                Ok(()) => {
+                    count += 1;
+                    size_bytes += one.size_bytes;
+                    text::megabytes(one.size_bytes)
+                }
             };
-            if self.yes && !may_go_on {
-                let failed = |source| HostError::Output { path: run.folder.clone(), source };
-                fs::remove_dir_all(&run.folder).map_err(failed)?;
-            }
-            rows.push(vec![run.folder.display().to_string(), summary.outcome.name().to_owned(), note]);
+            let outcome = RunSummary::of(run).outcome;
+            rows.push(vec![one.folder.display().to_string(), outcome.name().to_owned(), note]);
         }
         let (counted, size) = (text::counted(count, "run"), text::megabytes(size_bytes));
         let end = match (count, self.yes) {
@@ -105,29 +107,54 @@ impl CleanFlags {
             (_, false) => format!("{counted}, {size}; --yes removes them\n"),
         };
         print(format!("{}{end}", text::table(&rows)));
-        Ok(())
+        if failures.is_empty() { Ok(()) } else { Err(HostError::Folder(failures.join("\n"))) }
+    }
+
+    /// The folders to keep.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for one that is not there, or that has nothing to do with any run.
+    fn kept(&self, found: &[Found]) -> Result<Vec<PathBuf>, HostError> {
+        let canonical = |folder: &PathBuf| {
+            let wrong = |why: &dyn Display| HostError::Usage(format!("--keep {}: {why}", folder.display()));
+            let path = fs::canonicalize(folder).map_err(|error| wrong(&error))?;
+            let is_of_a_run = found.iter().any(|run| overlap(&path, &run.canonical));
+            let none = || wrong(&format!("there is no run there among those below {}", self.below.display()));
+            is_of_a_run.then_some(path).ok_or_else(none)
+        };
+        self.keep.iter().map(canonical).collect()
     }
 
     /// Whether a run is among those that may go.
-    fn is_chosen(&self, run: &RunSummary) -> bool {
-        match run.outcome {
+    fn is_chosen(&self, run: &Run) -> bool {
+        let summary = RunSummary::of(run);
+        match summary.outcome {
             _ if self.all => true,
+            _ if run.can_be_resumed() => false,
             RunOutcome::Crashed | RunOutcome::Unfinished => true,
             RunOutcome::Invalid | RunOutcome::Interrupted => self.invalid,
-            RunOutcome::Valid => self.invalid && run.accuracy_passed == Some(false),
+            RunOutcome::Valid => self.invalid && summary.accuracy_passed == Some(false),
         }
     }
 }
 
+/// Whether one of two folders is the other, or lies in it.
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
 fn look(folder: PathBuf) -> Result<Found, HostError> {
     let run = Run::open(&folder).ok().filter(|run| !matches!(run.kind, RunKind::Logs(_)));
+    let canonical = fs::canonicalize(&folder).map_err(|error| cannot_read(&folder, &error))?;
     let (changed, size_bytes) = newest_and_size(&folder)?;
-    Ok(Found { summary: run.as_ref().map(RunSummary::of), folder, changed, size_bytes })
+    // Reports and other files may be written into a whole run later.
+    let of_result = fs::metadata(folder.join("result.json")).and_then(|metadata| metadata.modified());
+    Ok(Found { folder, canonical, ended: of_result.unwrap_or(changed), size_bytes, run })
 }
 
 /// When something in a folder has changed last, and how large everything in it is.
 fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
-    let failed = |source| HostError::Output { path: folder.to_owned(), source };
+    let failed = |error| cannot_read(folder, &error);
     let metadata = fs::symlink_metadata(folder).map_err(failed)?;
     let mut newest = metadata.modified().map_err(failed)?;
     let mut size_bytes = 0;
@@ -144,8 +171,6 @@ fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
     Ok((newest, size_bytes))
 }
 
-/// The path by which two names of a folder are the same.
-fn whole_path(folder: &Path) -> Result<PathBuf, HostError> {
-    let missing = |error| HostError::Usage(format!("--keep {}: {error}", folder.display()));
-    fs::canonicalize(folder).map_err(missing)
+fn cannot_read(folder: &Path, error: &io::Error) -> HostError {
+    HostError::Data(format!("cannot read {}: {error}", folder.display()))
 }

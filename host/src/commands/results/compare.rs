@@ -5,10 +5,11 @@ use std::{io::Write, path::PathBuf};
 use clap::Args;
 use proctor_compare::{CompareError, Comparison, Condition, Method, Side};
 use proctor_display::print;
+use proctor_results::with_cause;
 use proctor_run::{Conclusion, HostError, write_whole};
 use serde_json::Value;
 
-use crate::values::probability;
+use crate::values::confidence;
 
 /// The flags of a comparison.
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub(crate) struct CompareFlags {
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
     /// Probability that an interval holds the true difference
-    #[arg(long, value_name = "SHARE", default_value_t = Method::default().confidence, value_parser = probability)]
+    #[arg(long, value_name = "SHARE", default_value_t = Method::default().confidence, value_parser = confidence)]
     confidence: f64,
     /// Seed of the resamples
     #[arg(long, default_value_t = Method::default().seed)]
@@ -95,12 +96,7 @@ fn in_text(answers: &[Answer]) -> String {
 /// The error of the program for one of a comparison.
 pub(crate) fn host_error(error: CompareError) -> HostError {
     let is_usage = error.is_usage();
-    // The cause of what cannot be read, such as that there is no such file.
-    let cause = std::error::Error::source(&error).map(ToString::to_string);
-    let text = match cause {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    };
+    let text = with_cause(&error);
     if is_usage { HostError::Usage(text) } else { HostError::Data(text) }
 }
 

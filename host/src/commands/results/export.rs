@@ -69,13 +69,12 @@ impl ExportFlags {
                 let loadgen = run.trace().map_err(unreadable)?;
                 let batches = run.batches().map_err(unreadable)?;
                 Box::new(move |out| {
-                    let test = run.result().and_then(|result| result.performance_run.as_ref());
                     let timeline = Timeline {
                         name: &run.name(),
                         samples: &samples,
                         trace: loadgen.as_ref(),
                         batches: batches.as_ref(),
-                        noise: test.and_then(|test| test.noise.as_ref()),
+                        noise: run.json().map(|result| &result["performance_run"]["noise"]),
                     };
                     trace(&timeline, out)
                 })

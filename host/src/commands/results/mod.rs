@@ -7,13 +7,12 @@ pub(super) mod report;
 
 use std::path::PathBuf;
 
-use proctor_results::{ResultsError, Run};
+use proctor_results::{ResultsError, Run, with_cause};
 use proctor_run::HostError;
 
 /// The error of a result that cannot be read, with what has led to it.
 pub(super) fn unreadable(error: ResultsError) -> HostError {
-    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-    HostError::Data(format!("{error}{}", cause.unwrap_or_default()))
+    HostError::Data(with_cause(&error))
 }
 
 /// Opens run folders.

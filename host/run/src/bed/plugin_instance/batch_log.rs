@@ -100,18 +100,15 @@ impl BatchLog {
         if batch_count == 0 || outcome.phases.len() != 1 {
             return None;
         }
-        let gather = |part: fn(&Kept) -> &[KeptBatch]| all.iter().flat_map(move |kept| part(kept)).cloned();
-        let mut slowest: Vec<_> = gather(|kept| &kept.slowest).collect();
+        let mut slowest: Vec<_> = all.iter().flat_map(|kept| &kept.slowest).cloned().collect();
         slowest.sort_by_key(|batch| (Reverse(batch.latency_ns()), batch.sequence));
-        let mut even: Vec<_> = gather(|kept| &kept.even).collect();
+        // The strides are powers of two, and those of busier instances the greater ones: all are brought to one.
+        let even_stride = all.iter().map(|kept| kept.stride).max().unwrap_or(1);
+        let of_stride = |kept: &Kept| usize::try_from(even_stride / kept.stride).unwrap_or(usize::MAX);
+        let even = all.iter().flat_map(|kept| kept.even.iter().step_by(of_stride(kept)));
+        let mut even: Vec<_> = even.cloned().collect();
         even.sort_by_key(|batch| (batch.started_ns, batch.sequence));
-        Some(BatchFile {
-            schema_version: SCHEMA_VERSION,
-            batch_count,
-            even_stride: all.iter().map(|kept| kept.stride).max().unwrap_or(1),
-            slowest,
-            even,
-        })
+        Some(BatchFile { schema_version: SCHEMA_VERSION, batch_count, even_stride, slowest, even })
     }
 }
 
@@ -124,10 +121,15 @@ impl InstanceBatches {
     /// The samples of the batch have been completed, and the plugin has reported these stages.
     pub(crate) fn completed(&mut self, batch: &[QuerySample], stages: &[Stage]) {
         let Some(first) = batch.first() else { return };
-        // Without a record the sample is of another phase, or failed.
-        let Some((sequence, record)) = self.progress.sample(first.id) else { return };
-        let Some(latency_ns) = record.completed_latency_ns() else { return };
         let Some(origin_ns) = self.progress.start_ns() else { return };
+        let sample = self.progress.sample(first.id);
+        let sample =
+            sample.and_then(|(sequence, record)| Some((sequence, record, record.completed_latency_ns()?)));
+        let Some((sequence, record, latency_ns)) = sample else {
+            // Of another phase, or failed: the instance is free, and there is no latency.
+            self.free_ns = Some((self.clock)().saturating_sub(origin_ns));
+            return;
+        };
         let completed_ns = record.scheduled_ns + latency_ns;
         let free_ns = self.free_ns.replace(completed_ns);
         let mut kept = lock(&self.kept);

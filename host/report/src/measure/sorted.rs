@@ -7,11 +7,11 @@ const POINTS_MAX: usize = 400;
 
 /// Sorted latencies in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spread {
+pub(crate) struct Sorted {
     sorted_ns: Vec<u64>,
 }
 
-impl Spread {
+impl Sorted {
     /// Sorts latencies.
     pub(crate) fn of(mut latencies_ns: Vec<u64>) -> Self {
         latencies_ns.sort_unstable();
@@ -55,23 +55,23 @@ mod tests {
 
     #[test]
     fn a_percentile_lies_on_the_curve_at_its_nines() {
-        let spread = Spread::of((1..=1000).rev().collect());
-        let curve = spread.curve();
+        let sorted = Sorted::of((1..=1000).rev().collect());
+        let curve = sorted.curve();
         let at = |nines: f64| curve.iter().find(|(_, place)| *place >= nines - 1e-9).unwrap().0;
         assert_eq!(curve[0], (1.0, 0.0));
         assert!((at(1.0) - 901.0).abs() < 10.0 && (at(2.0) - 991.0).abs() < 2.0);
         let (most, end) = *curve.last().unwrap();
         assert!(most == 1000.0 && (end - 3.0).abs() < 1e-9);
-        assert!(Spread::of(vec![]).curve().is_empty());
-        assert_eq!(Spread::of(vec![5]).curve(), [(5.0, 0.0)]);
+        assert!(Sorted::of(vec![]).curve().is_empty());
+        assert_eq!(Sorted::of(vec![5]).curve(), [(5.0, 0.0)]);
     }
 
     proptest! {
         #[test]
         fn a_curve_ascends_from_the_least_to_the_greatest(latencies in prop::collection::vec(0_u64..1000, 1..900)) {
-            let spread = Spread::of(latencies);
-            let curve = spread.curve();
-            let (least, most) = spread.ends_ns().unwrap();
+            let sorted = Sorted::of(latencies);
+            let curve = sorted.curve();
+            let (least, most) = sorted.ends_ns().unwrap();
             prop_assert_eq!((curve[0].0 as u64, curve.last().unwrap().0 as u64), (least, most));
             prop_assert!(curve.len() <= POINTS_MAX + 1);
             prop_assert!(curve.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1));

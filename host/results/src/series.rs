@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,10 +13,9 @@ use crate::{
     result_file::{MachinePart, PluginPart, SettingPart},
     run::folder_name,
     scaling::ScalingPart,
+    versioned::read_versioned,
 };
 
-/// The version of the forms that are read.
-const SCHEMA_VERSION: u64 = 1;
 /// Result of a search.
 const FIND_MAX: &str = "find_max.json";
 /// Result of scaling.
@@ -25,18 +23,18 @@ const SCALE: &str = "scale.json";
 
 /// A folder of several runs that serve one question.
 #[derive(Debug, Clone)]
-pub struct Campaign {
+pub struct Series {
     /// The folder.
     pub folder: PathBuf,
     /// Its kind, with its answer.
-    pub kind: CampaignKind,
+    pub kind: SeriesKind,
     /// The file as it is.
     pub json: Value,
 }
 
-/// Kind of a campaign, with its answer.
+/// Kind of a series, with its answer.
 #[derive(Debug, Clone)]
-pub enum CampaignKind {
+pub enum SeriesKind {
     /// The highest load that is VALID.
     FindMax(Box<FindMaxFile>),
     /// The setting that serves the most under a latency target.
@@ -125,7 +123,7 @@ pub struct Place {
     pub settings: BTreeMap<String, SettingPart>,
 }
 
-impl Campaign {
+impl Series {
     /// Opens a folder of `host find-max` or `host scale`; `None` if it is neither.
     ///
     /// # Errors
@@ -136,23 +134,12 @@ impl Campaign {
         else {
             return Ok(None);
         };
-        let bytes = fs::read(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
-        let malformed = |error: serde_json::Error| ResultsError::Malformed {
-            path: path.clone(),
-            fault: format!("is no whole result of this program: {error}"),
-        };
-        let json: Value = serde_json::from_slice(&bytes).map_err(malformed)?;
-        match json.get("schema_version").and_then(Value::as_u64) {
-            Some(SCHEMA_VERSION) => {}
-            version => {
-                let version = version.unwrap_or(0);
-                return Err(ResultsError::Version { path, version, known: SCHEMA_VERSION });
-            }
-        }
-        let kind = if path.ends_with(FIND_MAX) {
-            CampaignKind::FindMax(serde_json::from_slice(&bytes).map_err(malformed)?)
+        let (kind, json) = if path.ends_with(FIND_MAX) {
+            let (file, json) = read_versioned(&path, "result")?;
+            (SeriesKind::FindMax(Box::new(file)), json)
         } else {
-            CampaignKind::Scale(serde_json::from_slice(&bytes).map_err(malformed)?)
+            let (file, json) = read_versioned(&path, "result")?;
+            (SeriesKind::Scale(Box::new(file)), json)
         };
         Ok(Some(Self { folder: folder.to_owned(), kind, json }))
     }
@@ -167,23 +154,25 @@ impl Campaign {
     #[must_use]
     pub fn place(&self) -> &Place {
         match &self.kind {
-            CampaignKind::FindMax(file) => &file.place,
-            CampaignKind::Scale(file) => &file.place,
+            SeriesKind::FindMax(file) => &file.place,
+            SeriesKind::Scale(file) => &file.place,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const PLACE: &str =
         r#""benchmark":"b","plugin":{"name":"p","version":"1","precision":"f32"},"machine":{}"#;
 
-    fn open(name: &str, text: &str) -> Result<Option<Campaign>, ResultsError> {
+    fn open(name: &str, text: &str) -> Result<Option<Series>, ResultsError> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(name), text).unwrap();
-        Campaign::open(folder.path())
+        Series::open(folder.path())
     }
 
     #[test]
@@ -193,12 +182,12 @@ mod tests {
             "curve":[{{"kind":"probe","load":1.0,"p50_ns":1,"p99_ns":2,"side":"under"}}],{PLACE}}}"#
         );
         let found = open(FIND_MAX, &search).unwrap().unwrap();
-        let CampaignKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
+        let SeriesKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
         assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 1, "b"));
         let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
-        assert!(matches!(open(SCALE, &scale).unwrap().unwrap().kind, CampaignKind::Scale(_)));
+        assert!(matches!(open(SCALE, &scale).unwrap().unwrap().kind, SeriesKind::Scale(_)));
         assert!(open("result.json", "{}").unwrap().is_none());
-        assert!(open(SCALE, "{}").unwrap_err().to_string().contains("has schema_version 0"));
+        assert!(open(SCALE, "{}").unwrap_err().to_string().contains("has no schema_version"));
         assert!(open(SCALE, "{\"schema_version\":1").unwrap_err().to_string().contains("is no whole result"));
     }
 }

@@ -1,0 +1,36 @@
+//! Files of JSON with a version.
+
+use std::{fs, path::Path};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::ResultsError;
+
+/// The version of all forms that are read.
+const SCHEMA_VERSION: u64 = 1;
+
+/// Reads a file of JSON of the known version: typed, and as it is. `what` names it in errors, such as `result`.
+///
+/// # Errors
+/// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault.
+pub(crate) fn read_versioned<T: DeserializeOwned>(
+    path: &Path,
+    what: &str,
+) -> Result<(T, Value), ResultsError> {
+    let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
+    let malformed = |fault| ResultsError::Malformed { path: path.to_owned(), fault };
+    let cut = |error| malformed(format!("is no whole {what} of this program: {error}"));
+    let json: Value = serde_json::from_slice(&bytes).map_err(cut)?;
+    // Before the form, which another version may have changed.
+    match json.get("schema_version").and_then(Value::as_u64) {
+        Some(SCHEMA_VERSION) => {}
+        Some(version) => {
+            return Err(ResultsError::Version { path: path.to_owned(), version, known: SCHEMA_VERSION });
+        }
+        None => return Err(malformed(format!("has no schema_version, and is no {what} of this program"))),
+    }
+    // From the text and not from the value, so that an error has its line.
+    let typed = serde_json::from_slice(&bytes).map_err(cut)?;
+    Ok((typed, json))
+}
