@@ -130,10 +130,20 @@ impl Layer {
         call: &mut LayerCall<'_>,
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
+        self.ready(schedule, team);
+        execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
+        Ok(())
+    }
+
+    /// Does what a schedule wants done once before the first call.
+    pub(crate) fn ready(&self, schedule: &Schedule, team: &mut Team) {
         if schedule.primed && !self.primed.load(Ordering::Relaxed) {
             self.prime(team);
         }
-        execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
-        Ok(())
+    }
+
+    /// The weights of the first direction, which every layer has.
+    pub(crate) fn cell(&self) -> &PackedCell {
+        &self.cells[0]
     }
 }

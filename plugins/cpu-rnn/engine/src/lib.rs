@@ -1,7 +1,8 @@
 //! Runs recurrent layers on the CPU by a schedule.
 //!
 //! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
-//! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says.
+//! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says. A [`Stream`] runs a layer one
+//! step at a time and carries its states.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
 pub mod ablation;
@@ -12,6 +13,7 @@ pub mod priming;
 pub mod reference;
 mod sequences;
 mod spec;
+mod stream;
 mod sync;
 pub mod team;
 mod trial;
@@ -23,5 +25,6 @@ pub use priming::Primed;
 pub use proctor_rnn_kernels::DirectionWeights;
 pub use sequences::{Sequences, SequencesMut};
 pub use spec::LayerSpec;
+pub use stream::{RowState, Stream, StreamError};
 pub use team::{Member, Team, TeamOptions};
 pub use trial::Trial;
