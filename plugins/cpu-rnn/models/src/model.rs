@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use proctor_rnn_engine::{CallError, Layer, Team};
+use proctor_rnn_engine::{CallError, Layer, StreamError, Team};
 use proctor_rnn_layer::{LayerShape, Schedule};
 use proctor_timed_steps::mel::MelError;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -60,6 +60,14 @@ pub unsafe trait Batch {
     /// # Panics
     /// If there is no such output or it has less room.
     fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize, token_count: usize);
+
+    /// Says that the first token of a sample's answer is there, at most once for each sample. Nothing comes of it where
+    /// nobody measures tokens.
+    fn first_token(&mut self, _sample: usize) {}
+
+    /// Says that a stage of the work begins, and that the one before it ends; the last one ends with the batch. Its name
+    /// is of lower-case letters and underscores. Nothing comes of it where nobody looks at stages.
+    fn begin_stage(&mut self, _name: &'static str) {}
 }
 
 impl dyn Batch + '_ {
@@ -251,4 +259,7 @@ pub enum RunError {
     /// A layer refuses its input.
     #[error(transparent)]
     Layer(#[from] CallError),
+    /// A layer that runs step by step refuses its input.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
 }

@@ -1,8 +1,12 @@
 //! A recurrent layer of a network, with the schedules that it runs by.
 
-use std::{fs, path::Path, sync::OnceLock};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
-use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Team, Workspace};
+use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Stream, Team, Workspace};
 use proctor_rnn_layer::{Cell, Precision};
 use proctor_text::BpeVocabulary;
 
@@ -50,7 +54,7 @@ pub(super) struct CallSizes<const N: usize> {
 #[derive(Debug)]
 pub(super) struct Recurrent {
     name: String,
-    layer: Layer,
+    layer: Arc<Layer>,
     time: usize,
     /// Numbers of sequences that it is planned for, ascending, at least one.
     batches: Vec<usize>,
@@ -87,18 +91,6 @@ impl<'a> Pass<'a> {
     pub(super) fn new(input: &'a [f32], lengths: &'a [usize], time: usize, output: &'a mut [f32]) -> Self {
         Self { input, lengths, time, output, last_hidden: None, last_cell: None }
     }
-}
-
-/// Tensors of a single step of an LSTM.
-#[derive(Debug)]
-pub(super) struct Step<'a> {
-    /// `[row, input]`.
-    pub(super) input: &'a [f32],
-    /// `[row, hidden]` each, before and after.
-    pub(super) hidden: &'a [f32],
-    pub(super) cell: &'a [f32],
-    pub(super) next_hidden: &'a mut [f32],
-    pub(super) next_cell: &'a mut [f32],
 }
 
 impl LayerSource<'_, '_> {
@@ -139,7 +131,7 @@ impl LayerSource<'_, '_> {
         let mut batches = calls.batches.to_vec();
         batches.dedup();
         let (name, plans) = (format!("{prefix} {index}"), OnceLock::new());
-        Ok(Recurrent { name, layer, time: calls.time, batches, plans })
+        Ok(Recurrent { name, layer: Arc::new(layer), time: calls.time, batches, plans })
     }
 
     /// Decides how the layers of a model run, all together.
@@ -194,23 +186,39 @@ impl Recurrent {
         Ok(self.layer.run(self.plans().at(sequences), &mut runner.team, &mut runner.workspace, &mut call)?)
     }
 
-    /// Runs one step of rows whose states are given.
+    /// Memory to run it step by step, for at most `rows_max` rows.
     ///
     /// # Errors
-    /// The layer's.
-    pub(super) fn step(&self, runner: &mut Runner, step: Step<'_>) -> Result<(), RunError> {
-        let Step { input, hidden, cell, next_hidden, next_cell } = step;
-        let rows = next_hidden.len() / self.width();
-        let mut call = LayerCall {
-            input: Sequences::time_major(input, 1, rows, self.layer.spec().input),
-            lengths: None,
-            initial_hidden: Some(hidden),
-            initial_cell: Some(cell),
-            output: SequencesMut::time_major(next_hidden, 1, rows, self.width()),
-            last_hidden: None,
-            last_cell: Some(next_cell),
-        };
-        Ok(self.layer.run(self.plans().at(rows), &mut runner.team, &mut runner.workspace, &mut call)?)
+    /// The stream's: the layer does not read forward.
+    pub(super) fn stream(&self, rows_max: usize) -> Result<Stream, RunError> {
+        Ok(Stream::new(Arc::clone(&self.layer), rows_max)?)
+    }
+
+    /// Runs one step of all rows of a stream of this layer, from `input` `[row, input]` to `[row, hidden]`.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub(super) fn step<'s>(
+        &self,
+        team: &mut Team,
+        stream: &'s mut Stream,
+        input: &[f32],
+    ) -> Result<&'s [f32], RunError> {
+        Ok(stream.step(self.plans().at(stream.rows()), team, input)?)
+    }
+
+    /// Runs one step of some rows, in ascending order, likewise.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub(super) fn step_rows<'s>(
+        &self,
+        team: &mut Team,
+        stream: &'s mut Stream,
+        rows: &[usize],
+        input: &[f32],
+    ) -> Result<&'s [f32], RunError> {
+        Ok(stream.step_rows(self.plans().at(rows.len()), team, rows, input)?)
     }
 
     /// A line about it: sizes and schedules.

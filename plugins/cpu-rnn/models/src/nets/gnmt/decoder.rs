@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use proctor_rnn_engine::Team;
+use proctor_rnn_engine::{RowState, Stream, Team};
 use proctor_rnn_layer::Cell;
 
 use super::{LAYERS, RESIDUAL_FROM, Sizes, encoder::Encoding};
@@ -14,7 +14,7 @@ use crate::nets::layers::beam::search::{Row, Scorer};
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::softmax::softmax;
 use crate::nets::layers::weighted_sum;
-use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Recurrent, Runner, Step};
+use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -33,10 +33,8 @@ pub(super) struct Decoder {
 pub(super) struct Decoding {
     /// The memory through its map, `[sample, time, hidden]`.
     keys: Vec<f32>,
-    /// States of each layer after the last step, `[row, hidden]`: hidden and cell.
-    states: [[Vec<f32>; 2]; LAYERS],
-    /// The states of one layer that the rows of this step continue.
-    before: [Vec<f32>; 2],
+    /// Each layer with the states of the rows.
+    layers: [Stream; LAYERS],
     /// The context of the last step and of this one, `[row, hidden]`.
     contexts: [Vec<f32>; 2],
     /// Input of a layer: what comes from below beside the context, `[row, 2 * hidden]`.
@@ -56,15 +54,19 @@ pub(super) struct Decoding {
 }
 
 impl Decoding {
-    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
-        let Sizes { vocabulary, hidden, source, beam, .. } = sizes;
+    /// Memory for the hypotheses of this many samples.
+    ///
+    /// # Errors
+    /// A layer's.
+    pub(super) fn new(decoder: &Decoder, samples: usize) -> Result<Self, RunError> {
+        let Sizes { vocabulary, hidden, source, beam, .. } = decoder.sizes;
         let rows = samples * beam.width;
-        let states = || [zeros(rows * hidden), zeros(rows * hidden)];
-        Self {
+        let [first, second, third, fourth] = &decoder.layers;
+        let layers = [first.stream(rows)?, second.stream(rows)?, third.stream(rows)?, fourth.stream(rows)?];
+        Ok(Self {
             keys: zeros(samples * source * hidden),
-            states: [(); LAYERS].map(|()| states()),
-            before: states(),
-            contexts: states(),
+            layers,
+            contexts: [zeros(rows * hidden), zeros(rows * hidden)],
             input: zeros(rows * 2 * hidden),
             up: zeros(rows * hidden),
             queries: zeros(rows * hidden),
@@ -72,7 +74,7 @@ impl Decoding {
             logits: zeros(rows * vocabulary),
             places: Vec::with_capacity(rows),
             threads: Vec::new(),
-        }
+        })
     }
 }
 
@@ -196,34 +198,25 @@ impl Steps<'_> {
     fn layer(&mut self, index: usize, rows: &[Row]) -> Result<(), RunError> {
         let (hidden, samples) = (self.decoder.sizes.hidden, self.lengths.len());
         let room = &mut *self.room;
-        let first = self.encoding.states(index, samples, hidden);
-        let states = room.states[index].iter().zip(first);
-        for (before, (states, first)) in room.before.iter_mut().zip(states) {
-            for (row, before) in rows.iter().zip(before.chunks_exact_mut(hidden)) {
-                let (from, place) = match row.parent {
-                    Some(parent) => (states.as_slice(), parent),
-                    None => (first, row.sequence),
-                };
-                before.copy_from_slice(&from[place * hidden..][..hidden]);
-            }
+        let stream = &mut room.layers[index];
+        // Nobody has a parent in the first step; later all have one.
+        if rows.iter().all(|row| row.parent.is_none()) {
+            let [first_hidden, first_cell] = self.encoding.states(index, samples, hidden);
+            stream.restart_from(rows.iter().map(|row| {
+                let place = row.sequence * hidden..(row.sequence + 1) * hidden;
+                RowState { hidden: &first_hidden[place.clone()], cell: &first_cell[place] }
+            }))?;
+        } else {
+            stream.select(rows.iter().filter_map(|row| row.parent))?;
         }
         let used = rows.len() * hidden;
-        let [next_hidden, next_cell] = &mut room.states[index];
-        let step = Step {
-            input: &room.input[..2 * used],
-            hidden: &room.before[0][..used],
-            cell: &room.before[1][..used],
-            next_hidden: &mut next_hidden[..used],
-            next_cell: &mut next_cell[..used],
-        };
-        self.decoder.layers[index].step(self.runner, step)?;
-        let output = room.states[index][0].chunks_exact(hidden);
+        let layer = &self.decoder.layers[index];
+        let output = layer.step(&mut self.runner.team, stream, &room.input[..2 * used])?;
+        let up = &mut room.up[..used];
         if index < RESIDUAL_FROM {
-            room.up[..used].copy_from_slice(&room.states[index][0][..used]);
+            up.copy_from_slice(output);
         } else {
-            for (up, output) in room.up.chunks_exact_mut(hidden).zip(output).take(rows.len()) {
-                up.iter_mut().zip(output).for_each(|(up, output)| *up += output);
-            }
+            up.iter_mut().zip(output).for_each(|(up, output)| *up += output);
         }
         Ok(())
     }

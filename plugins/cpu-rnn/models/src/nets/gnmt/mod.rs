@@ -162,7 +162,7 @@ impl Model for Gnmt {
             runner: Runner::new(team, self.layers()),
             lengths: Vec::with_capacity(samples),
             encoding: Encoding::new(self.sizes, samples),
-            decoding: Decoding::new(self.sizes, samples),
+            decoding: Decoding::new(&self.decoder, samples)?,
             beams: beams.collect(),
             rows: Vec::with_capacity(samples * beam.width),
             text: String::new(),

@@ -4,13 +4,15 @@
 //! is one product over all frames, the predictions' part is computed when a prediction changes, so a look at a frame is
 //! one addition for each unit and the small last layer.
 
+use proctor_rnn_engine::Stream;
+
 use super::{Sizes, encoder::Frames, stack};
 use crate::dense::Dense;
 use crate::model::RunError;
 use crate::nets::known::zeros;
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::embedding::Embedding;
-use crate::nets::recurrent::{CallSizes, LayerSource, Recurrent, Runner, Step};
+use crate::nets::recurrent::{CallSizes, LayerSource, Recurrent, Runner};
 use crate::safetensors::error::WeightsError;
 
 #[derive(Debug)]
@@ -33,13 +35,11 @@ pub(super) struct Decoding {
     of_frames: Vec<f32>,
     /// `[sample, joint]`.
     of_predictions: Vec<f32>,
-    /// States of each layer, `[sample, prediction]`: hidden and cell.
-    states: [[Vec<f32>; 2]; 2],
-    /// The samples that step, and their rows: input, states before and after of one layer.
+    /// The layers of the prediction network, with a row for each sample.
+    layers: [Stream; 2],
+    /// The samples that step, in ascending order, and the rows that the first layer reads.
     stepping: Vec<usize>,
     input: Vec<f32>,
-    before: [Vec<f32>; 2],
-    after: [Vec<f32>; 2],
     /// `[sample, joint]` and `[sample, labels + blank]`.
     hidden: Vec<f32>,
     logits: Vec<f32>,
@@ -55,23 +55,25 @@ struct Sample {
 }
 
 impl Decoding {
-    pub(super) fn new(sizes: Sizes, samples: usize) -> Self {
-        let Sizes { prediction, joint, labels, rows, room, .. } = sizes;
+    /// Memory for this many samples.
+    ///
+    /// # Errors
+    /// A layer's.
+    pub(super) fn new(decoder: &Decoder, samples: usize) -> Result<Self, RunError> {
+        let Sizes { prediction, joint, labels, rows, room, .. } = decoder.sizes;
         let rows_of = |width: usize| zeros(samples * width);
-        let pair = || [rows_of(prediction), rows_of(prediction)];
         let sample = || Sample { frame: 0, symbols: 0, text: Vec::with_capacity(room) };
-        Self {
+        let [first, second] = &decoder.layers;
+        Ok(Self {
             samples: (0..samples).map(|_| sample()).collect(),
             of_frames: zeros(samples * rows * joint),
             of_predictions: rows_of(joint),
-            states: [pair(), pair()],
+            layers: [first.stream(samples)?, second.stream(samples)?],
             stepping: Vec::with_capacity(samples),
             input: rows_of(prediction),
-            before: pair(),
-            after: pair(),
             hidden: rows_of(joint),
             logits: rows_of(labels + 1),
-        }
+        })
     }
 
     /// The symbols of a sample.
@@ -116,7 +118,7 @@ impl Decoder {
     ) -> Result<(), RunError> {
         let rows = lengths.len() * frames.time;
         self.of_frame.run_on(&mut runner.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
-        self.start(room, lengths.len());
+        self.start(room, lengths.len())?;
         loop {
             self.predict(runner, room)?;
             room.stepping.clear();
@@ -132,14 +134,14 @@ impl Decoder {
     }
 
     /// Before the first symbol all states are zero, and all samples step with a zero input.
-    fn start(&self, room: &mut Decoding, samples: usize) {
+    fn start(&self, room: &mut Decoding, samples: usize) -> Result<(), RunError> {
         for sample in &mut room.samples[..samples] {
             (sample.frame, sample.symbols) = (0, 0);
             sample.text.clear();
         }
-        room.states.iter_mut().flatten().for_each(|states| states.fill(0.0));
         room.stepping.clear();
         room.stepping.extend(0..samples);
+        Ok(room.layers.iter_mut().try_for_each(|layer| layer.restart(samples))?)
     }
 
     /// Looks at frames from where a sample is, until one has a symbol. Returns whether there was one; the sample steps
@@ -181,38 +183,19 @@ impl Decoder {
     /// One step of the prediction network for the samples that step, by their last symbols.
     fn predict(&self, runner: &mut Runner, room: &mut Decoding) -> Result<(), RunError> {
         let Sizes { prediction: width, joint, .. } = self.sizes;
-        let Decoding { stepping, samples, states, input, before, after, hidden, of_predictions, .. } = room;
-        let used = stepping.len() * width;
+        let Decoding { stepping, samples, layers: [first, second], input, hidden, of_predictions, .. } = room;
+        let input = &mut input[..stepping.len() * width];
         for (sample, row) in stepping.iter().zip(input.chunks_exact_mut(width)) {
             match samples[*sample].text.last() {
                 None => row.fill(0.0),
                 Some(symbol) => self.embedding.lookup(&[*symbol], row),
             }
         }
-        for (layer, states) in self.layers.iter().zip(states) {
-            for (before, states) in before.iter_mut().zip(&*states) {
-                for (sample, row) in stepping.iter().zip(before.chunks_exact_mut(width)) {
-                    row.copy_from_slice(&states[sample * width..][..width]);
-                }
-            }
-            let [next_hidden, next_cell] = &mut *after;
-            let step = Step {
-                input: &input[..used],
-                hidden: &before[0][..used],
-                cell: &before[1][..used],
-                next_hidden: &mut next_hidden[..used],
-                next_cell: &mut next_cell[..used],
-            };
-            layer.step(runner, step)?;
-            for (after, states) in after.iter().zip(&mut *states) {
-                for (sample, row) in stepping.iter().zip(after.chunks_exact(width)) {
-                    states[sample * width..][..width].copy_from_slice(row);
-                }
-            }
-            input[..used].copy_from_slice(&after[0][..used]);
-        }
+        let team = &mut runner.team;
+        let between = self.layers[0].step_rows(team, first, stepping, input)?;
+        let predictions = self.layers[1].step_rows(team, second, stepping, between)?;
         let hidden = &mut hidden[..stepping.len() * joint];
-        self.of_prediction.run_on(&mut runner.team, &input[..used], hidden);
+        self.of_prediction.run_on(team, predictions, hidden);
         for (sample, row) in stepping.iter().zip(hidden.chunks_exact(joint)) {
             of_predictions[sample * joint..][..joint].copy_from_slice(row);
         }

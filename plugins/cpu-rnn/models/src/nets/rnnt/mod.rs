@@ -154,7 +154,7 @@ impl Model for Rnnt {
             runner: Runner::new(team, self.encoder.layers().chain(self.decoder.layers())),
             lengths: Vec::with_capacity(samples),
             encoding: Encoding::new(self.sizes, samples),
-            decoding: Decoding::new(self.sizes, samples),
+            decoding: Decoding::new(&self.decoder, samples)?,
             model: self,
         }))
     }
