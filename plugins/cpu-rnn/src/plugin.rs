@@ -41,6 +41,7 @@ pub struct CpuRnn {
 /// A loaded model and how its instances will be made.
 #[derive(Debug)]
 pub struct LoadedModel {
+    host: Host,
     model: Arc<dyn proctor_rnn_models::Model>,
     settings: Settings,
     /// Threads of each instance.
@@ -50,7 +51,10 @@ pub struct LoadedModel {
 
 /// One co-located copy of a model.
 #[derive(Debug)]
-pub struct LoadedInstance(Box<dyn proctor_rnn_models::Instance>);
+pub struct LoadedInstance {
+    host: Host,
+    instance: Box<dyn proctor_rnn_models::Instance>,
+}
 
 impl Plugin for CpuRnn {
     type Model = LoadedModel;
@@ -110,7 +114,7 @@ impl Plugin for CpuRnn {
         let threads = planning.threads();
         tracing::info!(model = request.model, precision = request.precision, threads, "model loaded");
         let explanation = planning.explanation();
-        Ok(LoadedModel { model, settings: self.settings, threads, explanation })
+        Ok(LoadedModel { host: self.host, model, settings: self.settings, threads, explanation })
     }
 }
 
@@ -127,7 +131,7 @@ impl Model for LoadedModel {
         };
         let team = make_team(self.threads, cores, self.settings.pin).map_err(PluginError::failed)?;
         let instance = Arc::clone(&self.model).instance(team).map_err(failed)?;
-        Ok(LoadedInstance(instance))
+        Ok(LoadedInstance { host: self.host, instance })
     }
 
     fn explain(&self) -> Option<String> {
@@ -137,7 +141,10 @@ impl Model for LoadedModel {
 
 impl Instance for LoadedInstance {
     fn execute(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-        self.0.execute(&mut HostBatch(batch)).map_err(failed)
+        let mut batch = HostBatch::new(self.host, batch);
+        self.instance.execute(&mut batch).map_err(failed)?;
+        batch.end_stages();
+        Ok(())
     }
 
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {

@@ -65,8 +65,9 @@ pub unsafe trait Batch {
     /// nobody measures tokens.
     fn first_token(&mut self, _sample: usize) {}
 
-    /// Says that a stage of the work begins, and that the one before it ends; the last one ends with the batch. Its name
-    /// is of lower-case letters and underscores. Nothing comes of it where nobody looks at stages.
+    /// Says that a stage of the work begins, and that the one before it ends; the last one ends with the batch. Its
+    /// name is of lower-case letters and underscores, and there are at most 8 in a batch. Nothing comes of it where
+    /// nobody looks at stages.
     fn begin_stage(&mut self, _name: &'static str) {}
 }
 

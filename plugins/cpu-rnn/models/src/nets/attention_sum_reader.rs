@@ -152,9 +152,12 @@ impl Instance for ReaderInstance {
         if samples == 0 {
             return Ok(());
         }
+        batch.begin_stage("question");
         self.encode(&model.embedding, &model.question, model.sizes.question(), batch)?;
         self.keep_queries(&model, samples);
+        batch.begin_stage("contexts");
         let time = self.encode(&model.embedding, &model.context, model.sizes.contexts(), batch)?;
+        batch.begin_stage("attention");
         for sample in 0..samples {
             self.attend(&model, batch, sample, time)?;
             self.write_scores(batch, sample)?;

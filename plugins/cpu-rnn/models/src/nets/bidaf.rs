@@ -131,7 +131,7 @@ impl Model for Bidaf {
         Ok(Box::new(BidafInstance {
             runner: Runner::new(team, self.layers()),
             lengths: [Vec::with_capacity(samples), Vec::with_capacity(samples)],
-            words: zeros(steps.max(samples * question) * width),
+            words: [zeros(samples * question * width), zeros(steps * width)],
             room: zeros(2 * steps.max(samples * question) * width),
             question: zeros(samples * question * units),
             context: zeros(steps * units),
@@ -164,8 +164,8 @@ struct BidafInstance {
     runner: Runner,
     /// Of the questions and of the contexts.
     lengths: [Vec<usize>; 2],
-    /// `[sample, time, width]`.
-    words: Vec<f32>,
+    /// Of the questions and of the contexts, `[sample, time, width]`.
+    words: [Vec<f32>; 2],
     /// Two such, for the highway.
     room: Vec<f32>,
     /// U, `[sample, question, 2 * hidden]`.
@@ -194,36 +194,49 @@ impl Instance for BidafInstance {
         if samples == 0 {
             return Ok(());
         }
-        let question_time = self.embed_and_phrase(&model, batch, Which::Question)?;
-        let time = self.embed_and_phrase(&model, batch, Which::Context)?;
+        batch.begin_stage("embedding_highway");
+        let question_time = self.embed(&model, batch, Which::Question)?;
+        let time = self.embed(&model, batch, Which::Context)?;
+        batch.begin_stage("phrase");
+        self.phrase(&model, question_time, Which::Question)?;
+        self.phrase(&model, time, Which::Context)?;
+        batch.begin_stage("attention");
         self.attend(&model, question_time, time);
+        batch.begin_stage("modeling");
         self.model_context(&model, time)?;
+        batch.begin_stage("output");
         self.find_start(&model, batch, time)?;
         self.find_end(&model, batch, time)
     }
 }
 
 impl BidafInstance {
-    /// Layers 1 and 2: embedding, highway, phrase LSTM, to `question` or `context`. Returns the steps of the tensor.
-    fn embed_and_phrase(
-        &mut self,
-        model: &Bidaf,
-        batch: &dyn Batch,
-        which: Which,
-    ) -> Result<usize, RunError> {
-        let (input, output) = match which {
-            Which::Question => (model.sizes.question(), &mut self.question),
-            Which::Context => (model.sizes.context(), &mut self.context),
+    /// Layer 1: embedding and highway, to `words`. Returns the steps of the tensor.
+    fn embed(&mut self, model: &Bidaf, batch: &dyn Batch, which: Which) -> Result<usize, RunError> {
+        let input = match which {
+            Which::Question => model.sizes.question(),
+            Which::Context => model.sizes.context(),
         };
-        let lengths = &mut self.lengths[which as usize];
-        let time = embed(&[input], &model.embedding, batch, lengths, &mut self.words)?;
-        let words = &mut self.words[..lengths.len() * time * model.sizes.width];
+        let (lengths, words) = (&mut self.lengths[which as usize], &mut self.words[which as usize]);
+        let time = embed(&[input], &model.embedding, batch, lengths, words)?;
+        let words = &mut words[..lengths.len() * time * model.sizes.width];
         for layer in &model.highway {
             layer.run(&mut self.runner.team, &mut self.room, words);
         }
-        let output = &mut output[..lengths.len() * time * model.phrase.width()];
-        model.phrase.run(&mut self.runner, Pass::new(words, lengths, time, output))?;
         Ok(time)
+    }
+
+    /// Layer 2: phrase LSTM, from `words` to `question` or `context`.
+    fn phrase(&mut self, model: &Bidaf, time: usize, which: Which) -> Result<(), RunError> {
+        let output = match which {
+            Which::Question => &mut self.question,
+            Which::Context => &mut self.context,
+        };
+        let (lengths, words) = (&self.lengths[which as usize], &self.words[which as usize]);
+        let steps = lengths.len() * time;
+        let output = &mut output[..steps * model.phrase.width()];
+        let words = &words[..steps * model.sizes.width];
+        model.phrase.run(&mut self.runner, Pass::new(words, lengths, time, output))
     }
 
     /// Layer 3: two-way attention, to `flow`.

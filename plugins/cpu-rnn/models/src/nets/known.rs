@@ -21,18 +21,25 @@ pub(super) trait Known: fmt::Debug + Sync {
         &["safetensors"]
     }
 
-    /// The network for the tensors of a published data set, which are of any length; `None` if these are none of it.
-    fn for_published(&self, _inputs: &[TensorSpec], _outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+    /// The network of other sizes that these tensors are for, such as those of a published data set; `None` if they are
+    /// for none.
+    fn for_tensors(&self, _inputs: &[TensorSpec], _outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
         None
     }
 
-    /// Names of published tensors in words, if there are any.
-    fn published(&self) -> Option<&'static str> {
+    /// Names of such tensors in words, if there are any.
+    fn other_tensors(&self) -> Option<&'static str> {
         None
     }
 
     /// Takes the weights and plans the layers.
     fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError>;
+}
+
+/// Whether these are the same tensors by types and shapes; names are for people.
+pub(super) fn are_alike(expected: &[TensorSpec], got: &[TensorSpec]) -> bool {
+    let alike = |(a, b): (&TensorSpec, &TensorSpec)| a.element_type == b.element_type && a.shape == b.shape;
+    expected.len() == got.len() && expected.iter().zip(got).all(alike)
 }
 
 /// Whether a tensor is a row of such elements.

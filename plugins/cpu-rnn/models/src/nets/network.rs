@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use proctor_vocabulary::TensorSpec;
 
-use super::{attention_sum_reader, bidaf, gnmt, known::Known, recurrent::LayerSource, rnnt, text_similarity};
+use super::{
+    attention_sum_reader, bidaf, gnmt,
+    known::{Known, are_alike},
+    recurrent::LayerSource,
+    rnnt, text_similarity,
+};
 use crate::model::Model;
 use crate::request::{LoadError, LoadRequest};
 use crate::safetensors::weights::{Weights, read_file};
@@ -58,7 +63,7 @@ pub fn find(id: &str) -> Option<Network> {
 
 impl Network {
     /// Loads the weights of a request for this network and plans its layers. The request's tensors are those above, or
-    /// those of the published data set that its benchmark is run on.
+    /// others that the network has a form for, such as those of a published data set.
     ///
     /// # Errors
     /// [`LoadError::NoFile`] without a safetensors file, [`LoadError::Tensors`] if the request's tensors are not the
@@ -67,8 +72,8 @@ impl Network {
         let Some(path) = request.safetensors else {
             return Err(LoadError::NoFile { model: self.id.to_owned(), formats: "safetensors" });
         };
-        let published = self.sizes.for_published(request.inputs, request.outputs);
-        let sizes = match &published {
+        let other = self.sizes.for_tensors(request.inputs, request.outputs);
+        let sizes = match &other {
             Some(sizes) => &**sizes,
             None => {
                 self.check_tensors("takes", &self.inputs, "has", request.inputs)?;
@@ -92,7 +97,7 @@ impl Network {
         Ok(model)
     }
 
-    /// Compares types and shapes; names are for people.
+    /// Refuses other tensors than these.
     fn check_tensors(
         &self,
         verb: &str,
@@ -100,14 +105,12 @@ impl Network {
         wish: &str,
         got: &[TensorSpec],
     ) -> Result<(), LoadError> {
-        let same =
-            |(a, b): (&TensorSpec, &TensorSpec)| a.element_type == b.element_type && a.shape == b.shape;
-        if expected.len() == got.len() && expected.iter().zip(got).all(same) {
+        if are_alike(expected, got) {
             return Ok(());
         }
         let list =
             |specs: &[TensorSpec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let other = self.sizes.published().map(|other| format!(" (else it makes {other})"));
+        let other = self.sizes.other_tensors().map(|other| format!(" (else it makes {other})"));
         let has = format!("{verb} {}{}", list(expected), other.unwrap_or_default());
         Err(LoadError::Tensors { has, wants: format!("{wish} {}", list(got)) })
     }

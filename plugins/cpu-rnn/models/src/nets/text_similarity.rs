@@ -9,7 +9,7 @@ use proctor_vocabulary::TensorSpec;
 use crate::batch::check_batch;
 use crate::model::{Batch, Instance, Model, RunError};
 use crate::nets::inputs::{WordInput, embed, write_row};
-use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
+use crate::nets::known::{Known, are_alike, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::cosine::cosine;
 use crate::nets::layers::embedding::Embedding;
@@ -82,6 +82,17 @@ impl Known for Sizes {
         vec![f32_spec("scores", &[self.documents])]
     }
 
+    fn for_tensors(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+        let documents = *inputs.get(2)?.shape.first()?;
+        let sizes = Self { documents, ..*self };
+        let fit = are_alike(&sizes.inputs(), inputs) && are_alike(&sizes.outputs(), outputs);
+        if fit && documents > 0 { Some(Box::new(sizes)) } else { None }
+    }
+
+    fn other_tensors(&self) -> Option<&'static str> {
+        Some("scores f32[k] of any number k of documents")
+    }
+
     fn load(&self, layer_source: &mut LayerSource<'_, '_>) -> Result<Arc<dyn Model>, LoadError> {
         let batch_size_max = layer_source.batch_size_max;
         let Sizes { vocabulary, width, hidden, dense, steps, .. } = *self;
@@ -143,27 +154,37 @@ impl Instance for TextSimilarityInstance {
         let model = Arc::clone(&self.model);
         check_batch(batch, model.batch_size_max)?;
         let inputs = model.sizes.words();
+        batch.begin_stage("embedding");
         let time = embed(&inputs, &model.embedding, batch, &mut self.lengths, &mut self.words)?;
+        batch.begin_stage("rnn");
         self.encode(&model, time)?;
+        batch.begin_stage("dense");
+        self.condense(&model, time);
+        batch.begin_stage("cosine");
         self.compare(&model, batch)
     }
 }
 
 impl TextSimilarityInstance {
-    /// Recurrent layer, pooling, dense layer: from `words` to `vectors`.
+    /// Recurrent layer: from `words` to `states`.
     fn encode(&mut self, model: &TextSimilarity, time: usize) -> Result<(), RunError> {
-        let Sizes { width, hidden, dense, .. } = model.sizes;
+        let steps = self.lengths.len() * time;
+        let states = &mut self.states[..steps * model.encoder.width()];
+        let words = &self.words[..steps * model.sizes.width];
+        model.encoder.run(&mut self.runner, Pass::new(words, &self.lengths, time, states))
+    }
+
+    /// Pooling and dense layer: from `states` to `vectors`.
+    fn condense(&mut self, model: &TextSimilarity, time: usize) {
+        let Sizes { hidden, dense, .. } = model.sizes;
         let (texts, units) = (self.lengths.len(), 2 * hidden);
-        let states = &mut self.states[..texts * time * units];
-        let words = &self.words[..texts * time * width];
-        model.encoder.run(&mut self.runner, Pass::new(words, &self.lengths, time, states))?;
+        let states = &self.states[..texts * time * units];
         let pooled = &mut self.pooled[..texts * units];
         let of_text = states.chunks_exact(time * units).zip(pooled.chunks_exact_mut(units));
         for ((states, pooled), length) in of_text.zip(&self.lengths) {
             max_over_time(&states[..length * units], pooled);
         }
         model.dense.run(&mut self.runner.team, &mut self.room, pooled, &mut self.vectors[..texts * dense]);
-        Ok(())
     }
 
     /// Cosines: from `vectors` to the batch.

@@ -7,6 +7,10 @@ use proctor_rnn_models::Batch;
 #[derive(Debug, Clone, Default)]
 pub struct OwnedBatch {
     samples: Vec<OwnedSample>,
+    /// The samples whose first token was told, in that order.
+    pub first_tokens: Vec<usize>,
+    /// The stages that have begun.
+    pub stages: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone)]
@@ -34,6 +38,9 @@ impl OwnedBatch {
         };
         let outputs = output_words.iter().map(output).collect();
         self.samples.push(OwnedSample { inputs, outputs });
+        // Of several calls, too, so that none of them allocates.
+        self.first_tokens.reserve(64);
+        self.stages.reserve(64);
     }
 
     /// Adds a sample whose tensors all hold f32.
@@ -81,5 +88,13 @@ unsafe impl Batch for OwnedBatch {
         let output = &mut self.samples[sample].outputs[output];
         assert!(size_bytes <= output.room_bytes, "an output cannot be larger than its room");
         output.size_bytes = size_bytes;
+    }
+
+    fn first_token(&mut self, sample: usize) {
+        self.first_tokens.push(sample);
+    }
+
+    fn begin_stage(&mut self, name: &'static str) {
+        self.stages.push(name);
     }
 }

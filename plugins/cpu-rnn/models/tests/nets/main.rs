@@ -4,6 +4,8 @@
 
 mod bad_input;
 mod common;
+mod documents;
+mod events;
 mod memory;
 #[path = "../common/owned_batch.rs"]
 mod owned_batch;

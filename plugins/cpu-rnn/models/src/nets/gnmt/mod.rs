@@ -110,7 +110,7 @@ impl Known for Sizes {
         &["safetensors", "vocabulary"]
     }
 
-    fn for_published(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+    fn for_tensors(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
         match (inputs, outputs) {
             ([words, length], [text])
                 if is_row(words, ElementType::I32) && is_length(length) && is_row(text, ElementType::U8) =>
@@ -121,7 +121,7 @@ impl Known for Sizes {
         }
     }
 
-    fn published(&self) -> Option<&'static str> {
+    fn other_tensors(&self) -> Option<&'static str> {
         Some("a text u8[m] of words i32[n] and their number i32[1]")
     }
 
@@ -194,11 +194,13 @@ impl Instance for GnmtInstance {
         let model = Arc::clone(&self.model);
         let samples = check_batch(batch, model.batch_size_max)?;
         let (words, rows) = (model.sizes.words(), &mut self.encoding.rows);
+        batch.begin_stage("encoder");
         let time = embed(&[words], &model.encoder.embedding, batch, &mut self.lengths, rows)?;
         if self.lengths.iter().any(|length| *length > 0) {
             model.encoder.run(&mut self.runner, &mut self.encoding, &self.lengths, time)?;
             model.decoder.prepare(&mut self.runner, &mut self.decoding, &self.encoding, samples, time);
         }
+        batch.begin_stage("decoder");
         let beams = &mut self.beams[..samples];
         for (beam, length) in beams.iter_mut().zip(&self.lengths) {
             beam.restart(model.sizes.steps_max(*length), *length);
@@ -211,7 +213,7 @@ impl Instance for GnmtInstance {
             lengths: &self.lengths,
             time,
         };
-        search(&mut steps, beams, &mut self.rows)?;
+        search(&mut steps, beams, &mut self.rows, |sample| batch.first_token(sample))?;
         for (sample, beam) in beams.iter_mut().enumerate() {
             let words = beam.text();
             match &model.vocabulary {

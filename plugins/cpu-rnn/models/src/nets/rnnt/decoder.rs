@@ -108,13 +108,15 @@ impl Decoder {
         self.layers.iter()
     }
 
-    /// Decodes all samples of a batch; `lengths` are their frames. The texts are in `room` then.
+    /// Decodes all samples of a batch; `lengths` are their frames. The texts are in `room` then; `first_symbol` is told
+    /// of each sample that has one, as soon as it is found.
     pub(super) fn run(
         &self,
         runner: &mut Runner,
         room: &mut Decoding,
         frames: Frames<'_>,
         lengths: &[usize],
+        mut first_symbol: impl FnMut(usize),
     ) -> Result<(), RunError> {
         let rows = lengths.len() * frames.time;
         self.of_frame.run_on(&mut runner.team, frames.values, &mut room.of_frames[..rows * self.sizes.joint]);
@@ -125,7 +127,12 @@ impl Decoder {
             // A sample that finds a blank goes on to its next frame at once, until it finds a symbol or is done.
             let mut looking = false;
             for (sample, length) in lengths.iter().enumerate() {
-                looking |= self.look(runner, room, sample, *length, frames.time);
+                if self.look(runner, room, sample, *length, frames.time) {
+                    looking = true;
+                    if room.text(sample).len() == 1 {
+                        first_symbol(sample);
+                    }
+                }
             }
             if !looking {
                 return Ok(());

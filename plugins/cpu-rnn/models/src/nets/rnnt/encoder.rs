@@ -56,18 +56,15 @@ impl Encoder {
         self.pre.iter().chain(&self.post)
     }
 
-    /// Encodes the features of a batch. `lengths` are rows before and frames after; `write` writes the rows of a
-    /// sample.
+    /// Encodes the features of a batch, gathered in `time` rows for each sample. `lengths` are rows before and frames
+    /// after.
     pub(super) fn run<'a>(
         &self,
         runner: &mut Runner,
         room: &'a mut Encoding,
         lengths: &mut [usize],
-        write: impl FnMut(usize, &mut [f32]) -> Result<(), RunError>,
+        mut time: usize,
     ) -> Result<Frames<'a>, RunError> {
-        let longest = lengths.iter().copied().max().unwrap_or(0);
-        let mut time = longest.max(1).next_multiple_of(STACKED);
-        self.gather(room, lengths, time, write)?;
         let samples = lengths.len();
         let Encoding { features, states: [even, odd] } = room;
         let (mut from, mut to): (&mut Vec<f32>, &mut Vec<f32>) = (odd, even);
@@ -92,14 +89,16 @@ impl Encoder {
         Ok(Frames { values: &from[..samples * time * self.sizes.hidden], time })
     }
 
-    /// Has the rows of each sample written into `features`: only as many as the longest has, so the samples lie apart.
-    fn gather(
+    /// Has the rows of each sample written by `write`: only as many as the longest has, so the samples lie apart.
+    /// Returns the number of rows of each.
+    pub(super) fn gather(
         &self,
         room: &mut Encoding,
         lengths: &[usize],
-        time: usize,
         mut write: impl FnMut(usize, &mut [f32]) -> Result<(), RunError>,
-    ) -> Result<(), RunError> {
+    ) -> Result<usize, RunError> {
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let time = longest.max(1).next_multiple_of(STACKED);
         let width = self.sizes.width;
         for (sample, (length, to)) in
             lengths.iter().zip(room.features.chunks_exact_mut(time * width)).enumerate()
@@ -108,6 +107,6 @@ impl Encoder {
             write(sample, rows)?;
             rest.fill(0.0);
         }
-        Ok(())
+        Ok(time)
     }
 }

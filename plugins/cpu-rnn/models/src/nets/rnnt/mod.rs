@@ -89,7 +89,7 @@ impl Known for Sizes {
         vec![i32_spec("tokens", &[self.room])]
     }
 
-    fn for_published(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
+    fn for_tensors(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
         match (inputs, outputs) {
             ([waveform, length], [labels])
                 if is_row(waveform, ElementType::F32)
@@ -105,7 +105,7 @@ impl Known for Sizes {
         }
     }
 
-    fn published(&self) -> Option<&'static str> {
+    fn other_tensors(&self) -> Option<&'static str> {
         let is_fed = self.width == Mel::FEATURE_COUNT;
         is_fed.then_some("labels i64[m] of a waveform f32[n] and its length i32[1]")
     }
@@ -186,13 +186,18 @@ impl Instance for RnntInstance {
         if samples == 0 {
             return Ok(());
         }
+        batch.begin_stage("features");
         let (mel, lengths_given) = (&mut self.mel, &self.lengths_given);
         let features = |sample: usize, rows: &mut [f32]| match mel {
             None => copy_features(batch, sample, &model.sizes, rows),
             Some(mel) => compute_features(batch, sample, lengths_given[sample], mel, rows),
         };
-        let frames = model.encoder.run(&mut self.runner, &mut self.encoding, &mut self.lengths, features)?;
-        model.decoder.run(&mut self.runner, &mut self.decoding, frames, &self.lengths)?;
+        let time = model.encoder.gather(&mut self.encoding, &self.lengths, features)?;
+        batch.begin_stage("encoder");
+        let frames = model.encoder.run(&mut self.runner, &mut self.encoding, &mut self.lengths, time)?;
+        batch.begin_stage("decoder");
+        let first_symbol = |sample| batch.first_token(sample);
+        model.decoder.run(&mut self.runner, &mut self.decoding, frames, &self.lengths, first_symbol)?;
         for sample in 0..samples {
             let symbols = self.decoding.text(sample);
             match model.sizes.form {

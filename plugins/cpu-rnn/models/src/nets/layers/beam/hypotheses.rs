@@ -19,6 +19,8 @@ pub struct Beam {
     next_coverage: Vec<f32>,
     places: usize,
     text: Vec<i32>,
+    /// Whether the first word was told.
+    is_first_told: bool,
 }
 
 /// One hypothesis.
@@ -28,6 +30,8 @@ struct Slot {
     length: usize,
     ended: bool,
     word: i32,
+    /// Its first word; `None` before the first step.
+    first: Option<i32>,
     /// Row of the last step whose state it continues; `None` before the first step, or once it has ended.
     row: Option<usize>,
 }
@@ -51,6 +55,7 @@ impl Beam {
             next_coverage: vec![0.0; width * places_max],
             places: 0,
             text: Vec::with_capacity(steps_max),
+            is_first_told: false,
         }
     }
 
@@ -58,9 +63,11 @@ impl Beam {
     pub fn restart(&mut self, steps_max: usize, places: usize) {
         let Self { options, .. } = *self;
         (self.steps_max, self.places) = (steps_max, places);
+        self.is_first_told = false;
         self.trace.clear();
         self.slots.clear();
-        self.slots.push(Slot { total: 0.0, length: 0, ended: false, word: options.start, row: None });
+        let (word, first, row) = (options.start, None, None);
+        self.slots.push(Slot { total: 0.0, length: 0, ended: false, word, first, row });
         let used = options.width * places;
         self.coverage.resize(self.coverage.len().max(used), 0.0);
         self.next_coverage.resize(self.next_coverage.len().max(used), 0.0);
@@ -106,6 +113,14 @@ impl Beam {
             row += 1;
         }
         self.take_best();
+    }
+
+    /// The first word of the text, once: after the step since which no other is possible, because all hypotheses begin
+    /// with it, or the search is over. A text without words has none.
+    pub fn take_first_word(&mut self) -> Option<i32> {
+        let first = self.slots.first()?.first.filter(|word| *word != self.options.end)?;
+        let is_certain = self.is_done() || self.slots.iter().all(|slot| slot.first == Some(first));
+        (is_certain && !std::mem::replace(&mut self.is_first_told, is_certain)).then_some(first)
     }
 
     /// The words of the best hypothesis, without the end.
@@ -188,6 +203,7 @@ impl Beam {
                 length: parent.length + usize::from(!parent.ended),
                 ended,
                 word: candidate.word,
+                first: parent.first.or(Some(candidate.word)),
                 row: parent.row,
             });
             self.trace.push((candidate.parent, candidate.word));

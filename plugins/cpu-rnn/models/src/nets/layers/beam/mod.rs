@@ -6,7 +6,8 @@
 //!
 //! The rules are those of `tensorflow/nmt`: hypotheses compete by `sum log p / length penalty`, ended ones keep their
 //! place by their score, and the search of a sequence ends when all its hypotheses have ended or the steps are used up.
-//! The coverage penalty (Wu et al. 2016, equation 14) counts for ended ones only.
+//! The coverage penalty (Wu et al. 2016, equation 14) counts for ended ones only. The first word of a text is certain
+//! before its end: once all hypotheses begin with it.
 
 pub(crate) mod hypotheses;
 pub(crate) mod options;

@@ -35,11 +35,16 @@ pub trait Scorer {
 }
 
 /// Searches until every beam is done. The beams were readied by [`Beam::restart`]; `rows` is room for the live
-/// hypotheses.
+/// hypotheses. `first_word` is told of each sequence whose first word is certain, as soon as it is.
 ///
 /// # Errors
 /// The first error of the scorer.
-pub fn search<S: Scorer>(scorer: &mut S, beams: &mut [Beam], rows: &mut Vec<Row>) -> Result<(), S::Error> {
+pub fn search<S: Scorer>(
+    scorer: &mut S,
+    beams: &mut [Beam],
+    rows: &mut Vec<Row>,
+    mut first_word: impl FnMut(usize),
+) -> Result<(), S::Error> {
     loop {
         rows.clear();
         for (sequence, beam) in beams.iter().enumerate().filter(|(_, beam)| !beam.is_done()) {
@@ -52,8 +57,12 @@ pub fn search<S: Scorer>(scorer: &mut S, beams: &mut [Beam], rows: &mut Vec<Row>
         let mut start = 0;
         while start < rows.len() {
             let range = same_sequence(rows, start);
-            let beam = &mut beams[rows[start].sequence];
+            let sequence = rows[start].sequence;
+            let beam = &mut beams[sequence];
             beam.advance(start, |row| scorer.logits(row), |row| scorer.attention(row));
+            if beam.take_first_word().is_some() {
+                first_word(sequence);
+            }
             start = range.end;
         }
     }

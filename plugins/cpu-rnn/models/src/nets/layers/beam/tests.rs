@@ -110,7 +110,7 @@ fn all(model: &Hashed, options: &BeamOptions, sequence: usize, steps: usize) -> 
 fn found(model: &mut Hashed, options: BeamOptions, sequences: usize, steps: usize) -> Vec<Vec<i32>> {
     let mut beams: Vec<Beam> = (0..sequences).map(|_| Beam::new(options, steps, model.places)).collect();
     beams.iter_mut().for_each(|beam| beam.restart(steps, model.places));
-    search(model, &mut beams, &mut Vec::new()).unwrap();
+    search(model, &mut beams, &mut Vec::new(), |_| ()).unwrap();
     beams.iter_mut().map(|beam| beam.text().to_vec()).collect()
 }
 
@@ -168,7 +168,7 @@ fn a_sequence_does_not_depend_on_the_others() {
         beams.iter_mut().for_each(|beam| beam.restart(0, 4));
         beam.restart(9, 4);
         beams.push(beam);
-        search(&mut model, &mut beams, &mut Vec::new()).unwrap();
+        search(&mut model, &mut beams, &mut Vec::new(), |_| ()).unwrap();
         beam = beams.pop().unwrap();
         assert_eq!(beam.text(), *text);
     }
@@ -189,4 +189,51 @@ fn many_words_are_searched_as_few() {
     let logits = model.logits_after(&[START], 0);
     let best = (0..300).reduce(|best, word| if logits[word] > logits[best] { word } else { best }).unwrap();
     assert_eq!(text, if best as i32 == END { vec![] } else { vec![best as i32] });
+}
+
+#[test]
+fn the_first_word_is_told_once_as_soon_as_all_hypotheses_begin_with_it() {
+    let steps = 9;
+    let mut told_early = 0;
+    for (width, sequence) in [1, 2, 4].into_iter().flat_map(|width| (0..30).map(move |it| (width, it))) {
+        let mut model = Hashed::new(9, 0);
+        let mut beam = Beam::new(options(width, 0.6, 0.0), steps, 0);
+        beam.restart(steps, 0);
+        let mut told: Vec<(usize, i32)> = Vec::new();
+        for step in 0.. {
+            let rows: Vec<_> = beam.live().map(|(parent, word)| Row { sequence, parent, word }).collect();
+            if beam.is_done() {
+                break;
+            }
+            model.step(&rows).unwrap();
+            // The texts behind the start, as the model is asked to go on with them.
+            let mut firsts = model.texts.iter().filter_map(|text| text.get(1));
+            let first = firsts.next();
+            if !firsts.all(|other| Some(other) == first) {
+                assert_eq!(told, [], "{width} {sequence}: told while there are others");
+            }
+            beam.advance(0, |row| model.logits(row), |row| model.attention(row));
+            told.extend(beam.take_first_word().map(|word| (step, word)));
+        }
+        let expected: Vec<i32> = beam.text().first().copied().into_iter().collect();
+        assert_eq!(told.iter().map(|(_, word)| *word).collect::<Vec<_>>(), expected, "{width} {sequence}");
+        if let [(step, _)] = told[..] {
+            told_early += usize::from(step + 1 < beam.text().len());
+            assert!(width > 1 || step == 0, "a beam of one has no other hypothesis");
+        }
+    }
+    assert!(told_early > 30, "{told_early} of 90 texts went on after their first word was told");
+}
+
+#[test]
+fn a_search_tells_of_each_sequence_with_words_once() {
+    let mut model = Hashed::new(4, 0);
+    let mut beams: Vec<Beam> = (0..40).map(|_| Beam::new(options(3, 1.0, 0.0), 6, 0)).collect();
+    beams.iter_mut().enumerate().for_each(|(index, beam)| beam.restart(index % 7, 0));
+    let mut told = Vec::new();
+    search(&mut model, &mut beams, &mut Vec::new(), |sequence| told.push(sequence)).unwrap();
+    told.sort_unstable();
+    let with_words: Vec<usize> = (0..40).filter(|index| !beams[*index].text().is_empty()).collect();
+    assert_eq!(told, with_words);
+    assert!((10..34).contains(&told.len()), "some sequences have words and some have none");
 }
