@@ -14,8 +14,8 @@ use crate::safetensors::weights::{Weights, read_file};
 /// Layers and linear layer of a file, before it is known how they will be run.
 #[derive(Debug)]
 pub struct Stack {
-    layers: Vec<Layer>,
-    head: Option<Dense>,
+    pub(super) layers: Vec<Layer>,
+    pub(super) head: Option<Dense>,
 }
 
 /// Output of a stack for each sample.
