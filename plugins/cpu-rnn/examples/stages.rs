@@ -4,7 +4,7 @@
 //! stages [THREADS [BATCHES]]
 //! ```
 //!
-//! Text similarity of a query and 10, 15, 20 and 33 documents (the paper's table 4), each of 20 words, and the layers of
+//! Text similarity of a query and 10, 15, 20 and 33 documents of 20 words (the paper's table 4), and the layers of
 //! BiDAF on a question of 15 words and a context of 100 (its table 3); batches of one sample, generated weights. Each
 //! figure is a median of BATCHES batches, each with its stages and as a whole. The paper's figures are of another
 //! machine, with two sockets of Xeon E5-2650.

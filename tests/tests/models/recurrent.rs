@@ -201,3 +201,54 @@ fn a_model_that_cannot_be_written_leaves_nothing() {
     failed.assert_error(DATA, &["cannot make", "is there room"]);
     assert_eq!(fs::read_dir(bench.file("full")).unwrap().count(), 0, "{failed}");
 }
+
+/// Bounds of tokens that no machine breaks, for runs in Server.
+const TOKENS: &str = "--set use_token_latencies=true --set server_ttft_latency=20000000000 \
+                      --set server_tpot_latency=20000000000 --set floor=false";
+
+#[test]
+fn a_transcript_begins_before_it_ends() {
+    let bench = Bench::new();
+    for scenario in ["SingleStream", "Server", "Offline"] {
+        let run = run(&bench, &tiny("rnnt"), &format!("{} --mode performance {TOKENS}", short(scenario)));
+        let figures = &run.assert_valid().result()["performance_run"]["figures"];
+        let mean = |figures: &serde_json::Value| figures["mean_ns"].as_f64();
+        let first = mean(&figures["tokens"]["time_to_first_token"]);
+        // In Offline all samples are there at once, so the time to the first token says nothing.
+        assert_eq!(first.is_some_and(|ns| ns > 0.0), scenario != "Offline", "{scenario}: {figures}");
+        if scenario == "SingleStream" {
+            assert!(first < mean(&figures["query_latency"]), "{figures}");
+        }
+        let stages = &run.result()["plugin"]["stages"];
+        for name in ["features", "encoder", "decoder"] {
+            assert!(stages[name]["count"].as_u64().is_some_and(|count| count > 0), "{scenario}: {stages}");
+        }
+    }
+}
+
+/// Some of the tiny model's translations have no word, and some a single one. A token run says so of each, and of no
+/// other.
+#[test]
+fn only_a_translation_without_words_has_no_first_token() {
+    let bench = Bench::new();
+    let run = run(&bench, &tiny("gnmt"), &format!("--mode performance --duration 100ms {TOKENS}"));
+    assert_eq!(run.finished.code(), 1, "{}", run.finished);
+    let performance = &run.result()["performance_run"];
+    let reasons = performance["reasons"].as_array().unwrap();
+    let counts: Vec<u64> = ["before their first token", "without a number of tokens", "with one token"]
+        .iter()
+        .map(|text| {
+            let of = |reason: &&serde_json::Value| reason.as_str().unwrap().contains(text);
+            let reason = reasons.iter().find(of).unwrap_or_else(|| panic!("{text}: {reasons:?}"));
+            reason.as_str().unwrap().split(' ').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert_eq!((reasons.len(), counts[0]), (3, counts[1]), "{reasons:?}");
+    let tokens = &performance["figures"]["tokens"];
+    let first_count = tokens["time_to_first_token"]["count"].as_u64().unwrap();
+    assert_eq!(Some(first_count + counts[0]), performance["issued_sample_count"].as_u64(), "{tokens}");
+    // The others have words after the first, which is there before they are.
+    let later = &tokens["time_per_output_token"];
+    assert_eq!(later["count"].as_u64(), Some(first_count - counts[2]), "{tokens}");
+    assert!(later["mean_ns"].as_u64().is_some_and(|mean_ns| mean_ns > 0), "{tokens}");
+}
