@@ -112,6 +112,10 @@ impl Scheduler for Planning {
             PlanOrigin::Calibrated(_) => {
                 tracing::info!(took_ms, layers = calls.len(), "schedules calibrated")
             }
+            PlanOrigin::Improved { path, layers } => {
+                let path = path.display();
+                tracing::info!(took_ms, layers, %path, "schedules that were not sure measured again");
+            }
             PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
         }
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();

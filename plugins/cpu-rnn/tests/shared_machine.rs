@@ -124,9 +124,11 @@ fn a_cache_folder_that_cannot_be_written_costs_the_cache_alone() {
     assert!(text.contains(&warning), "{text}");
 
     let cache = folder.path().join("cache");
-    let (first, second) = (planning(&cache, "engine"), planning(&cache, "engine"));
-    assert_eq!([&first, &second].map(|one| origin(&weights, one)), ["plan calibrated", "plan loaded"]);
-    assert_eq!(first.threads(), second.threads());
+    let all: Vec<Planning> = (0..5).map(|_| planning(&cache, "engine")).collect();
+    let origins: Vec<_> = all.iter().map(|one| origin(&weights, one)).collect();
+    assert_eq!(origins[..2], ["plan calibrated", "plan loaded"]);
+    // A plan that is not sure is measured again, but no more than twice.
+    assert_eq!(all[3].threads(), all[4].threads());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Plans on disk: one JSON file for each key, so that a model is calibrated once for a machine.
 //!
 //! ```json
-//! {"format": 1, "key": {"model": ..., "layers": [...], "threads_max": 2, "machine": ..., "engine": ...},
-//!  "calibration_ns": 2103442911, "layers": [{"schedule": {...}, "measured": [...], "unmeasured": [...]}]}
+//! {"format": 2, "key": {"model": ..., "layers": [...], "threads_max": 2, "machine": ..., "engine": ...},
+//!  "calibration_ns": 2103442911,
+//!  "layers": [{"schedule": {...}, "measured": [...], "unmeasured": [...], "sure": 0.92, "tries": 1}]}
 //! ```
 //!
 //! The name of a file is `plan-HASH.json`, a hash of the key; what counts is the key within. A file is written under a
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// Version of the files. One of another version is not read: a plan is cheap to make again.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// More than any plan has, and little enough to read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -136,6 +137,22 @@ impl PlanCache {
         }
     }
 
+    /// Marks layers of a plan as doubtful, by their positions, so that they are measured again when the plan is loaded
+    /// next; returns how many of them are. Settled for good are those that have been measured often enough.
+    ///
+    /// # Errors
+    /// As those of [`Self::load`] and [`Self::store`].
+    pub fn doubt(&self, key: &PlanKey, layers: &[usize]) -> Result<usize, CacheError> {
+        let (mut plans, calibration) = self.load(key)?;
+        let mut doubted = 0;
+        for (_, plan) in plans.iter_mut().enumerate().filter(|(at, _)| layers.contains(at)) {
+            plan.sure = 0.0;
+            doubted += usize::from(!plan.is_settled());
+        }
+        self.store(key, &plans, calibration)?;
+        Ok(doubted)
+    }
+
     fn write(&self, path: &Path, stored: &Stored) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::Builder::new().prefix(".plan-").tempfile_in(&self.folder)?;
@@ -176,6 +193,9 @@ fn check(stored: &Stored) -> Result<(), String> {
     for (layer, plan) in stored.key.layers.iter().zip(&stored.layers) {
         search::check(&layer.shape, &plan.schedule, stored.key.threads_max)
             .map_err(|reason| format!("layer {}: {reason}", layer.name))?;
+        if !(0.0..=1.0).contains(&plan.sure) {
+            return Err(format!("layer {}: it is sure in {} of its blocks", layer.name, plan.sure));
+        }
     }
     Ok(())
 }

@@ -1,37 +1,60 @@
 //! Calibration: candidates are run and timed, and the fastest one is kept (section 4: "the former reduces the search
 //! space, the latter captures the combined impact of locality and parallelism").
 //!
-//! Rounds are interleaved, every candidate once in each round, so that a disturbance of the machine hits all alike.
-//! After each stage the slower half is dropped (successive halving) and the rest is measured more. A candidate's figure
-//! is the lowest octile of its times, of fewer than eight the shortest: what disturbs only ever makes a call longer,
-//! and of many calls one lucky one decides nothing.
+//! A machine is never quiet for long, so no moment decides. Candidates race in rounds: in each, every candidate that is
+//! in the race has a turn, in an order of the round's own, and its time is the shortest of a few samples, since what
+//! disturbs a call only ever makes it longer. Rounds of long calls, which have one sample each, are taken together as
+//! blocks; else a round is a block. The *figure* of a candidate is the median over blocks of the shortest time in each.
+//! Candidates are compared within blocks alone, by how far each is behind the fastest one of the block: a machine that
+//! changes its pace changes it for all.
+//!
+//! A candidate leaves the race when even its shortest time is far behind; how far is too far shrinks from round to
+//! round. Now and then those that have left are timed once more: one that was disturbed for all of its time comes back,
+//! and begins anew. The race ends when it has lasted long enough and the winner is [sure](LayerPlan::sure), or with the
+//! budget: on a quiet machine it is short.
 
 use std::time::{Duration, Instant};
 
 use proctor_rnn_layer::Schedule;
 
-use crate::plan::{LayerPlan, Measured};
+use crate::plan::{LayerPlan, Measured, SURE};
 
 /// Least duration of a sample, which has as many calls in a row as that takes: shorter than that, the clock shows.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
 /// Calls in a row at most.
 const REPEAT_MAX: u32 = 64;
-/// Samples of each candidate in the stages of the halving; the last number holds for all further stages.
-const STAGE_SAMPLES: [usize; 4] = [3, 5, 9, 15];
-/// While a stage has taken less than this share of the budget it goes on, to [`STAGE_EXTENSION`] times its samples:
-/// short calls are cheap, and more disturbed.
-const STAGE_SHARE: u32 = 20;
-/// But no longer than this: a model that is quick to run is to be quick to load.
-const STAGE_MAX: Duration = Duration::from_millis(60);
-/// See [`STAGE_SHARE`].
-const STAGE_EXTENSION: usize = 16;
-/// Candidates as near as this to the fastest are not dropped before the last stage.
+/// Samples of a candidate in a round; one alone where a round of so many would take more than [`ROUND_SHARE`].
+const SAMPLES: u32 = 3;
+/// The share of the time that is left that one round may take.
+const ROUND_SHARE: u32 = 8;
+/// A longer call is a long one, or one of that share of the budget: a burst of foreign load makes it a little longer,
+/// while it hides a short call altogether.
+const LONG: Duration = Duration::from_millis(15);
+const LONG_SHARE: u32 = 200;
+/// Blocks that rounds of long calls are divided into.
+const LONG_BLOCKS: usize = 5;
+/// Rounds that the winner has to have, and those where times are uneven; rounds of long calls, which then have no end but
+/// the budget's; and least time of a race: a disturbance may last longer than a few rounds of short calls. No more than
+/// that, for a model that is quick to run is to be quick to load.
+const ROUNDS_MIN: usize = 12;
+const UNEVEN_ROUNDS_MIN: usize = 40;
+const LONG_ROUNDS_MIN: usize = 20;
+const RACE_MIN: Duration = Duration::from_millis(250);
+/// No race has more rounds, however short calls are.
+const ROUNDS_MAX: usize = 1000;
+/// Rounds from which on a candidate can win.
+const ROUNDS_TO_WIN: usize = 5;
+/// Each so many rounds are also of candidates that have left the race.
+const REVISIT: usize = 4;
+/// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by the
+/// number of its rounds, the last one for all further ones. One round alone throws nothing out but where calls are long:
+/// there each says more.
+const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
+/// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
-/// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less.
-const TIE: f64 = 1.01;
-/// A candidate with this many times the fastest one's figure is dropped at once: after three samples, which are not all
-/// disturbed, or after one that has taken a stage's share of the budget.
-const HOPELESS: f64 = 3.0;
+/// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less, and is less
+/// disturbed.
+const TIE: f64 = 1.02;
 
 /// Reads the time since some fixed instant.
 pub(crate) type Clock<'a> = &'a mut dyn FnMut() -> Duration;
@@ -57,148 +80,330 @@ pub(crate) fn calibrate_by(
     measure: Measure<'_>,
 ) -> LayerPlan {
     assert!(!schedules.is_empty(), "a layer has at least one candidate");
-    let deadline = clock() + budget;
-    let mut bench = Bench { clock, deadline, stage: (budget / STAGE_SHARE).min(STAGE_MAX), measure };
-    let mut runs: Vec<Run> = schedules.iter().copied().map(Run::new).collect();
-    let mut alive: Vec<usize> = (0..runs.len()).collect();
-    for stage in 0.. {
-        let samples = STAGE_SAMPLES[stage.min(STAGE_SAMPLES.len() - 1)];
-        let done = bench.rounds(&mut runs, &mut alive, samples);
-        alive.retain(|run| runs[*run].figure_ns().is_some());
-        alive.sort_by_key(|run| runs[*run].figure_ns());
-        if !done || alive.len() <= 1 {
-            break;
-        }
-        if stage + 1 >= STAGE_SAMPLES.len() && alive.len() <= 2 {
-            break;
-        }
-        let is_late = stage + 1 >= STAGE_SAMPLES.len();
-        halve(&runs, &mut alive, is_late);
-    }
-    conclude(runs)
+    let start = clock();
+    let long = LONG.min(budget / LONG_SHARE);
+    let runs = schedules.iter().copied().map(Run::new).collect();
+    let mut race = Race { clock, start, deadline: start + budget, long, measure, runs, rounds: Vec::new() };
+    while race.round() && !race.is_decided() {}
+    race.conclude()
 }
 
-/// Drops the slower half, but while it is early none that is near the fastest.
-fn halve(runs: &[Run], alive: &mut Vec<usize>, is_late: bool) {
-    let Some(best) = alive.first().and_then(|run| runs[*run].figure_ns()) else { return };
-    let half = alive.len().div_ceil(2);
-    let near = alive.iter().filter(|run| runs[**run].ratio(best) <= NEAR).count();
-    alive.truncate(if is_late { half } else { half.max(near) });
-}
-
-/// The plan of the fastest candidate; of [`Schedule::SINGLE`] if the engine refused every one.
-fn conclude(runs: Vec<Run>) -> LayerPlan {
-    let (timed, untimed): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| !run.samples_ns.is_empty());
-    let mut measured: Vec<Measured> = timed.iter().filter_map(Run::measured).collect();
-    measured.sort_by_key(|one| one.figure_ns);
-    let best = measured.first().map_or(0, |one| one.figure_ns);
-    // Only what was measured as often as the fastest can tie with it.
-    let most = measured.first().map_or(0, |one| one.samples);
-    let ties =
-        measured.iter().filter(|one| one.figure_ns as f64 <= best as f64 * TIE && one.samples * 2 >= most);
-    let schedule = ties.min_by_key(|one| one.schedule.threads).map_or(Schedule::SINGLE, |one| one.schedule);
-    let unmeasured = untimed.iter().map(|run| run.schedule).collect();
-    LayerPlan { schedule, measured, unmeasured }
-}
-
-/// The samples of one candidate.
+/// Times of one candidate.
 struct Run {
     schedule: Schedule,
-    samples_ns: Vec<u64>,
     /// Calls of a sample; 0 before the first call.
     repeat: u32,
+    /// The rounds in which it took part, and its time in each.
+    times: Vec<(usize, Duration)>,
+    is_in_race: bool,
     is_refused: bool,
 }
 
 impl Run {
     fn new(schedule: Schedule) -> Self {
-        Self { schedule, samples_ns: Vec::new(), repeat: 0, is_refused: false }
+        Self { schedule, repeat: 0, times: Vec::new(), is_in_race: true, is_refused: false }
     }
 
-    fn figure_ns(&self) -> Option<u64> {
-        let mut sorted = self.samples_ns.clone();
-        sorted.sort_unstable();
-        sorted.get(sorted.len() / 8).copied()
+    fn races(&self) -> bool {
+        self.is_in_race && !self.is_refused
     }
 
-    /// Its figure as a multiple of the best one.
-    fn ratio(&self, best_ns: u64) -> f64 {
-        self.figure_ns().map_or(f64::INFINITY, |own| own as f64 / best_ns.max(1) as f64)
+    fn shortest(&self) -> Option<Duration> {
+        self.times.iter().map(|(_, time)| *time).min()
     }
 
-    fn is_hopeless(&self, best_ns: u64, stage: Duration) -> bool {
-        let is_sure =
-            self.samples_ns.len() >= 3 || self.samples_ns.iter().any(|time| *time > nanoseconds(stage));
-        is_sure && self.ratio(best_ns) > HOPELESS
+    fn is_long(&self, long: Duration) -> bool {
+        self.shortest().is_some_and(|shortest| shortest > long)
     }
 
-    fn measured(&self) -> Option<Measured> {
-        let figure_ns = self.figure_ns()?;
-        let min_ns = self.samples_ns.iter().copied().min()?;
-        Some(Measured { schedule: self.schedule, figure_ns, min_ns, samples: self.samples_ns.len() })
+    /// About how long its turn takes.
+    fn turn_time(&self) -> Duration {
+        SAMPLES * self.shortest().unwrap_or_default().max(SAMPLE_MIN)
     }
 }
 
-/// Times calls, until the deadline.
-struct Bench<'a, 'b> {
+/// The blocks of the candidates that can win, by which they are compared.
+struct Standing {
+    /// Positions of the candidates.
+    contenders: Vec<usize>,
+    /// Number of rounds that all of them took part in.
+    rounds: usize,
+    /// Whether calls of one of them are long.
+    is_long: bool,
+    /// For each, the shortest time in each block.
+    times: Vec<Vec<Duration>>,
+    /// For each, how many times longer these are than the shortest of all in the block.
+    behind: Vec<Vec<f64>>,
+}
+
+impl Standing {
+    /// The contender that has won so far, as its place in the lists.
+    fn winner(&self, runs: &[Run]) -> Option<usize> {
+        let medians: Vec<f64> = self.behind.iter().map(|all| median(all, f64::total_cmp)).collect();
+        let best = medians.iter().copied().fold(f64::INFINITY, f64::min);
+        let ties = (0..medians.len()).filter(|place| medians[*place] <= best * TIE);
+        let threads = |place: usize| runs[self.contenders[place]].schedule.threads;
+        ties.min_by(|a, b| threads(*a).cmp(&threads(*b)).then(medians[*a].total_cmp(&medians[*b])))
+    }
+
+    /// Share of the blocks in which a contender was as good as the fastest.
+    fn sure(&self, place: usize) -> f64 {
+        let behind = &self.behind[place];
+        behind.iter().filter(|behind| **behind <= NEAR).count() as f64 / behind.len().max(1) as f64
+    }
+
+    /// Whether the times of a contender are about the same in most blocks.
+    fn is_even(&self, place: usize) -> bool {
+        let times = &self.times[place];
+        times.iter().min().is_some_and(|min| ratio(median(times, Duration::cmp), *min) <= NEAR)
+    }
+}
+
+/// All candidates, and what there is to time them with.
+struct Race<'a, 'b> {
     clock: Clock<'a>,
+    start: Duration,
     deadline: Duration,
-    /// Time that a stage may take before it ends with the least samples.
-    stage: Duration,
+    /// A longer call is a long one.
+    long: Duration,
     measure: Measure<'b>,
+    runs: Vec<Run>,
+    /// The shortest time of each round so far.
+    rounds: Vec<Duration>,
 }
 
-impl Bench<'_, '_> {
-    /// Samples of each living candidate, at least as many as `samples` says; false if time was over before.
-    fn rounds(&mut self, runs: &mut [Run], alive: &mut Vec<usize>, samples: usize) -> bool {
-        let begin = (self.clock)();
-        for round in 0..samples * STAGE_EXTENSION {
-            if round >= samples && (self.clock)() - begin >= self.stage {
-                break;
-            }
-            // Every other round goes backwards, so that no candidate is always behind the same neighbour.
-            let order: Vec<usize> =
-                if round % 2 == 0 { alive.clone() } else { alive.iter().rev().copied().collect() };
-            for at in order {
-                // The first candidate is measured whatever it takes: something has to be known.
-                let is_due = (self.clock)() < self.deadline;
-                if !is_due && runs.iter().any(|run| !run.samples_ns.is_empty()) {
-                    return false;
+impl Race<'_, '_> {
+    /// Measures one round; false if time was over before its end.
+    fn round(&mut self) -> bool {
+        let is_first = self.rounds.is_empty();
+        let mut times: Vec<(usize, Duration)> = Vec::new();
+        let turns = self.turns();
+        for at in &turns {
+            // The first candidate is measured whatever it takes: something has to be known.
+            let is_known = !is_first || !times.is_empty();
+            if is_known && (self.clock)() >= self.deadline {
+                // Half a round has no fastest one; but half a first round is better than none.
+                if is_first {
+                    self.enter(&times);
                 }
-                self.sample(&mut runs[at]);
+                return false;
             }
-            let best = alive.iter().filter_map(|run| runs[*run].figure_ns()).min().unwrap_or(u64::MAX);
-            let stage = self.stage;
-            alive.retain(|run| !runs[*run].is_refused && !runs[*run].is_hopeless(best, stage));
+            times.extend(self.shortest_sample(*at, turns.len()).map(|time| (*at, time)));
         }
+        self.enter(&times);
+        self.throw_out();
         true
     }
 
-    /// Times one sample. The calls before the first one find out how many make a sample, and warm the caches.
-    fn sample(&mut self, run: &mut Run) {
-        // Another candidate ran before this one, with its own threads and its own parts of the weights: one call of a
-        // short layer is spent on getting back to the state of a steady run.
-        let Some(first) = self.call(run) else { return };
-        if run.repeat == 0 {
-            let calls = SAMPLE_MIN.as_nanos().div_ceil(first.as_nanos().max(1));
-            run.repeat = u32::try_from(calls).unwrap_or(REPEAT_MAX).clamp(1, REPEAT_MAX);
+    /// The candidates of the next round, in the order of their turns.
+    fn turns(&mut self) -> Vec<usize> {
+        let left = self.deadline.saturating_sub((self.clock)());
+        let number = self.rounds.len();
+        let mut turns: Vec<usize> = (0..self.runs.len()).filter(|at| self.runs[*at].races()).collect();
+        if number % REVISIT == REVISIT - 1 {
+            let all: Vec<usize> = (0..self.runs.len()).filter(|at| self.is_worth_a_turn(*at)).collect();
+            let cost: Duration = all.iter().map(|at| self.runs[*at].turn_time()).sum();
+            if cost <= left / ROUND_SHARE {
+                turns = all;
+            }
         }
-        if first >= SAMPLE_MIN * 50 {
-            run.samples_ns.push(nanoseconds(first));
-            return;
+        // The first round keeps the order of promise, in case that it is the only one.
+        if number > 0 {
+            shuffle(&mut turns, number as u64);
         }
-        let mut total = Duration::ZERO;
-        for _ in 0..run.repeat {
-            let Some(time) = self.call(run) else { return };
-            total += time;
-        }
-        run.samples_ns.push(nanoseconds(total / run.repeat));
+        turns
     }
 
-    fn call(&mut self, run: &mut Run) -> Option<Duration> {
-        let time = (self.measure)(&run.schedule);
-        run.is_refused = time.is_err();
+    /// Whether a candidate may still come back, if it is not in the race. A long call has shown at once that it is
+    /// hopeless, a short one in some rounds.
+    fn is_worth_a_turn(&self, at: usize) -> bool {
+        let run = &self.runs[at];
+        let is_seen = run.times.len() >= ROUNDS_TO_WIN || run.is_long(self.long);
+        let is_hopeless = is_seen && self.behind(run) > SLACK[1];
+        !run.is_refused && !is_hopeless
+    }
+
+    /// The shortest of some samples of a candidate, in a round of `turns` candidates; `None` if the engine refuses it.
+    fn shortest_sample(&mut self, at: usize, turns: usize) -> Option<Duration> {
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX);
+        let mut shortest: Option<Duration> = None;
+        if self.runs[at].repeat == 0 {
+            // The first call warms the caches, and says how many make a sample; a long one is a sample.
+            let first = self.call(at)?;
+            let calls = SAMPLE_MIN.as_nanos().div_ceil(first.as_nanos().max(1));
+            self.runs[at].repeat = u32::try_from(calls).unwrap_or(REPEAT_MAX).clamp(1, REPEAT_MAX);
+            shortest = (first > self.long).then_some(first);
+        }
+        let repeat = self.runs[at].repeat;
+        for _ in 0..SAMPLES {
+            if let Some(shortest) = shortest {
+                let left = self.deadline.saturating_sub((self.clock)());
+                let round = SAMPLES * turns * shortest.max(SAMPLE_MIN);
+                let is_long = match self.runs[at].shortest() {
+                    Some(known) => known > self.long,
+                    None => shortest > self.long,
+                };
+                if is_long || round > left / ROUND_SHARE {
+                    break;
+                }
+            }
+            let mut total = Duration::ZERO;
+            for _ in 0..repeat {
+                total += self.call(at)?;
+            }
+            let time = total / repeat;
+            shortest = Some(shortest.map_or(time, |shortest| shortest.min(time)));
+        }
+        shortest
+    }
+
+    fn call(&mut self, at: usize) -> Option<Duration> {
+        let time = (self.measure)(&self.runs[at].schedule);
+        self.runs[at].is_refused = time.is_err();
         time.ok()
+    }
+
+    /// Enters the times of a round. One that had left the race and is the fastest, or nearly, is in it again, and what
+    /// it did before counts no more.
+    fn enter(&mut self, times: &[(usize, Duration)]) {
+        let Some(best) = times.iter().map(|(_, time)| *time).min() else { return };
+        for (at, time) in times {
+            let run = &mut self.runs[*at];
+            if !run.is_in_race && ratio(*time, best) <= TIE {
+                run.is_in_race = true;
+                run.times.clear();
+            }
+            run.times.push((self.rounds.len(), *time));
+        }
+        self.rounds.push(best);
+    }
+
+    /// How far a candidate is behind at least: its time over the shortest of a round, in its best round, or its shortest
+    /// time over the shortest of all in the same rounds. The first is blind to a machine that changes its pace, the
+    /// second to disturbances that hide all but few calls; who is far behind by both is so in truth.
+    fn behind(&self, run: &Run) -> f64 {
+        let mut rounds: Vec<f64> =
+            run.times.iter().map(|(round, time)| ratio(*time, self.rounds[*round])).collect();
+        rounds.sort_unstable_by(f64::total_cmp);
+        // Of many rounds the lowest octile: a candidate may be lucky once, when all others are disturbed.
+        let in_round = rounds.get(rounds.len() / 8).copied().unwrap_or(f64::INFINITY);
+        let best = run.times.iter().map(|(round, _)| self.rounds[*round]).min();
+        let at_all = run.shortest().zip(best).map_or(f64::INFINITY, |(own, best)| ratio(own, best));
+        in_round.min(at_all)
+    }
+
+    /// Takes those out of the race that are far behind.
+    fn throw_out(&mut self) {
+        for at in 0..self.runs.len() {
+            let run = &self.runs[at];
+            let rounds = run.times.len() + usize::from(run.is_long(self.long));
+            let is_near = self.behind(run) <= SLACK[rounds.clamp(1, SLACK.len()) - 1];
+            self.runs[at].is_in_race &= is_near;
+        }
+    }
+
+    /// Who can win, and the rounds since the last one of them came into the race.
+    fn standing(&self) -> Standing {
+        let racing = || (0..self.runs.len()).filter(|at| self.runs[*at].races());
+        let most = racing().map(|at| self.runs[at].times.len()).max().unwrap_or(0);
+        // Who came back just now cannot win yet.
+        let can_win = |at: &usize| self.runs[*at].times.len() >= most.clamp(1, ROUNDS_TO_WIN);
+        let contenders: Vec<usize> = racing().filter(can_win).collect();
+        let first = |at: &usize| self.runs[*at].times.first().map_or(0, |(round, _)| *round);
+        let since = contenders.iter().map(first).max().unwrap_or(0);
+        let rounds = self.rounds.len() - since;
+        let is_long = contenders.iter().any(|at| self.runs[*at].is_long(self.long));
+        let block = if is_long { rounds.div_ceil(LONG_BLOCKS) } else { 1 };
+        let minima = |at: &usize| -> Vec<Duration> {
+            let since_then = self.runs[*at].times.iter().filter(|(round, _)| *round >= since);
+            let times: Vec<Duration> = since_then.map(|(_, time)| *time).collect();
+            times.chunks(block.max(1)).filter_map(|block| block.iter().copied().min()).collect()
+        };
+        let times: Vec<Vec<Duration>> = contenders.iter().map(minima).collect();
+        let best = |block: usize| times.iter().map(|times| times[block]).min().unwrap_or_default();
+        let behind_of = |times: &Vec<Duration>| -> Vec<f64> {
+            times.iter().enumerate().map(|(block, time)| ratio(*time, best(block))).collect()
+        };
+        let behind = times.iter().map(behind_of).collect();
+        Standing { contenders, rounds, is_long, times, behind }
+    }
+
+    /// Whether there is a winner, and nothing that could still overtake it.
+    fn is_decided(&mut self) -> bool {
+        // Those that have left the race have to have been looked at just now.
+        let rounds = self.rounds.len();
+        if !rounds.is_multiple_of(REVISIT) {
+            return rounds >= ROUNDS_MAX;
+        }
+        let lasted = (self.clock)() - self.start;
+        let standing = self.standing();
+        // Without one the engine refuses every candidate.
+        let Some(winner) = standing.winner(&self.runs) else { return true };
+        let all_can_win = self.runs.iter().filter(|run| run.races()).count() == standing.contenders.len();
+        let rounds_min = match (standing.is_long, standing.is_even(winner)) {
+            (false, true) => ROUNDS_MIN,
+            (false, false) => UNEVEN_ROUNDS_MIN,
+            (true, true) => LONG_ROUNDS_MIN,
+            (true, false) => ROUNDS_MAX,
+        };
+        let is_sure = standing.rounds >= rounds_min && all_can_win && standing.sure(winner) >= SURE;
+        is_sure && lasted >= RACE_MIN || rounds >= ROUNDS_MAX
+    }
+
+    /// The plan of the winner; of [`Schedule::SINGLE`] if the engine refused every candidate.
+    fn conclude(self) -> LayerPlan {
+        let standing = self.standing();
+        let winner = standing.winner(&self.runs);
+        let schedule =
+            winner.map_or(Schedule::SINGLE, |place| self.runs[standing.contenders[place]].schedule);
+        // Fewer rounds than a winner needs are a guess.
+        let is_guess = self.runs.len() > 1 && standing.rounds < ROUNDS_TO_WIN;
+        let sure = winner.filter(|_| !is_guess).map_or(0.0, |place| standing.sure(place));
+        let measured = |(at, run): (usize, &Run)| {
+            let place = standing.contenders.iter().position(|contender| *contender == at);
+            let all: Vec<Duration> = run.times.iter().map(|(_, time)| *time).collect();
+            let times = place.map_or(&all, |place| &standing.times[place]);
+            let min = run.shortest().filter(|_| !run.is_refused)?;
+            let behind =
+                place.map_or(self.behind(run), |place| median(&standing.behind[place], f64::total_cmp));
+            Some(Measured {
+                schedule: run.schedule,
+                figure_ns: nanoseconds(median(times, Duration::cmp)),
+                min_ns: nanoseconds(min),
+                behind,
+                blocks: times.len(),
+            })
+        };
+        let mut measured: Vec<Measured> = self.runs.iter().enumerate().filter_map(measured).collect();
+        // The chosen one comes first among equals.
+        measured.sort_by(|a, b| {
+            a.behind.total_cmp(&b.behind).then((a.schedule != schedule).cmp(&(b.schedule != schedule)))
+        });
+        let is_measured = |schedule: &Schedule| measured.iter().any(|one| one.schedule == *schedule);
+        let unmeasured = self.runs.iter().map(|run| run.schedule).filter(|one| !is_measured(one)).collect();
+        LayerPlan { schedule, measured, unmeasured, sure, tries: 1 }
+    }
+}
+
+/// The median of values, of which there is at least one; of two the lower.
+fn median<T: Copy>(values: &[T], order: impl Fn(&T, &T) -> std::cmp::Ordering) -> T {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(order);
+    sorted[(sorted.len() - 1) / 2]
+}
+
+/// How many times longer one time is than the other; at least one nanosecond each.
+fn ratio(time: Duration, other: Duration) -> f64 {
+    nanoseconds(time).max(1) as f64 / nanoseconds(other).max(1) as f64
+}
+
+/// Puts turns in an order that is another one in each round, so that no candidate always follows the same neighbour, and
+/// nothing that comes back at regular times always meets the same one.
+fn shuffle(turns: &mut [usize], round: u64) {
+    let mut state = round;
+    for last in (1..turns.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        turns.swap(last, (state >> 33) as usize % (last + 1));
     }
 }
 

@@ -41,6 +41,12 @@ pub fn summary(plan: &ModelPlan) -> String {
             format!("plan calibrated in {}, kept in {}", ms(plan.calibration), kept_in(path))
         }
         PlanOrigin::Calibrated(None) => format!("plan calibrated in {}, not kept", ms(plan.calibration)),
+        PlanOrigin::Improved { path, layers } => format!(
+            "plan loaded from {}; of {} layers {layers} were not sure and measured again, in {}",
+            kept_in(path),
+            plan.layers.len(),
+            ms(plan.calibration)
+        ),
         PlanOrigin::Analytic => format!("plan computed in {}, nothing was measured", ms(plan.taken)),
     }
 }
@@ -246,17 +252,33 @@ fn explain_choice(text: &mut String, search: &SearchSpace, machine: &Machine, pl
         bytes(moved.total_bytes),
         bytes(moved.weight_bytes)
     );
-    if let Some(best) = plan.measured.iter().find(|one| one.schedule == *schedule) {
-        let gflops = flop(shape) / best.figure_ns.max(1) as f64;
-        line!(text, "", "{} a call, {gflops:.1} GFLOP/s", time(best.figure_ns));
+    if let Some(own) = plan.measured.iter().find(|one| one.schedule == *schedule) {
+        let gflops = flop(shape) / own.figure_ns.max(1) as f64;
+        line!(
+            text,
+            "",
+            "{} a call, {gflops:.1} GFLOP/s; {}",
+            time(own.figure_ns),
+            describe_sureness(plan, own.blocks)
+        );
     }
 }
 
+/// How sure the choice is, in words.
+fn describe_sureness(plan: &LayerPlan, blocks: usize) -> String {
+    let share = 100.0 * plan.sure;
+    let fate = if plan.is_settled() { "" } else { ": not sure, so the next load measures again" };
+    if plan.sure == 0.0 {
+        return format!("measured in {blocks} blocks{fate}");
+    }
+    format!("as good as the fastest in {share:.0} % of {blocks} blocks{fate}")
+}
+
 fn explain_measured(text: &mut String, search: &SearchSpace, machine: &Machine, plan: &LayerPlan) {
-    let Some(best) = plan.measured.first() else {
+    if plan.measured.is_empty() {
         line!(text, "measured", "nothing; the prediction decides");
         return;
-    };
+    }
     line!(
         text,
         "measured",
@@ -264,36 +286,27 @@ fn explain_measured(text: &mut String, search: &SearchSpace, machine: &Machine, 
         plan.measured.len(),
         plan.measured.len() + plan.unmeasured.len()
     );
-    let head = ["schedule", "predicted", "measured", "shortest", "samples", ""].map(str::to_owned).to_vec();
-    let mut rows = vec![head];
+    let head = ["schedule", "predicted", "measured", "ratio", "shortest", "blocks", ""];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(plan.measured.iter().map(|one| {
-        let slower = one.figure_ns as f64 / best.figure_ns.max(1) as f64;
-        let note = if one.schedule == plan.schedule { "chosen".to_owned() } else { format!("{slower:.2}x") };
-        let figures = [time(one.figure_ns), time(one.min_ns), one.samples.to_string()];
-        measured_row(&search.shape, machine, &one.schedule, figures, note)
+        let predicted = predict(&search.shape, machine, &one.schedule);
+        let note = if one.schedule == plan.schedule { "chosen" } else { &format!("{:.2}x", one.behind) };
+        let ratio = format!("{:.2}", one.figure_ns as f64 / predicted);
+        let predicted = time(predicted.round() as u64);
+        let figures = [predicted, time(one.figure_ns), ratio, time(one.min_ns), one.blocks.to_string()];
+        row(&one.schedule, figures, note)
     }));
     rows.extend(plan.unmeasured.iter().map(|schedule| {
-        let figures = ["-", "-", "0"].map(str::to_owned);
-        measured_row(
-            &search.shape,
-            machine,
-            schedule,
-            figures,
-            "not measured: out of time, or refused".to_owned(),
-        )
+        let predicted = time(predict(&search.shape, machine, schedule).round() as u64);
+        let [figure, ratio, shortest, blocks] = ["-", "-", "-", "0"].map(str::to_owned);
+        row(schedule, [predicted, figure, ratio, shortest, blocks], "not measured: out of time, or refused")
     }));
     table(text, &rows);
 }
 
-fn measured_row(
-    shape: &LayerShape,
-    machine: &Machine,
-    schedule: &Schedule,
-    [figure, shortest, samples]: [String; 3],
-    note: String,
-) -> Vec<String> {
-    let predicted = time(predict(shape, machine, schedule).round() as u64);
-    vec![describe_schedule(schedule), predicted, figure, shortest, samples, note]
+/// A row of the table of measurements.
+fn row(schedule: &Schedule, figures: [String; 5], note: &str) -> Vec<String> {
+    [describe_schedule(schedule)].into_iter().chain(figures).chain([note.to_owned()]).collect()
 }
 
 fn table(text: &mut String, rows: &[Vec<String>]) {

@@ -37,13 +37,21 @@ pub struct PlanKey {
 pub struct Measured {
     /// The schedule that was run.
     pub schedule: Schedule,
-    /// Lowest octile of the times of a call: its figure.
+    /// Time of a call, its figure: the median over blocks of the shortest in each.
     pub figure_ns: u64,
-    /// Shortest time of a call.
+    /// The shortest of all.
     pub min_ns: u64,
-    /// Number of samples.
-    pub samples: usize,
+    /// Median over blocks of its time relative to the fastest one's in the same block; at least 1.
+    pub behind: f64,
+    /// Number of blocks.
+    pub blocks: usize,
 }
+
+/// A schedule that was as good as the fastest one in this share of its blocks is sure.
+pub(crate) const SURE: f64 = 0.7;
+
+/// So many calibrations have to do: a machine that is never quiet gives no better answer to the next one.
+const TRIES_MAX: u32 = 3;
 
 /// How one layer runs, and how that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +62,34 @@ pub struct LayerPlan {
     pub measured: Vec<Measured>,
     /// Candidates that calibration did not come to, or that the engine refused.
     pub unmeasured: Vec<Schedule>,
+    /// Share of the blocks in which the schedule was as good as the fastest one; 0 if too little was measured to say, or
+    /// if what happened since speaks against it.
+    pub sure: f64,
+    /// Number of calibrations that this has taken.
+    pub tries: u32,
+}
+
+impl LayerPlan {
+    /// Whether this is the last word: it is sure, or has been tried often enough.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.sure >= SURE || self.tries >= TRIES_MAX
+    }
+
+    /// Takes what another calibration has found, if that is at least as sure.
+    pub(crate) fn improve(&mut self, other: &Self) {
+        let tries = self.tries.saturating_add(1);
+        if other.sure >= self.sure {
+            *self = other.clone();
+        }
+        self.tries = tries;
+    }
+
+    /// Time of a call as it was measured, in nanoseconds; `None` if it was not.
+    #[must_use]
+    pub fn figure_ns(&self) -> Option<u64> {
+        self.measured.iter().find(|one| one.schedule == self.schedule).map(|one| one.figure_ns)
+    }
 }
 
 /// Where a plan comes from.
@@ -63,6 +99,13 @@ pub enum PlanOrigin {
     Cached(PathBuf),
     /// Measured now, and written to the cache where there is one.
     Calibrated(Option<PathBuf>),
+    /// Read from the cache, but for some layers that were not sure: those were measured again and written back.
+    Improved {
+        /// The file.
+        path: PathBuf,
+        /// Number of layers that were measured again.
+        layers: usize,
+    },
     /// Computed: nothing was measured, as was asked for.
     Analytic,
 }

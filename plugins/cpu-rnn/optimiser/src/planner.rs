@@ -92,29 +92,44 @@ impl Planner {
 
     /// Plans a model: from the cache if it is there, else by measuring. `model` identifies it, see [`PlanKey::model`].
     ///
-    /// Layers of the same shape share one calibration, on the first of them.
+    /// Layers of the same shape share one calibration, on the first of them. What the cache has but is not
+    /// [settled](LayerPlan::is_settled) is measured again, and the surer one of both is kept.
     #[must_use]
     pub fn plan(&self, model: &str, layers: &[PlannedLayer], measure: MeasureLayer<'_>) -> ModelPlan {
         let start = Instant::now();
         let key = self.key(model, layers);
         let searches = self.searches(layers);
         let mut warnings = Vec::new();
-        if let Some(cache) = &self.cache {
-            match cache.load(&key) {
-                Ok((layers, calibration)) => {
-                    let origin = PlanOrigin::Cached(cache.path(&key));
-                    let taken = start.elapsed();
-                    return ModelPlan { key, layers, searches, origin, taken, calibration, warnings };
-                }
-                Err(CacheError::Absent) => {}
-                Err(error) => warnings.push(error.to_string()),
+        let known = self.cache.as_ref().and_then(|cache| match cache.load(&key) {
+            Ok(known) => Some((cache.path(&key), known)),
+            Err(error) => {
+                warnings.extend((!matches!(error, CacheError::Absent)).then(|| error.to_string()));
+                None
             }
+        });
+        let is_open = |at: usize| known.as_ref().is_none_or(|(_, (known, _))| !known[at].is_settled());
+        let open: Vec<usize> = (0..layers.len()).filter(|at| is_open(*at)).collect();
+        if let (Some((path, (layers, calibration))), true) = (&known, open.is_empty()) {
+            let (layers, calibration, taken) = (layers.clone(), *calibration, start.elapsed());
+            let origin = PlanOrigin::Cached(path.clone());
+            return ModelPlan { key, layers, searches, origin, taken, calibration, warnings };
         }
-        let layers = self.calibrate_all(&key, &searches, measure);
+        let new = self.calibrate_all(&open, &searches, measure);
+        let is_new = known.is_none();
+        let layers: Vec<LayerPlan> = match known {
+            Some((_, (mut layers, _))) => {
+                open.iter().for_each(|at| layers[*at].improve(&new[&key.layers[*at].shape]));
+                layers
+            }
+            None => layers.iter().map(|layer| new[&layer.shape].clone()).collect(),
+        };
         let calibration = start.elapsed();
         let stored = self.cache.as_ref().map(|cache| cache.store(&key, &layers, calibration));
         let path = stored.and_then(|stored| stored.map_err(|error| warnings.push(error.to_string())).ok());
-        let origin = PlanOrigin::Calibrated(path);
+        let origin = match path {
+            Some(path) if !is_new => PlanOrigin::Improved { path, layers: open.len() },
+            path => PlanOrigin::Calibrated(path),
+        };
         ModelPlan { key, layers, searches, origin, taken: start.elapsed(), calibration, warnings }
     }
 
@@ -128,6 +143,8 @@ impl Planner {
             schedule: search.candidates[0].schedule,
             measured: Vec::new(),
             unmeasured: Vec::new(),
+            sure: 0.0,
+            tries: 0,
         };
         let layers = searches.iter().map(best).collect();
         let origin = PlanOrigin::Analytic;
@@ -160,18 +177,18 @@ impl Planner {
         layers.iter().map(&mut search).collect()
     }
 
-    /// Calibrates each shape once, with a share of the budget that its predicted time earns.
+    /// Calibrates the shapes of these layers, each once, with a share of the budget that its predicted time earns.
     fn calibrate_all(
         &self,
-        key: &PlanKey,
+        layers: &[usize],
         searches: &[Arc<SearchSpace>],
         measure: MeasureLayer<'_>,
-    ) -> Vec<LayerPlan> {
+    ) -> HashMap<LayerShape, LayerPlan> {
         let start = Instant::now();
         let mut firsts: Vec<(usize, &SearchSpace)> = Vec::new();
-        for (at, search) in searches.iter().enumerate() {
-            if firsts.iter().all(|(_, first)| first.shape != search.shape) {
-                firsts.push((at, search));
+        for at in layers.iter().copied() {
+            if firsts.iter().all(|(_, first)| first.shape != searches[at].shape) {
+                firsts.push((at, &searches[at]));
             }
         }
         let mut plans: HashMap<LayerShape, LayerPlan> = HashMap::new();
@@ -185,7 +202,7 @@ impl Planner {
             let plan = calibrate(&search.schedules(), share, &mut |schedule| measure(at, schedule));
             plans.insert(search.shape, plan);
         }
-        key.layers.iter().map(|layer| plans[&layer.shape].clone()).collect()
+        plans
     }
 }
 

@@ -27,8 +27,8 @@ fn key() -> PlanKey {
 fn layers() -> Vec<LayerPlan> {
     let schedule =
         Schedule { threads: 2, mapping: Mapping::Directions, chunk: Chunk::Steps(7), ..Schedule::SINGLE };
-    let measured = vec![Measured { schedule, figure_ns: 20, min_ns: 10, samples: 3 }];
-    let plan = LayerPlan { schedule, measured, unmeasured: vec![Schedule::SINGLE] };
+    let measured = vec![Measured { schedule, figure_ns: 20, min_ns: 10, behind: 1.0, blocks: 15 }];
+    let plan = LayerPlan { schedule, measured, unmeasured: vec![Schedule::SINGLE], sure: 0.9, tries: 1 };
     vec![plan.clone(), plan]
 }
 
@@ -80,12 +80,12 @@ fn a_file_of_a_foreign_key_is_named_for_what_differs() {
 fn files_of_other_formats_are_passed_over() {
     let (_folder, cache, path) = filled();
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"format\": 1", "\"format\": 7", 1)).unwrap();
+    fs::write(&path, text.replacen("\"format\": 2", "\"format\": 7", 1)).unwrap();
     let error = cache.load(&key()).unwrap_err().to_string();
-    assert!(error.contains("has format 7, not 1"), "{error}");
+    assert!(error.contains("has format 7, not 2"), "{error}");
     // Another format may have other fields altogether.
-    fs::write(&path, "{\"format\": 2, \"what\": []}").unwrap();
-    assert!(matches!(cache.load(&key()), Err(CacheError::OtherFormat(_, 2))));
+    fs::write(&path, "{\"format\": 3, \"what\": []}").unwrap();
+    assert!(matches!(cache.load(&key()), Err(CacheError::OtherFormat(_, 3))));
 }
 
 #[test]
@@ -96,6 +96,7 @@ fn a_plan_that_nobody_can_run_is_damaged() {
         ("\"threads\": 2", "\"threads\": 9", "9 threads where 1 to 2 are allowed"),
         ("\"threads\": 2", "\"threads\": 0", "0 threads"),
         ("\"steps\": 7", "\"steps\": 0", "a chunk of no steps"),
+        ("\"sure\": 0.9", "\"sure\": 1.9", "it is sure in 1.9 of its blocks"),
         ("\"mapping\": \"directions\"", "\"mapping\": \"sideways\"", "sideways"),
     ] {
         let changed = text.replace(from, to);

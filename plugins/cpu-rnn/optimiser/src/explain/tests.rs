@@ -61,11 +61,36 @@ fn every_technique_of_the_paper_is_shown_with_its_figures() {
         "8.0 MiB, do not fit L2",
         "not executed: the engine does not cut sums",
         "2.000 ms a call",
+        "as good as the fastest in 100 % of",
     ] {
         assert!(text.contains(expected), "no \"{expected}\" in\n{text}");
     }
     let chosen = text.lines().find(|line| line.trim_start().starts_with("chosen")).unwrap();
     assert!(chosen.contains("on 2 threads") && chosen.contains("zig-zag"), "{chosen}");
+}
+
+#[test]
+fn the_prediction_stands_beside_the_measurement() {
+    let text = text(&[layer("encoder", Cell::Lstm, Directions::Forward)]);
+    let mut table = text.lines().skip_while(|line| !line.trim_start().starts_with("schedule  "));
+    let head: Vec<_> = table.next().unwrap().split_whitespace().collect();
+    assert_eq!(head, ["schedule", "predicted", "measured", "ratio", "shortest", "blocks"]);
+    let row = table.next().unwrap();
+    assert!(row.ends_with("chosen"), "{row}");
+    let cells: Vec<_> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let ms = |cell: &str| cell.strip_suffix(" ms").unwrap().parse::<f64>().unwrap();
+    let (predicted, measured, ratio) = (ms(cells[1]), ms(cells[2]), cells[3].parse::<f64>().unwrap());
+    assert_eq!(measured, 2.0);
+    assert!((ratio - measured / predicted).abs() < 0.01, "{row}");
+}
+
+#[test]
+fn what_is_not_sure_is_said() {
+    let layers = [layer("encoder", Cell::Lstm, Directions::Forward)];
+    let planner = Planner::new(machine(), "engine").budget(Duration::ZERO);
+    let plan = planner.plan("model", &layers, &mut |_, _| Ok(Duration::from_millis(1)));
+    let text = explain(&plan, &machine());
+    assert!(text.contains("measured in 1 blocks: not sure, so the next load measures again"), "{text}");
 }
 
 #[test]

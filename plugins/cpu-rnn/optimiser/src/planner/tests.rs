@@ -84,6 +84,63 @@ fn a_damaged_cache_is_calibrated_again_and_mended() {
 }
 
 #[test]
+fn a_plan_that_is_not_sure_is_measured_again_at_the_next_loads_but_not_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    // A budget of nothing allows one call of each layer, which is a guess.
+    let planner = Planner::new(machine(), "engine 1").cache(folder.path()).budget(Duration::ZERO);
+    let layers = [layer("first", 256), layer("second", 64)];
+    let plan = || planner.plan("model", &layers, &mut measured(&mut Vec::new()));
+    let first = plan();
+    assert!(matches!(first.origin, PlanOrigin::Calibrated(Some(_))));
+    assert!(!first.layers[0].is_settled() && first.layers[0].tries == 1);
+    for tries in [2, 3] {
+        let again = plan();
+        assert!(matches!(again.origin, PlanOrigin::Improved { layers: 2, .. }), "{:?}", again.origin);
+        assert_eq!(again.layers[0].tries, tries);
+    }
+    assert!(matches!(plan().origin, PlanOrigin::Cached(_)), "three times is enough");
+}
+
+#[test]
+fn of_two_calibrations_the_surer_one_is_kept() {
+    let plan = |sure, chunk| LayerPlan {
+        schedule: Schedule { chunk: Chunk::Steps(chunk), ..Schedule::SINGLE },
+        measured: Vec::new(),
+        unmeasured: Vec::new(),
+        sure,
+        tries: 1,
+    };
+    let mut kept = plan(0.5, 1);
+    kept.improve(&plan(0.4, 2));
+    assert_eq!((kept.schedule.chunk, kept.tries, kept.sure), (Chunk::Steps(1), 2, 0.5));
+    kept.improve(&plan(0.9, 3));
+    assert_eq!((kept.schedule.chunk, kept.tries, kept.sure), (Chunk::Steps(3), 3, 0.9));
+}
+
+#[test]
+fn a_layer_that_is_doubted_is_measured_again_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = Planner::new(machine(), "engine 1").cache(folder.path());
+    let layers = [layer("first", 256), layer("second", 64)];
+    let mut calls = Vec::new();
+    let first = planner.plan("model", &layers, &mut measured(&mut calls));
+    assert!(first.layers.iter().all(LayerPlan::is_settled), "{first:?}");
+    let cache = PlanCache::new(folder.path());
+    assert_eq!(cache.doubt(&first.key, &[1, 7]).unwrap(), 1);
+    calls.clear();
+    let again = planner.plan("model", &layers, &mut measured(&mut calls));
+    assert!(matches!(again.origin, PlanOrigin::Improved { layers: 1, .. }));
+    assert!(!calls.is_empty() && calls.iter().all(|layer| *layer == 1), "{calls:?}");
+    assert_eq!((again.layers[0].tries, again.layers[1].tries), (1, 2));
+    // What has been confirmed often enough is not doubted any more.
+    assert_eq!(cache.doubt(&first.key, &[1]).unwrap(), 1);
+    let _ = planner.plan("model", &layers, &mut measured(&mut Vec::new()));
+    assert_eq!(cache.doubt(&first.key, &[1]).unwrap(), 0);
+    let last = planner.plan("model", &layers, &mut |_, _| panic!("it is in the cache"));
+    assert!(matches!(last.origin, PlanOrigin::Cached(_)));
+}
+
+#[test]
 fn a_cache_that_cannot_be_written_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a file");
