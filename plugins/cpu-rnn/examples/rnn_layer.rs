@@ -1,14 +1,18 @@
 //! Times single recurrent layers, for a comparison beside other systems in the same run.
 //!
 //! ```text
-//! rnn_layer [--schedules] THREADS
+//! rnn_layer [--plan] THREADS
 //! ```
 //!
 //! Speaks JSON lines: prints `{"system": ...}`, then for each case on standard input, such as `{"cell": "lstm",
 //! "direction": "forward", "input": 64, "hidden": 64, "batch": 1, "seq": 100, "lbr": 0}`, one answer with `median_ms`,
-//! `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only) and the schedule,
-//! the fastest of those that the thread count allows. A single step starts from given states, as a decoder's does.
-//! `"precision"` may be `f32`, `bf16` or `int8`. With `--schedules` each schedule's time goes to standard error.
+//! `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only), the `schedule` and the
+//! number of its threads. A single step starts from given states, as a decoder's does. `"precision"` may be
+//! `f32`, `bf16` or `int8`.
+//!
+//! The schedule is the plugin's choice: its own planning makes it, for at most THREADS threads, as when a model is
+//! loaded, and the layer then runs on the threads that the plugin would give it. With `--plan` the whole plan goes to
+//! standard error.
 
 use std::{
     hint::black_box,
@@ -16,12 +20,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cpu_rnn_sut::planning::{Planning, PlanningOptions, cores_of, engine_identity, make_team};
 use proctor_rnn_engine::{
-    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, TeamOptions, Workspace,
-    reference,
+    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, Workspace, reference,
 };
 use proctor_rnn_kernels::Buffer;
-use proctor_rnn_layer::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
+use proctor_rnn_layer::{Cell, Directions, GruReset, Precision, Schedule, allowed_cores, pin_to};
+use proctor_rnn_models::{LayerCalls, Scheduler as _};
+use proctor_rnn_optimiser::{BUDGET, explain::describe_schedule};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -31,15 +37,8 @@ const MEASURE_MIN: Duration = Duration::from_millis(400);
 const MEASURE_MAX: Duration = Duration::from_secs(2);
 const REPS_MIN: usize = 200;
 
-/// Time for trying one schedule, and how many of the fastest are tried again for longer.
-const TRIAL: Duration = Duration::from_millis(15);
-const FINALISTS: usize = 4;
-
 /// The most multiplications for which the f64 reference is worth its time.
 const CHECK_MAX: usize = 200_000_000;
-
-/// Weights from this size on are primed: less stays in the private caches of two cores.
-const PRIMED_MIN_BYTES: usize = 3 << 20;
 
 #[derive(Deserialize)]
 struct Case {
@@ -53,9 +52,6 @@ struct Case {
     lbr: u8,
     #[serde(default)]
     precision: Precision,
-    /// Only schedules whose description contains this.
-    #[serde(default)]
-    only: String,
 }
 
 /// A layer with all that a call needs.
@@ -73,15 +69,19 @@ struct Bed {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let verbose = arguments.iter().any(|argument| argument == "--schedules");
+    let shows_plan = arguments.iter().any(|argument| argument == "--plan");
     let threads = arguments.last().and_then(|last| last.parse().ok()).unwrap_or(1);
     println!("{}", json!({"system": format!("proctor-{}", env!("CARGO_PKG_VERSION"))}));
-    let mut team = Team::with_options(&TeamOptions { pin_caller: true, ..TeamOptions::new(threads) })
-        .expect("threads for a team");
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("standard input is readable");
         let answer = match serde_json::from_str::<Case>(&line) {
-            Ok(case) => answer(&case, &mut team, verbose),
+            Ok(case) => {
+                // A team leaves its caller on a core; the next case has all of them again.
+                let before = allowed_cores();
+                let answer = answer(&case, threads, shows_plan);
+                pin_to(&before).expect("the cores that it had");
+                answer.unwrap_or_else(|error| json!({"error": error}))
+            }
             Err(error) => json!({"error": error.to_string()}),
         };
         println!("{answer}");
@@ -89,43 +89,40 @@ fn main() {
     }
 }
 
-fn answer(case: &Case, team: &mut Team, verbose: bool) -> serde_json::Value {
-    let Some(mut bed) = Bed::new(case) else {
-        return json!({"error": format!("no cell {} {}", case.cell, case.direction)});
-    };
+/// Plans a case as the plugin does, for at most `threads` threads, and times it.
+fn answer(case: &Case, threads: usize, shows_plan: bool) -> Result<serde_json::Value, String> {
+    let mut bed = Bed::new(case).ok_or_else(|| format!("no cell {} {}", case.cell, case.direction))?;
+    let planning = Planning::new(PlanningOptions {
+        model: "rnn_layer".to_owned(),
+        engine: engine_identity(),
+        threads,
+        cores: cores_of(&allowed_cores(), 0, threads),
+        pin: true,
+        budget: BUDGET,
+        cache: None,
+    });
+    let calls = [LayerCalls::new("layer", &bed.layer, case.seq, case.batch)];
+    let schedule = planning.plan(&calls)[0];
+    if shows_plan {
+        eprintln!("{}", planning.explanation().unwrap_or_default());
+    }
+    let threads = planning.threads();
+    let cores = if threads == 1 { Vec::new() } else { cores_of(&allowed_cores(), 0, threads) };
+    let mut team = make_team(threads, cores, true)?;
     let mut workspace = Workspace::default();
-    if bed.layer.weight_bytes() >= PRIMED_MIN_BYTES {
-        let primed = bed.layer.prime(team);
-        if verbose {
-            eprintln!("{primed:?}");
-        }
+    if schedule.primed {
+        bed.layer.prime(&mut team);
     }
-    let difference = bed.difference(team, &mut workspace);
-    let mut tried = Vec::new();
-    for schedule in bed.schedules(team.threads()) {
-        if format!("{schedule:?}").contains(&case.only) {
-            tried.push((bed.trial(&schedule, TRIAL, team, &mut workspace), schedule));
-        }
-    }
-    tried.sort_by_key(|(time, _)| *time);
-    tried.truncate(FINALISTS);
-    for (time, schedule) in &mut tried {
-        *time = bed.trial(schedule, 5 * TRIAL, team, &mut workspace);
-        if verbose {
-            eprintln!("{:>10.4} ms {schedule:?}", time.as_secs_f64() * 1e3);
-        }
-    }
-    let best = tried.into_iter().min_by_key(|(time, _)| *time);
-    let Some((_, schedule)) = best else { return json!({"error": "no such schedule"}) };
-    let mut times = bed.measure(&schedule, team, &mut workspace);
+    let difference = bed.difference(&schedule, &mut team, &mut workspace);
+    let mut times = bed.measure(&schedule, &mut team, &mut workspace);
     times.sort_unstable();
     let ms = |index: usize| times[index.min(times.len() - 1)].as_secs_f64() * 1e3;
     let median = ms(times.len() / 2);
-    json!({
+    Ok(json!({
         "median_ms": median, "p99_ms": ms(times.len() * 99 / 100), "min_ms": ms(0), "reps": times.len(),
         "gflops": bed.flops() as f64 / median / 1e6, "max_abs_diff": difference,
-        "schedule": format!("{:?} {:?} {:?} primed {}", schedule.mapping, schedule.chunk, schedule.sweep, schedule.primed),
-    })
+        "schedule": describe_schedule(&schedule), "schedule_threads": schedule.threads,
+    }))
 }
 
 impl Bed {
@@ -188,11 +185,11 @@ impl Bed {
     }
 
     /// Largest difference from the f64 reference; `None` if that would take long.
-    fn difference(&mut self, team: &mut Team, workspace: &mut Workspace) -> Option<f64> {
+    fn difference(&mut self, schedule: &Schedule, team: &mut Team, workspace: &mut Workspace) -> Option<f64> {
         if self.flops() / 2 > CHECK_MAX {
             return None;
         }
-        self.run(&Schedule::SINGLE, team, workspace);
+        self.run(schedule, team, workspace);
         let ours = self.output.clone();
         let (spec, weights) = (self.spec, std::mem::take(&mut self.weights));
         let sets: Vec<_> = weights.iter().map(direction_weights).collect();
@@ -207,60 +204,6 @@ impl Bed {
     fn flops(&self) -> usize {
         let LayerSpec { cell, directions, input, hidden, .. } = self.spec;
         2 * cell.gate_count() * hidden * (input + hidden) * self.batch * self.time * directions.count()
-    }
-
-    fn schedules(&self, threads: usize) -> Vec<Schedule> {
-        let mappings: &[Mapping] = match (threads, self.spec.directions, self.batch) {
-            (1, ..) => &[Mapping::Single],
-            (_, Directions::Bidirectional, 1) => &[Mapping::Single, Mapping::Columns, Mapping::Directions],
-            (_, Directions::Bidirectional, _) => {
-                &[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Directions]
-            }
-            (_, _, 1) => &[Mapping::Single, Mapping::Columns, Mapping::Phases],
-            _ => &[Mapping::Single, Mapping::Columns, Mapping::Rows, Mapping::Phases],
-        };
-        let chunks = [0, 1, 4, 6, 12, 24]
-            .map(|steps| if steps == 0 { Chunk::WholeSequence } else { Chunk::Steps(steps) });
-        let mut all = Vec::new();
-        for mapping in mappings {
-            for chunk in chunks {
-                if matches!(chunk, Chunk::Steps(steps) if steps >= self.time) {
-                    continue;
-                }
-                for sweep in [Sweep::Forward, Sweep::ZigZag] {
-                    let threads = if *mapping == Mapping::Single { 1 } else { threads };
-                    all.push(Schedule {
-                        threads,
-                        mapping: *mapping,
-                        chunk,
-                        sweep,
-                        primed: self.layer.weight_bytes() >= PRIMED_MIN_BYTES,
-                    });
-                }
-            }
-        }
-        all
-    }
-
-    /// Least time of a call within a short trial.
-    fn trial(
-        &mut self,
-        schedule: &Schedule,
-        span: Duration,
-        team: &mut Team,
-        workspace: &mut Workspace,
-    ) -> Duration {
-        self.run(schedule, team, workspace);
-        let mut times: Vec<Duration> = Vec::new();
-        let (layer, mut call) = self.call();
-        let begin = Instant::now();
-        while times.len() < 3 || begin.elapsed() < span {
-            let start = Instant::now();
-            layer.run(schedule, team, workspace, &mut call).expect("the call fits the layer");
-            times.push(start.elapsed());
-        }
-        times.sort_unstable();
-        times[times.len() / 4]
     }
 
     /// Times of single calls.
