@@ -68,6 +68,17 @@ fn the_four_ways_of_the_paper_give_the_same_answer() {
 }
 
 #[test]
+fn drawn_layers_give_the_right_answer() {
+    let bench = Bench::new();
+    let flags = "--random 30 --seed 100 --threads 1 --set calibration_s=0";
+    let (report, table) = figures(&bench, &format!("{flags} --match ,9"));
+    let names: Vec<_> = list(&report, "rows").iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names[..2], ["lstm bi 5,8,1,9", "gru0 8,13,13,9"]);
+    assert!(table.contains("Layers drawn at random"), "{table}");
+    bench.host("bench rnn --random 3 --groups extra").assert_error(2, &["--random", "--groups"]);
+}
+
+#[test]
 fn layers_plugins_and_threads_that_are_not_there_are_errors() {
     let bench = Bench::new();
     bench.host("bench rnn --match gnu").assert_error(2, &["no layer has a name", "gru bi 200,512,1,20"]);

@@ -8,7 +8,7 @@ use clap::{
 };
 use proctor_rnn_layer::Precision;
 
-use super::cases::Group;
+use super::cases::{Case, Group, cases, named, random::random_cases};
 use crate::{
     comparison::{OutputFlags, ascending},
     timing::Window,
@@ -22,7 +22,14 @@ pub(crate) struct RnnFlags {
     groups: Vec<Groups>,
     /// Only layers whose name has this text, such as "lstm 256,256,1"; may be repeated
     #[arg(long = "match", value_name = "TEXT")]
-    pub(super) matches: Vec<String>,
+    matches: Vec<String>,
+    /// Instead of groups, draw this many layers: 1 to 1536 inputs and hidden units, 1 to 64 sequences of 1 to 300
+    /// steps, at most 4 GFLOP a call
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["groups", "ablation"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    random: Option<u32>,
+    /// Seed of the layers of --random
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
     /// Numbers of threads, separated by commas
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
@@ -75,7 +82,16 @@ pub(crate) struct WorkerFlags {
 type Groups = Vec<Group>;
 
 impl RnnFlags {
-    pub(super) fn groups(&self) -> Vec<Group> {
+    /// The layers of the groups, or drawn ones, whose names have the texts that are asked for.
+    pub(super) fn cases(&self) -> Vec<Case> {
+        let all = match self.random {
+            Some(count) => random_cases(count as usize, self.seed),
+            None => self.groups().into_iter().flat_map(cases).collect(),
+        };
+        named(all, &self.matches)
+    }
+
+    fn groups(&self) -> Vec<Group> {
         let is_wanted = |group: &Group| self.groups.iter().flatten().any(|wanted| wanted == group);
         Group::value_variants().iter().copied().filter(is_wanted).collect()
     }
@@ -139,6 +155,7 @@ Examples:
   host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
   host bench rnn --groups all --repeat 2           everything
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
+  host bench rnn --random 50 --seed 7              layers that nobody tuned for
   host bench rnn --ablation                        what each technique of the paper brings
   host bench rnn --peers none --quick              does it run
   host bench rnn --python venv/bin/python --json rnn.json --markdown rnn.md
@@ -192,6 +209,19 @@ mod tests {
         assert!(flags.peers().is_empty());
         assert_eq!(flags.groups(), Group::value_variants());
         assert_eq!(flags.set, [("a".to_owned(), "b=c".to_owned())]);
+    }
+
+    #[test]
+    fn layers_are_drawn_instead_of_those_of_a_group() {
+        let cases = |text| flags(text).unwrap().cases();
+        assert_eq!(cases("--random 12 --seed 100"), random_cases(12, 100));
+        let all = cases("--random 40 --seed 100");
+        let wanted: Vec<_> =
+            all.iter().filter(|case| case.to_string().contains("lstm bi")).copied().collect();
+        assert_eq!(cases("--random 40 --seed 100 --match lstm --match bi"), wanted);
+        for text in ["--random 3 --groups table1", "--random 3 --ablation", "--random 0"] {
+            assert!(flags(text).is_err(), "{text}");
+        }
     }
 
     #[test]

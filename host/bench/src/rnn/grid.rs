@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{
     ablation,
     answer::{answer, max_abs_error},
-    cases::{Case, selected},
+    cases::Case,
     flags::RnnFlags,
     problem::{OUTPUT, Problem, floats},
     python_worker,
@@ -34,14 +34,14 @@ const ATTEMPTS: u32 = 4;
 /// # Errors
 /// If nothing can be measured, or the files not be written.
 pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
-    let mut cases = selected(&flags.groups(), &flags.matches);
+    let mut cases = flags.cases();
     if flags.ablation {
         cases.retain(ablation::is_for);
     }
     if cases.is_empty() {
         return Err(HostError::Usage(
-            "no layer has a name with all the texts of --match in the chosen --groups; names are like \
-             \"gru bi 200,512,1,20\": input, hidden, batch, time"
+            "no layer has a name with all the texts of --match in the chosen --groups or among those of --random; names \
+             are like \"gru bi 200,512,1,20\": input, hidden, batch, time"
                 .to_owned(),
         ));
     }

@@ -1,9 +1,9 @@
 //! `host bench rnn`: single recurrent layers through the plugin boundary, beside the systems that a user would pick
 //! otherwise, and beside what the machine can do at most.
 //!
-//! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers, [`onnx`] the file for those who
-//! read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn, see
-//! [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
+//! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers from [`numbers`], [`onnx`] the file
+//! for those who read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn,
+//! see [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
 //! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
 //! [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques,
 //! [`report`] shows it.
@@ -13,11 +13,11 @@ mod answer;
 mod cases;
 pub(crate) mod flags;
 pub(crate) mod grid;
+mod numbers;
 mod onnx;
 pub(crate) mod plugin_worker;
 mod problem;
 mod python_worker;
 mod report;
 mod request;
-mod sets;
 mod table;

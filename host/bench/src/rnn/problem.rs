@@ -4,11 +4,8 @@ use std::{fs, path::Path};
 
 use proctor_recurrent_layers::LayerDirection;
 
-use super::{cases::LayerCase, onnx};
+use super::{cases::LayerCase, numbers::Numbers, onnx};
 use proctor_run::{HostError, output};
-
-/// Of every number that is made up here.
-const SEED: u64 = 20_180_711;
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
 pub(super) const SAFETENSORS: &str = "layer.safetensors";
@@ -125,36 +122,6 @@ pub(super) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
 }
 
-/// A sequence of numbers that a name stands for: SplitMix64 from the seed and the name's FNV-1a hash.
-struct Numbers(u64);
-
-impl Numbers {
-    fn of(name: &str) -> Self {
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        Self(hash ^ SEED.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// In [-1, 1), of 24 bits.
-    fn uniform(&mut self) -> f32 {
-        ((self.next() >> 40) as f32).mul_add(2.0 / 16_777_216.0, -1.0)
-    }
-
-    /// Normally distributed with variance 1 (Box and Muller 1958).
-    fn normal(&mut self) -> f32 {
-        let radius = (-2.0 * ((f64::from(self.uniform()) + 1.0) / 2.0).max(1e-9).ln()).sqrt();
-        (radius * (std::f64::consts::PI * f64::from(self.uniform())).cos()) as f32
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,15 +140,6 @@ mod tests {
         assert_ne!(problem.directions[0].input, problem.directions[1].input);
         assert!(problem.directions.iter().flat_map(|weights| &weights.hidden).all(|w| w.abs() <= 0.5));
         assert_eq!((problem.input.len(), problem.initial_hidden.len()), (30, 0));
-    }
-
-    #[test]
-    fn normal_numbers_have_their_mean_and_variance() {
-        let mut numbers = Numbers::of("x");
-        let values: Vec<_> = (0..20_000).map(|_| f64::from(numbers.normal())).collect();
-        let mean = values.iter().sum::<f64>() / 20_000.0;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 20_000.0;
-        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
     }
 
     #[test]

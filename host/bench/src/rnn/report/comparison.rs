@@ -5,9 +5,11 @@ use proctor_rnn_layer::Precision;
 use super::cell::{best_cell, milliseconds, or_none, outcome_cell, owned, peer_cell, ratio_cell};
 use crate::rnn::report::Report;
 use crate::rnn::{
-    cases::Group,
+    cases::{
+        Group,
+        sets::{Set, geometric_mean},
+    },
     flags::precision_name,
-    sets::{Set, geometric_mean},
     table::{Row, System},
 };
 use proctor_display::Table;
@@ -103,8 +105,8 @@ impl Report {
                 ratios.len().to_string(),
                 format!("{mean:.2}"),
                 ratio_cell(worst),
-                format!("{:.2}", set.target),
-                if mean >= set.target { "yes" } else { "NO" }.to_owned(),
+                or_none(set.target, |target| format!("{target:.2}")),
+                or_none(set.target, |target| if mean >= target { "yes" } else { "NO" }.to_owned()),
                 or_none(geometric_mean(&shares), |share| format!("{:.0} %", share * 100.0)),
             ])
         };
@@ -122,5 +124,6 @@ fn title(group: Group) -> &'static str {
         Group::Table1Bidir => "Table 1, both directions",
         Group::Models => "Layers of text similarity, attention sum reader and BiDAF",
         Group::Extra => "A small layer, single steps from a given state, and the call alone",
+        Group::Random => "Layers drawn at random (input, hidden, batch, time)",
     }
 }

@@ -12,14 +12,12 @@ mod stages;
 use std::collections::BTreeSet;
 
 use chrono::{SecondsFormat, Utc};
-use clap::ValueEnum;
 use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::MachineLimits;
 use serde::Serialize;
 
 use super::{
     answer::TOLERANCE,
-    cases::Group,
     flags::RnnFlags,
     table::{Entry, Row, System},
 };
@@ -103,10 +101,10 @@ impl Report {
             tables.extend(self.threads.iter().map(|threads| self.stages_table(*threads)));
             return tables;
         }
-        let groups = Group::value_variants()
-            .iter()
-            .filter(|group| self.rows.iter().any(|row| row.facts.case.group == **group));
-        tables.extend(groups.map(|group| self.group_table(*group)));
+        let mut groups: Vec<_> = self.rows.iter().map(|row| row.facts.case.group).collect();
+        // Rows of a group lie side by side.
+        groups.dedup();
+        tables.extend(groups.into_iter().map(|group| self.group_table(group)));
         tables.extend(self.precision_table());
         tables.extend(self.sets_table());
         tables

@@ -13,6 +13,7 @@ impl Report {
     /// One sentence each.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
+        notes.extend(self.worst_note());
         notes.push("error: largest absolute difference from an answer in f64".to_owned());
         notes.extend(self.entry_notes());
         notes.extend(self.error_notes());
@@ -31,6 +32,14 @@ impl Report {
                 .to_owned(),
             "all four use the same kernels, and unprimed weights".to_owned(),
         ]
+    }
+
+    /// The row that is furthest behind, of several.
+    fn worst_note(&self) -> Option<String> {
+        let ratios: Vec<_> =
+            self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.ratio()?))).collect();
+        let (name, ratio) = ratios.iter().min_by(|left, right| left.1.total_cmp(&right.1))?;
+        (ratios.len() > 1).then(|| format!("the least ratio of all rows is {ratio:.2}, of {name}"))
     }
 
     fn comparison_notes(&self) -> Vec<String> {

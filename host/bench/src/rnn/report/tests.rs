@@ -70,6 +70,14 @@ fn the_tables_have_every_figure_of_a_row() {
 }
 
 #[test]
+fn the_row_that_is_furthest_behind_is_named() {
+    let mut other = row([0.2, 0.3], &PEERS);
+    other.name = "another".to_owned();
+    let text = report(vec![row([0.07, 0.05], &PEERS), other]).page().text();
+    assert!(text.contains("the least ratio of all rows is 0.61, of another"), "{text}");
+}
+
+#[test]
 fn what_is_wrong_with_a_row_is_said() {
     let mut row = row([0.2, 0.3], &PEERS);
     let Outcome::Measured(measured) = &mut row.entries[0].outcome else { panic!("it is measured") };

@@ -1,18 +1,19 @@
 //! The rows whose ratios are summed up, and what they should reach.
 
-use super::cases::{CALL_FLOOR, Case, Group, Kind};
+use super::{CALL_FLOOR, Case, Group, Kind};
 
 /// Rows that are summed up by the geometric mean of their ratios to the best peer.
-pub(super) struct Set {
-    pub(super) name: &'static str,
-    pub(super) target: f64,
+pub(in crate::rnn) struct Set {
+    pub(in crate::rnn) name: &'static str,
+    /// `None` where none was laid down.
+    pub(in crate::rnn) target: Option<f64>,
     has: fn(&Case) -> bool,
 }
 
 impl Set {
     /// All sets. The targets are 1.2 times the floor of each row at batch 1 and 1.15 times at more, against the best
-    /// peer of the machine on which they were laid down.
-    pub(super) const ALL: [Self; 9] = [
+    /// peer of the machine on which they were laid down; that of the random layers stands for itself.
+    pub(in crate::rnn) const ALL: [Self; 11] = [
         Self::new("table 1, LSTM, batch 1", 1.87, |case| {
             is_table_1(case, Kind::Lstm) && case.layer.batch == 1
         }),
@@ -30,13 +31,19 @@ impl Set {
         Self::new("single steps and the small layer", 2.63, |case| {
             case.group == Group::Extra && case.role != CALL_FLOOR
         }),
+        Self::new("random layers", 1.6, |case| case.group == Group::Random),
+        Self {
+            name: "random layers from 10 MFLOP a call on",
+            target: None,
+            has: |case| case.group == Group::Random && case.layer.flops() >= 1e7,
+        },
     ];
 
     const fn new(name: &'static str, target: f64, has: fn(&Case) -> bool) -> Self {
-        Self { name, target, has }
+        Self { name, target: Some(target), has }
     }
 
-    pub(super) fn has(&self, case: &Case) -> bool {
+    pub(in crate::rnn) fn has(&self, case: &Case) -> bool {
         (self.has)(case)
     }
 }
@@ -46,7 +53,7 @@ fn is_table_1(case: &Case, kind: Kind) -> bool {
 }
 
 /// The geometric mean; `None` of nothing.
-pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+pub(in crate::rnn) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
@@ -56,13 +63,14 @@ mod tests {
     use clap::ValueEnum as _;
 
     use super::*;
-    use crate::rnn::cases::cases;
+    use crate::rnn::cases::{cases, random::random_cases};
 
     #[test]
     fn sets_have_their_rows() {
-        let all: Vec<_> = Group::value_variants().iter().flat_map(|group| cases(*group)).collect();
+        let listed = Group::value_variants().iter().flat_map(|group| cases(*group));
+        let all: Vec<_> = listed.chain(random_cases(50, 100)).collect();
         let counts = Set::ALL.map(|set| all.iter().filter(|case| set.has(case)).count());
-        assert_eq!(counts, [9, 6, 9, 6, 30, 30, 15, 9, 7]);
+        assert_eq!(counts, [9, 6, 9, 6, 30, 30, 15, 9, 7, 50, 23]);
     }
 
     #[test]

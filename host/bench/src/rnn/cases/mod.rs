@@ -1,4 +1,8 @@
-//! The layers that are timed: the shapes of tables 1 to 4 of DeepCPU (USENIX ATC 2018), and a few that are small.
+//! The layers that are timed: the shapes of tables 1 to 4 of DeepCPU (USENIX ATC 2018), a few that are small, and those
+//! that [`random`] draws. [`sets`] says which of them are summed up together.
+
+pub(super) mod random;
+pub(super) mod sets;
 
 use std::fmt;
 
@@ -22,6 +26,9 @@ pub(super) enum Group {
     Models,
     /// A small bidirectional layer, single steps, and a layer that is nothing but the call
     Extra,
+    /// Drawn from a seed
+    #[value(skip)]
+    Random,
 }
 
 /// The cells that all systems have in common.
@@ -172,18 +179,18 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
         Group::Table1Bidir => table_1(&[Kind::Lstm, Kind::Gru], true),
         Group::Models => listed(&MODELS),
         Group::Extra => listed(&EXTRA),
+        // Drawn, not listed.
+        Group::Random => Vec::new(),
     }
 }
 
-/// The layers of these groups whose row has each of these texts in its name.
-pub(super) fn selected(groups: &[Group], texts: &[String]) -> Vec<Case> {
-    let all =
-        Group::value_variants().iter().filter(|group| groups.contains(group)).flat_map(|group| cases(*group));
-    let is_wanted = |case: &Case| {
+/// The layers whose row has each of these texts in its name.
+pub(super) fn named(mut cases: Vec<Case>, texts: &[String]) -> Vec<Case> {
+    cases.retain(|case| {
         let name = case.to_string();
         texts.iter().all(|text| name.contains(text.as_str()))
-    };
-    all.filter(is_wanted).collect()
+    });
+    cases
 }
 
 #[cfg(test)]
@@ -200,13 +207,14 @@ mod tests {
     fn rows_are_chosen_by_parts_of_their_names() {
         let chosen = |texts: &[&str]| {
             let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
-            selected(Group::value_variants(), &texts).iter().map(Case::to_string).collect::<Vec<_>>()
+            let all = Group::value_variants().iter().flat_map(|group| cases(*group)).collect();
+            named(all, &texts).iter().map(Case::to_string).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&["small-bidir"]), ["small-bidir lstm bi 24,32,1,63"]);
         assert_eq!(chosen(&["gru0 ", "1024,1024,1,"]), ["gru0 1024,1024,1,100"]);
         assert_eq!(chosen(&["bi 256,256,1,1", "lstm"]).len(), 3);
         assert!(chosen(&["gnu"]).is_empty());
-        assert_eq!(selected(&[Group::Extra, Group::Models], &[]).len(), 17);
+        assert_eq!(named(cases(Group::Extra), &[]).len(), 8);
     }
 
     #[test]
