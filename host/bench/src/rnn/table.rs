@@ -100,11 +100,31 @@ pub(super) struct Measured {
     pub(super) weight_bytes: Option<u64>,
 }
 
-/// An entry with its figures.
+/// The figure of their calls by which systems are held against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Figure {
+    Median,
+    P99,
+}
+
+/// The entry of a system that is best by a figure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Best<'a> {
     pub(super) entry: &'a Entry,
     pub(super) measured: &'a Measured,
+    /// The figure, in ns.
+    pub(super) ns: f64,
+}
+
+impl Figure {
+    pub(super) const ALL: [Self; 2] = [Self::Median, Self::P99];
+
+    fn ns(self, times: &Times) -> f64 {
+        match self {
+            Self::Median => times.median_ns,
+            Self::P99 => times.p99_ns,
+        }
+    }
 }
 
 impl Row {
@@ -132,18 +152,21 @@ impl Row {
     }
 
     /// The fastest of the entries of a system, over the numbers of threads.
-    pub(super) fn best(&self, is_wanted: impl Fn(&System) -> bool) -> Option<Best<'_>> {
+    pub(super) fn best(&self, figure: Figure, is_wanted: impl Fn(&System) -> bool) -> Option<Best<'_>> {
         let all = self.entries.iter().filter(|entry| is_wanted(&entry.system));
-        let all = all.filter_map(|entry| entry.measured().map(|measured| Best { entry, measured }));
-        all.min_by(|left, right| left.median_ns().total_cmp(&right.median_ns()))
+        let best = |entry| {
+            let measured = Entry::measured(entry)?;
+            Some(Best { entry, measured, ns: figure.ns(&measured.times) })
+        };
+        all.filter_map(best).min_by(|left, right| left.ns.total_cmp(&right.ns))
     }
 
-    pub(super) fn ours(&self, precision: Precision) -> Option<Best<'_>> {
-        self.best(|system| *system == System::Ours(precision))
+    pub(super) fn ours(&self, figure: Figure, precision: Precision) -> Option<Best<'_>> {
+        self.best(figure, |system| *system == System::Ours(precision))
     }
 
-    pub(super) fn best_peer(&self) -> Option<Best<'_>> {
-        self.best(|system| matches!(system, System::Peer(_)))
+    pub(super) fn best_peer(&self, figure: Figure) -> Option<Best<'_>> {
+        self.best(figure, |system| matches!(system, System::Peer(_)))
     }
 
     /// Ours in f32 on this number of threads.
@@ -152,9 +175,16 @@ impl Row {
         self.entries.iter().find(is_it)
     }
 
-    /// Speed of ours over that of the best peer, both at their best number of threads.
-    pub(super) fn ratio(&self) -> Option<f64> {
-        Some(self.best_peer()?.median_ns() / self.ours(Precision::F32)?.median_ns())
+    /// Speed of ours over that of the best peer, both at the number of threads where this figure is best.
+    pub(super) fn ratio(&self, figure: Figure) -> Option<f64> {
+        Some(self.best_peer(figure)?.ns / self.ours(figure, Precision::F32)?.ns)
+    }
+
+    /// Whether ours is slower than the best peer by one of the figures; `None` without peers.
+    pub(super) fn is_lost(&self) -> Option<bool> {
+        let ratios = Figure::ALL.map(|figure| self.ratio(figure));
+        let least = ratios.into_iter().flatten().min_by(f64::total_cmp)?;
+        Some(least < 1.0)
     }
 
     /// Least time on the number of cores where it is least.
@@ -164,12 +194,12 @@ impl Row {
 
     /// The limit over the time of ours: 1 would be all that the machine can do.
     pub(super) fn share_of_limit(&self) -> Option<f64> {
-        Some(self.limit_ns()? / self.ours(Precision::F32)?.median_ns())
+        Some(self.limit_ns()? / self.ours(Figure::Median, Precision::F32)?.ns)
     }
 
     /// Matrix products per second at ours' best, in 1e9 operations.
     pub(super) fn gflops(&self) -> Option<f64> {
-        Some(self.facts.flops / self.ours(Precision::F32)?.median_ns())
+        Some(self.facts.flops / self.ours(Figure::Median, Precision::F32)?.ns)
     }
 }
 
@@ -179,12 +209,6 @@ impl Entry {
             Outcome::Measured(measured) => Some(measured),
             Outcome::Error(_) => None,
         }
-    }
-}
-
-impl Best<'_> {
-    pub(super) fn median_ns(&self) -> f64 {
-        self.measured.times.median_ns
     }
 }
 
@@ -234,12 +258,35 @@ pub(super) mod tests {
     fn the_best_of_both_sides_are_compared() {
         let row =
             row([0.1, 0.05], &[("onnxruntime", 1, 0.12), ("onnxruntime", 2, 0.13), ("openvino", 1, 0.11)]);
-        assert!((row.ratio().unwrap() - 2.2).abs() < 1e-9);
-        assert_eq!(row.best_peer().unwrap().entry.system, System::Peer("openvino"));
-        assert_eq!(row.ours(Precision::F32).unwrap().entry.threads, 2);
+        assert!((row.ratio(Figure::Median).unwrap() - 2.2).abs() < 1e-9);
+        assert_eq!(row.best_peer(Figure::Median).unwrap().entry.system, System::Peer("openvino"));
+        assert_eq!(row.ours(Figure::Median, Precision::F32).unwrap().entry.threads, 2);
         assert!((row.share_of_limit().unwrap() - 0.4).abs() < 1e-9);
         assert!((row.gflops().unwrap() - 131.072).abs() < 1e-6);
-        assert!(row.ours(Precision::Int8).is_none());
+        assert!(row.ours(Figure::Median, Precision::Int8).is_none());
+        assert_eq!(row.is_lost(), Some(false));
+    }
+
+    #[test]
+    fn each_figure_has_its_best_number_of_threads_and_its_best_peer() {
+        let mut row = row([0.1, 0.05], &[("onnxruntime", 1, 0.12), ("openvino", 1, 0.11)]);
+        let mut set_p99 = |entry: usize, p99_ms: f64| {
+            let Outcome::Measured(measured) = &mut row.entries[entry].outcome else {
+                panic!("it is measured")
+            };
+            measured.times.p99_ns = p99_ms * 1e6;
+        };
+        // Two threads are faster, but meet others more often; and so does one of the peers.
+        set_p99(1, 0.8);
+        set_p99(3, 0.9);
+        assert_eq!(row.ours(Figure::P99, Precision::F32).unwrap().entry.threads, 1);
+        assert_eq!(row.best_peer(Figure::P99).unwrap().entry.system, System::Peer("onnxruntime"));
+        assert!((row.ratio(Figure::P99).unwrap() - 0.18 / 0.15).abs() < 1e-9);
+        assert_eq!(row.is_lost(), Some(false));
+        let Outcome::Measured(measured) = &mut row.entries[0].outcome else { panic!("it is measured") };
+        measured.times.p99_ns = 0.2e6;
+        assert!(row.ratio(Figure::Median).unwrap() > 1.0);
+        assert_eq!(row.is_lost(), Some(true));
     }
 
     #[test]
@@ -252,6 +299,6 @@ pub(super) mod tests {
         assert_eq!(row.entries.len(), 2);
         assert_eq!(row.ours_on(1).unwrap().measured().unwrap().times.median_ns, 0.09e6);
         assert_eq!(row.ours_on(2).unwrap().measured().unwrap().times.median_ns, 0.05e6);
-        assert_eq!(row.ratio(), None);
+        assert_eq!((row.ratio(Figure::Median), row.is_lost()), (None, None));
     }
 }

@@ -24,9 +24,9 @@ pub(super) fn outcome_cell(entry: &Entry) -> String {
     format!("{}{mark}", milliseconds(measured.times.median_ns))
 }
 
-/// A median with its number of threads.
+/// A time with its number of threads.
 pub(super) fn best_cell(best: &Best<'_>) -> String {
-    format!("{}/{}", milliseconds(best.median_ns()), best.entry.threads)
+    format!("{}/{}", milliseconds(best.ns), best.entry.threads)
 }
 
 pub(super) fn peer_cell(best: &Best<'_>, is_fastest: bool) -> String {

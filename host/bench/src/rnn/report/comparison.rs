@@ -10,7 +10,7 @@ use crate::rnn::{
         sets::{Set, geometric_mean},
     },
     flags::precision_name,
-    table::{Row, System},
+    table::{Figure, Row, System},
 };
 use proctor_display::Table;
 
@@ -34,50 +34,49 @@ impl Report {
         head.extend(self.threads.iter().map(|threads| format!("ours/{threads}")));
         head.extend(owned(&["p99", "GFLOP/s", "limit", "of limit", "error"]));
         head.extend(peers.iter().map(|name| (*name).to_owned()));
-        head.extend(owned(&["best peer's p99", "ratio"]));
+        head.extend(owned(&["best peer's p99", "ratio", "p99 ratio"]));
         let rows = self.rows.iter().filter(|row| row.facts.case.group == group);
         let rows = rows.map(|row| self.cells(row, &peers)).collect();
         Table { title: title(group).to_owned(), head, rows }
     }
 
     fn cells(&self, row: &Row, peers: &[&'static str]) -> Vec<String> {
-        let ours = row.ours(Precision::F32);
+        let ours = |figure| row.ours(figure, Precision::F32);
         let on = |threads: &usize| or_none(row.ours_on(*threads), outcome_cell);
         let mut cells = vec![row.name.clone()];
         cells.extend(self.threads.iter().map(on));
         cells.extend([
-            or_none(ours, |best| milliseconds(best.measured.times.p99_ns)),
+            or_none(ours(Figure::P99), |best| best_cell(&best)),
             or_none(row.gflops(), |gflops| format!("{gflops:.0}")),
             or_none(row.limit_ns(), milliseconds),
             or_none(row.share_of_limit(), |share| format!("{:.0} %", share * 100.0)),
-            or_none(ours, |best| format!("{:.1e}", best.measured.max_abs_error)),
+            or_none(ours(Figure::Median), |best| format!("{:.1e}", best.measured.max_abs_error)),
         ]);
-        let fastest = row.best_peer();
+        let fastest = row.best_peer(Figure::Median);
         for name in peers {
-            let best = row.best(|system| *system == System::Peer(name));
-            let is_fastest =
-                best.zip(fastest).is_some_and(|(best, fastest)| best.median_ns() == fastest.median_ns());
+            let best = row.best(Figure::Median, |system| *system == System::Peer(name));
+            let is_fastest = best.zip(fastest).is_some_and(|(best, fastest)| best.ns == fastest.ns);
             cells.push(or_none(best, |best| peer_cell(&best, is_fastest)));
         }
-        cells.push(or_none(fastest, |best| milliseconds(best.measured.times.p99_ns)));
-        cells.push(or_none(row.ratio(), ratio_cell));
+        cells.push(or_none(row.best_peer(Figure::P99), |best| best_cell(&best)));
+        cells.extend(Figure::ALL.map(|figure| or_none(row.ratio(figure), ratio_cell)));
         cells
     }
 
     /// Ours in other number formats, where there are any.
     pub(super) fn precision_table(&self) -> Option<Table> {
         let formats = [Precision::Bf16, Precision::Int8];
-        let has = |row: &&Row| formats.iter().any(|format| row.ours(*format).is_some());
+        let has = |row: &&Row| formats.iter().any(|format| row.ours(Figure::Median, *format).is_some());
         let mut head = owned(&["layer", "f32"]);
         for format in formats {
             head.extend([precision_name(format).to_owned(), "faster".to_owned(), "error".to_owned()]);
         }
         let cells = |row: &Row| {
-            let f32 = row.ours(Precision::F32);
+            let f32 = row.ours(Figure::Median, Precision::F32);
             let mut cells = vec![row.name.clone(), or_none(f32, |best| best_cell(&best))];
             for format in formats {
-                let best = row.ours(format);
-                let faster = best.zip(f32).map(|(best, f32)| f32.median_ns() / best.median_ns());
+                let best = row.ours(Figure::Median, format);
+                let faster = best.zip(f32).map(|(best, f32)| f32.ns / best.ns);
                 cells.push(or_none(best, |best| best_cell(&best)));
                 cells.push(or_none(faster, |faster| format!("{faster:.2}")));
                 cells.push(or_none(best, |best| format!("{:.1e}", best.measured.max_abs_error)));
@@ -96,22 +95,40 @@ impl Report {
     pub(super) fn sets_table(&self) -> Option<Table> {
         let cells = |set: &Set| {
             let rows: Vec<_> = self.rows.iter().filter(|row| set.has(&row.facts.case)).collect();
-            let ratios: Vec<_> = rows.iter().filter_map(|row| row.ratio()).collect();
             let shares: Vec<_> = rows.iter().filter_map(|row| row.share_of_limit()).collect();
-            let mean = geometric_mean(&ratios)?;
-            let worst = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-            Some(vec![
-                set.name.to_owned(),
-                ratios.len().to_string(),
-                format!("{mean:.2}"),
-                ratio_cell(worst),
-                or_none(set.target, |target| format!("{target:.2}")),
-                or_none(set.target, |target| if mean >= target { "yes" } else { "NO" }.to_owned()),
+            let lost: Vec<_> = rows.iter().filter_map(|row| row.is_lost()).collect();
+            let mut cells = vec![set.name.to_owned(), lost.len().to_string()];
+            for (figure, target) in Figure::ALL.into_iter().zip(set.targets) {
+                let ratios: Vec<_> = rows.iter().filter_map(|row| row.ratio(figure)).collect();
+                let mean = geometric_mean(&ratios)?;
+                let met =
+                    |target: f64| format!("{target:.2} {}", if mean >= target { "met" } else { "MISSED" });
+                cells.extend([
+                    format!("{mean:.2}"),
+                    ratio_cell(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
+                    or_none(target, met),
+                ]);
+            }
+            cells.extend([
+                lost.iter().filter(|is_lost| **is_lost).count().to_string(),
                 or_none(geometric_mean(&shares), |share| format!("{:.0} %", share * 100.0)),
-            ])
+            ]);
+            Some(cells)
         };
         let rows: Vec<_> = Set::ALL.iter().filter_map(cells).collect();
-        let head = owned(&["rows", "count", "ratio", "least", "target", "met", "of limit"]);
+        let head = [
+            "rows",
+            "count",
+            "ratio",
+            "least",
+            "target",
+            "p99 ratio",
+            "least p99",
+            "p99 target",
+            "lost",
+            "of limit",
+        ];
+        let head = owned(&head);
         let title = "Geometric means of the ratio to the best peer".to_owned();
         (!rows.is_empty()).then_some(Table { title, head, rows })
     }

@@ -4,7 +4,7 @@ use proctor_rnn_layer::Precision;
 
 use crate::rnn::{
     answer::TOLERANCE,
-    table::{Entry, Measured, Outcome, System},
+    table::{Entry, Figure, Measured, Outcome, System},
 };
 use crate::{foreign::FOREIGN_SHARE_MAX, rnn::report::Report};
 use proctor_run::text;
@@ -34,18 +34,25 @@ impl Report {
         ]
     }
 
-    /// The row that is furthest behind, of several.
+    /// The rows that are furthest behind, of several.
     fn worst_note(&self) -> Option<String> {
-        let ratios: Vec<_> =
-            self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.ratio()?))).collect();
-        let (name, ratio) = ratios.iter().min_by(|left, right| left.1.total_cmp(&right.1))?;
-        (ratios.len() > 1).then(|| format!("the least ratio of all rows is {ratio:.2}, of {name}"))
+        let least = |figure| {
+            let ratios = self.rows.iter().filter_map(|row| Some((row.name.as_str(), row.ratio(figure)?)));
+            ratios.min_by(|left, right| left.1.total_cmp(&right.1))
+        };
+        let ((name, ratio), (p99_name, p99_ratio)) = least(Figure::Median).zip(least(Figure::P99))?;
+        (self.rows.len() > 1).then(|| {
+            format!("least of all rows: ratio {ratio:.2} of {name}, p99 ratio {p99_ratio:.2} of {p99_name}")
+        })
     }
 
     fn comparison_notes(&self) -> Vec<String> {
         vec![
             "ratio: median of the best peer over the median of ours, each at its best number of threads, which stands behind \
              the slash; * marks the best peer"
+                .to_owned(),
+            "p99 ratio: the same of 99th percentiles, with the peer and the numbers of threads where those are best; lost: rows \
+             that are slower by one of the two"
                 .to_owned(),
             "limit: least time of the matrix products on this machine, by the figures above; of limit: that over ours"
                 .to_owned(),
