@@ -79,6 +79,18 @@ fn drawn_layers_give_the_right_answer() {
 }
 
 #[test]
+fn a_competitor_burns_a_processor_meanwhile_and_is_no_stranger() {
+    let bench = Bench::new();
+    let flags =
+        "--groups extra --match small-bidir --threads 1 --set calibration_s=0 --interference --seed 100";
+    let (report, table) = figures(&bench, flags);
+    assert_eq!(report["interference"]["seed"], 100);
+    let measured = &list(&report, "rows")[0]["entries"][0]["measured"];
+    assert!(measured["competitor_share"].as_f64().is_some_and(|share| share > 0.0), "{measured}");
+    assert!(table.contains("beside a competitor"), "{table}");
+}
+
+#[test]
 fn layers_plugins_and_threads_that_are_not_there_are_errors() {
     let bench = Bench::new();
     bench.host("bench rnn --match gnu").assert_error(2, &["no layer has a name", "gru bi 200,512,1,20"]);

@@ -6,9 +6,12 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use proctor_rnn_layer::Precision;
+use proctor_rnn_layer::{Precision, allowed_cores};
 
-use super::cases::{Case, Group, cases, named, random::random_cases};
+use super::{
+    cases::{Case, Group, cases, named, random::random_cases},
+    competitor::Interference,
+};
 use crate::{
     comparison::{OutputFlags, ascending},
     timing::Window,
@@ -27,7 +30,7 @@ pub(crate) struct RnnFlags {
     /// steps, at most 4 GFLOP a call
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["groups", "ablation"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     random: Option<u32>,
-    /// Seed of the layers of --random
+    /// Seed of the layers of --random and of the bursts of --interference
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
     /// Numbers of threads, separated by commas
@@ -54,6 +57,9 @@ pub(crate) struct RnnFlags {
     /// Instead, run LSTMs in the four ways of the paper's figure 4: what each of its techniques brings
     #[arg(long)]
     pub(super) ablation: bool,
+    /// Burn the last processor meanwhile, which all systems use, in bursts of 1 to 10 ms for 20 % of the time
+    #[arg(long, conflicts_with = "ablation")]
+    interference: bool,
     /// Measure for a moment only: to see that it works
     #[arg(long)]
     pub(super) quick: bool,
@@ -112,8 +118,19 @@ impl RnnFlags {
         Precision::ALL.into_iter().filter(|precision| self.precision.contains(precision)).collect()
     }
 
+    /// Whether and where there is a competitor.
+    pub(super) fn interference(&self) -> Option<Interference> {
+        let cpu = allowed_cores().last().copied()?;
+        self.interference.then_some(Interference { cpu, seed: self.seed })
+    }
+
     pub(super) fn window(&self) -> Window {
-        if self.quick { Window::QUICK } else { Window::WHOLE }
+        match (self.quick, self.interference) {
+            (true, _) => Window::QUICK,
+            (false, false) => Window::WHOLE,
+            // A burst comes every 28 ms on average, and a percentile needs many of them.
+            (false, true) => Window { least_s: 1.0, ..Window::WHOLE },
+        }
     }
 }
 
@@ -156,6 +173,7 @@ Examples:
   host bench rnn --groups all --repeat 2           everything
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
   host bench rnn --random 50 --seed 7              layers that nobody tuned for
+  host bench rnn --interference --match 256        beside a program that burns a processor now and then
   host bench rnn --ablation                        what each technique of the paper brings
   host bench rnn --peers none --quick              does it run
   host bench rnn --python venv/bin/python --json rnn.json --markdown rnn.md
@@ -222,6 +240,17 @@ mod tests {
         for text in ["--random 3 --groups table1", "--random 3 --ablation", "--random 0"] {
             assert!(flags(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_competitor_is_on_the_last_processor_and_measured_beside_for_longer() {
+        let quiet = flags("--seed 8").unwrap();
+        assert_eq!((quiet.interference(), quiet.window()), (None, Window::WHOLE));
+        let busy = flags("--interference --seed 8").unwrap();
+        let Some(cpu) = allowed_cores().last().copied() else { return };
+        assert_eq!(busy.interference(), Some(Interference { cpu, seed: 8 }));
+        assert!(busy.window().least_s > Window::WHOLE.least_s);
+        assert!(flags("--interference --ablation").is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{
     ablation,
     answer::{answer, max_abs_error},
     cases::Case,
+    competitor::{Competitor, Interference},
     flags::RnnFlags,
     problem::{OUTPUT, Problem, floats},
     python_worker,
@@ -202,15 +203,29 @@ fn measure(
         System::Stage(stage) => (Precision::F32, Some(*stage)),
     };
     let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state, stage };
+    // Also while a system finds out how to run the layer, which on such a machine it would do so, too.
+    let competitor = flags.interference().map(Interference::begin);
     let loaded: Reply = running.worker.ask(&request)?;
+    competitor.map(Competitor::stop).transpose()?;
     let path = folder.join(OUTPUT);
     let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let max_abs_error = max_abs_error(&floats(&output), expected);
     let request = Request::Measure { window: flags.window() };
+    // Anew, so that each system meets the same bursts. This process has the thread, so it does not count as foreign.
+    let competitor = flags.interference().map(Interference::begin);
     let Measurement::<Reply> { times_ns, foreign_share, .. } =
         running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
+    let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
     running.worker.ask::<Reply>(&Request::Unload)?;
     let times = Times::of(times_ns).ok_or("it made no call")?;
     let Reply { load_ms, calibration_ms, weight_bytes, .. } = loaded;
-    Ok(Measured { times, foreign_share, max_abs_error, load_ms, calibration_ms, weight_bytes })
+    Ok(Measured {
+        times,
+        foreign_share,
+        competitor_share,
+        max_abs_error,
+        load_ms,
+        calibration_ms,
+        weight_bytes,
+    })
 }

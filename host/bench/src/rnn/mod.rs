@@ -5,12 +5,13 @@
 //! for those who read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn,
 //! see [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
 //! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
-//! [`grid`] has them measured in turn, [`table`] compares, [`ablation`] is the comparison of the paper's techniques,
-//! [`report`] shows it.
+//! [`grid`] has them measured in turn, beside a [`competitor`] if that is asked for, [`table`] compares, [`ablation`] is
+//! the comparison of the paper's techniques, [`report`] shows it.
 
 mod ablation;
 mod answer;
 mod cases;
+mod competitor;
 pub(crate) mod flags;
 pub(crate) mod grid;
 mod numbers;

@@ -91,6 +91,9 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
+    /// Share of its processor that a competitor used, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) competitor_share: Option<f64>,
     /// Largest difference of its output from the f64 answer.
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
@@ -246,6 +249,7 @@ pub(super) mod tests {
         let measured = Measured {
             times,
             foreign_share: Some(0.01),
+            competitor_share: None,
             max_abs_error: 5e-7,
             load_ms: Some(2.0),
             calibration_ms: Some(100.0),

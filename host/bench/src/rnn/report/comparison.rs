@@ -37,7 +37,8 @@ impl Report {
         head.extend(owned(&["best peer's p99", "ratio", "p99 ratio"]));
         let rows = self.rows.iter().filter(|row| row.facts.case.group == group);
         let rows = rows.map(|row| self.cells(row, &peers)).collect();
-        Table { title: title(group).to_owned(), head, rows }
+        let beside = if self.interference.is_some() { ", beside a competitor" } else { "" };
+        Table { title: format!("{}{beside}", title(group)), head, rows }
     }
 
     fn cells(&self, row: &Row, peers: &[&'static str]) -> Vec<String> {
@@ -99,6 +100,8 @@ impl Report {
             let lost: Vec<_> = rows.iter().filter_map(|row| row.is_lost()).collect();
             let mut cells = vec![set.name.to_owned(), lost.len().to_string()];
             for (figure, target) in Figure::ALL.into_iter().zip(set.targets) {
+                // They are for a quiet machine.
+                let target = target.filter(|_| self.interference.is_none());
                 let ratios: Vec<_> = rows.iter().filter_map(|row| row.ratio(figure)).collect();
                 let mean = geometric_mean(&ratios)?;
                 let met =

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::{
     answer::TOLERANCE,
+    competitor::Interference,
     flags::RnnFlags,
     table::{Entry, Row, System},
 };
@@ -38,6 +39,8 @@ pub(super) struct Report {
     threads: Vec<usize>,
     is_interrupted: bool,
     is_ablation: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interference: Option<Interference>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -80,6 +83,7 @@ impl Report {
             threads: flags.threads(),
             is_interrupted: false,
             is_ablation: flags.ablation,
+            interference: flags.interference(),
             rows: Vec::new(),
         }
     }

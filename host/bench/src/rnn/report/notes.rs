@@ -4,6 +4,7 @@ use proctor_rnn_layer::Precision;
 
 use crate::rnn::{
     answer::TOLERANCE,
+    competitor::{BURST_MS, Interference, SHARE},
     table::{Entry, Figure, Measured, Outcome, System},
 };
 use crate::{foreign::FOREIGN_SHARE_MAX, rnn::report::Report};
@@ -14,6 +15,7 @@ impl Report {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
         notes.extend(self.worst_note());
+        notes.extend(self.interference_note());
         notes.push("error: largest absolute difference from an answer in f64".to_owned());
         notes.extend(self.entry_notes());
         notes.extend(self.error_notes());
@@ -44,6 +46,25 @@ impl Report {
         (self.rows.len() > 1).then(|| {
             format!("least of all rows: ratio {ratio:.2} of {name}, p99 ratio {p99_ratio:.2} of {p99_name}")
         })
+    }
+
+    /// The competitor, and what it got.
+    fn interference_note(&self) -> Option<String> {
+        let Interference { cpu, seed } = self.interference?;
+        let measured = self.rows.iter().flat_map(|row| &row.entries).filter_map(Entry::measured);
+        let shares: Vec<_> = measured.filter_map(|measured| measured.competitor_share).collect();
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let least = shares.iter().copied().reduce(f64::min);
+        let got =
+            least.zip(shares.iter().copied().reduce(f64::max)).map_or(String::new(), |(least, most)| {
+                format!("; in turns with the systems it had {} to {} of it", percent(least), percent(most))
+            });
+        let [shortest, longest] = BURST_MS;
+        Some(format!(
+            "competitor: a thread of this program that burns processor {cpu}, which all systems use, in bursts of {shortest} to \
+             {longest} ms for {} of the time, the same ones beside each system (seed {seed}){got}",
+            percent(SHARE)
+        ))
     }
 
     fn comparison_notes(&self) -> Vec<String> {

@@ -110,6 +110,25 @@ fn what_is_wrong_with_a_row_is_said() {
 }
 
 #[test]
+fn a_competitor_is_told_with_what_it_had() {
+    let mut row = row([0.07, 0.05], &PEERS);
+    for (entry, share) in row.entries.iter_mut().zip([0.11, 0.19]) {
+        let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
+        measured.competitor_share = Some(share);
+    }
+    let report = Report { interference: Some(Interference { cpu: 1, seed: 9 }), ..report(vec![row]) };
+    let markdown = report.page().markdown();
+    for wanted in [
+        "### Table 1, forward (input, hidden, batch, time), beside a competitor",
+        "burns processor 1, which all systems use, in bursts of 1 to 10 ms for 20 % of the time",
+        "(seed 9); in turns with the systems it had 11 % to 19 % of it",
+        "| table 1, LSTM and GRU | 1 | 2.46 | 2.46 | - | 2.46 | 2.46 | - | 0 | 40 % |",
+    ] {
+        assert!(markdown.contains(wanted), "no {wanted} in {markdown}");
+    }
+}
+
+#[test]
 fn other_number_formats_have_a_table_and_no_part_in_the_ratio() {
     let mut row = row([0.07, 0.05], &PEERS);
     row.add(entry(System::Ours(Precision::Int8), "cpu-rnn 0.1.0", 2, 0.02));
