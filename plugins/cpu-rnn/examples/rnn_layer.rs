@@ -6,8 +6,8 @@
 //!
 //! Speaks JSON lines: prints `{"system": ...}`, then for each case on standard input, such as `{"cell": "lstm",
 //! "direction": "forward", "input": 64, "hidden": 64, "batch": 1, "seq": 100, "lbr": 0}`, one answer with `median_ms`,
-//! `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only), the `schedule` and the
-//! number of its threads. A single step starts from given states, as a decoder's does. `"precision"` may be
+//! `p99_ms`, `min_ms`, `reps`, `gflops`, `max_abs_diff` against the f64 reference (small cases only), the `schedule`
+//! and the number of its threads. A single step starts from given states, as a decoder's does. `"precision"` may be
 //! `f32`, `bf16` or `int8`.
 //!
 //! The schedule is the plugin's choice: its own planning makes it, for at most THREADS threads, as when a model is

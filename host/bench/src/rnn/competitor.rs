@@ -47,8 +47,8 @@ impl Interference {
 }
 
 impl Competitor {
-    /// Ends it. Returns the share of the processor that it had, from 0 to 1, if the system tells: in its bursts it takes
-    /// turns with whoever goes on there, so this is mostly less than [`SHARE`].
+    /// Ends it. Returns the share of the processor that it had, from 0 to 1, if the system tells: in its bursts it
+    /// takes turns with whoever goes on there, so this is mostly less than [`SHARE`].
     ///
     /// # Errors
     /// If it could not be held to its processor.

@@ -5,8 +5,8 @@
 //! for those who read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn,
 //! see [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
 //! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
-//! [`grid`] has them measured in turn, beside a [`competitor`] if that is asked for, [`table`] compares, [`ablation`] is
-//! the comparison of the paper's techniques, [`report`] shows it.
+//! [`grid`] has them measured in turn, beside a [`competitor`] if that is asked for, [`table`] compares, [`ablation`]
+//! is the comparison of the paper's techniques, [`report`] shows it.
 
 mod ablation;
 mod answer;

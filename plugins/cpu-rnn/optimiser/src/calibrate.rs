@@ -33,9 +33,9 @@ const LONG: Duration = Duration::from_millis(15);
 const LONG_SHARE: u32 = 200;
 /// Blocks that rounds of long calls are divided into.
 const LONG_BLOCKS: usize = 5;
-/// Rounds that the winner has to have, and those where times are uneven; rounds of long calls, which then have no end but
-/// the budget's; and least time of a race: a disturbance may last longer than a few rounds of short calls. No more than
-/// that, for a model that is quick to run is to be quick to load.
+/// Rounds that the winner has to have, and those where times are uneven; rounds of long calls, which then have no end
+/// but the budget's; and least time of a race: a disturbance may last longer than a few rounds of short calls. No more
+/// than that, for a model that is quick to run is to be quick to load.
 const ROUNDS_MIN: usize = 12;
 const UNEVEN_ROUNDS_MIN: usize = 40;
 const LONG_ROUNDS_MIN: usize = 20;
@@ -46,14 +46,14 @@ const ROUNDS_MAX: usize = 1000;
 const ROUNDS_TO_WIN: usize = 5;
 /// Each so many rounds are also of candidates that have left the race.
 const REVISIT: usize = 4;
-/// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by the
-/// number of its rounds, the last one for all further ones. One round alone throws nothing out but where calls are long:
-/// there each says more.
+/// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by
+/// the number of its rounds, the last one for all further ones. One round alone throws nothing out but where calls are
+/// long: there each says more.
 const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
 /// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
-/// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less, and is less
-/// disturbed.
+/// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less, and is
+/// less disturbed.
 const TIE: f64 = 1.02;
 
 /// Reads the time since some fixed instant.
@@ -278,9 +278,9 @@ impl Race<'_, '_> {
         self.rounds.push(best);
     }
 
-    /// How far a candidate is behind at least: its time over the shortest of a round, in its best round, or its shortest
-    /// time over the shortest of all in the same rounds. The first is blind to a machine that changes its pace, the
-    /// second to disturbances that hide all but few calls; who is far behind by both is so in truth.
+    /// How far a candidate is behind at least: its time over the shortest of a round, in its best round, or its
+    /// shortest time over the shortest of all in the same rounds. The first is blind to a machine that changes its
+    /// pace, the second to disturbances that hide all but few calls; who is far behind by both is so in truth.
     fn behind(&self, run: &Run) -> f64 {
         let mut rounds: Vec<f64> =
             run.times.iter().map(|(round, time)| ratio(*time, self.rounds[*round])).collect();
@@ -397,8 +397,8 @@ fn ratio(time: Duration, other: Duration) -> f64 {
     nanoseconds(time).max(1) as f64 / nanoseconds(other).max(1) as f64
 }
 
-/// Puts turns in an order that is another one in each round, so that no candidate always follows the same neighbour, and
-/// nothing that comes back at regular times always meets the same one.
+/// Puts turns in an order that is another one in each round, so that no candidate always follows the same neighbour,
+/// and nothing that comes back at regular times always meets the same one.
 fn shuffle(turns: &mut [usize], round: u64) {
     let mut state = round;
     for last in (1..turns.len()).rev() {

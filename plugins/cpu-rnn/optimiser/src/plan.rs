@@ -50,7 +50,7 @@ pub struct Measured {
 /// A schedule that was as good as the fastest one in this share of its blocks is sure.
 pub(crate) const SURE: f64 = 0.7;
 
-/// So many calibrations have to do: a machine that is never quiet gives no better answer to the next one.
+/// Most calibrations of a plan: a machine that is never quiet gives no better answer to the next one.
 const TRIES_MAX: u32 = 3;
 
 /// How one layer runs, and how that was found.
@@ -62,8 +62,8 @@ pub struct LayerPlan {
     pub measured: Vec<Measured>,
     /// Candidates that calibration did not come to, or that the engine refused.
     pub unmeasured: Vec<Schedule>,
-    /// Share of the blocks in which the schedule was as good as the fastest one; 0 if too little was measured to say, or
-    /// if what happened since speaks against it.
+    /// Share of the blocks in which the schedule was as good as the fastest one; 0 if too little was measured to say,
+    /// or if what happened since speaks against it.
     pub sure: f64,
     /// Number of calibrations that this has taken.
     pub tries: u32,
