@@ -230,8 +230,10 @@ impl RunFolder {
     /// Gives the whole folder its name.
     pub(crate) fn finish(&self) -> Result<(), HostError> {
         let made_safe = || {
-            if self.lock.is_some() {
-                fs::remove_file(self.path(LOCK))?;
+            match fs::remove_file(self.path(LOCK)) {
+                // A plugin may have removed the whole folder, which was made again.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
             File::open(&self.partial)?.sync_all()?;
             fs::rename(&self.partial, &self.last)
