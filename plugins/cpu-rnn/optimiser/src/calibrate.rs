@@ -47,9 +47,12 @@ const ROUNDS_TO_WIN: usize = 5;
 /// Each so many rounds are also of candidates that have left the race.
 const REVISIT: usize = 4;
 /// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by
-/// the number of its rounds, the last one for all further ones. One round alone throws nothing out but where calls are
-/// long: there each says more.
+/// the number of its rounds, the last one for all further ones. One round of short calls throws nothing out; long calls
+/// are disturbed less, and dear.
 const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
+const LONG_SLACK: [f64; 8] = [2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05];
+/// One that is this many times behind is hopeless, and not even timed now and then.
+const HOPELESS: f64 = 3.0;
 /// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
 /// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less, and is
@@ -219,7 +222,7 @@ impl Race<'_, '_> {
     fn is_worth_a_turn(&self, at: usize) -> bool {
         let run = &self.runs[at];
         let is_seen = run.times.len() >= ROUNDS_TO_WIN || run.is_long(self.long);
-        let is_hopeless = is_seen && self.behind(run) > SLACK[1];
+        let is_hopeless = is_seen && self.behind(run) > HOPELESS;
         !run.is_refused && !is_hopeless
     }
 
@@ -296,8 +299,8 @@ impl Race<'_, '_> {
     fn throw_out(&mut self) {
         for at in 0..self.runs.len() {
             let run = &self.runs[at];
-            let rounds = run.times.len() + usize::from(run.is_long(self.long));
-            let is_near = self.behind(run) <= SLACK[rounds.clamp(1, SLACK.len()) - 1];
+            let slack = if run.is_long(self.long) { &LONG_SLACK } else { &SLACK };
+            let is_near = self.behind(run) <= slack[run.times.len().clamp(1, slack.len()) - 1];
             self.runs[at].is_in_race &= is_near;
         }
     }

@@ -254,22 +254,18 @@ fn a_noisy_minute_does_not_pick_a_slow_schedule() {
     }
 }
 
-/// Calls of 20 to 50 ms, none of which is spared by bursts: what is chosen in 8 seconds may be off, but then the plan
-/// says mostly that it is not sure.
+/// Calls of 20 to 50 ms, hardly one of which is spared by bursts, and of which 8 seconds have few.
 #[test]
-fn a_plan_of_long_calls_on_a_noisy_machine_is_not_sure() {
+fn long_calls_on_a_noisy_machine_are_seldom_off_and_never_far() {
     const SEEDS: u64 = 60;
-    let (mut sure, mut off, mut off_and_sure) = (0, 0, 0);
+    let mut off = Vec::new();
     for seed in 0..SEEDS {
         let call = Duration::from_millis(20 + seed % 31);
         let busy = busy(seed, call, 2 + seed as usize % 19).with_bursts();
         let (times, plan) = busy.calibrated(Duration::from_secs(8));
-        assert!(times < 1.15, "{seed}: {times}");
-        sure += usize::from(plan.is_settled());
-        off += usize::from(times > 1.03);
-        off_and_sure += usize::from(times > 1.03 && plan.is_settled());
+        off.extend((times > 1.03).then_some((seed, times, plan.sure)));
     }
-    assert!(sure > 30 && off <= 9 && off_and_sure <= 4, "{sure} sure, {off} off, {off_and_sure} both");
+    assert!(off.len() <= 8 && off.iter().all(|(_, times, _)| *times < 1.15), "{off:?}");
 }
 
 /// Of a quiet machine all plans are sure, and soon: a model that is quick to run is quick to load.
