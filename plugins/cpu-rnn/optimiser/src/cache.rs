@@ -137,22 +137,6 @@ impl PlanCache {
         }
     }
 
-    /// Marks layers of a plan as doubtful, by their positions, so that they are measured again when the plan is loaded
-    /// next; returns how many of them are. Settled for good are those that have been measured often enough.
-    ///
-    /// # Errors
-    /// As those of [`Self::load`] and [`Self::store`].
-    pub fn doubt(&self, key: &PlanKey, layers: &[usize]) -> Result<usize, CacheError> {
-        let (mut plans, calibration) = self.load(key)?;
-        let mut doubted = 0;
-        for (_, plan) in plans.iter_mut().enumerate().filter(|(at, _)| layers.contains(at)) {
-            plan.sure = 0.0;
-            doubted += usize::from(!plan.is_settled());
-        }
-        self.store(key, &plans, calibration)?;
-        Ok(doubted)
-    }
-
     fn write(&self, path: &Path, stored: &Stored) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::Builder::new().prefix(".plan-").tempfile_in(&self.folder)?;
