@@ -26,7 +26,12 @@ mod primitives {
     pub(crate) use loom::sync::atomic::AtomicU64;
     pub(crate) use loom::thread::park;
 
-    pub(crate) fn spin(_turn: u32) {
+    /// Lets another thread run. Two threads that both wait could take turns without end, and a turn in vain changes
+    /// nothing, so an execution with a second one in a row goes on without being told apart from others any further.
+    pub(crate) fn spin(turn: u32) {
+        if turn > 0 {
+            loom::skip_branch();
+        }
         loom::thread::yield_now();
     }
 }

@@ -165,8 +165,13 @@ mod loom_tests {
     }
 
     fn model(test: impl Fn() + Sync + Send + 'static) {
+        bounded_model(3, test);
+    }
+
+    /// With more threads there are so many executions that fewer preemptions have to do.
+    fn bounded_model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
+        builder.preemption_bound = Some(preemptions);
         builder.check(test);
     }
 
@@ -221,32 +226,75 @@ mod loom_tests {
         });
     }
 
-    /// Two threads write, meet by the given arrival, and each reads what the other wrote.
-    fn meet(arrive: fn(&Gate, usize)) {
-        let gate = gate(2);
-        let written: &'static [AtomicU64; 2] = Box::leak(Box::new([0; 2].map(AtomicU64::new)));
+    /// Threads write, meet by the given arrival, and each reads what all wrote.
+    fn meet(threads: usize, arrive: fn(&Gate, usize)) {
+        meet_and_look(threads, threads, arrive);
+    }
+
+    /// The same, where only the first `looking` threads wait and read.
+    fn meet_and_look(threads: usize, looking: usize, arrive: fn(&Gate, usize)) {
+        let gate = gate(threads);
+        let written: &'static [AtomicU64] =
+            Box::leak((0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().into_boxed_slice());
         let run = move |thread: usize| {
             written[thread].store(1, Ordering::Relaxed);
             arrive(gate, thread);
-            gate.wait(thread, 2, 1);
+            if thread >= looking {
+                return;
+            }
+            gate.wait(thread, threads, 1);
             let seen: u64 = written.iter().map(|word| word.load(Ordering::Relaxed)).sum();
-            assert!(seen == 2, "a write is not seen");
+            assert!(seen == threads as u64, "a write is not seen");
         };
-        let helper = thread::spawn(move || run(1));
+        let helpers: Vec<_> = (1..threads).map(|thread| thread::spawn(move || run(thread))).collect();
         run(0);
-        helper.join().unwrap();
+        helpers.into_iter().for_each(|helper| helper.join().unwrap());
+    }
+
+    fn arrive(gate: &Gate, thread: usize) {
+        gate.arrive(thread, 1);
+    }
+
+    /// The twin in which the last thread arrives without releasing.
+    fn arrive_without_release(gate: &Gate, thread: usize) {
+        let is_last = thread + 1 == gate.threads.len();
+        let order = if is_last { Ordering::Relaxed } else { Ordering::Release };
+        gate.threads[thread].0.reached.store(1, order);
     }
 
     #[test]
     fn loom_whoever_passes_the_barrier_sees_what_was_written_before_it() {
-        model(|| meet(|gate, thread| gate.arrive(thread, 1)));
+        model(|| meet(2, arrive));
     }
 
-    /// The twin that arrives without releasing. It must fail, or the model above proves nothing.
+    #[test]
+    fn loom_three_threads_meet() {
+        bounded_model(2, || meet(3, arrive));
+    }
+
+    /// Four that all wait have too many executions: 95 s with one preemption.
+    #[test]
+    fn loom_two_of_four_threads_that_meet_see_all() {
+        bounded_model(1, || meet_and_look(4, 2, arrive));
+    }
+
+    /// The twins must fail, or the models above prove nothing.
     #[test]
     #[should_panic(expected = "a write is not seen")]
     fn loom_finds_an_arrival_that_does_not_release() {
-        model(|| meet(|gate, thread| gate.threads[thread].0.reached.store(1, Ordering::Relaxed)));
+        model(|| meet(2, arrive_without_release));
+    }
+
+    #[test]
+    #[should_panic(expected = "a write is not seen")]
+    fn loom_finds_one_of_three_arrivals_that_does_not_release() {
+        bounded_model(2, || meet(3, arrive_without_release));
+    }
+
+    #[test]
+    #[should_panic(expected = "a write is not seen")]
+    fn loom_finds_one_of_four_arrivals_that_does_not_release() {
+        bounded_model(1, || meet_and_look(4, 2, arrive_without_release));
     }
 
     #[test]
