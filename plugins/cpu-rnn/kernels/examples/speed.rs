@@ -3,6 +3,10 @@
 //!
 //! `speed [cell] [precision] [isa]`: cell is `lstm`, `gru`, `gru0`, `rnn` or `all`; precision `f32`, `bf16` or `int8`.
 //! A row prints the input part alone, the steps alone and both.
+//!
+//! `speed rows [cell] [precision] [isa] [units] [rows]` goes through numbers of units and of rows instead, both lists
+//! with commas, and prints beside the f32 multiply-adds that this core can do at most: the product of so many rows, one
+//! call for each step; a step, with its cells; and the input part of all steps in one call.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -10,7 +14,8 @@ use std::time::{Duration, Instant};
 use proctor_rnn_kernels::{
     Between, Buffer, CellSpec, DirectionWeights, Isa, PackedCell, Product, Rows, RowsMut, Start, Step,
 };
-use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
+use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation, allowed_cores, pin_to};
+use proctor_rnn_limits::MachineLimits;
 
 /// (input, hidden, batch, steps) of Table 1.
 const SHAPES: [[usize; 4]; 15] = [
@@ -34,8 +39,17 @@ const SHAPES: [[usize; 4]; 15] = [
 /// Time spent on each figure.
 const BUDGET: Duration = Duration::from_millis(350);
 
+/// Numbers of units and of rows of the second table, and its steps.
+const UNITS: &str = "64,100,256,512,1024";
+const ROWS: &str = "4,5,6,7,8,9,10,13,16,20,24,30,32,48,64";
+const ROWS_STEPS: usize = 16;
+
 fn main() {
-    let arguments: Vec<String> = env::args().skip(1).collect();
+    let mut arguments: Vec<String> = env::args().skip(1).collect();
+    let of_rows = arguments.first().is_some_and(|first| first == "rows");
+    if of_rows {
+        arguments.remove(0);
+    }
     let argument =
         |index: usize, default: &str| arguments.get(index).map_or(default, String::as_str).to_owned();
     let (cell, precision, isa) = (argument(0, "lstm"), argument(1, "f32"), argument(2, Isa::best().name()));
@@ -52,6 +66,16 @@ fn main() {
         ("rnn", Cell::Rnn(RnnActivation::Tanh)),
     ];
     println!("{} {precision:?}", isa.name());
+    if of_rows {
+        let numbers = |index: usize, default: &str| -> Vec<usize> {
+            argument(index, default).split(',').filter_map(|number| number.parse().ok()).collect()
+        };
+        let (units, rows) = (numbers(3, UNITS), numbers(4, ROWS));
+        for (name, kind) in kinds.into_iter().filter(|(name, _)| cell == *name || cell == "all") {
+            table_of_rows(isa, name, kind, precision, &units, &rows);
+        }
+        return;
+    }
     println!("cell in,hid,batch,seq | input ms GFLOP/s | steps ms GFLOP/s GB/s | both ms GFLOP/s");
     for (name, kind) in kinds.into_iter().filter(|(name, _)| cell == *name || cell == "all") {
         for shape in SHAPES {
@@ -127,16 +151,22 @@ impl Bench {
     }
 
     fn input_part(&mut self) {
-        let [input, _, batch, steps] = self.shape;
+        let steps = self.shape[3];
+        self.products(0, steps);
+    }
+
+    /// The input products of `steps` steps in one call, from step `first` on.
+    fn products(&mut self, first: usize, steps: usize) {
+        let [input, _, batch, _] = self.shape;
         let width = self.cell.gates_width();
-        debug_assert_eq!(self.input.values().len(), batch * steps * input);
+        debug_assert!(self.input.values().len() >= batch * (first + steps) * input);
         let args = Product {
             blocks: 0..self.cell.blocks(),
-            rows: Rows { bases: self.inputs.as_ptr(), offset: 0 },
+            rows: Rows { bases: self.inputs.as_ptr(), offset: (first * batch * input).cast_signed() },
             samples: batch,
             steps,
             step_stride: (batch * input).cast_signed(),
-            output: self.gates.values_mut().as_mut_ptr(),
+            output: self.gates.values_mut()[first * batch * width..].as_mut_ptr(),
             output_step_stride: batch * width,
             output_row_stride: width,
             scratch: self.scratch.bytes_mut().as_mut_ptr(),
@@ -230,4 +260,32 @@ fn measure(isa: Isa, name: &str, kind: Cell, precision: Precision, shape: [usize
         both_time * 1e3,
         flops(input + hidden) / both_time,
     );
+}
+
+/// Prints, for each number of units and of rows, time and share of the peak of products and steps.
+fn table_of_rows(isa: Isa, name: &str, kind: Cell, precision: Precision, units: &[usize], rows: &[usize]) {
+    let cores = allowed_cores();
+    // Elsewhere than on the core that was measured the shares would be of another peak; a system may refuse.
+    let _ = pin_to(&cores[cores.len() - 1..]);
+    let peak = match MachineLimits::measure(&cores, &[1]) {
+        Ok(limits) => limits.speeds[0].peak_gflops,
+        Err(error) => return eprintln!("{error}"),
+    };
+    println!("{name}, peak {peak:.0} GFLOP/s");
+    println!("units rows | weights KB | product us % | step us % | input part us %");
+    for &hidden in units {
+        for &batch in rows {
+            let mut bench = Bench::new(isa, kind, precision, [hidden, hidden, batch, ROWS_STEPS]);
+            let product = median(|| (0..ROWS_STEPS).for_each(|step| bench.products(step, 1)));
+            let steps = median(|| bench.steps(false));
+            let input = median(|| bench.input_part());
+            let flops = (2 * kind.gate_count() * hidden * hidden * batch * ROWS_STEPS) as f64;
+            let figures = [product, steps, input].map(|time| {
+                let (each, share) = (time * 1e6 / ROWS_STEPS as f64, flops / time / 1e7 / peak);
+                format!("{each:.2} {share:.0}")
+            });
+            let kilobytes = bench.cell.weight_bytes()[0].len() >> 10;
+            println!("{hidden} {batch} | {kilobytes} | {}", figures.join(" | "));
+        }
+    }
 }

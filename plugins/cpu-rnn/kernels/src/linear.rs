@@ -39,7 +39,9 @@ impl PackedLinear {
         let (table, lanes) = (table(isa, precision), isa.lanes());
         let blocks = outputs.div_ceil(lanes);
         let zero_point = table.zero_point;
-        let shape = MatrixShape { depth: inputs, vectors: 1, blocks, lanes, columns: outputs, zero_point };
+        let (vectors, last_units) = (1, None);
+        let shape =
+            MatrixShape { depth: inputs, vectors, blocks, lanes, columns: outputs, last_units, zero_point };
         let matrix = Matrix::pack(precision, shape, |block, _, lane| {
             let row = block * lanes + lane;
             let bias = bias.get(row).copied().unwrap_or(0.0);

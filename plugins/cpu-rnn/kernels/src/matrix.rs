@@ -3,6 +3,9 @@
 //! Columns (gates of units) come in vectors of `lanes`, vectors in blocks. A block is `[group][vector][lane][row]`,
 //! where a group holds the weights of 1 (f32), 2 (bf16) or 4 (int8) successive rows: `4 * lanes` bytes for each vector
 //! in every format. So a sweep over a block reads memory in order, and one block has all gates of the same units.
+//!
+//! The last block may have few units. If its columns fill fewer vectors so, they lie side by side, gate after gate: the
+//! four times four columns that 100 units leave to a block of 16 are one vector instead of four.
 
 use proctor_rnn_layer::Precision;
 
@@ -28,6 +31,24 @@ pub(crate) struct Matrix {
     pub(crate) columns: usize,
     groups: usize,
     block_bytes: usize,
+    dense: Option<Dense>,
+}
+
+/// The last block of a matrix, where its columns lie side by side.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dense {
+    /// Units of the block.
+    pub(crate) units: usize,
+    /// Vectors that its columns fill: fewer than other blocks have.
+    pub(crate) vectors: usize,
+}
+
+impl Dense {
+    /// `vectors * units` columns side by side, if they fill fewer than `vectors` vectors.
+    fn new(vectors: usize, units: usize, lanes: usize) -> Option<Self> {
+        let filled = (vectors * units).div_ceil(lanes);
+        (filled < vectors).then_some(Self { units, vectors: filled })
+    }
 }
 
 /// Sizes of a matrix.
@@ -42,6 +63,8 @@ pub(crate) struct MatrixShape {
     pub(crate) lanes: usize,
     /// Columns that products write; at most `blocks * vectors * lanes`.
     pub(crate) columns: usize,
+    /// Units of the last block, if its columns may lie side by side.
+    pub(crate) last_units: Option<usize>,
     /// Zero point of quantised activations: the number added to them.
     pub(crate) zero_point: i32,
 }
@@ -58,13 +81,15 @@ impl Matrix {
         shape: MatrixShape,
         column: impl Fn(usize, usize, usize) -> Option<(&'a [f32], f32)>,
     ) -> Self {
-        let MatrixShape { depth, vectors, blocks, lanes, columns, zero_point } = shape;
+        let MatrixShape { depth, vectors, blocks, lanes, columns, last_units, zero_point } = shape;
         let groups = depth.div_ceil(group_rows(precision));
         let block_bytes = groups * vectors * lanes * 4;
         let width = blocks * vectors * lanes;
+        let dense = last_units.and_then(|units| Dense::new(vectors, units, lanes));
+        let spared_bytes = dense.map_or(0, |dense| groups * (vectors - dense.vectors) * lanes * 4);
         let int8_width = if precision == Precision::Int8 { width } else { 0 };
         let mut matrix = Self {
-            data: Buffer::zeroed_bytes(blocks * block_bytes),
+            data: Buffer::zeroed_bytes(blocks * block_bytes - spared_bytes),
             bias: Buffer::zeroed(width),
             scales: Buffer::zeroed(int8_width),
             corrections: Buffer::zeroed(int8_width),
@@ -74,12 +99,18 @@ impl Matrix {
             columns,
             groups,
             block_bytes,
+            dense,
         };
         for index in 0..width {
             let (block, vector, lane) = (index / lanes / vectors, index / lanes % vectors, index % lanes);
             let Some((weights, bias)) = column(block, vector, lane) else { continue };
             matrix.bias.values_mut()[index] = bias;
-            let first = block * block_bytes + (vector * lanes + lane) * 4;
+            // The vectors of the block, and the place of the column among theirs.
+            let (vectors, in_block) = match matrix.dense(block) {
+                Some(dense) => (dense.vectors, vector * dense.units + lane),
+                None => (vectors, vector * lanes + lane),
+            };
+            let first = block * block_bytes + in_block * 4;
             let (stride, data) = (vectors * lanes * 4, &mut matrix.data.bytes_mut()[first..]);
             match precision {
                 Precision::F32 => {
@@ -99,9 +130,10 @@ impl Matrix {
                     let (scale, sum) = quantise_column(weights, |k, value| {
                         data[k / 4 * stride + k % 4] = value as u8;
                     });
-                    matrix.scales.values_mut()[index] = scale;
+                    let place = block * shape.vectors * lanes + in_block;
+                    matrix.scales.values_mut()[place] = scale;
                     let correction = (-zero_point * sum).to_ne_bytes();
-                    matrix.corrections.bytes_mut()[4 * index..][..4].copy_from_slice(&correction);
+                    matrix.corrections.bytes_mut()[4 * place..][..4].copy_from_slice(&correction);
                 }
             }
         }
@@ -145,6 +177,19 @@ impl Matrix {
         // Sizes known to the compiler, so that vectors are addressed by one pointer.
         let (bytes, stride) = (4 * V::LANES, 4 * V::LANES * N);
         self.panel_of::<V, N>(block * self.block_bytes, bytes, stride, block * N)
+    }
+
+    /// How the columns of a block lie side by side, if they do.
+    #[inline(always)]
+    pub(crate) fn dense(&self, block: usize) -> Option<Dense> {
+        if block + 1 == self.blocks { self.dense } else { None }
+    }
+
+    /// The panel of the `N` vectors of a block whose columns lie side by side.
+    #[inline(always)]
+    pub(crate) fn dense_panel<V: Vector, const N: usize>(&self, block: usize) -> Panel<N> {
+        let bytes = 4 * V::LANES;
+        self.panel_of::<V, N>(block * self.block_bytes, bytes, bytes * N, block * self.vectors)
     }
 
     /// The panel of `N` vectors, from `vector` on, of a block of `ALL`.

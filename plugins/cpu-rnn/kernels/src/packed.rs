@@ -35,7 +35,8 @@ pub struct CellSpec {
     pub precision: Precision,
 }
 
-/// The weights of one direction of a layer, in blocks of one vector of units; the last block is padded with zeros.
+/// The weights of one direction of a layer, in blocks of one vector of units; the last block is padded with zeros
+/// or, where that spares vectors, has its columns side by side.
 #[derive(Debug)]
 pub(crate) struct PackedWeights {
     pub(crate) kind: Cell,
@@ -158,7 +159,9 @@ impl Packing<'_> {
     fn shape(&self, depth: usize, vectors: usize) -> MatrixShape {
         let (blocks, lanes) = (self.blocks(), self.lanes);
         let columns = blocks * vectors * lanes;
-        MatrixShape { depth, vectors, blocks, lanes, columns, zero_point: self.zero_point }
+        // The sweeps of a cell that has two take vectors of several blocks at once, which have to lie alike.
+        let last_units = (vectors >= 3).then(|| self.spec.hidden - (blocks - 1) * lanes);
+        MatrixShape { depth, vectors, blocks, lanes, columns, last_units, zero_point: self.zero_point }
     }
 
     fn candidate_bias(&self) -> Buffer {

@@ -13,7 +13,7 @@ use crate::body::{gru_after, gru_before, lstm, product, quantise, rnn, tile};
 use crate::isa::Isa;
 use crate::matrix::Matrix;
 use crate::packed::PackedWeights;
-use crate::panel::{Initial, Panel};
+use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
 /// The kernels of one instruction set and one format of weights. All of them demand that the processor has the
@@ -84,6 +84,19 @@ macro_rules! kernels {
                     ) {
                         // SAFETY: the body demands what the trait's function does, which the caller promises.
                         unsafe { tile::tile::<V, W, R, N, L>(panel, depth, rows, initial, to) }
+                    }
+
+                    $(#[$features])?
+                    #[inline(never)]
+                    unsafe fn dense<const N: usize>(
+                        block: (&Matrix, usize),
+                        ahead: Ahead,
+                        rows: (*const <W as Weights>::Row, *const *mut f32),
+                        count: usize,
+                        initial: &Initial<N>,
+                    ) {
+                        // SAFETY: the body demands what the trait's function does, which the caller promises.
+                        unsafe { tile::dense::<V, W, N>(block, ahead, rows, count, initial) }
                     }
                 }
 

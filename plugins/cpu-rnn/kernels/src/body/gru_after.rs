@@ -9,7 +9,7 @@ use super::exp::Bounds;
 use super::operands::{HIDDEN, INPUT, Operands, start};
 use super::shared::Products;
 use super::sweep::{Groups, ONE_ROW_BLOCKS, Tiles};
-use super::tile::{ROWS_MAX, TileRows, copy, products, with_rows};
+use super::tile::{ROWS_MAX, TileRows, block_products, copy, with_rows};
 use super::units::{At, load_units, store_units};
 use super::weights::Weights;
 use crate::args::Step;
@@ -108,7 +108,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
         if let Some(source) = operands.source(INPUT) {
             let rows = TileRows::successive(&source, row, count, gates.inputs.cast(), width);
             let (panel, initial) = (cell.input.panel::<V, 3>(block), Initial::successive::<V>(from, stride));
-            products::<V, W, M, 3, 3>(&panel, cell.input.depth, &rows, count, &initial);
+            block_products::<V, W, M, 3, 3>((&cell.input, block), &panel, &rows, count, &initial);
             (from, stride) = (gates.inputs.cast::<f32>().cast_const(), width);
         }
         let mut initial = Initial::successive::<V>(from, stride);
@@ -119,7 +119,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
                 let rows = TileRows::successive(&source, row, count, gates.sums.cast(), width);
                 let mut panel = cell.hidden.panel::<V, 3>(block);
                 panel.ahead = ahead;
-                products::<V, W, M, 3, 3>(&panel, cell.hidden.depth, &rows, count, &initial);
+                block_products::<V, W, M, 3, 3>((&cell.hidden, block), &panel, &rows, count, &initial);
             }
             None => copy(&initial, count, gates.sums),
         }

@@ -10,7 +10,7 @@ use super::exp::Kind::{Sigmoid, Tanh};
 use super::operands::{HIDDEN, Operands, start};
 use super::shared::Products;
 use super::sweep::{Groups, ONE_ROW_BLOCKS, Tiles};
-use super::tile::{ROWS_MAX, TileRows, copy, products, wide_products, with_rows};
+use super::tile::{ROWS_MAX, TileRows, block_products, copy, wide_products, with_rows};
 use super::units::{At, store_units};
 use super::weights::Weights;
 use crate::args::Step;
@@ -45,11 +45,13 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
             }
             return;
         }
-        let tiles = Tiles::wide_or_narrow::<V>(step.rows);
+        // Columns that lie side by side are for narrow tiles alone; those of the input lie as the hidden ones do.
+        let (whole, narrow) = (Tiles::wide_or_narrow::<V>(step.rows), Tiles::narrow::<V>(step.rows));
         let operands = Operands::<W>::new::<V>(step, cell.input.depth, cell.hidden.depth);
         let mut blocks = Groups::new(step, 1);
         while let Some((block, _)) = blocks.next() {
             let next = blocks.peek();
+            let tiles = if cell.hidden.dense(block).is_some() { narrow } else { whole };
             let mut row = 0;
             for index in 0..tiles.count() {
                 let rows = tiles.rows(index);
@@ -109,7 +111,7 @@ unsafe fn tile<V: Products<W>, W: Weights, const M: usize>(
                 panel.ahead = ahead[0];
                 let rows = TileRows::successive(&source, row, count, gates.cast(), 4 * V::LANES);
                 let initial = Initial::successive::<V>(from, stride);
-                products::<V, W, M, 4, 4>(&panel, matrix.depth, &rows, count, &initial);
+                block_products::<V, W, M, 4, 4>((matrix, block), &panel, &rows, count, &initial);
             }
             (from, stride, is_copy) = (gates.cast::<f32>().cast_const(), 4 * V::LANES, false);
         }

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::shared::Products;
 use super::sweep::Tiles;
-use super::tile::{ROWS_MAX, TileRows, products};
+use super::tile::{ROWS_MAX, TileRows, block_products};
 use super::weights::Weights;
 use crate::args::{Grid, Product};
 use crate::matrix::Matrix;
@@ -87,7 +87,7 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
                     (sample, step) = (0, step + 1);
                 }
             }
-            products::<V, W, ROWS_MAX, N, L>(&panel, matrix.depth, &tile_rows, count, &initial);
+            block_products::<V, W, ROWS_MAX, N, L>((matrix, block), &panel, &tile_rows, count, &initial);
             if !is_whole {
                 for r in 0..count {
                     store_row(&*room.add(r), output[r], matrix.columns - column);

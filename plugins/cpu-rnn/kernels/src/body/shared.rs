@@ -7,8 +7,9 @@ use super::quantise::Quantised;
 use super::units::At;
 use super::weights::Weights;
 use crate::args::{Grid, Step};
+use crate::matrix::Matrix;
 use crate::packed::PackedWeights;
-use crate::panel::{Initial, Panel};
+use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
 /// Functions that do not depend on the format of weights.
@@ -91,5 +92,17 @@ pub(crate) trait Products<W: Weights>: Shared {
         rows: &[W::Row; R],
         initial: &Initial<N>,
         to: &[*mut f32; R],
+    );
+
+    /// As [`tile::dense`](super::tile::dense).
+    ///
+    /// # Safety
+    /// - As there, and as for [`Self::tile`].
+    unsafe fn dense<const N: usize>(
+        block: (&Matrix, usize),
+        ahead: Ahead,
+        rows: (*const W::Row, *const *mut f32),
+        count: usize,
+        initial: &Initial<N>,
     );
 }

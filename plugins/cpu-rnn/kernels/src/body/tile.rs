@@ -1,8 +1,11 @@
 //! Register tiles: some rows times `N` vectors of weights.
 
+use std::mem::MaybeUninit;
+
 use super::shared::Products;
 use super::weights::Weights;
-use crate::panel::{Initial, Panel};
+use crate::matrix::{Dense, Matrix};
+use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
 /// Most rows of a tile of any vector.
@@ -96,13 +99,6 @@ pub(crate) unsafe fn products<V, W, const M: usize, const N: usize, const L: usi
     unsafe {
         if const { M == 1 } {
             V::tile::<1, N, L>(panel, depth, &*from.cast(), initial, &*to.cast());
-        } else if const { N == 1 } {
-            // One vector for several rows would leave most registers empty, so that there are no such tiles.
-            let mut initial = *initial;
-            for r in 0..count {
-                V::tile::<1, N, L>(panel, depth, &*from.add(r).cast(), &initial, &*to.add(r).cast());
-                initial.at[0] = initial.at[0].wrapping_add(initial.strides[0]);
-            }
         } else {
             with_rows!(V, count, R => V::tile::<R, N, L>(panel, depth, &*from.cast(), initial, &*to.cast()));
         }
@@ -129,6 +125,119 @@ pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
             8 => V::tile::<8, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
             10 => V::tile::<10, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
             _ => V::tile::<12, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
+        }
+    }
+}
+
+/// Computes a tile of `count` rows with the panel of a block, as its columns lie.
+///
+/// # Safety
+/// - As [`products`]; the panel is that of the block, or of several from it on.
+#[inline(always)]
+pub(crate) unsafe fn block_products<V, W, const M: usize, const N: usize, const L: usize>(
+    (matrix, block): (&Matrix, usize),
+    panel: &Panel<N>,
+    rows: &TileRows<W, M>,
+    count: usize,
+    initial: &Initial<N>,
+) where
+    V: Products<W>,
+    W: Weights,
+{
+    // SAFETY: the caller promises the panel and the rows.
+    unsafe {
+        if matrix.dense(block).is_some() {
+            let (from, to) = (rows.from.as_ptr(), rows.to.as_ptr());
+            V::dense::<N>((matrix, block), panel.ahead, (from, to), count, initial);
+        } else {
+            products::<V, W, M, N, L>(panel, matrix.depth, rows, count, initial);
+        }
+    }
+}
+
+/// Most vectors of a block whose columns lie side by side: one less than an LSTM has gates.
+const DENSE_MAX: usize = 3;
+
+/// Computes a tile of `count` rows with a block whose columns lie side by side, and spreads their sums to a vector for
+/// each of `N` gates.
+///
+/// # Safety
+/// - As [`tile`], for `count` rows: a number that [`Tiles`](super::sweep::Tiles) gives for narrow tiles.
+/// - The block is [dense](Matrix::dense).
+#[inline(always)]
+pub(crate) unsafe fn dense<V: Products<W>, W: Weights, const N: usize>(
+    (matrix, block): (&Matrix, usize),
+    ahead: Ahead,
+    (from, to): (*const W::Row, *const *mut f32),
+    count: usize,
+    initial: &Initial<N>,
+) {
+    let Some(dense) = matrix.dense(block) else { return };
+    let mut room = MaybeUninit::<[[V; DENSE_MAX]; ROWS_MAX]>::uninit();
+    let sums: *mut f32 = room.as_mut_ptr().cast();
+    let block = (matrix, block);
+    // SAFETY: the block's vectors are fewer than an LSTM has gates, and `room` has them for the rows of a tile. Their
+    // sums are there before they are spread. The caller promises the rest.
+    unsafe {
+        match dense.vectors {
+            1 => dense_sums::<V, W, 1>(block, ahead, from, count, sums),
+            2 => dense_sums::<V, W, 2>(block, ahead, from, count, sums),
+            _ => dense_sums::<V, W, DENSE_MAX>(block, ahead, from, count, sums),
+        }
+        spread::<V, N>(dense, sums, to, count, initial);
+    }
+}
+
+/// Writes the sums of a block of `N` vectors whose columns lie side by side to `sums`, row after row.
+///
+/// # Safety
+/// - As [`dense`], for a block of `N` vectors; `sums` has room for these of `count` rows.
+#[inline(always)]
+unsafe fn dense_sums<V: Products<W>, W: Weights, const N: usize>(
+    (matrix, block): (&Matrix, usize),
+    ahead: Ahead,
+    from: *const W::Row,
+    count: usize,
+    sums: *mut f32,
+) {
+    /// As many as the longest vectors have.
+    static ZEROS: [f32; 16 * DENSE_MAX] = [0.0; 16 * DENSE_MAX];
+    let mut panel = matrix.dense_panel::<V, N>(block);
+    panel.ahead = ahead;
+    let initial = Initial::successive::<V>(ZEROS.as_ptr(), 0);
+    // SAFETY: the caller promises `count` rows, at least one, and room for their sums. The panel is that of the block,
+    // whose `N` vectors lie side by side; every row starts from `N` vectors of zeros.
+    unsafe {
+        let mut rows = TileRows::<W, ROWS_MAX>::new(*from, sums);
+        for r in 1..count {
+            rows.set(r, *from.add(r), sums.add(r * N * V::LANES));
+        }
+        products::<V, W, ROWS_MAX, N, N>(&panel, matrix.depth, &rows, count, &initial);
+    }
+}
+
+/// Adds the sums of each gate's units to the vector from which the gate starts.
+///
+/// # Safety
+/// - `sums` has `count` rows of the block's vectors; `initial` and `to` are as [`dense`] says.
+#[inline(always)]
+unsafe fn spread<V: Vector, const N: usize>(
+    dense: Dense,
+    sums: *const f32,
+    to: *const *mut f32,
+    count: usize,
+    initial: &Initial<N>,
+) {
+    // SAFETY: the caller promises `count` rows: of sums, in which gate `n` has `units` values behind those of the gates
+    // before it, and of `N` vectors to start from and to be written.
+    unsafe {
+        for r in 0..count {
+            let row = sums.add(r * dense.vectors * V::LANES);
+            for n in 0..N {
+                let start = V::load(initial.at[n].add(r * initial.strides[n]));
+                let sum = V::load_first(row.add(n * dense.units), dense.units);
+                start.add(sum).store((*to.add(r)).add(n * V::LANES));
+            }
         }
     }
 }
@@ -190,9 +299,9 @@ pub(crate) unsafe fn tile<V: Vector, W: Weights, const R: usize, const N: usize,
 /// Partial sums for each sum of a tile, so that there are enough additions under way to hide their latency.
 const fn partial_sums(rows: usize, vectors: usize) -> usize {
     match (rows, vectors) {
-        (1, 1 | 2) => 4,
-        (1, 3) => 3,
-        (1, 4) | (2, 2 | 3) => 2,
+        (1, 1 | 2) | (2, 1) => 4,
+        (1, 3) | (3, 1) => 3,
+        (1, 4) | (2, 2 | 3) | (4.., 1) => 2,
         _ => 1,
     }
 }
