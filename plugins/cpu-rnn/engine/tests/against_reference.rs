@@ -6,27 +6,18 @@ mod common;
 
 use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{LayerSpec, Team, Workspace};
-use proctor_rnn_layer::{
-    Cell, Chunk, Directions, GruReset, Mapping, Precision, RnnActivation, Schedule, Sweep,
-};
+use proctor_rnn_layer::{Cell, Chunk, Directions, Mapping, Precision, Schedule, Sweep};
 use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Error that the peers of a comparison reach, and that this engine may reach.
 const TOLERANCE: f32 = 5e-6;
 
-const CELLS: [Cell; 5] = [
-    Cell::Lstm,
-    Cell::Gru(GruReset::AfterProduct),
-    Cell::Gru(GruReset::BeforeProduct),
-    Cell::Rnn(RnnActivation::Tanh),
-    Cell::Rnn(RnnActivation::Relu),
-];
 const DIRECTIONS: [Directions; 3] = [Directions::Forward, Directions::Reverse, Directions::Bidirectional];
 fn specs() -> impl Strategy<Value = LayerSpec> {
     let sizes = (select(vec![1, 3, 16, 17, 40]), select(vec![1, 8, 15, 16, 17, 33, 100]));
     let clip = prop_oneof![3 => Just(None), 1 => Just(Some(0.7))];
-    (select(&CELLS[..]), select(&DIRECTIONS[..]), sizes, clip).prop_map(
+    (select(&Cell::ALL[..]), select(&DIRECTIONS[..]), sizes, clip).prop_map(
         |(cell, directions, (input, hidden), clip)| LayerSpec {
             cell,
             directions,
@@ -85,7 +76,7 @@ proptest! {
 fn every_mapping_of_every_cell_at_the_ends_of_tiles() {
     let mut random = Random(7);
     let mut teams = [1, 2, 3].map(Team::new);
-    for cell in CELLS {
+    for cell in Cell::ALL {
         for directions in [Directions::Forward, Directions::Bidirectional] {
             for hidden in [1, 15, 16, 17, 100] {
                 let spec =

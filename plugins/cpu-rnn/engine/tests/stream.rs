@@ -11,21 +11,11 @@ use common::{Random, Tensors, Weights, layer};
 use proctor_rnn_engine::{
     Layer, LayerCall, LayerSpec, RowState, Sequences, SequencesMut, Stream, StreamError, Team, Workspace,
 };
-use proctor_rnn_layer::{
-    Cell, Chunk, Directions, GruReset, Mapping, Precision, RnnActivation, Schedule, Sweep,
-};
+use proctor_rnn_layer::{Cell, Chunk, Directions, Mapping, Precision, Schedule, Sweep};
 use proptest::{prelude::*, sample::select};
 
 /// Error that single calls may reach, too.
 const TOLERANCE: f32 = 5e-6;
-
-const CELLS: [Cell; 5] = [
-    Cell::Lstm,
-    Cell::Gru(GruReset::AfterProduct),
-    Cell::Gru(GruReset::BeforeProduct),
-    Cell::Rnn(RnnActivation::Tanh),
-    Cell::Rnn(RnnActivation::Relu),
-];
 
 fn spec(cell: Cell, input: usize, hidden: usize) -> LayerSpec {
     let directions = Directions::Forward;
@@ -98,7 +88,7 @@ proptest! {
     #[test]
     fn steps_give_what_a_whole_sequence_gives(
         (cell, input, hidden) in
-            (select(&CELLS[..]), select(vec![1, 3, 16, 17]), select(vec![1, 15, 16, 17, 40, 100])),
+            (select(&Cell::ALL[..]), select(vec![1, 3, 16, 17]), select(vec![1, 15, 16, 17, 40, 100])),
         schedule in schedules(),
         (time, batch, initial) in (1..6_usize, 1..14_usize, any::<bool>()),
         seed in any::<u64>(),
@@ -125,8 +115,9 @@ proptest! {
 #[test]
 fn steps_are_those_of_calls_of_one_step_to_the_bit() {
     let mut random = Random(4);
-    for (cell, precision) in
-        CELLS.iter().flat_map(|cell| [Precision::F32, Precision::Bf16, Precision::Int8].map(|it| (*cell, it)))
+    for (cell, precision) in Cell::ALL
+        .iter()
+        .flat_map(|cell| [Precision::F32, Precision::Bf16, Precision::Int8].map(|it| (*cell, it)))
     {
         let (layer, _) = random_layer(LayerSpec { precision, ..spec(cell, 9, 37) }, &mut random);
         let mut stream = Stream::new(Arc::clone(&layer), 7).unwrap();
@@ -165,7 +156,7 @@ fn steps_are_those_of_calls_of_one_step_to_the_bit() {
 #[test]
 fn rows_that_are_selected_go_on_from_their_parents() {
     let mut random = Random(5);
-    for cell in CELLS {
+    for cell in Cell::ALL {
         let (layer, _) = random_layer(spec(cell, 4, 19), &mut random);
         let mut team = Team::new(1);
         let schedule = Schedule::SINGLE;
@@ -195,7 +186,7 @@ fn rows_that_are_selected_go_on_from_their_parents() {
 #[test]
 fn rows_that_do_not_step_stay_as_they_are() {
     let mut random = Random(6);
-    for (cell, mapping) in CELLS.iter().flat_map(|cell| Mapping::ALL.map(|mapping| (*cell, mapping))) {
+    for (cell, mapping) in Cell::ALL.iter().flat_map(|cell| Mapping::ALL.map(|mapping| (*cell, mapping))) {
         let (layer, _) = random_layer(spec(cell, 3, 21), &mut random);
         let (mut team, schedule) = (Team::new(2), Schedule { threads: 2, mapping, ..Schedule::SINGLE });
         let mut stream = Stream::new(Arc::clone(&layer), 4).unwrap();
@@ -222,7 +213,7 @@ fn rows_that_do_not_step_stay_as_they_are() {
 #[test]
 fn a_stream_that_begins_anew_is_as_a_new_one() {
     let mut random = Random(7);
-    for cell in CELLS {
+    for cell in Cell::ALL {
         let (layer, _) = random_layer(spec(cell, 3, 18), &mut random);
         let (mut team, schedule) = (Team::new(1), Schedule::SINGLE);
         let [mut used, mut new] = [(); 2].map(|()| Stream::new(Arc::clone(&layer), 3).unwrap());
@@ -311,7 +302,7 @@ fn only_a_layer_that_reads_forward_can_be_streamed() {
 #[test]
 fn no_step_allocates() {
     let mut random = Random(9);
-    for (cell, mapping) in CELLS.iter().flat_map(|cell| Mapping::ALL.map(|mapping| (*cell, mapping))) {
+    for (cell, mapping) in Cell::ALL.iter().flat_map(|cell| Mapping::ALL.map(|mapping| (*cell, mapping))) {
         let (layer, _) =
             random_layer(LayerSpec { precision: Precision::Int8, ..spec(cell, 8, 40) }, &mut random);
         let (mut team, schedule) = (Team::new(2), Schedule { threads: 2, mapping, ..Schedule::SINGLE });

@@ -23,7 +23,7 @@ use crate::plan::{LayerPlan, Measured, SURE};
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
 /// Calls in a row at most.
 const REPEAT_MAX: u32 = 64;
-/// Samples of a candidate in a round; one alone where a round of so many would take more than [`ROUND_SHARE`].
+/// Samples of a candidate in a round; one alone where a round would take more than [`ROUND_SHARE`] otherwise.
 const SAMPLES: u32 = 3;
 /// The share of the time that is left that one round may take.
 const ROUND_SHARE: u32 = 8;
@@ -44,14 +44,14 @@ const RACE_MIN: Duration = Duration::from_millis(250);
 const ROUNDS_MAX: usize = 1000;
 /// Rounds from which on a candidate can win.
 const ROUNDS_TO_WIN: usize = 5;
-/// Each so many rounds are also of candidates that have left the race.
+/// Rounds from one to the next in which candidates that have left the race are timed, too.
 const REVISIT: usize = 4;
 /// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by
 /// the number of its rounds, the last one for all further ones. One round of short calls throws nothing out; long calls
 /// are disturbed less, and dear.
 const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
 const LONG_SLACK: [f64; 8] = [2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05];
-/// One that is this many times behind is hopeless, and not even timed now and then.
+/// A candidate that is this many times behind is hopeless, and not even timed now and then.
 const HOPELESS: f64 = 3.0;
 /// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
