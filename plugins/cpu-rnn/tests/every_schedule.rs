@@ -138,7 +138,7 @@ fn first_wrong(draw: &Draw, teams: &mut [Team; 3]) -> Result<(), String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_candidate_computes_what_the_reference_computes(draws in prop::collection::vec(draws(), 4)) {
