@@ -61,12 +61,13 @@ impl Ahead {
         Self { start: next.wrapping_add(tile * groups * stride), stride }
     }
 
-    /// Asks for the weights that belong to a group: up to two cache lines.
+    /// Asks for `lines` cache lines, evenly among the weights that belong to a group.
     #[inline(always)]
-    pub(crate) fn prefetch<V: Vector>(self, group: usize) {
+    pub(crate) fn prefetch<V: Vector>(self, group: usize, lines: usize) {
         let address = self.start.wrapping_add(group * self.stride);
-        V::prefetch(address);
-        V::prefetch(address.wrapping_add(self.stride / 2));
+        for line in 0..lines {
+            V::prefetch(address.wrapping_add(line * (self.stride / lines)));
+        }
     }
 }
 

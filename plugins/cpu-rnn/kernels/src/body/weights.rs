@@ -105,9 +105,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize, const L: usize>(
     // SAFETY: `k` is below the depth, so the panel has its group and each row its value; the caller vouches for the
     // instructions of `V`.
     unsafe {
-        if asks_ahead(R) {
-            panel.ahead.prefetch::<V>(k);
-        }
+        panel.ahead.prefetch::<V>(k, const { lines_ahead(R) });
         if V::ROWS < ROWS_OF_WIDE {
             // With few registers the values of the rows stay, and one vector of weights at a time passes by.
             let mut values = [V::splat(0.0); R];
@@ -164,9 +162,7 @@ impl Weights for Bf16 {
             parts[0] = *sums;
             let pairs = depth / 2;
             for pair in 0..pairs {
-                if asks_ahead(R) {
-                    panel.ahead.prefetch::<V>(pair);
-                }
+                panel.ahead.prefetch::<V>(pair, const { lines_ahead(R) });
                 let mut weights = [[V::splat(0.0); N]; 2];
                 for n in 0..N {
                     let both = V::load_bf16_pairs(panel.group::<V, L>(n, pair));
@@ -271,9 +267,7 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     // SAFETY: the panel has the group, and rows are padded to whole groups, so four values are there; the caller
     // vouches for the instructions of `V`.
     unsafe {
-        if asks_ahead(R) {
-            panel.ahead.prefetch::<V>(group);
-        }
+        panel.ahead.prefetch::<V>(group, const { lines_ahead(R) });
         for r in 0..R {
             for n in 0..N {
                 let weights = panel.group::<V, L>(n, group);
@@ -283,9 +277,15 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     }
 }
 
-/// Whether a tile of this many rows asks for weights ahead. Fewer rows wait for their weights anyway.
-const fn asks_ahead(rows: usize) -> bool {
-    rows >= 3
+/// Cache lines that a tile of this many rows asks for ahead with each group. One or two rows wait for their weights
+/// anyway. Three or four compute hardly longer than theirs take to come: every line asked for twice as early would only
+/// be in the way of those that are needed now, and the neighbours of these come by themselves.
+const fn lines_ahead(rows: usize) -> usize {
+    match rows {
+        0..=2 => 0,
+        3 | 4 => 2,
+        _ => 4,
+    }
 }
 
 /// Sums the parts.
