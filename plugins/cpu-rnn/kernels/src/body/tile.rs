@@ -9,7 +9,7 @@ use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
 /// Most rows of a tile of any vector.
-pub(crate) const ROWS_MAX: usize = 12;
+pub(crate) const ROWS_MAX: usize = 10;
 
 /// Evaluates `$call` with `$rows`, a number of rows or of vectors of units, as the constant `$constant`: for 1 to the
 /// `ROWS` of `$vector`. Zero rows are no work.
@@ -105,10 +105,10 @@ pub(crate) unsafe fn products<V, W, const M: usize, const N: usize, const L: usi
     }
 }
 
-/// Computes a wide tile of 8, 10 or 12 rows.
+/// Computes a wide tile of 8 or 10 rows.
 ///
 /// # Safety
-/// - As [`tile`], for the rows that are set; `count` is 8, 10 or 12.
+/// - As [`tile`], for the rows that are set; `count` is 8 or 10.
 #[inline(always)]
 pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
     panel: &Panel<2>,
@@ -123,8 +123,7 @@ pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
     unsafe {
         match count {
             8 => V::tile::<8, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
-            10 => V::tile::<10, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
-            _ => V::tile::<12, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
+            _ => V::tile::<10, 2, 4>(panel, depth, &*from.cast(), initial, &*to.cast()),
         }
     }
 }
