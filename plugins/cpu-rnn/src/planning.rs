@@ -2,16 +2,17 @@
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use proctor_rnn_engine::{Team, TeamOptions, Trial};
+use proctor_rnn_engine::{Team, TeamOptions, Trial, Watch};
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 use proctor_rnn_models::{LayerCalls, Scheduler};
-use proctor_rnn_optimiser::explain::explain;
-use proctor_rnn_optimiser::{ModelPlan, PlanOrigin, PlannedLayer, Planner};
+use proctor_rnn_optimiser::cache::PlanCache;
+use proctor_rnn_optimiser::explain::{doubt, explain};
+use proctor_rnn_optimiser::{LayerPlan, ModelPlan, PlanOrigin, PlannedLayer, Planner};
 
 /// Most values of the tensors of a call that is timed; larger ones are planned by computation.
 const TRIAL_VALUES_MAX: usize = 1 << 27;
@@ -41,13 +42,15 @@ pub struct Planning {
     options: PlanningOptions,
     machine: Machine,
     plan: Mutex<Option<ModelPlan>>,
+    /// Who times the first calls in earnest, for each layer of the plan; empty if nobody does.
+    watches: Mutex<Vec<Arc<Watch>>>,
 }
 
 impl Planning {
     /// Plans on this machine.
     #[must_use]
     pub fn new(options: PlanningOptions) -> Self {
-        Self { options, machine: Machine::read(), plan: Mutex::new(None) }
+        Self { options, machine: Machine::read(), plan: Mutex::new(None), watches: Mutex::new(Vec::new()) }
     }
 
     /// Number of threads that the chosen schedules need; 1 if nothing was planned.
@@ -66,6 +69,41 @@ impl Planning {
     pub fn explanation(&self) -> Option<String> {
         let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         plan.as_ref().map(|plan| explain(plan, &self.machine))
+    }
+
+    /// Holds the first calls in earnest against the plan, once the model is needed no more. Layers that ran slower than
+    /// a rival was measured are open to another calibration at the next load, and a warning says so. Nothing is done if
+    /// no plan is kept, or there were too few calls to say.
+    pub fn recheck(&self) {
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(plan), Some(folder)) = (plan.as_ref(), &self.options.cache) else { return };
+        let watches = std::mem::take(&mut *self.watches.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut doubted = Vec::new();
+        for (at, watch) in watches.iter().enumerate() {
+            if let Some(why) = watch.shortest_ns().and_then(|shortest_ns| doubt(plan, at, shortest_ns)) {
+                tracing::warn!(model = self.options.model, "slower than planned: {why}");
+                doubted.push(at);
+            }
+        }
+        if !doubted.is_empty()
+            && let Err(error) = PlanCache::new(folder).doubt(plan, &doubted)
+        {
+            tracing::warn!(%error, "the plan stays as it is");
+        }
+    }
+
+    /// Has the first calls of each layer in earnest timed, for [`Self::recheck`].
+    fn watch(&self, calls: &[LayerCalls<'_>], plan: &ModelPlan) {
+        let watch =
+            |(call, plan): (&LayerCalls<'_>, &LayerPlan)| Arc::new(Watch::new(call.shape, plan.schedule));
+        let watches: Vec<Arc<Watch>> = calls.iter().zip(&plan.layers).map(watch).collect();
+        for call in calls {
+            let of_layer =
+                |(other, _): &(&LayerCalls<'_>, &Arc<Watch>)| std::ptr::eq(other.layer, call.layer);
+            let own = calls.iter().zip(&watches).filter(of_layer).map(|(_, watch)| Arc::clone(watch));
+            call.layer.watch(own.collect());
+        }
+        *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = watches;
     }
 
     fn find(&self, planner: &Planner, calls: &[LayerCalls<'_>]) -> ModelPlan {
@@ -117,6 +155,9 @@ impl Scheduler for Planning {
                 tracing::info!(took_ms, layers, %path, "schedules that were not sure measured again");
             }
             PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
+        }
+        if self.options.cache.is_some() && plan.origin != PlanOrigin::Analytic {
+            self.watch(calls, &plan);
         }
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);

@@ -46,7 +46,7 @@ pub struct LoadedModel {
     settings: Settings,
     /// Threads of each instance.
     threads: usize,
-    explanation: Option<String>,
+    planning: Planning,
 }
 
 /// One co-located copy of a model.
@@ -113,8 +113,7 @@ impl Plugin for CpuRnn {
         .map_err(refused)?;
         let threads = planning.threads();
         tracing::info!(model = request.model, precision = request.precision, threads, "model loaded");
-        let explanation = planning.explanation();
-        Ok(LoadedModel { host: self.host, model, settings: self.settings, threads, explanation })
+        Ok(LoadedModel { host: self.host, model, settings: self.settings, threads, planning })
     }
 }
 
@@ -135,7 +134,14 @@ impl Model for LoadedModel {
     }
 
     fn explain(&self) -> Option<String> {
-        self.explanation.clone().or_else(|| Some(self.model.summary()))
+        self.planning.explanation().or_else(|| Some(self.model.summary()))
+    }
+}
+
+impl Drop for LoadedModel {
+    /// All batches have been, and nothing is timed any more: the plan is checked now.
+    fn drop(&mut self) {
+        self.planning.recheck();
     }
 }
 

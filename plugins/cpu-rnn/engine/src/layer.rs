@@ -1,6 +1,12 @@
 //! One recurrent layer.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use proctor_rnn_kernels::{DirectionWeights, Isa, PackedCell};
 use proctor_rnn_layer::{Cell, Schedule};
@@ -11,6 +17,7 @@ use crate::{
     priming::{self, Primed},
     spec::LayerSpec,
     team::Team,
+    watch::Watch,
 };
 
 /// Why a layer cannot be made.
@@ -43,6 +50,8 @@ pub struct Layer {
     cells: Vec<PackedCell>,
     /// Whether a team has primed the weights.
     primed: AtomicBool,
+    /// Who times the first calls.
+    watches: OnceLock<Vec<Arc<Watch>>>,
 }
 
 impl Layer {
@@ -86,7 +95,7 @@ impl Layer {
             }
         }
         let cells = weights.iter().map(|set| spec.pack(isa, set)).collect();
-        Ok(Self { spec, cells, primed: AtomicBool::new(false) })
+        Ok(Self { spec, cells, primed: AtomicBool::new(false), watches: OnceLock::new() })
     }
 
     /// Sizes and options of the layer.
@@ -116,6 +125,12 @@ impl Layer {
         priming::prime(team, &weights)
     }
 
+    /// Has the first calls timed from now on: each by the first of these that wants it. To be called once; another time
+    /// changes nothing.
+    pub fn watch(&self, watches: Vec<Arc<Watch>>) {
+        let _ = self.watches.set(watches);
+    }
+
     /// Runs the layer over a batch of sequences. The results of schedules differ in the last bits at most.
     ///
     /// Fewer threads than the schedule wants, because the team or the layer has no more, are no error.
@@ -131,7 +146,12 @@ impl Layer {
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
         self.ready(schedule, team);
+        let watch = self.watches.get().and_then(|all| all.iter().find(|watch| watch.wants(schedule, call)));
+        let watched = watch.map(|watch| (watch, Instant::now()));
         execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
+        if let Some((watch, start)) = watched {
+            watch.enter(start.elapsed());
+        }
         Ok(())
     }
 

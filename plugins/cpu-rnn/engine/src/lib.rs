@@ -17,6 +17,7 @@ mod stream;
 mod sync;
 pub mod team;
 mod trial;
+mod watch;
 
 pub use call::{CallError, LayerCall};
 pub use execution::workspace::Workspace;
@@ -28,3 +29,4 @@ pub use spec::LayerSpec;
 pub use stream::{RowState, Stream, StreamError};
 pub use team::{Member, Team, TeamOptions};
 pub use trial::Trial;
+pub use watch::Watch;

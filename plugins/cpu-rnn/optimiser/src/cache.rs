@@ -20,7 +20,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::{LayerPlan, PlanKey},
+    plan::{LayerPlan, ModelPlan, PlanKey},
     search,
 };
 
@@ -135,6 +135,19 @@ impl PlanCache {
             Ok(()) => Ok(path),
             Err(source) => Err(CacheError::Unwritable(self.folder.clone(), source)),
         }
+    }
+
+    /// Makes layers of a plan, by their positions, open to another calibration when it is loaded next. A layer of which
+    /// the cache has another plan by now is left alone.
+    ///
+    /// # Errors
+    /// As those of [`Self::load`] and [`Self::store`].
+    pub fn doubt(&self, plan: &ModelPlan, layers: &[usize]) -> Result<(), CacheError> {
+        let (mut stored, calibration) = self.load(&plan.key)?;
+        for at in layers.iter().copied().filter(|at| stored[*at] == plan.layers[*at]).collect::<Vec<_>>() {
+            stored[at].sure = 0.0;
+        }
+        self.store(&plan.key, &stored, calibration).map(drop)
     }
 
     fn write(&self, path: &Path, stored: &Stored) -> io::Result<()> {

@@ -51,6 +51,25 @@ pub fn summary(plan: &ModelPlan) -> String {
     }
 }
 
+/// One sentence: why a layer, by its position, is measured again, when the shortest of its real calls takes this many
+/// nanoseconds; `None` if [its plan holds](LayerPlan::doubted_by).
+#[must_use]
+pub fn doubt(plan: &ModelPlan, layer: usize, shortest_ns: u64) -> Option<String> {
+    let own = &plan.layers[layer];
+    let rival = own.doubted_by(shortest_ns)?;
+    Some(format!(
+        "{}, batch {}: a call by its schedule ({}) takes {} at the shortest, but {} when it was measured, and {} takes {}; \
+         the next load measures again",
+        plan.key.layers[layer].name,
+        plan.key.layers[layer].shape.batch,
+        describe_schedule(&own.schedule),
+        time(shortest_ns),
+        time(own.figure_ns()?),
+        describe_schedule(&rival.schedule),
+        time(rival.figure_ns)
+    ))
+}
+
 /// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are explained once.
 #[must_use]
 pub fn explain(plan: &ModelPlan, machine: &Machine) -> String {

@@ -14,8 +14,9 @@
 //!
 //! It ends in schedules of the engine, with what goes beyond the paper and what our own rules leave out ([`search`]),
 //! in the order that [`predict`] gives. The planner measures them and keeps the fastest ([`calibrate`], section 4), as
-//! a file so that this happens once for a machine ([`cache`]). [`explain`](mod@explain) prints the search and what came
-//! of it.
+//! a file so that this happens once for a machine ([`cache`]). Who has run the layers in earnest can
+//! [doubt](LayerPlan::doubted_by) a plan: then it is measured again. [`explain`](mod@explain) prints the search and
+//! what came of it.
 //!
 //! Weight-centric streamlining (5.2.4) is how the engine runs a schedule.
 

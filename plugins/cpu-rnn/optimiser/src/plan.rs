@@ -50,6 +50,11 @@ pub struct Measured {
 /// A schedule that was as good as the fastest one in this share of its blocks is sure.
 pub(crate) const SURE: f64 = 0.7;
 
+/// A layer whose calls are this many times longer than they were measured runs slower than planned, if that is more
+/// than what a caller that does other things between calls costs by any schedule: colder caches, threads to wake.
+const SLOWER: f64 = 1.25;
+const SLOWER_NS_MIN: u64 = 20_000;
+
 /// Most calibrations of a plan: a machine that is never quiet gives no better answer to the next one.
 const TRIES_MAX: u32 = 3;
 
@@ -74,6 +79,20 @@ impl LayerPlan {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.sure >= SURE || self.tries >= TRIES_MAX
+    }
+
+    /// The rival that speaks against this plan once the shortest of many real calls is known, in nanoseconds: that call
+    /// is much longer than the plan's own were when they were measured, and longer than the rival's. `None` where the
+    /// plan holds, or another calibration is not worth it any more.
+    #[must_use]
+    pub fn doubted_by(&self, shortest_ns: u64) -> Option<&Measured> {
+        let figure_ns = self.figure_ns()?;
+        let rivals = self.measured.iter().filter(|one| one.schedule != self.schedule);
+        let rival = rivals.min_by_key(|one| one.figure_ns)?;
+        let is_slower = shortest_ns as f64 > SLOWER * figure_ns as f64
+            && shortest_ns > figure_ns.saturating_add(SLOWER_NS_MIN)
+            && shortest_ns > rival.figure_ns;
+        (is_slower && self.tries < TRIES_MAX).then_some(rival)
     }
 
     /// Takes what another calibration has found, if that is at least as sure.

@@ -129,6 +129,19 @@ fn a_plan_without_measurements_says_so() {
 }
 
 #[test]
+fn a_doubt_names_the_layer_and_all_times() {
+    let layers = [layer("encoder", Cell::Lstm, Directions::Forward)];
+    let plan = Planner::new(machine(), "engine").plan("model", &layers, &mut |_, schedule| {
+        Ok(Duration::from_millis(if schedule.threads == 2 { 6 } else { 7 }))
+    });
+    assert_eq!(doubt(&plan, 0, 7_400_000), None);
+    let doubt = doubt(&plan, 0, 9_000_000).expect("that is half as long again");
+    let found =
+        ["encoder, batch 1: ", "columns on 2 threads", "takes 9.000 ms", "6.000 ms when", "measures again"];
+    assert!(found.iter().all(|part| doubt.contains(part)), "{doubt}");
+}
+
+#[test]
 fn sizes_and_times_are_easy_to_read() {
     assert_eq!([bytes(0), bytes(1023), bytes(1536), bytes(3 << 20)], ["0 B", "1023 B", "1.5 KiB", "3.0 MiB"]);
     assert_eq!([time(999), time(1500), time(2_500_000)], ["999 ns", "1.50 us", "2.500 ms"]);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::plan::Measured;
 use proctor_rnn_layer::{Cell, Chunk, Directions, Mapping, Precision};
 
 fn machine() -> Machine {
@@ -117,20 +118,8 @@ fn of_two_calibrations_the_surer_one_is_kept() {
     assert_eq!((kept.schedule.chunk, kept.tries, kept.sure), (Chunk::Steps(3), 3, 0.9));
 }
 
-/// Makes a cached plan not sure of some layers, and returns how many of them that opens again.
-fn doubt(cache: &PlanCache, key: &PlanKey, layers: &[usize]) -> usize {
-    let (mut plans, calibration) = cache.load(key).unwrap();
-    let mut opened = 0;
-    for layer in layers {
-        plans[*layer].sure = 0.0;
-        opened += usize::from(!plans[*layer].is_settled());
-    }
-    cache.store(key, &plans, calibration).unwrap();
-    opened
-}
-
 #[test]
-fn a_layer_that_is_not_sure_is_measured_again_and_no_other() {
+fn a_layer_that_is_doubted_is_measured_again_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let planner = Planner::new(machine(), "engine 1").cache(folder.path());
     let layers = [layer("first", 256), layer("second", 64)];
@@ -138,18 +127,48 @@ fn a_layer_that_is_not_sure_is_measured_again_and_no_other() {
     let first = planner.plan("model", &layers, &mut measured(&mut calls));
     assert!(first.layers.iter().all(LayerPlan::is_settled), "{first:?}");
     let cache = PlanCache::new(folder.path());
-    assert_eq!(doubt(&cache, &first.key, &[1]), 1);
+    cache.doubt(&first, &[1]).unwrap();
     calls.clear();
     let again = planner.plan("model", &layers, &mut measured(&mut calls));
     assert!(matches!(again.origin, PlanOrigin::Improved { layers: 1, .. }));
     assert!(!calls.is_empty() && calls.iter().all(|layer| *layer == 1), "{calls:?}");
     assert_eq!((again.layers[0].tries, again.layers[1].tries), (1, 2));
-    // What has been confirmed often enough is not opened any more.
-    assert_eq!(doubt(&cache, &first.key, &[1]), 1);
-    let _ = planner.plan("model", &layers, &mut measured(&mut Vec::new()));
-    assert_eq!(doubt(&cache, &first.key, &[1]), 0);
+    // Who still runs by the plan before knows nothing of the one that is there now.
+    cache.doubt(&first, &[1]).unwrap();
     let last = planner.plan("model", &layers, &mut |_, _| panic!("it is in the cache"));
     assert!(matches!(last.origin, PlanOrigin::Cached(_)));
+}
+
+#[test]
+fn a_plan_is_doubted_if_real_calls_are_slower_than_planned_and_than_a_rival() {
+    let one = |threads, us: u64| Measured {
+        schedule: Schedule { threads, ..Schedule::SINGLE },
+        figure_ns: 1000 * us,
+        min_ns: 1000 * us,
+        behind: 1.0,
+        blocks: 12,
+    };
+    let plan = |own, rival| LayerPlan {
+        schedule: Schedule { threads: 2, ..Schedule::SINGLE },
+        measured: vec![one(2, own), one(3, 10 * rival), one(1, rival)],
+        unmeasured: Vec::new(),
+        sure: 1.0,
+        tries: 2,
+    };
+    let doubted = |plan: &LayerPlan, us: u64| plan.doubted_by(1000 * us).map(|one| one.schedule.threads);
+    assert_eq!(doubted(&plan(100, 110), 125), None, "a little slower than planned");
+    assert_eq!(doubted(&plan(100, 110), 126), Some(1));
+    assert_eq!(doubted(&plan(100, 200), 200), None, "the rival would be slower still");
+    assert_eq!(doubted(&plan(100, 200), 201), Some(1));
+    assert_eq!(
+        doubted(&plan(4, 5), 24),
+        None,
+        "six times as long, but by no more than any schedule might be"
+    );
+    assert_eq!(doubted(&plan(4, 5), 25), Some(1));
+    assert_eq!(doubted(&LayerPlan { tries: 3, ..plan(100, 110) }, 500), None, "measured often enough");
+    assert_eq!(doubted(&LayerPlan { measured: vec![one(2, 100)], ..plan(100, 110) }, 500), None);
+    assert_eq!(doubted(&LayerPlan { measured: Vec::new(), ..plan(100, 110) }, 500), None);
 }
 
 #[test]
