@@ -205,7 +205,8 @@ pub fn cores_of(allowed: &[usize], instance: usize, threads: usize) -> Vec<usize
 
 #[cfg(test)]
 mod tests {
-    use proctor_rnn_layer::{allowed_cores, pin_to};
+    use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec};
+    use proctor_rnn_layer::{Cell, Directions, Precision, allowed_cores, pin_to};
 
     use super::*;
 
@@ -218,6 +219,50 @@ mod tests {
         assert_eq!(allowed_cores(), [core]);
         pin_to(&before).unwrap();
         assert_eq!(allowed_cores(), before);
+    }
+
+    #[test]
+    fn a_team_is_as_large_as_its_layers_want_and_no_larger() {
+        let threads_of = |hidden: &[usize]| {
+            let layers: Vec<Layer> = hidden.iter().map(|hidden| lstm(*hidden)).collect();
+            let planning = Planning::new(PlanningOptions {
+                model: "a model".to_owned(),
+                engine: "an engine".to_owned(),
+                threads: 2,
+                cores: Vec::new(),
+                pin: false,
+                budget: Duration::ZERO,
+                cache: None,
+            });
+            let calls: Vec<_> =
+                layers.iter().map(|layer| LayerCalls::new("a layer", layer, 100, 1)).collect();
+            let schedules = planning.plan(&calls);
+            (planning.threads(), schedules.iter().map(|schedule| schedule.threads).collect::<Vec<_>>())
+        };
+        // What is tiny has one thread, however many there are, also beside what has all of them.
+        let all = Machine::read().cores_allowed.clamp(1, 2);
+        assert_eq!(threads_of(&[8]), (1, vec![1]));
+        assert_eq!(threads_of(&[8, 512]), (all, vec![1, all]));
+    }
+
+    fn lstm(hidden: usize) -> Layer {
+        let spec = LayerSpec {
+            cell: Cell::Lstm,
+            directions: Directions::Forward,
+            input: 8,
+            hidden,
+            clip: None,
+            precision: Precision::F32,
+        };
+        let [input, hidden] = [8, hidden].map(|width| vec![0.0; 4 * hidden * width]);
+        let weights = DirectionWeights {
+            input: &input,
+            hidden: &hidden,
+            input_bias: &[],
+            hidden_bias: &[],
+            peepholes: &[],
+        };
+        Layer::new(spec, &[weights]).unwrap()
     }
 
     #[test]

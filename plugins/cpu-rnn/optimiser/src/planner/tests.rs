@@ -194,6 +194,22 @@ fn an_analytic_plan_measures_nothing() {
 }
 
 #[test]
+fn each_layer_gets_as_many_of_all_threads_as_are_fastest_for_it() {
+    let machine = Machine { cores_present: 8, cores_allowed: 8, ..machine() };
+    let layers = [layer("one", 1024), layer("three", 512), layer("all", 768)];
+    // Unless a number is asked for, a layer may have as many threads as there are cores.
+    let plan = Planner::new(machine, "engine 1").plan("model", &layers, &mut |layer, schedule| {
+        let likes = schedule.threads == [1, 3, 8][layer];
+        Ok(Duration::from_millis(if likes { 6 } else { 12 }))
+    });
+    assert_eq!([0, 1, 2].map(|layer| plan.schedule(layer).threads), [1, 3, 8]);
+    for (at, layer) in plan.layers.iter().enumerate() {
+        let is_measured = |threads: &usize| layer.measured.iter().any(|one| one.schedule.threads == *threads);
+        assert!([1, 2, 3, 4, 8].iter().all(is_measured), "layer {at}: {:?}", layer.measured);
+    }
+}
+
+#[test]
 fn one_thread_is_one_thread() {
     let planner = Planner::new(machine(), "engine 1").threads_max(1);
     let plan = planner.plan("model", &[layer("only", 256)], &mut measured(&mut Vec::new()));
