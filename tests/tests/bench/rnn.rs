@@ -52,6 +52,18 @@ fn every_cell_and_a_step_from_a_state_give_the_right_answer() {
 }
 
 #[test]
+fn a_single_step_is_streamed_beside_the_call() {
+    let bench = Bench::new();
+    let (report, table) = figures(&bench, "--threads 1 --groups extra --match call-floor");
+    let entries = list(&list(&report, "rows")[0], "entries");
+    let names: Vec<_> = entries.iter().filter_map(|entry| entry["system"].as_str()).collect();
+    assert_eq!(names, ["ours", "ours streamed"]);
+    let error = entries[1]["measured"]["max_abs_error"].as_f64();
+    assert!(error.is_some_and(|error| error < 5e-6), "{report}");
+    assert!(table.contains("Streamed steps"), "{table}");
+}
+
+#[test]
 fn the_four_ways_of_the_paper_give_the_same_answer() {
     let bench = Bench::new();
     let (report, table) = figures(&bench, "--ablation --threads 1 --match 64,64,1,100");

@@ -17,6 +17,9 @@ use crate::{
     timing::Window,
 };
 
+/// The plugin that this program has linked in.
+pub(super) const DEFAULT_PLUGIN: &str = "cpu-rnn";
+
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RnnFlags {
@@ -37,7 +40,7 @@ pub(crate) struct RnnFlags {
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
     /// Name of the plugin, or path of its library
-    #[arg(long, value_name = "NAME|PATH", default_value = "cpu-rnn")]
+    #[arg(long, value_name = "NAME|PATH", default_value = DEFAULT_PLUGIN)]
     pub(super) plugin: String,
     /// Option of the plugin as OPTION=VALUE; may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = assignment)]

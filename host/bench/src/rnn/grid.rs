@@ -11,11 +11,12 @@ use super::{
     answer::{answer, max_abs_error},
     cases::Case,
     competitor::{Competitor, Interference},
-    flags::RnnFlags,
+    flags::{DEFAULT_PLUGIN, RnnFlags},
     problem::{OUTPUT, Problem, floats},
     python_worker,
     report::Report,
-    request::{Reply, Request},
+    request::{OnEngine, Reply, Request},
+    streamed,
     table::{Entry, Limit, Measured, Outcome, Row, System},
 };
 use crate::{
@@ -55,8 +56,8 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;
     let mut report = Report::new(flags, limits);
     interrupt.measuring();
-    let steps = cases.len() * systems.iter().map(|system| system.tasks.len()).sum::<usize>();
-    let display = Steps::start(steps * flags.repeat as usize);
+    let tasks = |case| systems.iter().map(move |running| running.tasks_for(case).len()).sum::<usize>();
+    let display = Steps::start(cases.iter().map(tasks).sum::<usize>() * flags.repeat as usize);
     compare(&mut report, cases, &flags.output, &display, &interrupt, |report, case| {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
         report.rows.extend(row);
@@ -74,6 +75,12 @@ struct Running {
 impl Running {
     fn title(&self, task: &System) -> String {
         format!("{}, {}", task.name(), text::counted(self.worker.threads as u64, "thread"))
+    }
+
+    /// Those that can run this layer.
+    fn tasks_for(&self, case: &Case) -> Vec<System> {
+        let can_run = |task: &&System| **task != System::Streamed || streamed::is_for(case);
+        self.tasks.iter().filter(can_run).cloned().collect()
     }
 
     fn is(&self, peer: &'static str) -> bool {
@@ -96,7 +103,11 @@ fn start_all(
             .map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", flags.plugin)))?;
         let tasks = match flags.ablation {
             true => (0..ablation::STAGE_COUNT).map(System::Stage).collect(),
-            false => flags.precisions().into_iter().map(System::Ours).collect(),
+            // Another plugin's steps are not ours.
+            false => {
+                let streamed = (flags.plugin == DEFAULT_PLUGIN).then_some(System::Streamed);
+                flags.precisions().into_iter().map(System::Ours).chain(streamed).collect()
+            }
         };
         all.push(Running { worker, tasks });
     }
@@ -165,7 +176,7 @@ fn measure_case(
         let count = systems.len();
         for position in 0..count {
             let running = &mut systems[(position + repetition as usize) % count];
-            for task in running.tasks.clone() {
+            for task in running.tasks_for(&case) {
                 if interrupt.has_come() {
                     return Ok(None);
                 }
@@ -197,12 +208,13 @@ fn measure(
     interrupt: &Interrupt,
 ) -> Result<Measured, String> {
     let (layer, has_initial_state) = (case.layer, case.layer.has_initial_state());
-    let (precision, stage) = match task {
+    let (precision, on_engine) = match task {
         System::Ours(precision) => (*precision, None),
         System::Peer(_) => (Precision::F32, None),
-        System::Stage(stage) => (Precision::F32, Some(*stage)),
+        System::Stage(stage) => (Precision::F32, Some(OnEngine::Stage(*stage))),
+        System::Streamed => (Precision::F32, Some(OnEngine::Stream)),
     };
-    let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state, stage };
+    let request = Request::Load { folder: folder.to_owned(), layer, precision, has_initial_state, on_engine };
     // Also while a system finds out how to run the layer, which on such a machine it would do so, too.
     let competitor = flags.interference().map(Interference::begin);
     let loaded: Reply = running.worker.ask(&request)?;

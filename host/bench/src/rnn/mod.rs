@@ -6,7 +6,7 @@
 //! see [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
 //! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
 //! [`grid`] has them measured in turn, beside a [`competitor`] if that is asked for, [`table`] compares, [`ablation`]
-//! is the comparison of the paper's techniques, [`report`] shows it.
+//! is the comparison of the paper's techniques, [`streamed`] a layer step by step, [`report`] shows it.
 
 mod ablation;
 mod answer;
@@ -21,4 +21,5 @@ mod problem;
 mod python_worker;
 mod report;
 mod request;
+mod streamed;
 mod table;

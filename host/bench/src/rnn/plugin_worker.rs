@@ -22,7 +22,8 @@ use super::{
     cases::{Kind, LayerCase},
     flags::{WorkerFlags, precision_name},
     problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX, OUTPUT, SAFETENSORS, bytes, floats},
-    request::{Reply, Request},
+    request::{OnEngine, Reply, Request},
+    streamed::Streamed,
 };
 use crate::{
     answers::answers,
@@ -66,11 +67,12 @@ fn reply_to(
     loaded: &mut Option<Loaded>,
 ) -> Result<Reply, String> {
     match request {
-        Request::Load { folder, layer, precision, stage, .. } => {
+        Request::Load { folder, layer, precision, on_engine, .. } => {
             // What was loaded goes first, with its memory and its threads.
             *loaded = None;
-            let (what, reply) = match stage {
-                Some(stage) => load_stage(flags, folder, *layer, *stage)?,
+            let (what, reply) = match on_engine {
+                Some(OnEngine::Stage(stage)) => load_stage(flags, folder, *layer, *stage)?,
+                Some(OnEngine::Stream) => load_stream(flags, folder, *layer)?,
                 None => load_twice(library, flags, folder, *layer, *precision)?,
             };
             *loaded = Some(Loaded { folder: folder.clone(), what });
@@ -100,6 +102,13 @@ fn load_stage(
     write(&folder.join(OUTPUT), &bytes(&staged.output))?;
     let weight_bytes = Some(staged.weight_bytes);
     Ok((What::Staged(Box::new(staged)), Reply { weight_bytes, ..Reply::default() }))
+}
+
+/// Loads a layer to be streamed, and writes the output of its first step.
+fn load_stream(flags: &WorkerFlags, folder: &Path, layer: LayerCase) -> Result<(What, Reply), String> {
+    let mut streamed = Streamed::new(layer, flags.threads)?;
+    write(&folder.join(OUTPUT), &bytes(streamed.step()?))?;
+    Ok((What::Streamed(Box::new(streamed)), Reply::default()))
 }
 
 /// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
@@ -138,6 +147,7 @@ struct Loaded {
 enum What {
     Served(Box<Served>),
     Staged(Box<Staged>),
+    Streamed(Box<Streamed>),
 }
 
 impl Loaded {
@@ -149,6 +159,7 @@ impl Loaded {
                 staged.call();
                 Ok::<_, String>(())
             })?,
+            What::Streamed(streamed) => times_ns(window, || streamed.step().map(drop))?,
         };
         write_times(&self.folder, &times)
     }

@@ -71,7 +71,7 @@ mod tests {
             layer,
             precision,
             has_initial_state,
-            stage: None,
+            on_engine: None,
         })?;
         let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
         let error = max_abs_error(&output, &answer(&problem));
@@ -138,7 +138,7 @@ class InferenceSession:
             layer: LAYERS[0],
             precision: Precision::F32,
             has_initial_state: false,
-            stage: None,
+            on_engine: None,
         };
         assert!(worker.ask::<Reply>(&request).unwrap().load_ms.is_some());
         assert_eq!(fs::read(folder.path().join(OUTPUT)).unwrap().len(), 4 * 4 * 2 * 6);

@@ -17,14 +17,24 @@ pub(super) enum Request {
         layer: LayerCase,
         precision: Precision,
         has_initial_state: bool,
-        /// Of the comparison of the paper's techniques: which of them, instead of the plugin.
+        /// Instead of the plugin, the engine itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        stage: Option<usize>,
+        on_engine: Option<OnEngine>,
     },
     /// Call it over and over, and write the times to the folder.
     Measure { window: Window },
     /// Forget it.
     Unload,
+}
+
+/// A way to run a layer that is not through the plugin boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OnEngine {
+    /// One of the ways of the paper's figure 4.
+    Stage(usize),
+    /// One step after the other, with carried states.
+    Stream,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -6,6 +6,9 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::precision_name};
 use crate::timing::Times;
 
+/// As files and notes have it.
+const STREAMED: &str = "ours streamed";
+
 /// One layer with everything that was measured of it.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
@@ -49,6 +52,8 @@ pub(super) enum System {
     Peer(&'static str),
     /// One of the ways of the paper's figure 4.
     Stage(usize),
+    /// Ours, one step after the other with carried states.
+    Streamed,
 }
 
 impl System {
@@ -58,6 +63,7 @@ impl System {
             Self::Ours(precision) => format!("ours in {}", precision_name(*precision)),
             Self::Peer(name) => (*name).to_owned(),
             Self::Stage(stage) => stage_name(*stage).to_owned(),
+            Self::Streamed => STREAMED.to_owned(),
         }
     }
 }
@@ -69,6 +75,7 @@ impl Serialize for System {
             Self::Ours(precision) => ("ours", *precision),
             Self::Peer(name) => (*name, Precision::F32),
             Self::Stage(stage) => (stage_name(*stage), Precision::F32),
+            Self::Streamed => (STREAMED, Precision::F32),
         };
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("system", name)?;
@@ -172,15 +179,24 @@ impl Row {
         self.best(figure, |system| matches!(system, System::Peer(_)))
     }
 
-    /// Ours in f32 on this number of threads.
-    pub(super) fn ours_on(&self, threads: usize) -> Option<&Entry> {
-        let is_it = |entry: &&Entry| entry.system == System::Ours(Precision::F32) && entry.threads == threads;
-        self.entries.iter().find(is_it)
+    /// A step of a stream.
+    pub(super) fn streamed(&self, figure: Figure) -> Option<Best<'_>> {
+        self.best(figure, |system| *system == System::Streamed)
+    }
+
+    /// A system on this number of threads.
+    pub(super) fn on(&self, system: &System, threads: usize) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.system == *system && entry.threads == threads)
     }
 
     /// Speed of ours over that of the best peer, both at the number of threads where this figure is best.
     pub(super) fn ratio(&self, figure: Figure) -> Option<f64> {
-        Some(self.best_peer(figure)?.ns / self.ours(figure, Precision::F32)?.ns)
+        self.ratio_of(figure, self.ours(figure, Precision::F32)?)
+    }
+
+    /// The same of another way to run it.
+    pub(super) fn ratio_of(&self, figure: Figure, best: Best<'_>) -> Option<f64> {
+        Some(self.best_peer(figure)?.ns / best.ns)
     }
 
     /// Whether ours is slower than the best peer by one of the figures; `None` without peers.
@@ -301,8 +317,14 @@ pub(super) mod tests {
         let failed = Entry { outcome: Outcome::Error("no".to_owned()), ..row.entries[0].clone() };
         row.add(failed);
         assert_eq!(row.entries.len(), 2);
-        assert_eq!(row.ours_on(1).unwrap().measured().unwrap().times.median_ns, 0.09e6);
-        assert_eq!(row.ours_on(2).unwrap().measured().unwrap().times.median_ns, 0.05e6);
+        assert_eq!(
+            row.on(&System::Ours(Precision::F32), 1).unwrap().measured().unwrap().times.median_ns,
+            0.09e6
+        );
+        assert_eq!(
+            row.on(&System::Ours(Precision::F32), 2).unwrap().measured().unwrap().times.median_ns,
+            0.05e6
+        );
         assert_eq!((row.ratio(Figure::Median), row.is_lost()), (None, None));
     }
 }

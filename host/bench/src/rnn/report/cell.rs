@@ -17,6 +17,10 @@ pub(super) fn milliseconds(ns: f64) -> String {
     if ms < 1.0 { format!("{ms:.4}") } else { four_digits(ms) }
 }
 
+pub(super) fn microseconds(ns: f64) -> String {
+    four_digits(ns / 1e3)
+}
+
 /// A median, marked if the answer is another one.
 pub(super) fn outcome_cell(entry: &Entry) -> String {
     let Some(measured) = entry.measured() else { return "error".to_owned() };

@@ -37,13 +37,17 @@ impl Report {
         head.extend(owned(&["best peer's p99", "ratio", "p99 ratio"]));
         let rows = self.rows.iter().filter(|row| row.facts.case.group == group);
         let rows = rows.map(|row| self.cells(row, &peers)).collect();
-        let beside = if self.interference.is_some() { ", beside a competitor" } else { "" };
-        Table { title: format!("{}{beside}", title(group)), head, rows }
+        Table { title: format!("{}{}", title(group), self.beside()), head, rows }
+    }
+
+    /// End of the title of a table of times.
+    pub(super) fn beside(&self) -> &'static str {
+        if self.interference.is_some() { ", beside a competitor" } else { "" }
     }
 
     fn cells(&self, row: &Row, peers: &[&'static str]) -> Vec<String> {
         let ours = |figure| row.ours(figure, Precision::F32);
-        let on = |threads: &usize| or_none(row.ours_on(*threads), outcome_cell);
+        let on = |threads: &usize| or_none(row.on(&System::Ours(Precision::F32), *threads), outcome_cell);
         let mut cells = vec![row.name.clone()];
         cells.extend(self.threads.iter().map(on));
         cells.extend([

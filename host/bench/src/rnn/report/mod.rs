@@ -1,13 +1,15 @@
 //! The tables of `host bench rnn`: for people, in Markdown, and as JSON.
 //!
-//! [`comparison`] has the tables beside other systems, [`stages`] that of the paper's techniques, [`limits`] that of
-//! the machine; [`notes`] what has to be known to read them, [`cell`] how a figure is written.
+//! [`comparison`] has the tables beside other systems, [`streamed`] that of steps with carried states, [`stages`] that
+//! of the paper's techniques, [`limits`] that of the machine; [`notes`] what has to be known to read them, [`cell`] how
+//! a figure is written.
 
 mod cell;
 mod comparison;
 mod limits;
 mod notes;
 mod stages;
+mod streamed;
 
 use std::collections::BTreeSet;
 
@@ -62,8 +64,10 @@ impl crate::comparison::Report for Report {
     fn is_right(&self) -> bool {
         let mut entries = self.rows.iter().flat_map(|row| &row.entries);
         entries.all(|entry| match (&entry.system, entry.measured()) {
-            (System::Ours(Precision::F32) | System::Stage(_), Some(measured)) => measured.is_same_answer(),
-            (System::Ours(_) | System::Stage(_), measured) => measured.is_some(),
+            (System::Ours(Precision::F32) | System::Stage(_) | System::Streamed, Some(measured)) => {
+                measured.is_same_answer()
+            }
+            (System::Ours(_) | System::Stage(_) | System::Streamed, measured) => measured.is_some(),
             (System::Peer(_), _) => true,
         })
     }
@@ -91,7 +95,9 @@ impl Report {
     /// The versions of everything that was measured, ours first.
     fn systems(&self) -> String {
         let is_peer_and_name = |entry: &Entry| match &entry.system {
-            System::Ours(_) | System::Stage(_) => (false, format!("ours is {}", entry.version)),
+            System::Ours(_) | System::Stage(_) | System::Streamed => {
+                (false, format!("ours is {}", entry.version))
+            }
             System::Peer(name) => (true, format!("{name} {}", entry.version)),
         };
         let systems: BTreeSet<_> =
@@ -109,6 +115,7 @@ impl Report {
         // Rows of a group lie side by side.
         groups.dedup();
         tables.extend(groups.into_iter().map(|group| self.group_table(group)));
+        tables.extend(self.streamed_table());
         tables.extend(self.precision_table());
         tables.extend(self.sets_table());
         tables

@@ -21,10 +21,7 @@ impl Report {
         }
         head.push("faster".to_owned());
         let cells = |row: &Row| {
-            let find = |stage| {
-                let is_it = |entry: &&Entry| entry.system == System::Stage(stage) && entry.threads == threads;
-                row.entries.iter().find(is_it)
-            };
+            let find = |stage| row.on(&System::Stage(stage), threads);
             let mut cells = vec![row.name.clone()];
             for entry in (0..STAGE_COUNT).map(find) {
                 let bytes = entry.and_then(Entry::measured).and_then(|measured| measured.weight_bytes);

@@ -139,6 +139,34 @@ fn other_number_formats_have_a_table_and_no_part_in_the_ratio() {
 }
 
 #[test]
+fn streamed_steps_have_a_table_of_their_own_and_no_part_in_the_ratio() {
+    let mut row = row([0.03, 0.02], &PEERS);
+    assert!(!report(vec![row.clone()]).page().markdown().contains("Streamed"));
+    row.facts.case.role = "call-floor";
+    for (threads, median_ms) in [(1, 0.000_16), (2, 0.012)] {
+        row.add(entry(System::Streamed, "cpu-rnn 0.1.0", threads, median_ms));
+    }
+    assert!((row.ratio(Figure::Median).unwrap() - 6.15).abs() < 1e-9);
+    let mut report = report(vec![row]);
+    let markdown = report.page().markdown();
+    for wanted in [
+        "### Streamed steps, each from the states of the one before, in us
+
+| layer | call | call p99 | step/1 | step/2 | step p99 | best peer's call | its p99 | ratio | p99 ratio |",
+        "| lstm 64,64,1,100 | 20.00/2 | 30.00/2 | 0.160 | 12.00 | 0.240/1 | 123.0/1 | 184.5/1 | 768.75 | 768.75 |",
+        "a step of lstm 64,64,1,100 takes 0.160 us in all",
+    ] {
+        assert!(markdown.contains(wanted), "no {wanted} in {markdown}");
+    }
+    // A wrong step is a wrong answer.
+    let Outcome::Measured(measured) = &mut report.rows[0].entries[5].outcome else {
+        panic!("it is measured")
+    };
+    measured.max_abs_error = 1e-3;
+    assert!(!report.is_right());
+}
+
+#[test]
 fn the_four_ways_have_a_table_of_their_own() {
     let mut row = row([0.07, 0.05], &[]);
     row.entries.clear();
