@@ -26,7 +26,7 @@ fn a_layer_is_measured_through_the_plugin_boundary_and_its_answer_is_right() {
     let [entry] = list(row, "entries") else { panic!("one entry in {row}") };
     assert_eq!((&entry["system"], &entry["threads"]), (&"ours".into(), &1.into()));
     let measured = &entry["measured"];
-    for key in ["median_ns", "p99_ns", "least_ns", "calls", "load_ms"] {
+    for key in ["median_ns", "p99_ns", "least_ns", "calls", "load_ms", "busy_share"] {
         assert!(measured[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {measured}");
     }
     assert!(measured["max_abs_error"].as_f64().is_some_and(|error| error < 5e-6), "{measured}");

@@ -60,7 +60,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let display = Steps::start(cases.iter().map(tasks).sum::<usize>() * flags.repeat as usize);
     compare(&mut report, cases, &flags.output, &display, &interrupt, |report, case| {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
-        report.rows.extend(row);
+        row.into_iter().for_each(|row| report.add(row));
         Ok(())
     })
 }
@@ -162,8 +162,8 @@ fn measure_case(
     interrupt: &Interrupt,
 ) -> Result<Option<Row>, HostError> {
     let least = |threads: usize| {
-        let least_time_ns = limits.least_time_ns(&case.layer.shape(Precision::F32), threads)?;
-        Some(Limit { threads, least_time_ns })
+        let of_layer = limits.of_layer(&case.layer.shape(Precision::F32), threads)?;
+        Some(Limit { threads, of_layer })
     };
     let mut row = Row::new(case, flags.threads().into_iter().filter_map(least).collect());
     let folder = tempfile::Builder::new().prefix("proctor-rnn-case-").tempdir();
@@ -225,7 +225,7 @@ fn measure(
     let request = Request::Measure { window: flags.window() };
     // Anew, so that each system meets the same bursts. This process has the thread, so it does not count as foreign.
     let competitor = flags.interference().map(Interference::begin);
-    let Measurement::<Reply> { times_ns, foreign_share, .. } =
+    let Measurement::<Reply> { reply, times_ns, foreign_share } =
         running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
     let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
     running.worker.ask::<Reply>(&Request::Unload)?;
@@ -235,6 +235,7 @@ fn measure(
         times,
         foreign_share,
         competitor_share,
+        busy_share: reply.busy_share,
         max_abs_error,
         load_ms,
         calibration_ms,

@@ -7,7 +7,7 @@ use std::{
     io::{self, BufRead},
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use proctor_datasets::SampleStore;
@@ -16,6 +16,7 @@ use proctor_plugin_host::{
 };
 use proctor_rnn_layer::{Precision, pin_to};
 use proctor_vocabulary::{ElementType, Intent, QuerySample, ResponseId, SampleIndex, Scenario, TensorSpec};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{
     ablation::Staged,
@@ -80,14 +81,23 @@ fn reply_to(
         }
         Request::Measure { window } => {
             let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
+            let (begin, before) = (Instant::now(), processor_time());
             loaded.measure(window)?;
-            Ok(Reply::default())
+            let (elapsed, ran) = (begin.elapsed(), processor_time().saturating_sub(before));
+            let busy_share = ran.as_secs_f64() / elapsed.as_secs_f64() / flags.threads as f64;
+            Ok(Reply { busy_share: Some(busy_share), ..Reply::default() })
         }
         Request::Unload => {
             *loaded = None;
             Ok(Reply::default())
         }
     }
+}
+
+/// The time for which the threads of this process have had a processor.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Loads one of the paper's stages, and writes its output.

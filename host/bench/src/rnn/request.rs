@@ -48,4 +48,7 @@ pub(super) struct Reply {
     /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
+    /// Of a measurement: time that the worker's threads had a processor, of what all of them could have had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) busy_share: Option<f64>,
 }

@@ -1,6 +1,7 @@
 //! Measurements, and how ours compares.
 
 use proctor_rnn_layer::Precision;
+use proctor_rnn_limits::LayerLimit;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::precision_name};
@@ -25,14 +26,15 @@ pub(super) struct Row {
 pub(super) struct Facts {
     #[serde(flatten)]
     pub(super) case: Case,
-    flops: f64,
+    pub(super) flops: f64,
 }
 
 /// Least time on a number of cores.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Limit {
     pub(super) threads: usize,
-    pub(super) least_time_ns: f64,
+    #[serde(flatten)]
+    pub(super) of_layer: LayerLimit,
 }
 
 /// One system with one number of threads.
@@ -101,6 +103,9 @@ pub(super) struct Measured {
     /// Share of its processor that a competitor used, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) competitor_share: Option<f64>,
+    /// Time that its threads had a processor, of what all of them could have had; of ours only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) busy_share: Option<f64>,
     /// Largest difference of its output from the f64 answer.
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
@@ -206,9 +211,15 @@ impl Row {
         Some(least < 1.0)
     }
 
-    /// Least time on the number of cores where it is least.
+    /// The limit on the number of cores where it is least.
+    pub(super) fn limit(&self) -> Option<&Limit> {
+        let ns = |limit: &&Limit| limit.of_layer.least_time_ns;
+        self.limits.iter().min_by(|left, right| ns(left).total_cmp(&ns(right)))
+    }
+
+    /// Its time.
     pub(super) fn limit_ns(&self) -> Option<f64> {
-        self.limits.iter().map(|limit| limit.least_time_ns).min_by(f64::total_cmp)
+        Some(self.limit()?.of_layer.least_time_ns)
     }
 
     /// The limit over the time of ours: 1 would be all that the machine can do.
@@ -240,6 +251,8 @@ impl Measured {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use proctor_rnn_limits::Reads;
+
     use super::*;
     use crate::rnn::cases::{Group, Kind, LayerCase};
 
@@ -248,7 +261,11 @@ pub(super) mod tests {
         let layer =
             LayerCase { kind: Kind::Lstm, bidirectional: false, input: 64, hidden: 64, batch: 1, time: 100 };
         let limits = [(1, 40_000.0), (2, 20_000.0)];
-        let limits = limits.map(|(threads, least_time_ns)| Limit { threads, least_time_ns });
+        let limits = limits.map(|(threads, least_time_ns)| {
+            let reads = [3.2e6, 1.6e6, 0.0].map(|bytes| Reads { bytes, ns: bytes / 160.0 / threads as f64 });
+            let of_layer = LayerLimit { least_time_ns, multiply_adds_ns: 0.75 * least_time_ns, reads };
+            Limit { threads, of_layer }
+        });
         let mut row = Row::new(Case { group: Group::Table1, role: "", layer }, limits.to_vec());
         for (position, median_ms) in ours.into_iter().enumerate() {
             row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", position + 1, median_ms));
@@ -266,6 +283,7 @@ pub(super) mod tests {
             times,
             foreign_share: Some(0.01),
             competitor_share: None,
+            busy_share: Some(0.98),
             max_abs_error: 5e-7,
             load_ms: Some(2.0),
             calibration_ms: Some(100.0),

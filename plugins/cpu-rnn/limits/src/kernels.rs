@@ -1,4 +1,4 @@
-//! The loops that are timed: multiply-adds in registers, and reads.
+//! The loops that are timed: multiply-adds in registers, reads, and a chain whose links take a cycle each.
 
 use std::hint::black_box;
 
@@ -18,6 +18,25 @@ const ACCUMULATORS: usize = 16;
 /// another.
 pub(crate) fn isa() -> Isa {
     Isa::fastest()
+}
+
+/// Cycles of one call of [`chain`].
+pub(crate) const CHAIN_CYCLES: f64 = (CHAIN_ROUNDS * 2 * CHAIN_PAIRS) as f64;
+const CHAIN_ROUNDS: usize = 512;
+/// So many without a jump that counting rounds goes on beside the chain.
+const CHAIN_PAIRS: usize = 16;
+
+/// Adds and flips bits, each operation on the outcome of the one before.
+pub(crate) fn chain() {
+    let mut link = black_box(1_u64);
+    // In registers: some processors add a constant while they rename, which takes no cycle.
+    let (step, bits) = (black_box(3_u64), black_box(5_u64));
+    for _ in 0..CHAIN_ROUNDS {
+        for _ in 0..CHAIN_PAIRS {
+            link = link.wrapping_add(step) ^ bits;
+        }
+    }
+    black_box(link);
 }
 
 /// Multiplies and adds in registers as fast as possible.

@@ -7,7 +7,7 @@ use proctor_rnn_layer::pin_to;
 use serde::Serialize;
 
 use crate::caches::CacheSizes;
-use crate::kernels::{flops_per_call, isa, multiply_adds, read};
+use crate::kernels::{CHAIN_CYCLES, chain, flops_per_call, isa, multiply_adds, read};
 use crate::pinned::rate_on;
 
 /// Length of one measurement.
@@ -26,6 +26,8 @@ const SHARED_READS: usize = 4;
 pub struct MachineLimits {
     /// Instruction set of the loops: `avx512`, `avx2` or `portable`.
     pub isa: &'static str,
+    /// f32 values in a vector of these instructions.
+    pub lanes: usize,
     /// Sizes of the caches.
     pub caches: CacheSizes,
     /// Speeds for each number of cores that was measured, ascending.
@@ -37,6 +39,8 @@ pub struct MachineLimits {
 pub struct Speeds {
     /// Number of cores that work at the same time.
     pub cores: usize,
+    /// Clock in GHz, cycles per ns.
+    pub clock_ghz: f64,
     /// f32 multiply-adds in registers, counted as two, in 1e9 per second.
     pub peak_gflops: f64,
     /// Reads from half of the first level, in 1e9 bytes per second.
@@ -77,7 +81,7 @@ impl MachineLimits {
         }
         let caches = CacheSizes::read();
         let speeds = counts.into_iter().map(|cores| speeds(cpus, cores, caches)).collect();
-        Ok(Self { isa: isa().name(), caches, speeds })
+        Ok(Self { isa: isa().name(), lanes: isa().lanes(), caches, speeds })
     }
 
     /// The speeds of `cores` cores, or of the next smaller number that was measured.
@@ -103,6 +107,7 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
     let far = far_bytes(caches);
     Speeds {
         cores,
+        clock_ghz: each(best(&|| rate_on(used, WINDOW, |_| chain())) * CHAIN_CYCLES / 1e9),
         peak_gflops: each(best(&|| rate_on(used, WINDOW, |_| multiply_adds())) * flops_per_call() / 1e9),
         l1_gb_per_s: private(size(caches.l1_bytes / 2)),
         l2_gb_per_s: private(size(caches.l2_bytes / 8)),
@@ -174,10 +179,12 @@ mod tests {
         let counts: Vec<_> = limits.speeds.iter().map(|speeds| speeds.cores).collect();
         assert_eq!(counts, if most == 1 { vec![1] } else { vec![1, most] });
         for speeds in &limits.speeds {
-            let all = [speeds.peak_gflops, speeds.l1_gb_per_s, speeds.l2_gb_per_s, speeds.l3_best_gb_per_s()];
+            let rates = [speeds.l1_gb_per_s, speeds.l2_gb_per_s, speeds.l3_best_gb_per_s()];
+            let all = [[speeds.clock_ghz, speeds.peak_gflops].as_slice(), &rates].concat();
             assert!(all.iter().all(|speed| speed.is_finite() && *speed > 0.0), "{speeds:?}");
             assert_eq!(speeds.l3_shared_gb_per_s.is_some(), cpus.len() > 1);
         }
+        assert_eq!(limits.lanes, isa().lanes());
         assert_eq!(limits.speeds_of(64), limits.speeds.last());
         assert_eq!(limits.speeds_of(0), None);
     }

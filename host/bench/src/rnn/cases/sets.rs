@@ -1,6 +1,6 @@
 //! The rows whose ratios are summed up, and what they should reach.
 
-use super::{CALL_FLOOR, Case, Group, Kind};
+use super::{CALL_FLOOR, Case, Group, Kind, LayerCase};
 
 /// Rows that are summed up by the geometric mean of their ratios to the best peer.
 pub(in crate::rnn) struct Set {
@@ -11,8 +11,9 @@ pub(in crate::rnn) struct Set {
 }
 
 impl Set {
-    /// All sets. The targets are 1.2 times the floor of each row at batch 1 and 1.15 times at more, against the best
-    /// peer of the machine on which they were laid down; that of the random layers stands for itself.
+    /// All sets, a part of another one before that. The targets are 1.2 times the floor of each row at batch 1 and 1.15
+    /// times at more, against the best peer of the machine on which they were laid down; those of table 1 forward and
+    /// of the random layers stand for themselves.
     pub(in crate::rnn) const ALL: [Self; 11] = [
         Self::new("table 1, LSTM, batch 1", 1.87, |case| {
             is_table_1(case, Kind::Lstm) && case.layer.batch == 1
@@ -24,7 +25,7 @@ impl Set {
         Self::new("table 1, GRU, batch 10 and 20", 1.47, |case| {
             is_table_1(case, Kind::Gru) && case.layer.batch > 1
         }),
-        Self::new("table 1, LSTM and GRU", 1.73, |case| case.group == Group::Table1),
+        Self::new("table 1, LSTM and GRU", 1.80, |case| case.group == Group::Table1),
         Self::new("table 1, both directions", 2.02, |case| case.group == Group::Table1Bidir),
         Self::new("table 1, GRU with the reset gate before", 2.09, |case| case.group == Group::Table1Lbr0),
         Self::new("layers of the models", 2.19, |case| case.group == Group::Models),
@@ -52,6 +53,19 @@ impl Set {
     }
 }
 
+/// Least ratio of medians and of 99th percentiles of a row by itself, whatever the mean: no row may be slower than the
+/// best peer, and table 1 is ahead by more, most of all where a batch leaves the choice of the blocking.
+pub(in crate::rnn) fn row_targets(case: &Case) -> [f64; 2] {
+    let LayerCase { input, hidden, batch, .. } = case.layer;
+    let median = match case.group {
+        Group::Table1 if batch > 1 && input == 256 && hidden == 256 => 1.35,
+        Group::Table1 if batch > 1 && input == 1024 && hidden == 1024 => 1.25,
+        Group::Table1 | Group::Table1Lbr0 | Group::Table1Bidir => 1.10,
+        Group::Models | Group::Extra | Group::Random => 1.0,
+    };
+    [median, 1.0]
+}
+
 fn is_table_1(case: &Case, kind: Kind) -> bool {
     case.group == Group::Table1 && case.layer.kind == kind
 }
@@ -75,6 +89,17 @@ mod tests {
         let all: Vec<_> = listed.chain(random_cases(50, 100)).collect();
         let counts = Set::ALL.map(|set| all.iter().filter(|case| set.has(case)).count());
         assert_eq!(counts, [9, 6, 9, 6, 30, 30, 15, 9, 7, 50, 23]);
+    }
+
+    #[test]
+    fn a_row_may_not_be_lost_and_table_1_is_ahead() {
+        let of = |group| cases(group).iter().map(row_targets).collect::<Vec<_>>();
+        let count = |targets: &[[f64; 2]], median| targets.iter().filter(|row| row[0] == median).count();
+        let table_1 = of(Group::Table1);
+        assert_eq!([1.35, 1.25, 1.10].map(|median| count(&table_1, median)), [4, 4, 22]);
+        assert_eq!(count(&of(Group::Table1Bidir), 1.10), 30);
+        assert_eq!(count(&of(Group::Extra), 1.0), 8);
+        assert!(table_1.iter().all(|row| row[1] == 1.0));
     }
 
     #[test]

@@ -96,6 +96,17 @@ impl Report {
         })
     }
 
+    /// Those of the rows of a set.
+    pub(super) fn ratios(&self, set: &Set, figure: Figure) -> Vec<f64> {
+        let rows = self.rows.iter().filter(|row| set.has(&row.facts.case));
+        rows.filter_map(|row| row.ratio(figure)).collect()
+    }
+
+    /// What their mean should be at least: on a quiet machine.
+    pub(super) fn mean_target(&self, set: &Set, figure: Figure) -> Option<f64> {
+        set.targets[figure as usize].filter(|_| self.interference.is_none())
+    }
+
     /// Geometric means over sets of rows.
     pub(super) fn sets_table(&self) -> Option<Table> {
         let cells = |set: &Set| {
@@ -103,17 +114,15 @@ impl Report {
             let shares: Vec<_> = rows.iter().filter_map(|row| row.share_of_limit()).collect();
             let lost: Vec<_> = rows.iter().filter_map(|row| row.is_lost()).collect();
             let mut cells = vec![set.name.to_owned(), lost.len().to_string()];
-            for (figure, target) in Figure::ALL.into_iter().zip(set.targets) {
-                // They are for a quiet machine.
-                let target = target.filter(|_| self.interference.is_none());
-                let ratios: Vec<_> = rows.iter().filter_map(|row| row.ratio(figure)).collect();
+            for figure in Figure::ALL {
+                let ratios = self.ratios(set, figure);
                 let mean = geometric_mean(&ratios)?;
                 let met =
                     |target: f64| format!("{target:.2} {}", if mean >= target { "met" } else { "MISSED" });
                 cells.extend([
                     format!("{mean:.2}"),
                     ratio_cell(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
-                    or_none(target, met),
+                    or_none(self.mean_target(set, figure), met),
                 ]);
             }
             cells.extend([

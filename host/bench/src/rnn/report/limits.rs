@@ -12,6 +12,7 @@ impl Report {
         let row = |speeds: &Speeds| {
             vec![
                 speeds.cores.to_string(),
+                format!("{:.2}", speeds.clock_ghz),
                 format!("{:.0}", speeds.peak_gflops),
                 format!("{:.0}", speeds.l1_gb_per_s),
                 format!("{:.0}", speeds.l2_gb_per_s),
@@ -27,7 +28,7 @@ impl Report {
             caches.l1_bytes >> 10,
             caches.l2_bytes >> 10
         );
-        let head = ["cores", "f32 GFLOP/s", "L1 GB/s", "L2 GB/s", "L3 GB/s", "L3 GB/s, shared lines"];
+        let head = ["cores", "GHz", "f32 GFLOP/s", "L1 GB/s", "L2 GB/s", "L3 GB/s", "L3 GB/s, shared lines"];
         Table { title, head: owned(&head), rows: self.limits.speeds.iter().map(row).collect() }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! [`comparison`] has the tables beside other systems, [`streamed`] that of steps with carried states, [`stages`] that
 //! of the paper's techniques, [`limits`] that of the machine; [`notes`] what has to be known to read them, [`cell`] how
-//! a figure is written.
+//! a figure is written. [`shortfalls`] takes apart what falls short.
 
 mod cell;
 mod comparison;
 mod limits;
 mod notes;
+mod shortfalls;
 mod stages;
 mod streamed;
 
@@ -17,6 +18,8 @@ use chrono::{SecondsFormat, Utc};
 use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::MachineLimits;
 use serde::Serialize;
+
+use shortfalls::Shortfall;
 
 use super::{
     answer::TOLERANCE,
@@ -43,7 +46,9 @@ pub(super) struct Report {
     is_ablation: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     interference: Option<Interference>,
-    pub(super) rows: Vec<Row>,
+    rows: Vec<Row>,
+    /// Rows that fall short, as of now.
+    shortfalls: Vec<Shortfall>,
 }
 
 impl crate::comparison::Report for Report {
@@ -89,7 +94,14 @@ impl Report {
             is_ablation: flags.ablation,
             interference: flags.interference(),
             rows: Vec::new(),
+            shortfalls: Vec::new(),
         }
+    }
+
+    pub(super) fn add(&mut self, row: Row) {
+        self.rows.push(row);
+        // A row may have reached a mean that the new one has it miss.
+        self.shortfalls = self.find_shortfalls();
     }
 
     /// The versions of everything that was measured, ours first.
@@ -118,6 +130,7 @@ impl Report {
         tables.extend(self.streamed_table());
         tables.extend(self.precision_table());
         tables.extend(self.sets_table());
+        tables.extend(self.shortfalls_table());
         tables
     }
 }

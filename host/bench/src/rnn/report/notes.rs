@@ -16,6 +16,7 @@ impl Report {
         let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
         notes.extend(self.streamed_notes());
         notes.extend(self.worst_note());
+        notes.extend(self.shortfalls_notes());
         notes.extend(self.interference_note());
         notes.push("error: largest absolute difference from an answer in f64".to_owned());
         notes.extend(self.entry_notes());
