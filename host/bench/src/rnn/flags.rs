@@ -23,7 +23,7 @@ pub(super) const DEFAULT_PLUGIN: &str = "cpu-rnn";
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RnnFlags {
-    /// Groups of layers, separated by commas; all of them with `all`
+    /// Groups of layers, separated by commas; `sweep` for all that sweep a size, `all` for all others
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "table1", value_parser = groups)]
     groups: Vec<Groups>,
     /// Only layers whose name has this text, such as "lstm 256,256,1"; may be repeated
@@ -154,14 +154,20 @@ fn precision() -> impl TypedValueParser<Value = Precision> {
 }
 
 fn groups(text: &str) -> Result<Groups, String> {
-    let all = Group::value_variants();
-    if text == "all" {
-        return Ok(all.to_vec());
+    match text {
+        "all" => return Ok(Group::without_sweeps()),
+        "sweep" => return Ok(Group::SWEEPS.to_vec()),
+        _ => {}
     }
-    let names = || all.iter().filter_map(Group::to_possible_value).map(|value| value.get_name().to_owned());
-    Group::from_str(text, false)
-        .map(|group| vec![group])
-        .map_err(|_| format!("there are the groups {}, and all", names().collect::<Vec<_>>().join(", ")))
+    let names = || {
+        Group::value_variants()
+            .iter()
+            .filter_map(Group::to_possible_value)
+            .map(|value| value.get_name().to_owned())
+    };
+    Group::from_str(text, false).map(|group| vec![group]).map_err(|_| {
+        format!("there are the groups {}, sweep, and all", names().collect::<Vec<_>>().join(", "))
+    })
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -174,6 +180,7 @@ pub(crate) const RNN_HELP: &str = "\
 Examples:
   host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
   host bench rnn --groups all --repeat 2           everything
+  host bench rnn --groups sweep                    dimension, time and batch swept
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
   host bench rnn --random 50 --seed 7              layers that nobody tuned for
   host bench rnn --interference --match 256        beside a program that burns a processor now and then
@@ -228,7 +235,8 @@ mod tests {
     fn no_peers_and_all_groups_can_be_asked_for() {
         let flags = flags("--peers none --groups all --quick --set a=b=c").unwrap();
         assert!(flags.peers().is_empty());
-        assert_eq!(flags.groups(), Group::value_variants());
+        assert_eq!(flags.groups(), Group::without_sweeps());
+        assert_eq!(self::flags("--groups sweep,models").unwrap().groups().len(), 4);
         assert_eq!(flags.set, [("a".to_owned(), "b=c".to_owned())]);
     }
 

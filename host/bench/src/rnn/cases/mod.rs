@@ -26,9 +26,26 @@ pub(super) enum Group {
     Models,
     /// A small bidirectional layer, single steps, and a layer that is nothing but the call
     Extra,
+    /// LSTMs of 32 to 1024 units over 100 steps
+    SweepDimension,
+    /// LSTMs of 256 units over 1 to 1000 steps
+    SweepTime,
+    /// LSTMs of 256 units with 1 to 64 sequences of 100 steps
+    SweepBatch,
     /// Drawn from a seed
     #[value(skip)]
     Random,
+}
+
+impl Group {
+    /// Sweeps of one size, as in figure 5 of the paper.
+    pub(super) const SWEEPS: [Self; 3] = [Self::SweepDimension, Self::SweepTime, Self::SweepBatch];
+
+    /// The groups that have no layer twice: all but the sweeps.
+    pub(super) fn without_sweeps() -> Vec<Self> {
+        let is_no_sweep = |group: &&Self| !Self::SWEEPS.contains(group);
+        Self::value_variants().iter().filter(is_no_sweep).copied().collect()
+    }
 }
 
 /// The cells that all systems have in common.
@@ -146,6 +163,13 @@ const MODELS: [(&str, Kind, bool, [usize; 4]); 9] = [
     ("bidaf-output", Kind::Lstm, true, [1400, 100, 1, 100]),
 ];
 
+/// Sizes of the sweeps: each group has one of these and the others of [`SWEPT_FROM`].
+const SWEPT_DIMENSIONS: [usize; 6] = [32, 64, 128, 256, 512, 1024];
+const SWEPT_TIMES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+const SWEPT_BATCHES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+const SWEPT_FROM: LayerCase =
+    LayerCase { kind: Kind::Lstm, bidirectional: false, input: 256, hidden: 256, batch: 1, time: 100 };
+
 /// Role of a layer so small that little but the call is left of it.
 pub(super) const CALL_FLOOR: &str = "call-floor";
 
@@ -173,7 +197,15 @@ pub(super) fn cases(group: Group) -> Vec<Case> {
     let listed = |rows: &[(&'static str, Kind, bool, [usize; 4])]| {
         rows.iter().map(|(role, kind, both, sizes)| case(role, *kind, *both, *sizes)).collect()
     };
+    let swept = |sizes: &[usize], of_size: &dyn Fn(usize) -> LayerCase| {
+        sizes.iter().map(|size| Case { group, role: "", layer: of_size(*size) }).collect()
+    };
     match group {
+        Group::SweepDimension => {
+            swept(&SWEPT_DIMENSIONS, &|size| LayerCase { input: size, hidden: size, ..SWEPT_FROM })
+        }
+        Group::SweepTime => swept(&SWEPT_TIMES, &|time| LayerCase { time, ..SWEPT_FROM }),
+        Group::SweepBatch => swept(&SWEPT_BATCHES, &|batch| LayerCase { batch, ..SWEPT_FROM }),
         Group::Table1 => table_1(&[Kind::Lstm, Kind::Gru], false),
         Group::Table1Lbr0 => table_1(&[Kind::Gru0], false),
         Group::Table1Bidir => table_1(&[Kind::Lstm, Kind::Gru], true),
@@ -200,14 +232,30 @@ mod tests {
     #[test]
     fn each_group_has_its_rows() {
         let counts: Vec<_> = Group::value_variants().iter().map(|group| cases(*group).len()).collect();
-        assert_eq!(counts, [30, 15, 30, 9, 8]);
+        assert_eq!(counts, [30, 15, 30, 9, 8, 6, 10, 7]);
+        assert_eq!(Group::without_sweeps().len() + Group::SWEEPS.len(), counts.len());
+    }
+
+    #[test]
+    fn a_sweep_changes_one_size() {
+        let names = |group| cases(group).iter().map(Case::to_string).collect::<Vec<_>>();
+        let ends = |group| {
+            let names = names(group);
+            [names[0].clone(), names[names.len() - 1].clone()]
+        };
+        assert_eq!(ends(Group::SweepDimension), ["lstm 32,32,1,100", "lstm 1024,1024,1,100"]);
+        assert_eq!(ends(Group::SweepTime), ["lstm 256,256,1,1", "lstm 256,256,1,1000"]);
+        assert_eq!(ends(Group::SweepBatch), ["lstm 256,256,1,100", "lstm 256,256,64,100"]);
+        for group in Group::SWEEPS {
+            assert!(names(group).contains(&"lstm 256,256,1,100".to_owned()), "{group:?}");
+        }
     }
 
     #[test]
     fn rows_are_chosen_by_parts_of_their_names() {
         let chosen = |texts: &[&str]| {
             let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
-            let all = Group::value_variants().iter().flat_map(|group| cases(*group)).collect();
+            let all = Group::without_sweeps().into_iter().flat_map(cases).collect();
             named(all, &texts).iter().map(Case::to_string).collect::<Vec<_>>()
         };
         assert_eq!(chosen(&["small-bidir"]), ["small-bidir lstm bi 24,32,1,63"]);

@@ -61,7 +61,12 @@ pub(in crate::rnn) fn row_targets(case: &Case) -> [f64; 2] {
         Group::Table1 if batch > 1 && input == 256 && hidden == 256 => 1.35,
         Group::Table1 if batch > 1 && input == 1024 && hidden == 1024 => 1.25,
         Group::Table1 | Group::Table1Lbr0 | Group::Table1Bidir => 1.10,
-        Group::Models | Group::Extra | Group::Random => 1.0,
+        Group::Models
+        | Group::Extra
+        | Group::SweepDimension
+        | Group::SweepTime
+        | Group::SweepBatch
+        | Group::Random => 1.0,
     };
     [median, 1.0]
 }

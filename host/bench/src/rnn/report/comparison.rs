@@ -157,6 +157,9 @@ fn title(group: Group) -> &'static str {
         Group::Table1Bidir => "Table 1, both directions",
         Group::Models => "Layers of text similarity, attention sum reader and BiDAF",
         Group::Extra => "A small layer, single steps from a given state, and the call alone",
+        Group::SweepDimension => "Dimension swept: LSTM, input as wide as hidden",
+        Group::SweepTime => "Time swept: LSTM",
+        Group::SweepBatch => "Batch swept: LSTM",
         Group::Random => "Layers drawn at random (input, hidden, batch, time)",
     }
 }
