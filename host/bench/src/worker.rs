@@ -17,6 +17,7 @@ use std::{
 
 use proctor_display::print;
 use proctor_run::Interrupt;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -231,8 +232,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended; nothing of it is needed any more.
-        let _ = self.process.kill();
+        // It may have ended, and what it has started may not: a package forked for its telemetry stays for good where
+        // there is no network. Nothing of either is needed any more.
+        let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
         let _ = self.process.wait();
     }
 }
@@ -247,6 +249,8 @@ pub(crate) fn put_modules_first(command: &mut Command, folder: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn start(script: &str) -> Result<Worker, String> {
@@ -265,6 +269,23 @@ mod tests {
         assert_eq!(reply["load_ms"], 7.5);
         assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "no gates");
         assert_eq!(worker.ask::<Value>(&"unload").unwrap_err(), "exit status: 0");
+    }
+
+    #[test]
+    fn what_a_worker_has_started_ends_with_it() {
+        let mut worker = start(r#"sleep 600 & echo "{\"version\":\"$!\"}"; read line; echo '{}'"#).unwrap();
+        worker.ask::<Value>(&"unload").unwrap();
+        let state = |pid: &str| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        // Gone, or a zombie until whoever has adopted it looks after it.
+        let has_ended = |stat: &Option<String>| stat.as_ref().is_none_or(|stat| stat.contains(") Z "));
+        let pid = worker.version.clone();
+        assert!(!has_ended(&state(&pid)));
+        drop(worker);
+        let begin = Instant::now();
+        while !has_ended(&state(&pid)) {
+            assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", state(&pid));
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]
