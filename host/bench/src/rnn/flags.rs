@@ -48,8 +48,8 @@ pub(crate) struct RnnFlags {
     /// Number formats of the weights, separated by commas; peers are measured in f32 alone
     #[arg(long, value_delimiter = ',', default_value = "f32", value_parser = precision())]
     precision: Vec<Precision>,
-    /// Systems to run beside it, separated by commas: onnxruntime, openvino, torch, or none
-    #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = ["onnxruntime", "openvino", "torch", "none"])]
+    /// Systems to run beside it, separated by commas: onnxruntime, openvino, torch, tensorflow (with XLA), or none
+    #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = ["onnxruntime", "openvino", "torch", "tensorflow", "none"])]
     peers: Vec<String>,
     /// A Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
@@ -113,7 +113,7 @@ impl RnnFlags {
     /// The name of each package and of its module, each once.
     pub(super) fn peers(&self) -> Vec<&'static str> {
         let is_wanted = |name: &&str| self.peers.iter().any(|peer| peer == name);
-        ["onnxruntime", "openvino", "torch"].into_iter().filter(is_wanted).collect()
+        ["onnxruntime", "openvino", "torch", "tensorflow"].into_iter().filter(is_wanted).collect()
     }
 
     /// f32 first, each once.
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn lists_are_in_order_and_without_repetitions() {
         let flags =
-            flags("--threads 4,1,4 --precision int8,f32 --peers torch,onnxruntime --groups models,table1")
+            flags("--threads 4,1,4 --precision int8,f32 --peers tensorflow,torch,onnxruntime --groups models,table1")
                 .unwrap();
         assert_eq!(flags.threads(), [1, 4]);
         assert_eq!(flags.precisions(), [Precision::F32, Precision::Int8]);
-        assert_eq!(flags.peers(), ["onnxruntime", "torch"]);
+        assert_eq!(flags.peers(), ["onnxruntime", "torch", "tensorflow"]);
         assert_eq!(flags.groups(), [Group::Table1, Group::Models]);
     }
 
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused() {
         assert!(flags("--groups table9").unwrap_err().contains("there are the groups table1, table1-lbr0"));
-        for text in ["--threads 0", "--peers tensorflow", "--precision f64", "--set x", "--repeat 0"] {
+        for text in ["--threads 0", "--peers keras", "--precision f64", "--set x", "--repeat 0"] {
             assert!(flags(text).is_err(), "{text}");
         }
     }

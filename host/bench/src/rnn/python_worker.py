@@ -85,7 +85,93 @@ class Torch:
         return call, lambda: last["output"].numpy()
 
 
-SYSTEMS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "torch": Torch}
+class TensorFlow:
+    """The package tensorflow with XLA: the input product of all steps, then a loop over them, compiled as one program.
+
+    The weights are constants of the program, as they are in a model that is served.
+    """
+
+    def __init__(self, threads):
+        # What XLA says of the machine is no matter, and it looks for GPUs while it is imported.
+        os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
+        import tensorflow
+
+        self.module = tensorflow
+        tensorflow.config.threading.set_intra_op_parallelism_threads(threads)
+        tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+        self.version = tensorflow.__version__
+
+    def load(self, case):
+        tf = self.module
+        weights, is_lstm = case.weights(), case.kind == "lstm"
+        prefix = "lstm" if is_lstm else "gru"
+
+        def constants(suffix):
+            names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            w, u, *biases = (weights[f"{prefix}.{name}_l0{suffix}"] for name in names)
+            return [tf.constant(values) for values in (w.T.copy(), u.T.copy(), *biases)]
+
+        def lstm_step(gates, states, u, bias):
+            hidden, cell = states
+            i, f, g, o = tf.split(gates + tf.matmul(hidden, u), 4, axis=1)
+            cell = tf.sigmoid(f) * cell + tf.sigmoid(i) * tf.tanh(g)
+            return tf.sigmoid(o) * tf.tanh(cell), cell
+
+        def gru_step(gates, states, u, bias):
+            (hidden,) = states
+            products = tf.matmul(hidden, u) + bias
+            gates_r, gates_z, gates_n = tf.split(gates, 3, axis=1)
+            r, z, n = tf.split(products, 3, axis=1)
+            z = tf.sigmoid(gates_z + z)
+            n = tf.tanh(gates_n + tf.sigmoid(gates_r + r) * n)
+            return (n + z * (hidden - n),)
+
+        def gru0_step(gates, states, u, bias):
+            (hidden,) = states
+            r, z = tf.split(gates[:, : 2 * case.hidden] + tf.matmul(hidden, u[:, : 2 * case.hidden]), 2, axis=1)
+            reset = tf.sigmoid(r) * hidden
+            n = tf.tanh(gates[:, 2 * case.hidden :] + tf.matmul(reset, u[:, 2 * case.hidden :]))
+            return (n + tf.sigmoid(z) * (hidden - n),)
+
+        step = {"lstm": lstm_step, "gru": gru_step, "gru0": gru0_step}[case.kind]
+
+        def direction(x, states, suffix):
+            w, u, bias_ih, bias_hh = constants(suffix)
+            # A bias that is not inside a product with the reset gate is added for all steps at once.
+            bias = bias_ih if case.kind == "gru" else bias_ih + bias_hh
+            rows = tf.reshape(x, (case.time * case.batch, case.input))
+            gates = tf.reshape(tf.matmul(rows, w) + bias, (case.time, case.batch, -1))
+            output = tf.TensorArray(tf.float32, case.time, element_shape=(case.batch, case.hidden))
+
+            def body(done, states, output):
+                at = case.time - 1 - done if suffix else done
+                states = step(gates[at], states, u, bias_hh)
+                return done + 1, states, output.write(at, states[0])
+
+            return tf.while_loop(lambda done, *_: done < case.time, body, (0, states, output))[2].stack()
+
+        def layer(x, *initial):
+            def states(number):
+                if initial:
+                    return tuple(states[number] for states in initial)
+                return tuple(tf.zeros((case.batch, case.hidden)) for _ in range(2 if is_lstm else 1))
+
+            suffixes = ("", "_reverse")[: case.directions]
+            return tf.concat([direction(x, states(n), suffix) for n, suffix in enumerate(suffixes)], axis=2)
+
+        arguments = [tf.constant(case.inputs[name]) for name in ("X", "initial_h", "initial_c") if name in case.inputs]
+        specifications = [tf.TensorSpec(argument.shape, argument.dtype) for argument in arguments]
+        # Traced once, ahead: a call does not look for a signature.
+        compiled = tf.function(layer, jit_compile=True).get_concrete_function(*specifications)
+        last = {}
+
+        def call():
+            last["output"] = compiled(*arguments)
+
+        return call, lambda: last["output"].numpy()
+
+
+SYSTEMS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "torch": Torch, "tensorflow": TensorFlow}
 
 
 class Case:
