@@ -96,13 +96,13 @@ impl Report {
         })
     }
 
-    /// Those of the rows of a set.
+    /// Ratios of the rows of a set.
     pub(super) fn ratios(&self, set: &Set, figure: Figure) -> Vec<f64> {
         let rows = self.rows.iter().filter(|row| set.has(&row.facts.case));
         rows.filter_map(|row| row.ratio(figure)).collect()
     }
 
-    /// What their mean should be at least: on a quiet machine.
+    /// Least mean of these ratios that was laid down, which is for a quiet machine.
     pub(super) fn mean_target(&self, set: &Set, figure: Figure) -> Option<f64> {
         set.targets[figure as usize].filter(|_| self.interference.is_none())
     }
