@@ -74,17 +74,18 @@ impl Image {
     ) -> Result<Volume<T>, NiftiError> {
         let shape = self.header.volume_shape()?;
         let arrange = Arrange { image: self, shape, order, convert };
+        // Each type apart, for the compiler to see that nothing is to be decided for each voxel.
         Ok(match self.header.data_type() {
-            DataType::U8 => arrange.values(|[byte]: [u8; 1]| f64::from(byte)),
-            DataType::I8 => arrange.values(|[byte]: [u8; 1]| f64::from(byte as i8)),
-            DataType::I16 => arrange.values(|bytes| f64::from(i16::from_le_bytes(bytes))),
-            DataType::U16 => arrange.values(|bytes| f64::from(u16::from_le_bytes(bytes))),
-            DataType::I32 => arrange.values(|bytes| f64::from(i32::from_le_bytes(bytes))),
-            DataType::U32 => arrange.values(|bytes| f64::from(u32::from_le_bytes(bytes))),
-            DataType::I64 => arrange.values(|bytes| i64::from_le_bytes(bytes) as f64),
-            DataType::U64 => arrange.values(|bytes| u64::from_le_bytes(bytes) as f64),
-            DataType::F32 => arrange.values(|bytes| f64::from(f32::from_le_bytes(bytes))),
-            DataType::F64 => arrange.values(f64::from_le_bytes),
+            DataType::U8 => arrange.values::<1>(|bits| DataType::U8.number(bits)),
+            DataType::I8 => arrange.values::<1>(|bits| DataType::I8.number(bits)),
+            DataType::I16 => arrange.values::<2>(|bits| DataType::I16.number(bits)),
+            DataType::U16 => arrange.values::<2>(|bits| DataType::U16.number(bits)),
+            DataType::I32 => arrange.values::<4>(|bits| DataType::I32.number(bits)),
+            DataType::U32 => arrange.values::<4>(|bits| DataType::U32.number(bits)),
+            DataType::I64 => arrange.values::<8>(|bits| DataType::I64.number(bits)),
+            DataType::U64 => arrange.values::<8>(|bits| DataType::U64.number(bits)),
+            DataType::F32 => arrange.values::<4>(|bits| DataType::F32.number(bits)),
+            DataType::F64 => arrange.values::<8>(|bits| DataType::F64.number(bits)),
         })
     }
 
@@ -106,9 +107,24 @@ impl Image {
         if order == AxisOrder::FirstFastest {
             at.reverse();
         }
-        let exact = self.volume(order, |value| value)?;
-        Err(NiftiError::Voxel { at, value: exact.values()[index], wanted })
+        Err(NiftiError::Voxel { at, value: self.value(at)?, wanted })
     }
+
+    /// The value of one voxel.
+    fn value(&self, [i, j, k]: [usize; 3]) -> Result<f64, NiftiError> {
+        let [first, second, _] = self.header.volume_shape()?;
+        let (data_type, size) = (self.header.data_type(), self.header.data_type().size_bytes());
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&self.data[((k * second + j) * first + i) * size..][..size]);
+        if self.header.byte_order() == ByteOrder::Big {
+            bytes[..size].reverse();
+        }
+        Ok(scaled(data_type.number(u64::from_le_bytes(bytes)), self.header.scaling()))
+    }
+}
+
+fn scaled(stored: f64, scaling: Option<(f64, f64)>) -> f64 {
+    scaling.map_or(stored, |(slope, intercept)| stored * slope + intercept)
 }
 
 /// Values that are looked at together.
@@ -126,20 +142,24 @@ struct Arrange<'a, C> {
 }
 
 impl<T: Copy + Default + Send + Sync, C: Fn(f64) -> T + Copy + Sync> Arrange<'_, C> {
-    /// Reads each voxel by `number`, which takes its bytes with the lowest first.
-    fn values<const N: usize>(&self, number: impl Fn([u8; N]) -> f64 + Copy + Sync) -> Volume<T> {
+    /// Reads each voxel by `number`, which takes its bits.
+    fn values<const N: usize>(&self, number: impl Fn(u64) -> f64 + Copy + Sync) -> Volume<T> {
         let header = self.image.header();
         let is_swapped = header.byte_order() == ByteOrder::Big;
         let convert = self.convert;
-        // The usual file apart, for the compiler to see that nothing is to be decided for each voxel.
+        let number = move |bytes: [u8; N]| {
+            let mut all = [0; 8];
+            all[..N].copy_from_slice(&bytes);
+            number(u64::from_le_bytes(all))
+        };
+        // The usual file apart, as above.
         match (is_swapped, header.scaling()) {
             (false, None) => self.arranged(move |bytes| convert(number(bytes))),
             (_, scaling) => self.arranged(move |mut bytes: [u8; N]| {
                 if is_swapped {
                     bytes.reverse();
                 }
-                let stored = number(bytes);
-                convert(scaling.map_or(stored, |(slope, intercept)| stored * slope + intercept))
+                convert(scaled(number(bytes), scaling))
             }),
         }
     }
