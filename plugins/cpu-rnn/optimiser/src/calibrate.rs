@@ -12,6 +12,10 @@
 //! round. Now and then those that have left are timed once more: one that was disturbed for all of its time comes back,
 //! and begins anew. The race ends when it has lasted long enough and the winner is [sure](LayerPlan::sure), or with the
 //! budget: on a quiet machine it is short.
+//!
+//! A program that keeps one core busy hides all candidates that want this core, however many they are. So the most
+//! promising candidate is never given up: a race in which it is far behind lasts longer, and if it comes back, all that
+//! have left get another chance.
 
 use std::time::{Duration, Instant};
 
@@ -40,6 +44,9 @@ const ROUNDS_MIN: usize = 12;
 const UNEVEN_ROUNDS_MIN: usize = 40;
 const LONG_ROUNDS_MIN: usize = 20;
 const RACE_MIN: Duration = Duration::from_millis(250);
+/// The same if the most promising candidate is as many times behind as no prediction is off.
+const DOUBTFUL_RACE_MIN: Duration = Duration::from_millis(1000);
+const DOUBTFUL: f64 = 1.5;
 /// No race has more rounds, however short calls are.
 const ROUNDS_MAX: usize = 1000;
 /// Rounds from which on a candidate can win.
@@ -51,7 +58,8 @@ const REVISIT: usize = 4;
 /// are disturbed less, and dear.
 const SLACK: [f64; 8] = [f64::INFINITY, 3.0, 2.0, 1.5, 1.2, 1.1, 1.1, 1.05];
 const LONG_SLACK: [f64; 8] = [2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05];
-/// A candidate that is this many times behind is hopeless, and not even timed now and then.
+/// A candidate that is this many times behind is hopeless, and not even timed now and then, unless it is the most
+/// promising one.
 const HOPELESS: f64 = 3.0;
 /// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
@@ -222,7 +230,7 @@ impl Race<'_, '_> {
     fn is_worth_a_turn(&self, at: usize) -> bool {
         let run = &self.runs[at];
         let is_seen = run.times.len() >= ROUNDS_TO_WIN || run.is_long(self.long);
-        let is_hopeless = is_seen && self.behind(run) > HOPELESS;
+        let is_hopeless = is_seen && self.behind(run) > HOPELESS && at > 0;
         !run.is_refused && !is_hopeless
     }
 
@@ -270,13 +278,18 @@ impl Race<'_, '_> {
     /// it did before counts no more.
     fn enter(&mut self, times: &[(usize, Duration)]) {
         let Some(best) = times.iter().map(|(_, time)| *time).min() else { return };
+        let mut is_another_chance = false;
         for (at, time) in times {
             let run = &mut self.runs[*at];
             if !run.is_in_race && ratio(*time, best) <= TIE {
                 run.is_in_race = true;
                 run.times.clear();
+                is_another_chance |= *at == 0;
             }
             run.times.push((self.rounds.len(), *time));
+        }
+        if is_another_chance {
+            self.runs.iter_mut().filter(|run| !run.is_in_race).for_each(|run| run.times.clear());
         }
         self.rounds.push(best);
     }
@@ -350,7 +363,9 @@ impl Race<'_, '_> {
             (true, false) => ROUNDS_MAX,
         };
         let is_sure = standing.rounds >= rounds_min && all_can_win && standing.sure(winner) >= SURE;
-        is_sure && lasted >= RACE_MIN || rounds >= ROUNDS_MAX
+        let is_doubtful = self.behind(&self.runs[0]) > DOUBTFUL && !self.runs[0].is_refused;
+        let race_min = if is_doubtful { DOUBTFUL_RACE_MIN } else { RACE_MIN };
+        is_sure && lasted >= race_min || rounds >= ROUNDS_MAX
     }
 
     /// The plan of the winner; of [`Schedule::SINGLE`] if the engine refused every candidate.

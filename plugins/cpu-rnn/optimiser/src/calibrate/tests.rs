@@ -225,6 +225,32 @@ fn disturbances_do_not_decide() {
     assert!(right >= 199, "{right} of 200");
 }
 
+/// Another program has the second core for most of a second. That holds up most schedules of two threads; in one of
+/// them the first thread does the work of both meanwhile.
+#[test]
+fn a_core_that_is_taken_for_a_while_does_not_decide() {
+    /// Tenths of the best call, while the core is free.
+    const FREE: [u64; 7] = [11, 15, 10, 12, 18, 19, 20];
+    let two = |schedule: &Schedule| Schedule { threads: 2, mapping: Mapping::Columns, ..*schedule };
+    let all: Vec<Schedule> =
+        candidates(7).iter().map(|one| if steps(one) <= 5 { two(one) } else { *one }).collect();
+    for taken in [100, 400, 800].map(Duration::from_millis) {
+        for call_us in [20, 200, 2000] {
+            let now = Shared::new(Duration::ZERO);
+            let mut measure = |schedule: &Schedule| {
+                let free = FREE[steps(schedule) - 1];
+                let waits = now.get() < taken && steps(schedule) < 5;
+                let tenths = if waits { 20 * free } else { free };
+                let call = Duration::from_micros(call_us * tenths / 10);
+                now.set(now.get() + call);
+                Ok(call)
+            };
+            let found = calibrate_by(&mut || now.get(), &all, LONG_TIME, &mut measure);
+            assert_eq!(steps(&found.schedule), 3, "{call_us} us, taken for {taken:?}: {found:?}");
+        }
+    }
+}
+
 /// Makes trouble on a quiet machine.
 type Trouble = fn(Busy) -> Busy;
 
