@@ -87,7 +87,8 @@ impl Run {
         let kind = if has(RESULT) {
             let (result, json) = ResultFile::read(&folder.join(RESULT))?;
             RunKind::Whole(Box::new(WholeRun { result, json }))
-        } else if is_partial(&folder) || has(CRASH) || (has(ERROR) && !has(DETAIL)) {
+        } else if is_partial(&folder) || ((has(CRASH) || has(ERROR)) && (has(LOCK) || !has(DETAIL))) {
+            // Logs that others have made may lie beside a text of any name.
             RunKind::Partial(ending(&folder))
         } else if has(DETAIL) {
             RunKind::Logs(DetailLog::read(&folder.join(DETAIL))?)
@@ -263,6 +264,14 @@ mod tests {
         for path in [path.clone(), path.join("")] {
             let run = Run::open(&path).unwrap();
             assert!(matches!(run.kind, RunKind::Partial(None)) && !run.goes_on() && !run.can_be_resumed());
+        }
+
+        let detail = (DETAIL, ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n");
+        let ours = folder(&[("crash.txt", "in execute"), detail, (LOCK, "")]);
+        assert!(matches!(Run::open(ours.path()).unwrap().kind, RunKind::Partial(Some(Ending::Crash(_)))));
+        for note in ["crash.txt", "error.txt"] {
+            let of_others = folder(&[(note, "why it took two tries"), detail]);
+            assert!(matches!(Run::open(of_others.path()).unwrap().kind, RunKind::Logs(_)), "{note}");
         }
 
         let logs = folder(&[(DETAIL, ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"Server\"}\n")]);

@@ -230,13 +230,14 @@ impl RunFolder {
     /// Gives the whole folder its name.
     pub(crate) fn finish(&self) -> Result<(), HostError> {
         let made_safe = || {
-            match fs::remove_file(self.path(LOCK)) {
-                // A plugin may have removed the whole folder, which was made again.
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
             File::open(&self.partial)?.sync_all()?;
-            fs::rename(&self.partial, &self.last)
+            fs::rename(&self.partial, &self.last)?;
+            // Only now: without its lock a folder that is not whole may be cleaned away.
+            match fs::remove_file(self.last.join(LOCK)) {
+                // A plugin may have removed the whole folder, which was made again.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
         };
         made_safe().map_err(|source| output(&self.last, source))
     }

@@ -84,13 +84,14 @@ impl CleanFlags {
             if is_kept {
                 continue;
             }
-            let removed = if self.yes && !run.goes_on() { fs::remove_dir_all(&one.folder) } else { Ok(()) };
+            let goes_on = run.goes_on();
+            let removed = if self.yes && !goes_on { fs::remove_dir_all(&one.folder) } else { Ok(()) };
             let note = match removed {
                 Err(error) => {
                     failures.push(format!("cannot remove {}: {error}", one.folder.display()));
                     "NOT removed".to_owned()
                 }
-                Ok(()) if run.goes_on() => "kept: it goes on".to_owned(),
+                Ok(()) if goes_on => "kept: it goes on".to_owned(),
                 Ok(()) => {
                     count += 1;
                     size_bytes += one.size_bytes;
