@@ -17,7 +17,7 @@ use std::{
 
 use proctor_display::print;
 use proctor_run::Interrupt;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -53,6 +53,8 @@ pub(crate) struct Worker {
     pub(crate) threads: usize,
     pub(crate) cpus: Vec<usize>,
     process: Child,
+    /// Whether its number may be another process's by now.
+    is_reaped: bool,
     requests: ChildStdin,
     replies: Receiver<String>,
     stderr: PathBuf,
@@ -137,7 +139,8 @@ impl Worker {
         let (sender, replies) = channel();
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let version = String::new();
-        let mut worker = Self { version, threads, cpus, process, requests, replies, stderr };
+        let mut worker =
+            Self { version, threads, cpus, process, is_reaped: false, requests, replies, stderr };
         worker.version = worker.reply::<Hello>()?.version;
         Ok(worker)
     }
@@ -206,8 +209,7 @@ impl Worker {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(self.end()),
             Err(RecvTimeoutError::Timeout) => {
-                // Ended already is as good.
-                let _ = self.process.kill();
+                self.kill();
                 return Err(format!("no answer within {} s", LIMIT.as_secs()));
             }
         };
@@ -221,6 +223,11 @@ impl Worker {
 
     /// How the process ended, and the last line that it wrote to stderr.
     fn end(&mut self) -> String {
+        // Not reaped yet, so that its number is not given to another process before the group has ended.
+        let is_ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let _ = waitid(WaitId::Pid(Pid::from_child(&self.process)), is_ended);
+        self.kill();
+        self.is_reaped = true;
         let status = self.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         let said = fs::read_to_string(&self.stderr).unwrap_or_default();
         match said.trim().lines().last() {
@@ -228,13 +235,19 @@ impl Worker {
             None => status,
         }
     }
+
+    /// Kills it with all that it has started: a package forked for its telemetry stays for good where there is no
+    /// network. Whoever has been reaped may be another process by now, and is left alone.
+    fn kill(&self) {
+        if !self.is_reaped {
+            let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
+        }
+    }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended, and what it has started may not: a package forked for its telemetry stays for good where
-        // there is no network. Nothing of either is needed any more.
-        let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
+        self.kill();
         let _ = self.process.wait();
     }
 }
