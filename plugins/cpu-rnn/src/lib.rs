@@ -6,7 +6,8 @@
 //! `proctor-rnn-layer` has the words that they share.
 //!
 //! - **Schedules are chosen once**, when a model is loaded ([`planning`]): measured, and kept in the host's cache
-//!   folder.
+//!   folder. The first real calls are held against what was measured; a layer that is slower is measured again at the
+//!   next load.
 //! - **Nothing is copied that need not be**: recurrent layers read the samples where the host has put them, and write
 //!   their states into the host's outputs.
 //! - **Each instance has a team of its own**, on cores that no other instance has as long as there are enough.

@@ -11,7 +11,7 @@ use proctor_rnn_kernels::Isa;
 use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 use proctor_rnn_models::{LayerCalls, Scheduler};
 use proctor_rnn_optimiser::cache::PlanCache;
-use proctor_rnn_optimiser::explain::{doubt, explain};
+use proctor_rnn_optimiser::explain::{explain, slower};
 use proctor_rnn_optimiser::{LayerPlan, ModelPlan, PlanOrigin, PlannedLayer, Planner};
 
 /// Most values of the tensors of a call that is timed; larger ones are planned by computation.
@@ -41,23 +41,28 @@ pub struct PlanningOptions {
 pub struct Planning {
     options: PlanningOptions,
     machine: Machine,
-    plan: Mutex<Option<ModelPlan>>,
-    /// Who times the first calls in earnest, for each layer of the plan; empty if nobody does.
-    watches: Mutex<Vec<Arc<Watch>>>,
+    found: Mutex<Option<Found>>,
+}
+
+/// A plan, and what times the first real calls of each of its layers; nothing does where no plan is kept.
+#[derive(Debug)]
+struct Found {
+    plan: ModelPlan,
+    watches: Vec<Arc<Watch>>,
 }
 
 impl Planning {
     /// Plans on this machine.
     #[must_use]
     pub fn new(options: PlanningOptions) -> Self {
-        Self { options, machine: Machine::read(), plan: Mutex::new(None), watches: Mutex::new(Vec::new()) }
+        Self { options, machine: Machine::read(), found: Mutex::new(None) }
     }
 
     /// Number of threads that the chosen schedules need; 1 if nothing was planned.
     #[must_use]
     pub fn threads(&self) -> usize {
-        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let schedules = plan.iter().flat_map(|plan| plan.layers.iter().map(|layer| layer.schedule));
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedules = found.iter().flat_map(|found| found.plan.layers.iter().map(|layer| layer.schedule));
         // Weights become shared lines only if the whole team reads them.
         let threads =
             |schedule: Schedule| if schedule.primed { self.options.threads } else { schedule.threads };
@@ -67,33 +72,35 @@ impl Planning {
     /// The chosen schedules and why, in words; `None` if nothing was planned.
     #[must_use]
     pub fn explanation(&self) -> Option<String> {
-        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.as_ref().map(|plan| explain(plan, &self.machine))
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.as_ref().map(|found| explain(&found.plan, &self.machine))
     }
 
-    /// Holds the first calls in earnest against the plan, once the model is needed no more. Layers that ran slower than
-    /// a rival was measured are open to another calibration at the next load, and a warning says so. Nothing is done if
+    /// Holds the first real calls against the plan, once the model is needed no more. Layers that ran slower than a
+    /// rival was measured are open to another calibration at the next load, and a warning says so. Nothing is done if
     /// no plan is kept, or there were too few calls to say.
     pub fn recheck(&self) {
-        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(plan), Some(folder)) = (plan.as_ref(), &self.options.cache) else { return };
-        let watches = std::mem::take(&mut *self.watches.lock().unwrap_or_else(PoisonError::into_inner));
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(Found { plan, watches }), Some(folder)) = (found.as_ref(), &self.options.cache) else {
+            return;
+        };
         let mut doubted = Vec::new();
         for (at, watch) in watches.iter().enumerate() {
-            if let Some(why) = watch.shortest_ns().and_then(|shortest_ns| doubt(plan, at, shortest_ns)) {
-                tracing::warn!(model = self.options.model, "slower than planned: {why}");
-                doubted.push(at);
-            }
+            let Some(shortest_ns) = watch.shortest_ns() else { continue };
+            let Some(rival) = plan.layers[at].doubted_by(shortest_ns) else { continue };
+            let why = slower(plan, at, shortest_ns, rival);
+            tracing::warn!(model = self.options.model, "slower than planned: {why}");
+            doubted.push(at);
         }
         if !doubted.is_empty()
-            && let Err(error) = PlanCache::new(folder).doubt(plan, &doubted)
+            && let Err(error) = PlanCache::new(folder).reopen(plan, &doubted)
         {
             tracing::warn!(%error, "the plan stays as it is");
         }
     }
 
-    /// Has the first calls of each layer in earnest timed, for [`Self::recheck`].
-    fn watch(&self, calls: &[LayerCalls<'_>], plan: &ModelPlan) {
+    /// Has the first real calls of each layer timed, for [`Self::recheck`].
+    fn watch(calls: &[LayerCalls<'_>], plan: &ModelPlan) -> Vec<Arc<Watch>> {
         let watch =
             |(call, plan): (&LayerCalls<'_>, &LayerPlan)| Arc::new(Watch::new(call.shape, plan.schedule));
         let watches: Vec<Arc<Watch>> = calls.iter().zip(&plan.layers).map(watch).collect();
@@ -103,7 +110,7 @@ impl Planning {
             let own = calls.iter().zip(&watches).filter(of_layer).map(|(_, watch)| Arc::clone(watch));
             call.layer.watch(own.collect());
         }
-        *self.watches.lock().unwrap_or_else(PoisonError::into_inner) = watches;
+        watches
     }
 
     fn find(&self, planner: &Planner, calls: &[LayerCalls<'_>]) -> ModelPlan {
@@ -156,11 +163,10 @@ impl Scheduler for Planning {
             }
             PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
         }
-        if self.options.cache.is_some() && plan.origin != PlanOrigin::Analytic {
-            self.watch(calls, &plan);
-        }
+        let is_kept = self.options.cache.is_some() && plan.origin != PlanOrigin::Analytic;
+        let watches = if is_kept { Self::watch(calls, &plan) } else { Vec::new() };
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { plan, watches });
         schedules
     }
 }

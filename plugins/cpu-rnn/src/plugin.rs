@@ -44,8 +44,6 @@ pub struct LoadedModel {
     host: Host,
     model: Arc<dyn proctor_rnn_models::Model>,
     settings: Settings,
-    /// Threads of each instance.
-    threads: usize,
     planning: Planning,
 }
 
@@ -113,7 +111,7 @@ impl Plugin for CpuRnn {
         .map_err(refused)?;
         let threads = planning.threads();
         tracing::info!(model = request.model, precision = request.precision, threads, "model loaded");
-        Ok(LoadedModel { host: self.host, model, settings: self.settings, threads, planning })
+        Ok(LoadedModel { host: self.host, model, settings: self.settings, planning })
     }
 }
 
@@ -121,14 +119,15 @@ impl Model for LoadedModel {
     type Instance = LoadedInstance;
 
     fn create_instance(&self, placement: &Placement) -> Result<LoadedInstance, PluginError> {
+        let threads = self.planning.threads();
         let cores = if placement.cpus.is_empty() {
             let instance = usize::try_from(placement.instance_index).unwrap_or(0);
             // One free thread goes where the operating system puts it.
-            if self.threads == 1 { Vec::new() } else { cores_of(&allowed_cores(), instance, self.threads) }
+            if threads == 1 { Vec::new() } else { cores_of(&allowed_cores(), instance, threads) }
         } else {
             placement.cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()).collect()
         };
-        let team = make_team(self.threads, cores, self.settings.pin).map_err(PluginError::failed)?;
+        let team = make_team(threads, cores, self.settings.pin).map_err(PluginError::failed)?;
         let instance = Arc::clone(&self.model).instance(team).map_err(failed)?;
         Ok(LoadedInstance { host: self.host, instance })
     }

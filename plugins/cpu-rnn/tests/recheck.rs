@@ -1,4 +1,4 @@
-//! The first calls in earnest against the plan: one that is slower than planned is measured again at the next load.
+//! The first real calls against the plan: one that is slower than planned is measured again at the next load.
 
 use std::{
     fs,
@@ -48,7 +48,7 @@ fn load_and_run(folder: &Path, batch: usize, calls: u32) -> String {
         threads: 1,
         cores: Vec::new(),
         pin: false,
-        budget: Duration::from_millis(200),
+        budget: Duration::from_secs(1),
         cache: Some(folder.to_owned()),
     });
     let layer = layer();

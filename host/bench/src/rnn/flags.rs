@@ -18,7 +18,10 @@ use crate::{
 };
 
 /// The plugin that this program has linked in.
-pub(super) const DEFAULT_PLUGIN: &str = "cpu-rnn";
+pub(super) const BUILT_IN_PLUGIN: &str = "cpu-rnn";
+
+/// Systems of Python in the order of the tables, and what stands for none of them.
+const PEERS_OR_NONE: [&str; 5] = ["onnxruntime", "openvino", "torch", "tensorflow", "none"];
 
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
@@ -40,7 +43,7 @@ pub(crate) struct RnnFlags {
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
     /// Name of the plugin, or path of its library
-    #[arg(long, value_name = "NAME|PATH", default_value = DEFAULT_PLUGIN)]
+    #[arg(long, value_name = "NAME|PATH", default_value = BUILT_IN_PLUGIN)]
     pub(super) plugin: String,
     /// Option of the plugin as OPTION=VALUE; may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = assignment)]
@@ -48,8 +51,8 @@ pub(crate) struct RnnFlags {
     /// Number formats of the weights, separated by commas; peers are measured in f32 alone
     #[arg(long, value_delimiter = ',', default_value = "f32", value_parser = precision())]
     precision: Vec<Precision>,
-    /// Systems to run beside it, separated by commas: onnxruntime, openvino, torch, tensorflow (with XLA), or none
-    #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = ["onnxruntime", "openvino", "torch", "tensorflow", "none"])]
+    /// Systems to run beside it, separated by commas, or none; tensorflow is compiled by XLA
+    #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = PEERS_OR_NONE)]
     peers: Vec<String>,
     /// A Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
@@ -113,7 +116,7 @@ impl RnnFlags {
     /// The name of each package and of its module, each once.
     pub(super) fn peers(&self) -> Vec<&'static str> {
         let is_wanted = |name: &&str| self.peers.iter().any(|peer| peer == name);
-        ["onnxruntime", "openvino", "torch", "tensorflow"].into_iter().filter(is_wanted).collect()
+        PEERS_OR_NONE.into_iter().filter(|name| *name != "none").filter(is_wanted).collect()
     }
 
     /// f32 first, each once.
@@ -179,7 +182,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 pub(crate) const RNN_HELP: &str = "\
 Examples:
   host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
-  host bench rnn --groups all --repeat 2           everything
+  host bench rnn --groups all --repeat 2           everything but the sweeps
   host bench rnn --groups sweep                    dimension, time and batch swept
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
   host bench rnn --random 50 --seed 7              layers that nobody tuned for

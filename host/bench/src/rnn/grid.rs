@@ -11,7 +11,7 @@ use super::{
     answer::{answer, max_abs_error},
     cases::Case,
     competitor::{Competitor, Interference},
-    flags::{DEFAULT_PLUGIN, RnnFlags},
+    flags::{BUILT_IN_PLUGIN, RnnFlags},
     problem::{OUTPUT, Problem, floats},
     python_worker,
     report::Report,
@@ -60,7 +60,9 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let display = Steps::start(cases.iter().map(tasks).sum::<usize>() * flags.repeat as usize);
     compare(&mut report, cases, &flags.output, &display, &interrupt, |report, case| {
         let row = measure_case(case, flags, &report.limits, &mut systems, &display, &interrupt)?;
-        row.into_iter().for_each(|row| report.add(row));
+        if let Some(row) = row {
+            report.add(row);
+        }
         Ok(())
     })
 }
@@ -105,7 +107,7 @@ fn start_all(
             true => (0..ablation::STAGE_COUNT).map(System::Stage).collect(),
             // Another plugin's steps are not ours.
             false => {
-                let streamed = (flags.plugin == DEFAULT_PLUGIN).then_some(System::Streamed);
+                let streamed = (flags.plugin == BUILT_IN_PLUGIN).then_some(System::Streamed);
                 flags.precisions().into_iter().map(System::Ours).chain(streamed).collect()
             }
         };

@@ -92,7 +92,7 @@ class TensorFlow:
     """
 
     def __init__(self, threads):
-        # What XLA says of the machine is no matter, and it looks for GPUs while it is imported.
+        # XLA says much, and looks for GPUs while it is imported.
         os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
         import tensorflow
 
@@ -153,7 +153,7 @@ class TensorFlow:
         def layer(x, *initial):
             def states(number):
                 if initial:
-                    return tuple(states[number] for states in initial)
+                    return tuple(state[number] for state in initial)
                 return tuple(tf.zeros((case.batch, case.hidden)) for _ in range(2 if is_lstm else 1))
 
             suffixes = ("", "_reverse")[: case.directions]

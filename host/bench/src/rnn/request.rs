@@ -17,7 +17,7 @@ pub(super) enum Request {
         layer: LayerCase,
         precision: Precision,
         has_initial_state: bool,
-        /// Instead of the plugin, the engine itself.
+        /// The engine itself, in place of the plugin.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_engine: Option<OnEngine>,
     },
@@ -48,7 +48,7 @@ pub(super) struct Reply {
     /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
-    /// Of a measurement: time that the worker's threads had a processor, of what all of them could have had.
+    /// Time that the worker's threads had a processor during a measurement, of what all of them could have had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) busy_share: Option<f64>,
 }

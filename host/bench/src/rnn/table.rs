@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use super::{ablation::stage_name, answer::TOLERANCE, cases::Case, flags::precision_name};
 use crate::timing::Times;
 
-/// As files and notes have it.
+/// Name in files and notes.
 const STREAMED: &str = "ours streamed";
 
 /// One layer with everything that was measured of it.
@@ -199,7 +199,7 @@ impl Row {
         self.ratio_of(figure, self.ours(figure, Precision::F32)?)
     }
 
-    /// The same of another way to run it.
+    /// Speed of another way to run it over that of the best peer.
     pub(super) fn ratio_of(&self, figure: Figure, best: Best<'_>) -> Option<f64> {
         Some(self.best_peer(figure)?.ns / best.ns)
     }
@@ -217,7 +217,7 @@ impl Row {
         self.limits.iter().min_by(|left, right| ns(left).total_cmp(&ns(right)))
     }
 
-    /// Its time.
+    /// Time of the limit.
     pub(super) fn limit_ns(&self) -> Option<f64> {
         Some(self.limit()?.of_layer.least_time_ns)
     }

@@ -50,7 +50,7 @@ pub struct Layer {
     cells: Vec<PackedCell>,
     /// Whether a team has primed the weights.
     primed: AtomicBool,
-    /// Who times the first calls.
+    /// Watches that time the first calls.
     watches: OnceLock<Vec<Arc<Watch>>>,
 }
 

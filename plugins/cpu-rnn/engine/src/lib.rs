@@ -2,7 +2,7 @@
 //!
 //! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
 //! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says. A [`Stream`] runs a layer one
-//! step at a time and carries its states.
+//! step at a time and carries its states. A [`Watch`] times the first calls of a layer.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
 pub mod ablation;

@@ -9,7 +9,7 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 
 use crate::call::LayerCall;
 
-/// Times the first calls that a layer has in earnest, of one shape and by one schedule, for who [gave it
+/// Times the first real calls of a layer, of one shape and by one schedule, for whoever [gave it
 /// to](crate::Layer::watch) the layer. Afterwards a call costs no more than a look at it.
 #[derive(Debug)]
 pub struct Watch {

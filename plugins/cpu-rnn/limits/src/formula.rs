@@ -71,7 +71,7 @@ impl LayerLimit {
         }
     }
 
-    /// The same on as many other cores at the same time, of which the speeds are.
+    /// Two of these at once on cores of their own; the speeds are those of all cores already.
     fn twice_at_once(self) -> Self {
         Self { reads: self.reads.map(|reads| Reads { bytes: 2.0 * reads.bytes, ..reads }), ..self }
     }

@@ -142,10 +142,12 @@ impl PlanCache {
     ///
     /// # Errors
     /// As those of [`Self::load`] and [`Self::store`].
-    pub fn doubt(&self, plan: &ModelPlan, layers: &[usize]) -> Result<(), CacheError> {
+    pub fn reopen(&self, plan: &ModelPlan, layers: &[usize]) -> Result<(), CacheError> {
         let (mut stored, calibration) = self.load(&plan.key)?;
-        for at in layers.iter().copied().filter(|at| stored[*at] == plan.layers[*at]).collect::<Vec<_>>() {
-            stored[at].sure = 0.0;
+        for &at in layers {
+            if stored[at] == plan.layers[at] {
+                stored[at].sure = 0.0;
+            }
         }
         self.store(&plan.key, &stored, calibration).map(drop)
     }

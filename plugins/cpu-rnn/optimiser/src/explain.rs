@@ -6,7 +6,7 @@ use crate::paper::fusion::FusedProduct;
 use crate::paper::parallelism::groups;
 use crate::paper::partition::{Extents, Partition, hidden_product, movement};
 use crate::paper::pruning::{Pruned, Rule};
-use crate::plan::{LayerPlan, ModelPlan, PlanOrigin};
+use crate::plan::{LayerPlan, Measured, ModelPlan, PlanOrigin};
 use crate::predict::{flop, moved, partition_of, predict};
 use crate::search::{Addition, Candidate, FusedPattern, SearchSpace};
 use proctor_rnn_layer::{
@@ -52,22 +52,21 @@ pub fn summary(plan: &ModelPlan) -> String {
 }
 
 /// One sentence: why a layer, by its position, is measured again, when the shortest of its real calls takes this many
-/// nanoseconds; `None` if [its plan holds](LayerPlan::doubted_by).
+/// nanoseconds and this [rival](LayerPlan::doubted_by) was faster.
 #[must_use]
-pub fn doubt(plan: &ModelPlan, layer: usize, shortest_ns: u64) -> Option<String> {
+pub fn slower(plan: &ModelPlan, layer: usize, shortest_ns: u64, rival: &Measured) -> String {
     let own = &plan.layers[layer];
-    let rival = own.doubted_by(shortest_ns)?;
-    Some(format!(
+    format!(
         "{}, batch {}: a call by its schedule ({}) takes {} at the shortest, but {} when it was measured, and {} takes {}; \
          the next load measures again",
         plan.key.layers[layer].name,
         plan.key.layers[layer].shape.batch,
         describe_schedule(&own.schedule),
         time(shortest_ns),
-        time(own.figure_ns()?),
+        own.figure_ns().map_or_else(|| "unknown".to_owned(), time),
         describe_schedule(&rival.schedule),
         time(rival.figure_ns)
-    ))
+    )
 }
 
 /// The whole plan: the machine, where the plan comes from, then each layer. Layers of one shape are explained once.

@@ -14,7 +14,7 @@
 //!
 //! It ends in schedules of the engine, with what goes beyond the paper and what our own rules leave out ([`search`]),
 //! in the order that [`predict`] gives. The planner measures them and keeps the fastest ([`calibrate`], section 4), as
-//! a file so that this happens once for a machine ([`cache`]). Who has run the layers in earnest can
+//! a file so that this happens once for a machine ([`cache`]). A caller that has run the layers can
 //! [doubt](LayerPlan::doubted_by) a plan: then it is measured again. [`explain`](mod@explain) prints the search and
 //! what came of it.
 //!

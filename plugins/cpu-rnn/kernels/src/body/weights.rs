@@ -277,9 +277,10 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     }
 }
 
-/// Cache lines that a tile of this many rows asks for ahead with each group. One or two rows wait for their weights
-/// anyway. Three or four compute hardly longer than theirs take to come: every line asked for twice as early would only
-/// be in the way of those that are needed now, and the neighbours of these come by themselves.
+/// Requests for cache lines that a tile of this many rows makes ahead with each group. One or two rows wait for their
+/// weights anyway. With three or four, more than two requests delay the weights that are needed now, and the processor
+/// fetches the neighbours of a line by itself. Measured with 1024 units, where each group has lines of its own; where
+/// several tiles share a group some requests are for the same line.
 const fn lines_ahead(rows: usize) -> usize {
     match rows {
         0..=2 => 0,

@@ -134,8 +134,9 @@ fn a_doubt_names_the_layer_and_all_times() {
     let plan = Planner::new(machine(), "engine").plan("model", &layers, &mut |_, schedule| {
         Ok(Duration::from_millis(if schedule.threads == 2 { 6 } else { 7 }))
     });
-    assert_eq!(doubt(&plan, 0, 7_400_000), None);
-    let doubt = doubt(&plan, 0, 9_000_000).expect("that is half as long again");
+    assert_eq!(plan.layers[0].doubted_by(7_400_000), None);
+    let rival = plan.layers[0].doubted_by(9_000_000).expect("that is half as long again");
+    let doubt = slower(&plan, 0, 9_000_000, rival);
     let found =
         ["encoder, batch 1: ", "columns on 2 threads", "takes 9.000 ms", "6.000 ms when", "measures again"];
     assert!(found.iter().all(|part| doubt.contains(part)), "{doubt}");

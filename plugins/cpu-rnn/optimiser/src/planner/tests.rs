@@ -127,14 +127,14 @@ fn a_layer_that_is_doubted_is_measured_again_and_no_other() {
     let first = planner.plan("model", &layers, &mut measured(&mut calls));
     assert!(first.layers.iter().all(LayerPlan::is_settled), "{first:?}");
     let cache = PlanCache::new(folder.path());
-    cache.doubt(&first, &[1]).unwrap();
+    cache.reopen(&first, &[1]).unwrap();
     calls.clear();
     let again = planner.plan("model", &layers, &mut measured(&mut calls));
     assert!(matches!(again.origin, PlanOrigin::Improved { layers: 1, .. }));
     assert!(!calls.is_empty() && calls.iter().all(|layer| *layer == 1), "{calls:?}");
     assert_eq!((again.layers[0].tries, again.layers[1].tries), (1, 2));
     // Who still runs by the plan before knows nothing of the one that is there now.
-    cache.doubt(&first, &[1]).unwrap();
+    cache.reopen(&first, &[1]).unwrap();
     let last = planner.plan("model", &layers, &mut |_, _| panic!("it is in the cache"));
     assert!(matches!(last.origin, PlanOrigin::Cached(_)));
 }
