@@ -10,10 +10,9 @@ use std::{
 };
 
 use cudarc::driver::sys::CUstream;
-use libloading::Library;
 use proctor_device::driver::{DeviceError, DeviceErrorKind};
 
-use super::{TOOLKIT, functions, names, reason};
+use super::{TOOLKIT, functions, load, names, reason};
 
 /// Numbers of cuBLASLt's header, under its names.
 pub(crate) mod numbers {
@@ -101,7 +100,7 @@ impl CublasLt {
         let mut first_reason = None;
         for path in candidates(folder, compiler, driver / 1000) {
             // SAFETY: the name is that of cuBLASLt, whose library may be loaded at any time.
-            let loaded = unsafe { Library::new(&path) }.and_then(|library| {
+            let loaded = unsafe { load(&path) }.and_then(|library| {
                 // SAFETY: the types are those of cuBLASLt's header, the same in versions 12 and 13.
                 unsafe { Functions::load(library) }
             });

@@ -6,7 +6,9 @@ pub(crate) mod cudnn;
 pub(crate) mod nvml;
 pub(crate) mod nvrtc;
 
-use std::error::Error as _;
+use std::{error::Error as _, path::Path};
+
+use libloading::{Error, Library, os::unix};
 
 /// Where the CUDA toolkit puts its libraries, which the system may not know.
 const TOOLKIT: &str = "/usr/local/cuda/lib64";
@@ -24,8 +26,18 @@ fn names(library: &str, major: i32) -> Vec<String> {
     names
 }
 
+/// Loads a library for as long as the process runs: NVIDIA's leave memory behind each time that they are unloaded.
+///
+/// # Safety
+/// What the library does when it is loaded is sound.
+unsafe fn load(path: &Path) -> Result<Library, Error> {
+    let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
+    // SAFETY: the caller vouches for it.
+    unsafe { unix::Library::open(Some(path), flags) }.map(Library::from)
+}
+
 /// The reason why a library is not loaded: the loader's own, which the error keeps as its source.
-fn reason(error: &libloading::Error) -> String {
+fn reason(error: &Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

@@ -2,12 +2,11 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void},
+    path::Path,
     sync::Arc,
 };
 
-use libloading::Library;
-
-use super::{functions, reason};
+use super::{functions, load, reason};
 
 /// Its library, which comes with the driver.
 const LIBRARY: &str = "libnvidia-ml.so.1";
@@ -74,7 +73,7 @@ impl Nvml {
     /// Why there is none, in words.
     pub fn open() -> Result<Arc<Self>, String> {
         // SAFETY: the name is that of NVML, whose library may be loaded at any time.
-        let loaded = unsafe { Library::new(LIBRARY) }.and_then(|library| {
+        let loaded = unsafe { load(Path::new(LIBRARY)) }.and_then(|library| {
             // SAFETY: the types are those of NVML's header for the versions that the names end in.
             unsafe { Functions::load(library) }
         });

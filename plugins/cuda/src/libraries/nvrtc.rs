@@ -6,9 +6,7 @@ use std::{
     ptr,
 };
 
-use libloading::Library;
-
-use super::{MAJORS, TOOLKIT, functions, names, reason};
+use super::{MAJORS, TOOLKIT, functions, load, names, reason};
 use crate::error::OpenError;
 
 /// The error about an architecture that the compiler does not know.
@@ -49,7 +47,7 @@ impl Nvrtc {
         let mut first_reason = String::new();
         for path in candidates(folder, major) {
             // SAFETY: the name is that of NVRTC, whose library may be loaded at any time.
-            let loaded = unsafe { Library::new(&path) }.and_then(|library| {
+            let loaded = unsafe { load(&path) }.and_then(|library| {
                 // SAFETY: the types are those of NVRTC's header, the same in all versions.
                 unsafe { Functions::load(library) }
             });

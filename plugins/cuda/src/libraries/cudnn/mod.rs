@@ -10,10 +10,9 @@ use std::{
 };
 
 use cudarc::driver::sys::CUstream;
-use libloading::Library;
 use proctor_device::driver::{DeviceError, DeviceErrorKind};
 
-use super::{TOOLKIT, functions, reason};
+use super::{TOOLKIT, functions, load, reason};
 
 /// Numbers of cuDNN's header, under its names.
 pub(crate) mod numbers {
@@ -104,7 +103,7 @@ impl Cudnn {
         let mut first_reason = None;
         for path in candidates(folder, compiler) {
             // SAFETY: the name is that of cuDNN, whose library may be loaded at any time.
-            let loaded = unsafe { Library::new(&path) }.and_then(|library| {
+            let loaded = unsafe { load(&path) }.and_then(|library| {
                 // SAFETY: the types are those of the header of cuDNN 9. Of another version none is called but the one
                 // that says so, which is the same in all.
                 unsafe { Functions::load(library) }
