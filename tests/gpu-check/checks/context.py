@@ -125,9 +125,10 @@ class Context:
     def last_words(self) -> str:
         """The last line of the log that says what went wrong."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines()]
-        errors = [line for line in lines if line.startswith("error") or "Error" in line]
+        errors = [line for line in lines if line.lower().startswith("error")]
+        raised = [line for line in lines if "Error: " in line]
         said = [line for line in lines if line and not line.startswith(("$ ", "(exit code"))]
-        return ((errors or said or ["it says nothing"])[-1])[:400]
+        return ((errors or raised or said or ["it says nothing"])[-1])[:400]
 
     def probe(self, name: str, *arguments: object) -> dict:
         """Runs a script of the folder `probes` by this Python and returns the JSON that it prints as its last line."""

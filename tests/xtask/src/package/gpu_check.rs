@@ -69,7 +69,7 @@ pub(crate) struct GpuCheckArgs {
     #[arg(long, value_name = "VERSION")]
     glibc: Option<GlibcVersion>,
     /// Largest size of the folder; machines are lent with little room for what is brought
-    #[arg(long, value_name = "MB", default_value_t = 60)]
+    #[arg(long, value_name = "MB", default_value_t = 80)]
     size_max_mb: u64,
 }
 
