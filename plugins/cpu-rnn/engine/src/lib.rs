@@ -27,6 +27,6 @@ pub use proctor_rnn_kernels::DirectionWeights;
 pub use sequences::{Sequences, SequencesMut};
 pub use spec::LayerSpec;
 pub use stream::{RowState, Stream, StreamError};
-pub use team::{Member, Team, TeamOptions};
+pub use team::{BarrierForm, Member, Team, TeamOptions};
 pub use trial::Trial;
 pub use watch::Watch;

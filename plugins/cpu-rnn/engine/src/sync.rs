@@ -36,10 +36,47 @@ mod primitives {
     }
 }
 
+use std::sync::atomic::Ordering;
+
 pub(crate) use primitives::*;
+
+/// Waits for a word of another thread. Acquire: reads from the store that releases it, so what the other wrote before
+/// is visible.
+#[inline]
+pub(crate) fn until(word: &AtomicU64, is_due: impl Fn(u64) -> bool) -> u64 {
+    let mut turn = 0;
+    loop {
+        let value = word.load(Ordering::Acquire);
+        if is_due(value) {
+            return value;
+        }
+        spin(turn);
+        turn = turn.saturating_add(1);
+    }
+}
 
 /// A value that one thread writes often, kept away from what others read: alone on its cache lines, also on the
 /// neighbour that the processor fetches along.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Apart<T>(pub T);
+
+/// A value that stays: a deadlock unwinds through threads that still hold it, where loom's own `Arc` panics again.
+#[cfg(all(test, loom))]
+pub(crate) fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// Runs a model through all executions with up to three preemptions.
+#[cfg(all(test, loom))]
+pub(crate) fn model(test: impl Fn() + Sync + Send + 'static) {
+    bounded_model(3, test);
+}
+
+/// Runs a model with more threads, which have so many executions that fewer preemptions have to do.
+#[cfg(all(test, loom))]
+pub(crate) fn bounded_model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(test);
+}

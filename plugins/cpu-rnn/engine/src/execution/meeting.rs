@@ -43,8 +43,8 @@ impl<'a> Meeting<'a> {
 
     #[inline]
     pub(super) fn arrive(&self) {
-        if let (Some(member), Some(_)) = (self.member, self.among) {
-            member.arrive();
+        if let (Some(member), Some(threads)) = (self.member, self.among) {
+            member.arrive_among(threads);
         }
     }
 

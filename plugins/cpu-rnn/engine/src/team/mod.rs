@@ -2,12 +2,13 @@
 //!
 //! A [`Team`] is the caller and its persistent helpers, each pinned to a core. [`Team::run`] is one parallel region: it
 //! spans the whole sequence, and within it thread `i` has the same weights at every step, so they stay in the cache of
-//! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs about as much as moving a cache
-//! line to the other core and back.
+//! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs two threads about as much as moving
+//! a cache line to the other core and back.
 //!
 //! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core
 //! away after a while, so a team on fewer cores than threads is slow but makes progress.
 
+mod barrier;
 mod gate;
 
 use std::{
@@ -20,7 +21,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gate::{Gate, POISON};
+use barrier::Barrier;
+pub use barrier::BarrierForm;
+use gate::Gate;
 use proctor_rnn_layer::{allowed_cores, pin_to};
 
 use crate::sync::spin;
@@ -40,13 +43,22 @@ pub struct TeamOptions {
     pub pin_caller: bool,
     /// Time for which a helper watches for the next region before it sleeps.
     pub spin: Duration,
+    /// How threads meet between steps.
+    pub barrier: BarrierForm,
 }
 
 impl TeamOptions {
     /// Pinned helpers, a free caller, 100 us of watching.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        Self { threads, cores: Vec::new(), pin: true, pin_caller: false, spin: Duration::from_micros(100) }
+        Self {
+            threads,
+            cores: Vec::new(),
+            pin: true,
+            pin_caller: false,
+            spin: Duration::from_micros(100),
+            barrier: BarrierForm::Automatic,
+        }
     }
 }
 
@@ -61,7 +73,7 @@ pub struct Team {
 /// A thread of a team while a region runs.
 #[derive(Debug)]
 pub struct Member<'a> {
-    gate: &'a Gate,
+    barrier: &'a Barrier,
     index: usize,
     round: Cell<u64>,
 }
@@ -70,9 +82,10 @@ type Work<'a> = dyn Fn(&Member<'_>) + Sync + 'a;
 
 struct Shared {
     gate: Gate,
+    barrier: Barrier,
     /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
     work: UnsafeCell<Option<*const Work<'static>>>,
-    /// Most barriers that any thread had reached before the region, from which all threads count. Written with `work`.
+    /// Number from which all threads count the barriers of the region. Written with `work`.
     base: UnsafeCell<u64>,
     /// The first panic of a region.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -111,7 +124,8 @@ impl Team {
         let threads = options.threads.max(1);
         let cores = chosen_cores(options, threads);
         let shared = Arc::new(Shared {
-            gate: Gate::new(threads),
+            gate: Gate::new(threads - 1),
+            barrier: Barrier::new(threads, options.barrier),
             work: UnsafeCell::new(None),
             base: UnsafeCell::new(0),
             panic: Mutex::new(None),
@@ -137,7 +151,7 @@ impl Team {
     /// Number of threads, the caller counted.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.shared.gate.threads()
+        self.shared.barrier.threads()
     }
 
     /// The core that was chosen for a thread; `None` where threads cannot be pinned.
@@ -162,7 +176,7 @@ impl Team {
         // SAFETY: only the lifetime changes. Helpers use the pointer within the region alone, and the function does not
         // return, also after a panic, before every helper has come to its end, so the work outlives their use of it.
         let erased = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
-        let base = shared.gate.reached();
+        let base = shared.barrier.restart();
         // SAFETY: the team is borrowed mutably and its last region was closed, so no region runs. Helpers read neither
         // place before the region that is opened below, and no other thread writes them.
         unsafe {
@@ -171,7 +185,8 @@ impl Team {
         }
         let region = self.open();
         run_part(shared, 0, base, work);
-        if shared.gate.close(region) {
+        shared.gate.close(region);
+        if shared.barrier.is_poisoned() {
             let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
             resume_unwind(payload.unwrap_or_else(|| Box::new("a thread of the team panicked")));
         }
@@ -217,7 +232,7 @@ impl Member<'_> {
     /// Number of threads of the team.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.gate.threads()
+        self.barrier.threads()
     }
 
     /// Waits until all threads have come here; then everything that each wrote before is visible to all. Every thread
@@ -236,17 +251,17 @@ impl Member<'_> {
     /// If one of these threads has panicked.
     #[inline]
     pub fn barrier_among(&self, threads: usize) {
-        self.arrive();
+        self.arrive_among(threads);
         self.wait_among(threads);
     }
 
-    /// The first half of a barrier: lets the others go on as soon as they have come to it, too. They may not see what
-    /// this thread writes from here on.
+    /// The first half of a barrier among the first `threads` threads: lets the others go on as soon as they have come to
+    /// it, too. They may not see what this thread writes from here on. It waits before it arrives again.
     #[inline]
-    pub fn arrive(&self) {
+    pub fn arrive_among(&self, threads: usize) {
         let round = self.round.get() + 1;
         self.round.set(round);
-        self.gate.arrive(self.index, round);
+        self.barrier.arrive(self.index, threads, round);
     }
 
     /// The second half: waits for the others of the first `threads` threads.
@@ -255,7 +270,7 @@ impl Member<'_> {
     /// If one of these threads has panicked.
     #[inline]
     pub fn wait_among(&self, threads: usize) {
-        if self.gate.wait(self.index, threads, self.round.get()) {
+        if self.barrier.wait(self.index, threads, self.round.get()) {
             another_panicked();
         }
     }
@@ -265,7 +280,7 @@ impl Member<'_> {
     /// # Panics
     /// If another thread has panicked.
     pub fn check(&self) {
-        if self.gate.is_poisoned() {
+        if self.barrier.is_poisoned() {
             another_panicked();
         }
     }
@@ -300,11 +315,11 @@ impl CallerPin {
 
 /// Runs one thread's part of a region.
 fn run_part(shared: &Shared, index: usize, base: u64, work: &Work<'_>) {
-    let member = Member { gate: &shared.gate, index, round: Cell::new(base) };
+    let member = Member { barrier: &shared.barrier, index, round: Cell::new(base) };
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(&member))) {
         let mut first = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(payload);
-        shared.gate.arrive(index, POISON);
+        shared.barrier.poison(index);
     }
 }
 
@@ -329,7 +344,7 @@ fn help(shared: &Shared, index: usize, patience: Duration) {
         // region.
         let base = unsafe { *shared.base.get() };
         run_part(shared, index, base, work);
-        shared.gate.end(index, region);
+        shared.gate.end(index - 1, region);
     }
 }
 

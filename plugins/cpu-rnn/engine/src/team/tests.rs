@@ -19,7 +19,7 @@ fn count_together(team: &mut Team, rounds: usize) {
 
 #[test]
 fn threads_keep_step_whatever_their_number() {
-    for threads in [0, 1, 2, 3, 5] {
+    for threads in [0, 1, 2, 3, 5, 9, 13] {
         let mut team = Team::new(threads);
         assert_eq!(team.threads(), threads.max(1));
         for rounds in [0, 1, 100] {
@@ -30,19 +30,21 @@ fn threads_keep_step_whatever_their_number() {
 
 #[test]
 fn some_of_the_threads_may_meet_alone() {
-    let mut team = Team::new(4);
-    let counts = [0; 4].map(AtomicUsize::new);
-    for among in [2, 4, 3, 1, 4] {
-        let before: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
-        team.run(|member| {
-            if member.index() >= among {
-                return;
-            }
-            counts[member.index()].fetch_add(1, Ordering::Relaxed);
-            member.barrier_among(among);
-            let sum: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
-            assert_eq!(sum, before + among);
-        });
+    for threads in [4, 10] {
+        let mut team = Team::new(threads);
+        let counts: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+        for among in [2, 4, 3, 1, threads] {
+            let before: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
+            team.run(|member| {
+                if member.index() >= among {
+                    return;
+                }
+                counts[member.index()].fetch_add(1, Ordering::Relaxed);
+                member.barrier_among(among);
+                let sum: usize = counts[..among].iter().map(|count| count.load(Ordering::Relaxed)).sum();
+                assert_eq!(sum, before + among);
+            });
+        }
     }
 }
 
@@ -55,7 +57,7 @@ fn a_thread_that_arrived_too_often_is_not_ahead_in_the_next_region() {
         for late in 0..3 {
             team.run(|member| {
                 for _ in 0..member.index().abs_diff(least) {
-                    member.arrive();
+                    member.arrive_among(3);
                 }
             });
             let written = [0; 3].map(AtomicUsize::new);
@@ -98,17 +100,19 @@ fn two_teams_on_the_same_core_get_on() {
 
 #[test]
 fn a_panic_on_any_thread_ends_the_region_with_it_and_the_team_goes_on() {
-    let mut team = Team::new(3);
-    for culprit in 0..3 {
-        let run = AssertUnwindSafe(|| {
-            team.run(|member| {
-                assert!(member.index() != culprit, "thread {culprit} gives up");
-                member.barrier();
+    for threads in [3, 9] {
+        let mut team = Team::new(threads);
+        for culprit in 0..threads {
+            let run = AssertUnwindSafe(|| {
+                team.run(|member| {
+                    assert!(member.index() != culprit, "thread {culprit} gives up");
+                    member.barrier();
+                });
             });
-        });
-        let payload = catch_unwind(run).unwrap_err();
-        assert_eq!(payload.downcast_ref::<String>(), Some(&format!("thread {culprit} gives up")));
-        count_together(&mut team, 3);
+            let payload = catch_unwind(run).unwrap_err();
+            assert_eq!(payload.downcast_ref::<String>(), Some(&format!("thread {culprit} gives up")));
+            count_together(&mut team, 3);
+        }
     }
 }
 
