@@ -14,6 +14,10 @@ use crate::pinned::rate_on;
 const WINDOW: Duration = Duration::from_millis(20);
 /// Number of windows, of which the best counts.
 const WINDOWS: usize = 5;
+/// Length of a look at the pace.
+const PACE_WINDOW: Duration = Duration::from_millis(1);
+/// Number of looks, of which the middle one counts: what holds a processor up for a moment is no change of its pace.
+const PACE_LOOKS: usize = 9;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;
 /// Size of the chunks in which two cores read shared memory together: small enough for both to hold one at once.
@@ -89,6 +93,22 @@ impl MachineLimits {
     pub fn speeds_of(&self, cores: usize) -> Option<&Speeds> {
         self.speeds.iter().rev().find(|speeds| speeds.cores <= cores)
     }
+
+    /// Multiply-adds that these processors do now, all at the same time, as a share of the peak of as many cores. It is
+    /// less than 1 where the clock is lower than it was, somebody else has a processor, or a virtual machine has both of
+    /// them on one core. Takes some ms. `None` if that number of cores was not measured.
+    #[must_use]
+    pub fn pace(&self, cpus: &[usize]) -> Option<f64> {
+        let speeds = self.speeds.iter().find(|speeds| speeds.cores == cpus.len())?;
+        let mut looks: Vec<_> = (0..PACE_LOOKS).map(|_| peak_gflops(cpus, PACE_WINDOW)).collect();
+        looks.sort_unstable_by(f64::total_cmp);
+        Some(looks[PACE_LOOKS / 2] / speeds.peak_gflops)
+    }
+}
+
+/// Multiply-adds in registers on these processors at the same time, in 1e9 per second for each.
+fn peak_gflops(cpus: &[usize], window: Duration) -> f64 {
+    rate_on(cpus, window, |_| multiply_adds()) * flops_per_call() / 1e9 / cpus.len() as f64
 }
 
 fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
@@ -108,7 +128,7 @@ fn speeds(cpus: &[usize], cores: usize, caches: CacheSizes) -> Speeds {
     Speeds {
         cores,
         clock_ghz: each(best(&|| rate_on(used, WINDOW, |_| chain())) * CHAIN_CYCLES / 1e9),
-        peak_gflops: each(best(&|| rate_on(used, WINDOW, |_| multiply_adds())) * flops_per_call() / 1e9),
+        peak_gflops: best(&|| peak_gflops(used, WINDOW)),
         l1_gb_per_s: private(size(caches.l1_bytes / 2)),
         l2_gb_per_s: private(size(caches.l2_bytes / 8)),
         l3_gb_per_s: private(far),
@@ -187,6 +207,9 @@ mod tests {
         assert_eq!(limits.lanes, isa().lanes());
         assert_eq!(limits.speeds_of(64), limits.speeds.last());
         assert_eq!(limits.speeds_of(0), None);
+        let pace = limits.pace(&cpus[..most]).unwrap();
+        assert!(pace.is_finite() && pace > 0.0, "{pace}");
+        assert_eq!(limits.pace(&[]), None);
     }
 
     #[test]

@@ -7,7 +7,10 @@ use crate::rnn::{
     competitor::{BURST_MS, Interference, SHARE},
     table::{Entry, Figure, Measured, Outcome, System},
 };
-use crate::{foreign::FOREIGN_SHARE_MAX, rnn::report::Report};
+use crate::{
+    foreign::FOREIGN_SHARE_MAX,
+    rnn::{grid::PACE_LEAST, report::Report},
+};
 use proctor_run::text;
 
 impl Report {
@@ -99,6 +102,13 @@ impl Report {
             if let Some(share) = measured.foreign_share.filter(|share| *share > FOREIGN_SHARE_MAX) {
                 let (name, share) = (entry_name(entry), share * 100.0);
                 notes.push(format!("{}: others used {share:.0} % of the processors beside {name}", row.name));
+            }
+            if let Some(pace) = measured.pace.filter(|pace| *pace < PACE_LEAST) {
+                let (name, pace) = (entry_name(entry), pace * 100.0);
+                notes.push(format!(
+                    "{}: the processors were at {pace:.0} % of their peak beside {name}",
+                    row.name
+                ));
             }
         }
         notes
