@@ -1,6 +1,6 @@
 //! Every layer on every system in turn.
 
-use std::{fs, path::Path, process::Command};
+use std::{cell::RefCell, collections::BTreeMap, fs, path::Path, process::Command};
 
 use proctor_rnn_layer::{Precision, allowed_cores};
 use proctor_rnn_limits::MachineLimits;
@@ -29,8 +29,9 @@ use proctor_run::{Conclusion, HostError, Interrupt, output, text};
 
 /// Most measurements of a system in one turn; the quietest counts.
 const ATTEMPTS: u32 = 4;
-/// Pace of the processors below which they are measured again.
-pub(super) const PACE_LEAST: f64 = 0.9;
+/// Pace of the processors below which a system is measured again: less than clocks differ by, more than what is left of
+/// two processors on one core.
+pub(super) const PACE_LEAST: f64 = 0.75;
 
 /// Measures, prints the tables and writes the files. The conclusion is bad if ours failed anywhere or gave another
 /// answer in f32.
@@ -57,11 +58,13 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let limits = measured.map_err(|error| HostError::Usage(format!("--threads: {error}")))?;
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;
     let mut report = Report::new(flags, limits);
+    let fastest = Fastest::default();
     interrupt.measuring();
     let tasks = |case| systems.iter().map(move |running| running.tasks_for(case).len()).sum::<usize>();
     let display = Steps::start(cases.iter().map(tasks).sum::<usize>() * flags.repeat as usize);
     compare(&mut report, cases, &flags.output, &display, &interrupt, |report, case| {
-        let conditions = Conditions { flags, limits: &report.limits, interrupt: &interrupt };
+        let conditions =
+            Conditions { flags, limits: &report.limits, fastest: &fastest, interrupt: &interrupt };
         let row = measure_case(case, conditions, &mut systems, &display)?;
         if let Some(row) = row {
             report.add(row);
@@ -162,7 +165,22 @@ fn start_ours(flags: &RnnFlags, threads: usize, cpus: &[usize], folder: &Path) -
 struct Conditions<'a> {
     flags: &'a RnnFlags,
     limits: &'a MachineLimits,
+    fastest: &'a Fastest,
     interrupt: &'a Interrupt,
+}
+
+/// Fastest pace so far for each number of threads: the start of a run may have been slow itself.
+#[derive(Default)]
+struct Fastest(RefCell<BTreeMap<usize, f64>>);
+
+impl Fastest {
+    /// The lesser of two paces, as a share of the fastest.
+    fn share(&self, threads: usize, paces: [f64; 2]) -> f64 {
+        let mut fastest = self.0.borrow_mut();
+        let fastest = fastest.entry(threads).or_insert(1.0);
+        *fastest = paces.into_iter().fold(*fastest, f64::max);
+        paces[0].min(paces[1]) / *fastest
+    }
 }
 
 /// Has each system run one layer, one after the other. `None` if the user wants no more before all have had their turn.
@@ -172,7 +190,7 @@ fn measure_case(
     systems: &mut [Running],
     display: &Steps,
 ) -> Result<Option<Row>, HostError> {
-    let Conditions { flags, limits, interrupt } = conditions;
+    let Conditions { flags, limits, interrupt, .. } = conditions;
     let least = |threads: usize| {
         let of_layer = limits.of_layer(&case.layer.shape(Precision::F32), threads)?;
         Some(Limit { threads, of_layer })
@@ -270,7 +288,7 @@ struct Turn {
 
 fn measure_once(
     running: &mut Running,
-    Conditions { flags, limits, interrupt }: Conditions<'_>,
+    Conditions { flags, limits, fastest, interrupt }: Conditions<'_>,
     folder: &Path,
 ) -> Result<Turn, String> {
     let request = Request::Measure { window: flags.window() };
@@ -280,6 +298,21 @@ fn measure_once(
     let measurement = running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
     let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
     let after = limits.pace(&running.worker.cpus);
-    let pace = before.zip(after).map(|(before, after)| before.min(after));
+    let pace =
+        before.zip(after).map(|(before, after)| fastest.share(running.worker.threads, [before, after]));
     Ok(Turn { measurement, pace, competitor_share })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_is_a_share_of_the_fastest_so_far() {
+        let fastest = Fastest::default();
+        assert_eq!(fastest.share(2, [0.9, 0.6]), 0.6);
+        assert_eq!(fastest.share(2, [1.0, 2.0]), 0.5);
+        assert_eq!(fastest.share(2, [1.0, 1.0]), 0.5);
+        assert_eq!(fastest.share(1, [1.0, 1.0]), 1.0);
+    }
 }

@@ -100,7 +100,7 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
-    /// Lesser pace of its processors right before and right after, as a share of the peak at the start of the run.
+    /// Lesser pace of its processors right before and right after, as a share of the fastest in the run until then.
     pub(super) pace: Option<f64>,
     /// Share of its processor that a competitor used, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]

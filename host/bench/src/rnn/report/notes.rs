@@ -106,7 +106,7 @@ impl Report {
             if let Some(pace) = measured.pace.filter(|pace| *pace < PACE_LEAST) {
                 let (name, pace) = (entry_name(entry), pace * 100.0);
                 notes.push(format!(
-                    "{}: the processors were at {pace:.0} % of their peak beside {name}",
+                    "{}: the processors had {pace:.0} % of their pace beside {name}",
                     row.name
                 ));
             }

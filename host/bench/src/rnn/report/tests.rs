@@ -136,7 +136,7 @@ fn what_is_wrong_with_a_row_is_said() {
         "0.61 SLOWER",
         "! lstm 64,64,1,100: ours in f32 on 1 thread is off by 2.0e-3, more than 5e-6",
         "lstm 64,64,1,100: others used 20 % of the processors beside ours in f32 on 1 thread",
-        "lstm 64,64,1,100: the processors were at 55 % of their peak beside ours in f32 on 1 thread",
+        "lstm 64,64,1,100: the processors had 55 % of their pace beside ours in f32 on 1 thread",
         "lstm 64,64,1,100: ours in f32 on 2 threads: no such gate",
     ] {
         assert!(text.contains(wanted), "no {wanted} in {text}");
