@@ -2,7 +2,8 @@
 //!
 //! The node has constant weights; its input is `X` `[time, batch, input]`, its output `Y` `[time, direction, batch,
 //! hidden]`, and of a case with an initial state `initial_h` and `initial_c` `[direction, batch, hidden]` are inputs,
-//! too.
+//! too. The batch is fixed in the file for peers, which may use that, and free in the one for a plugin, which gets
+//! samples of one sequence each.
 
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
 use proctor_recurrent_layers::LayerDirection;
@@ -10,9 +11,9 @@ use proctor_vocabulary::ElementType::F32;
 
 use super::cases::{Kind, LayerCase};
 
-/// The bytes of the file.
-pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection]) -> Vec<u8> {
-    let LayerCase { kind, input, hidden, batch, time, .. } = *layer;
+/// The bytes of the file, with this extent of the batch.
+pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection], batch: &Dim) -> Vec<u8> {
+    let LayerCase { kind, input, hidden, time, .. } = *layer;
     let directions = layer.direction_count();
     let gates = kind.gate_count() * hidden;
     let joined =
@@ -25,22 +26,19 @@ pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection]) -> Vec<u8> {
     graph.constant("W", &[directions, gates, input], &w);
     graph.constant("R", &[directions, gates, hidden], &r);
     graph.constant("B", &[directions, 2 * gates], &b);
-    graph.input("X", F32, &fixed(&[time, batch, input]));
+    let batch = || batch.clone();
+    graph.input("X", F32, &[Dim::Fixed(time), batch(), Dim::Fixed(input)]);
     let states = initial_states(layer);
     for name in states {
-        graph.input(name, F32, &fixed(&[directions, batch, hidden]));
+        graph.input(name, F32, &[Dim::Fixed(directions), batch(), Dim::Fixed(hidden)]);
     }
     // Before the states is the place of the lengths, which are left out.
     let lengths: &[&str] = if states.is_empty() { &[] } else { &[""] };
     let inputs = [&["X", "W", "R", "B"], lengths, states].concat();
     let operator = kind.prefix().to_uppercase();
     graph.node(&operator, "Y", &inputs, &attributes(layer));
-    graph.output("Y", F32, &fixed(&[time, directions, batch, hidden]));
+    graph.output("Y", F32, &[Dim::Fixed(time), Dim::Fixed(directions), batch(), Dim::Fixed(hidden)]);
     graph.into_bytes()
-}
-
-fn fixed(shape: &[usize]) -> Vec<Dim> {
-    shape.iter().map(|extent| Dim::Fixed(*extent)).collect()
 }
 
 /// Names of the inputs with states.
@@ -87,7 +85,7 @@ mod tests {
         let layer =
             LayerCase { kind: Kind::Gru0, bidirectional: false, input: 1, hidden: 2, batch: 1, time: 1 };
         let contains = |layer, text: &[u8]| {
-            let file = model(&layer, &Problem::new(layer).directions);
+            let file = model(&layer, &Problem::new(layer).directions, &Dim::Fixed(1));
             file.windows(text.len()).any(|window| window == text)
         };
         assert!(contains(layer, b"initial_h") && !contains(layer, b"initial_c"));

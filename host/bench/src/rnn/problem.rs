@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use proctor_onnx_file::Dim;
 use proctor_recurrent_layers::LayerDirection;
 
 use super::{cases::LayerCase, numbers::Numbers, onnx};
@@ -9,7 +10,10 @@ use proctor_run::{HostError, output};
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
 pub(super) const SAFETENSORS: &str = "layer.safetensors";
+/// For peers.
 pub(super) const ONNX: &str = "layer.onnx";
+/// For a plugin.
+pub(super) const ONNX_OF_SAMPLES: &str = "layer-of-samples.onnx";
 /// `[time, batch, input]`.
 pub(super) const INPUT: &str = "input.f32";
 /// `[direction, batch, hidden]`; only of a case with an initial state. The second one of an LSTM only.
@@ -77,7 +81,8 @@ impl Problem {
             fs::write(&path, bytes).map_err(|source| output(&path, source))
         };
         write(SAFETENSORS, self.safetensors())?;
-        write(ONNX, onnx::model(&self.layer, &self.directions))?;
+        write(ONNX, onnx::model(&self.layer, &self.directions, &Dim::Fixed(self.layer.batch)))?;
+        write(ONNX_OF_SAMPLES, onnx::model(&self.layer, &self.directions, &Dim::Free("batch".to_owned())))?;
         write(INPUT, bytes(&self.input))?;
         write(INITIAL_HIDDEN, bytes(&self.initial_hidden))?;
         write(INITIAL_CELL, bytes(&self.initial_cell))
