@@ -87,6 +87,9 @@ fn drawn_layers_give_the_right_answer() {
     let names: Vec<_> = list(&report, "rows").iter().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names[..2], ["lstm bi 5,8,1,9", "gru0 8,13,13,9"]);
     assert!(table.contains("Layers drawn at random"), "{table}");
+    // One step of two rows goes on from a state of each.
+    let step = "--random 50 --seed 1 --match 47,421,2,1 --threads 1 --set calibration_s=0";
+    assert_eq!(list(&figures(&bench, step).0, "rows")[0]["name"], "gru 47,421,2,1");
     bench.host("bench rnn --random 3 --groups extra").assert_error(2, &["--random", "--groups"]);
 }
 
