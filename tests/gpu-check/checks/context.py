@@ -125,6 +125,8 @@ class Context:
     def last_words(self) -> str:
         """The last line of the log that says what went wrong."""
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines()]
+        # Of the last command: those before may fail.
+        lines = lines[max((place for place, line in enumerate(lines) if line.startswith("$ ")), default=0) :]
         errors = [line for line in lines if line.lower().startswith("error")]
         raised = [line for line in lines if "Error: " in line]
         said = [line for line in lines if line and not line.startswith(("$ ", "(exit code"))]

@@ -1,9 +1,9 @@
 //! Every layer on every system in turn.
 
-use std::{cell::RefCell, collections::BTreeMap, fs, path::Path, process::Command};
+use std::{cell::RefCell, collections::BTreeMap, fs, path::Path, process::Command, thread, time::Duration};
 
 use proctor_rnn_layer::{Precision, allowed_cores};
-use proctor_rnn_limits::MachineLimits;
+use proctor_rnn_limits::{MachineLimits, gflops_now};
 use tempfile::TempDir;
 
 use super::{
@@ -27,11 +27,13 @@ use crate::{
 use proctor_display::{Steps, Terminal, tell};
 use proctor_run::{Conclusion, HostError, Interrupt, output, text};
 
-/// Most measurements of a system in one turn; the quietest counts.
+/// Most measurements of a system in search of a quiet one, and most of those in search of one at full pace.
 const ATTEMPTS: u32 = 4;
-/// Pace of the processors below which a system is measured again: less than clocks differ by, more than what is left of
-/// two processors on one core.
-pub(super) const PACE_LEAST: f64 = 0.75;
+/// Least pace with which a measurement counts at once: below what a changing clock leaves, above the half that two
+/// processors on one core have.
+pub(super) const PACE_MIN: f64 = 0.75;
+/// Pause behind a measurement before the speed of the processors is looked at: threads of a system may still watch for work.
+const SETTLING: Duration = Duration::from_millis(250);
 
 /// Measures, prints the tables and writes the files. The conclusion is bad if ours failed anywhere or gave another
 /// answer in f32.
@@ -58,7 +60,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     let limits = measured.map_err(|error| HostError::Usage(format!("--threads: {error}")))?;
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;
     let mut report = Report::new(flags, limits);
-    let fastest = Fastest::default();
+    let fastest = Fastest::new(&report.limits);
     interrupt.measuring();
     let tasks = |case| systems.iter().map(move |running| running.tasks_for(case).len()).sum::<usize>();
     let display = Steps::start(cases.iter().map(tasks).sum::<usize>() * flags.repeat as usize);
@@ -169,17 +171,24 @@ struct Conditions<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// Fastest pace so far for each number of threads: the start of a run may have been slow itself.
-#[derive(Default)]
+/// Fastest multiply-adds so far for each number of threads, in 1e9 per second: the limits may have been measured while
+/// the processors were slow.
 struct Fastest(RefCell<BTreeMap<usize, f64>>);
 
 impl Fastest {
-    /// The lesser of two paces, as a share of the fastest.
-    fn share(&self, threads: usize, paces: [f64; 2]) -> f64 {
+    fn new(limits: &MachineLimits) -> Self {
+        Self(RefCell::new(limits.speeds.iter().map(|speeds| (speeds.cores, speeds.peak_gflops)).collect()))
+    }
+
+    fn note(&self, threads: usize, gflops: f64) {
         let mut fastest = self.0.borrow_mut();
-        let fastest = fastest.entry(threads).or_insert(1.0);
-        *fastest = paces.into_iter().fold(*fastest, f64::max);
-        paces[0].min(paces[1]) / *fastest
+        let fastest = fastest.entry(threads).or_insert(gflops);
+        *fastest = fastest.max(gflops);
+    }
+
+    /// A speed as a share of the fastest, 1 where none was noted.
+    fn pace(&self, threads: usize, gflops: f64) -> f64 {
+        self.0.borrow().get(&threads).map_or(1.0, |fastest| gflops / fastest)
     }
 }
 
@@ -251,17 +260,20 @@ fn measure(
     let path = folder.join(OUTPUT);
     let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let max_abs_error = max_abs_error(&floats(&output), expected);
-    let mut best = measure_once(running, conditions, folder)?;
+    let Conditions { fastest, interrupt, .. } = conditions;
+    let threads = running.worker.threads;
+    let mut best = attempt(running, conditions, folder)?;
     for _ in 1..ATTEMPTS {
-        if best.pace.is_none_or(|pace| pace >= PACE_LEAST) || conditions.interrupt.has_come() {
+        if fastest.pace(threads, best.gflops) >= PACE_MIN || interrupt.has_come() {
             break;
         }
-        let new = measure_once(running, conditions, folder)?;
-        if new.pace > best.pace {
+        let new = attempt(running, conditions, folder)?;
+        if new.gflops > best.gflops {
             best = new;
         }
     }
-    let Turn { measurement, pace, competitor_share } = best;
+    let pace = fastest.pace(threads, best.gflops);
+    let Attempt { measurement, competitor_share, .. } = best;
     let Measurement::<Reply> { reply, times_ns, foreign_share } = measurement;
     running.worker.ask::<Reply>(&Request::Unload)?;
     let times = Times::of(times_ns).ok_or("it made no call")?;
@@ -280,27 +292,28 @@ fn measure(
 }
 
 /// A measurement of a system, and how the machine was meanwhile.
-struct Turn {
+struct Attempt {
     measurement: Measurement<Reply>,
-    pace: Option<f64>,
+    /// Multiply-adds of its processors right before or right after, the fewer, in 1e9 per second.
+    gflops: f64,
     competitor_share: Option<f64>,
 }
 
-fn measure_once(
+fn attempt(
     running: &mut Running,
-    Conditions { flags, limits, fastest, interrupt }: Conditions<'_>,
+    Conditions { flags, fastest, interrupt, .. }: Conditions<'_>,
     folder: &Path,
-) -> Result<Turn, String> {
+) -> Result<Attempt, String> {
     let request = Request::Measure { window: flags.window() };
-    let before = limits.pace(&running.worker.cpus);
+    let before = gflops_now(&running.worker.cpus);
     // Anew, so that each system meets the same bursts. This process has the thread, so it does not count as foreign.
     let competitor = flags.interference().map(Interference::begin);
     let measurement = running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
     let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
-    let after = limits.pace(&running.worker.cpus);
-    let pace =
-        before.zip(after).map(|(before, after)| fastest.share(running.worker.threads, [before, after]));
-    Ok(Turn { measurement, pace, competitor_share })
+    thread::sleep(SETTLING);
+    let after = gflops_now(&running.worker.cpus);
+    fastest.note(running.worker.threads, before.max(after));
+    Ok(Attempt { measurement, gflops: before.min(after), competitor_share })
 }
 
 #[cfg(test)]
@@ -309,10 +322,12 @@ mod tests {
 
     #[test]
     fn a_pace_is_a_share_of_the_fastest_so_far() {
-        let fastest = Fastest::default();
-        assert_eq!(fastest.share(2, [0.9, 0.6]), 0.6);
-        assert_eq!(fastest.share(2, [1.0, 2.0]), 0.5);
-        assert_eq!(fastest.share(2, [1.0, 1.0]), 0.5);
-        assert_eq!(fastest.share(1, [1.0, 1.0]), 1.0);
+        let fastest = Fastest(RefCell::new(BTreeMap::from([(1, 100.0), (2, 80.0)])));
+        assert_eq!(fastest.pace(2, 40.0), 0.5);
+        fastest.note(2, 160.0);
+        fastest.note(2, 120.0);
+        // What was measured before the faster one is slow now.
+        assert_eq!(fastest.pace(2, 40.0), 0.25);
+        assert_eq!(fastest.pace(1, 100.0), 1.0);
     }
 }

@@ -22,7 +22,7 @@ use super::{
     ablation::Staged,
     cases::{Kind, LayerCase},
     flags::{WorkerFlags, precision_name},
-    problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX_OF_SAMPLES, OUTPUT, SAFETENSORS, bytes, floats},
+    problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX_FREE_BATCH, OUTPUT, SAFETENSORS, bytes, floats},
     request::{OnEngine, Reply, Request},
     streamed::Streamed,
 };
@@ -270,7 +270,7 @@ fn inputs(layer: &LayerCase) -> Vec<TensorSpec> {
 fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand {
     // Only an ONNX file can say that a layer goes on from a state.
     let (format, file, output) = if layer.has_initial_state() {
-        ("onnx", ONNX_OF_SAMPLES, tensor("Y", &[layer.time, layer.direction_count(), layer.hidden]))
+        ("onnx", ONNX_FREE_BATCH, tensor("Y", &[layer.time, layer.direction_count(), layer.hidden]))
     } else {
         ("safetensors", SAFETENSORS, tensor("y", &[layer.time, layer.direction_count() * layer.hidden]))
     };

@@ -10,10 +10,10 @@ use proctor_run::{HostError, output};
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
 pub(super) const SAFETENSORS: &str = "layer.safetensors";
-/// For peers.
+/// With the batch fixed, for peers.
 pub(super) const ONNX: &str = "layer.onnx";
-/// For a plugin.
-pub(super) const ONNX_OF_SAMPLES: &str = "layer-of-samples.onnx";
+/// With the batch free, for a plugin, which gets samples of one sequence each.
+pub(super) const ONNX_FREE_BATCH: &str = "layer-free-batch.onnx";
 /// `[time, batch, input]`.
 pub(super) const INPUT: &str = "input.f32";
 /// `[direction, batch, hidden]`; only of a case with an initial state. The second one of an LSTM only.
@@ -82,7 +82,7 @@ impl Problem {
         };
         write(SAFETENSORS, self.safetensors())?;
         write(ONNX, onnx::model(&self.layer, &self.directions, &Dim::Fixed(self.layer.batch)))?;
-        write(ONNX_OF_SAMPLES, onnx::model(&self.layer, &self.directions, &Dim::Free("batch".to_owned())))?;
+        write(ONNX_FREE_BATCH, onnx::model(&self.layer, &self.directions, &Dim::Free("batch".to_owned())))?;
         write(INPUT, bytes(&self.input))?;
         write(INITIAL_HIDDEN, bytes(&self.initial_hidden))?;
         write(INITIAL_CELL, bytes(&self.initial_cell))

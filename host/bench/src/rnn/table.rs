@@ -101,7 +101,7 @@ pub(super) struct Measured {
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
     /// Lesser pace of its processors right before and right after, as a share of the fastest in the run until then.
-    pub(super) pace: Option<f64>,
+    pub(super) pace: f64,
     /// Share of its processor that a competitor used, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) competitor_share: Option<f64>,
@@ -284,7 +284,7 @@ pub(super) mod tests {
         let measured = Measured {
             times,
             foreign_share: Some(0.01),
-            pace: Some(0.99),
+            pace: 0.99,
             competitor_share: None,
             busy_share: Some(0.98),
             max_abs_error: 5e-7,

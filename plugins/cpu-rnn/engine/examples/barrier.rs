@@ -1,5 +1,5 @@
 //! Prints what a parallel region and a barrier cost on a team, and what the two forms of the barrier cost by a count of
-//! the cache lines that move: `barrier THREADS`.
+//! the cache lines that move, which it then holds against two threads of this machine: `barrier THREADS`.
 //!
 //! The count supposes that a line that another core has touched since takes one move to read or to write, that the
 //! readers of a line are served one after the other, and that all threads arrive at the same time.
@@ -86,7 +86,14 @@ fn ns_of_a_move() -> f64 {
         line.0.store(0, Ordering::Relaxed);
         team.run(|member| {
             for turn in (0..TURNS).filter(|turn| turn % 2 == member.index() as u64) {
-                while line.0.load(Ordering::Acquire) != turn {}
+                let mut waited = 0_u32;
+                while line.0.load(Ordering::Acquire) != turn {
+                    waited += 1;
+                    // Where both threads have one processor, the other one has to get it.
+                    if waited.is_multiple_of(1 << 16) {
+                        std::thread::yield_now();
+                    }
+                }
                 line.0.store(turn + 1, Ordering::Release);
             }
         });
@@ -138,13 +145,6 @@ impl Machine {
         let done = self.now[core].max(line.free_at) + 1.0;
         (self.now[core], line.free_at) = (done, done);
     }
-
-    /// Cores in the order of their times.
-    fn in_order(&self) -> Vec<usize> {
-        let mut cores: Vec<_> = (0..self.now.len()).collect();
-        cores.sort_by(|a, b| self.now[*a].total_cmp(&self.now[*b]));
-        cores
-    }
 }
 
 /// Goes through barriers one after the other, and returns the means of the counted ones.
@@ -190,10 +190,9 @@ fn tree(threads: usize, group_size: usize) -> Count {
             machine.write(core, &mut arrived[core / group_size]);
             last_of_group[core / group_size] = core;
         }
-        let mut at_root: Vec<_> =
-            machine.in_order().into_iter().filter(|core| last_of_group.contains(core)).collect();
-        at_root.iter().for_each(|core| machine.write(*core, &mut root));
-        let last = at_root.pop().unwrap_or(0);
+        last_of_group.sort_by(|left, right| machine.now[*left].total_cmp(&machine.now[*right]));
+        last_of_group.iter().for_each(|core| machine.write(*core, &mut root));
+        let last = last_of_group[groups - 1];
         passed.iter_mut().for_each(|line| machine.write(last, line));
         (0..threads).for_each(|core| machine.read(core, &mut passed[core / group_size]));
     })

@@ -26,4 +26,4 @@ mod pinned;
 
 pub use caches::CacheSizes;
 pub use formula::{LayerLimit, Reads};
-pub use machine::{LimitsError, MachineLimits, Speeds};
+pub use machine::{LimitsError, MachineLimits, Speeds, gflops_now};

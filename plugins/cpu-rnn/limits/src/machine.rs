@@ -14,10 +14,10 @@ use crate::pinned::rate_on;
 const WINDOW: Duration = Duration::from_millis(20);
 /// Number of windows, of which the best counts.
 const WINDOWS: usize = 5;
-/// Length of a look at the pace.
-const PACE_WINDOW: Duration = Duration::from_millis(1);
-/// Number of looks, of which the middle one counts: what holds a processor up for a moment is no change of its pace.
-const PACE_LOOKS: usize = 9;
+/// Length of a window of [`gflops_now`].
+const NOW_WINDOW: Duration = Duration::from_millis(1);
+/// Number of these windows, of which the middle one counts: what holds a processor up for a moment is to change nothing.
+const NOW_WINDOWS: usize = 9;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;
 /// Size of the chunks in which two cores read shared memory together: small enough for both to hold one at once.
@@ -93,17 +93,16 @@ impl MachineLimits {
     pub fn speeds_of(&self, cores: usize) -> Option<&Speeds> {
         self.speeds.iter().rev().find(|speeds| speeds.cores <= cores)
     }
+}
 
-    /// Multiply-adds that these processors do now, all at the same time, as a share of the peak of as many cores. It is
-    /// less than 1 where the clock is lower than it was, somebody else has a processor, or a virtual machine has both of
-    /// them on one core. Takes some ms. `None` if that number of cores was not measured.
-    #[must_use]
-    pub fn pace(&self, cpus: &[usize]) -> Option<f64> {
-        let speeds = self.speeds.iter().find(|speeds| speeds.cores == cpus.len())?;
-        let mut looks: Vec<_> = (0..PACE_LOOKS).map(|_| peak_gflops(cpus, PACE_WINDOW)).collect();
-        looks.sort_unstable_by(f64::total_cmp);
-        Some(looks[PACE_LOOKS / 2] / speeds.peak_gflops)
-    }
+/// f32 multiply-adds that each of these processors does now while all of them do, counted as two, in 1e9 per second. It
+/// is less than the peak where the clock is lower, somebody else has a processor, or a virtual machine has two of them
+/// on one core. Takes some ms.
+#[must_use]
+pub fn gflops_now(cpus: &[usize]) -> f64 {
+    let mut windows: Vec<_> = (0..NOW_WINDOWS).map(|_| peak_gflops(cpus, NOW_WINDOW)).collect();
+    windows.sort_unstable_by(f64::total_cmp);
+    windows[NOW_WINDOWS / 2]
 }
 
 /// Multiply-adds in registers on these processors at the same time, in 1e9 per second for each.
@@ -207,9 +206,8 @@ mod tests {
         assert_eq!(limits.lanes, isa().lanes());
         assert_eq!(limits.speeds_of(64), limits.speeds.last());
         assert_eq!(limits.speeds_of(0), None);
-        let pace = limits.pace(&cpus[..most]).unwrap();
-        assert!(pace.is_finite() && pace > 0.0, "{pace}");
-        assert_eq!(limits.pace(&[]), None);
+        let now = gflops_now(&cpus[..most]);
+        assert!(now.is_finite() && now > 0.0, "{now}");
     }
 
     #[test]

@@ -6,9 +6,9 @@ pub(crate) mod cudnn;
 pub(crate) mod nvml;
 pub(crate) mod nvrtc;
 
-use std::{error::Error as _, path::Path};
+use std::error::Error as _;
 
-use libloading::{Error, Library, os::unix};
+use libloading::{AsFilename, Error, Library, os::unix};
 
 /// Where the CUDA toolkit puts its libraries, which the system may not know.
 const TOOLKIT: &str = "/usr/local/cuda/lib64";
@@ -26,11 +26,12 @@ fn names(library: &str, major: i32) -> Vec<String> {
     names
 }
 
-/// Loads a library for as long as the process runs: NVIDIA's leave memory behind each time that they are unloaded.
+/// Loads a library for as long as the process runs, also if it is refused later: NVIDIA's leave memory behind each time
+/// that they are unloaded.
 ///
 /// # Safety
 /// What the library does when it is loaded is sound.
-unsafe fn load(path: &Path) -> Result<Library, Error> {
+unsafe fn load(path: impl AsFilename) -> Result<Library, Error> {
     let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: the caller vouches for it.
     unsafe { unix::Library::open(Some(path), flags) }.map(Library::from)

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void},
-    path::Path,
     sync::Arc,
 };
 
@@ -73,7 +72,7 @@ impl Nvml {
     /// Why there is none, in words.
     pub fn open() -> Result<Arc<Self>, String> {
         // SAFETY: the name is that of NVML, whose library may be loaded at any time.
-        let loaded = unsafe { load(Path::new(LIBRARY)) }.and_then(|library| {
+        let loaded = unsafe { load(LIBRARY) }.and_then(|library| {
             // SAFETY: the types are those of NVML's header for the versions that the names end in.
             unsafe { Functions::load(library) }
         });

@@ -9,7 +9,7 @@ use crate::rnn::{
 };
 use crate::{
     foreign::FOREIGN_SHARE_MAX,
-    rnn::{grid::PACE_LEAST, report::Report},
+    rnn::{grid::PACE_MIN, report::Report},
 };
 use proctor_run::text;
 
@@ -103,8 +103,8 @@ impl Report {
                 let (name, share) = (entry_name(entry), share * 100.0);
                 notes.push(format!("{}: others used {share:.0} % of the processors beside {name}", row.name));
             }
-            if let Some(pace) = measured.pace.filter(|pace| *pace < PACE_LEAST) {
-                let (name, pace) = (entry_name(entry), pace * 100.0);
+            if measured.pace < PACE_MIN {
+                let (name, pace) = (entry_name(entry), measured.pace * 100.0);
                 notes.push(format!(
                     "{}: the processors had {pace:.0} % of their pace beside {name}",
                     row.name

@@ -125,7 +125,7 @@ fn what_is_wrong_with_a_row_is_said() {
     let Outcome::Measured(measured) = &mut row.entries[0].outcome else { panic!("it is measured") };
     measured.max_abs_error = 2e-3;
     measured.foreign_share = Some(0.2);
-    measured.pace = Some(0.55);
+    measured.pace = 0.55;
     row.entries[1].outcome = Outcome::Error("no such gate".to_owned());
     let report = report(vec![row]);
     assert!(!report.is_right());
