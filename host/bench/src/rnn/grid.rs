@@ -32,7 +32,8 @@ const ATTEMPTS: u32 = 4;
 /// Least pace with which a measurement counts at once: below what a changing clock leaves, above the half that two
 /// processors on one core have.
 pub(super) const PACE_MIN: f64 = 0.75;
-/// Pause behind a measurement before the speed of the processors is looked at: threads of a system may still watch for work.
+/// Pause between a measurement and the look at the speed of the processors: threads of a system may still watch for
+/// work.
 const SETTLING: Duration = Duration::from_millis(250);
 
 /// Measures, prints the tables and writes the files. The conclusion is bad if ours failed anywhere or gave another
@@ -162,7 +163,7 @@ fn start_ours(flags: &RnnFlags, threads: usize, cpus: &[usize], folder: &Path) -
     Worker::start(command, threads, cpus.to_vec(), folder)
 }
 
-/// What holds for all measurements.
+/// Settings and state that all measurements share.
 #[derive(Clone, Copy)]
 struct Conditions<'a> {
     flags: &'a RnnFlags,

@@ -16,7 +16,8 @@ const WINDOW: Duration = Duration::from_millis(20);
 const WINDOWS: usize = 5;
 /// Length of a window of [`gflops_now`].
 const NOW_WINDOW: Duration = Duration::from_millis(1);
-/// Number of these windows, of which the middle one counts: what holds a processor up for a moment is to change nothing.
+/// Number of these windows, of which the middle one counts: what holds a processor up for a moment is to change
+/// nothing.
 const NOW_WINDOWS: usize = 9;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;

@@ -30,7 +30,7 @@ fn names(library: &str, major: i32) -> Vec<String> {
 /// that they are unloaded.
 ///
 /// # Safety
-/// What the library does when it is loaded is sound.
+/// Loading the library runs its initialisers, which have to be sound.
 unsafe fn load(path: impl AsFilename) -> Result<Library, Error> {
     let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
     // SAFETY: the caller vouches for it.

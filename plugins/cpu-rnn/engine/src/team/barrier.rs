@@ -6,8 +6,10 @@
 //!
 //! *Tree*, for more. Threads are in groups of about √n. Whoever arrives adds one to the counter of its group, the last
 //! of a group one to that of the root, and the last at the root writes the number of the barrier into a word of each
-//! group, for which its members wait. Some 2n to 3n lines move, and each one to no more than √n threads. Whoever arrives does
-//! all of this without waiting, so that as in the flat form a thread may work on between its arrival and its waiting.
+//! group, for which its members wait. Some 2n to 3n lines move, and each one to no more than √n threads. Whoever
+//! arrives does all of this without waiting, so that as in the flat form a thread may work on between its arrival and
+//! its waiting.
+//!
 //! The example `barrier` counts the lines for any number of threads, and measures both forms.
 //!
 //! A thread that panics poisons the barrier: no thread waits for it, and each one that meets it panics too.
@@ -164,8 +166,8 @@ impl Tree {
     fn arrive(&self, thread: usize, among: usize, round: u64) {
         let first = thread - thread % self.group_size;
         let members = self.group_size.min(among - first);
-        // AcqRel, in the group and at the root: whoever comes last acquires what the others have released, and releases it
-        // again.
+        // AcqRel, in the group and at the root: whoever comes last acquires what the others have released, and
+        // releases it again.
         let is_last = |word: &Apart<AtomicU64>, count: usize| {
             word.0.fetch_add(1, Ordering::AcqRel) + 1 == count as u64 * round
         };

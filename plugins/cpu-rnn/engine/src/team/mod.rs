@@ -2,8 +2,8 @@
 //!
 //! A [`Team`] is the caller and its persistent helpers, each pinned to a core. [`Team::run`] is one parallel region: it
 //! spans the whole sequence, and within it thread `i` has the same weights at every step, so they stay in the cache of
-//! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs two threads some three times as much
-//! as moving a cache line to the other core and back.
+//! its core. Between steps the threads meet at a [barrier](Member::barrier) that costs two threads some three times
+//! as much as moving a cache line to the other core and back.
 //!
 //! Between regions helpers watch for the next one for a bounded time and then sleep. Threads that wait give their core
 //! away after a while, so a team on fewer cores than threads is slow but makes progress.
@@ -255,9 +255,9 @@ impl Member<'_> {
         self.wait_among(threads);
     }
 
-    /// The first half of a barrier among the first `threads` threads: lets the others go on as soon as they have come to
-    /// it, too. They may not see what this thread writes from here on. It waits before it arrives again, and all barriers
-    /// of a region are among as many threads.
+    /// The first half of a barrier among the first `threads` threads: lets the others go on as soon as they have come
+    /// to it, too. They may not see what this thread writes from here on. It waits before it arrives again, and all
+    /// barriers of a region are among as many threads.
     #[inline]
     pub fn arrive_among(&self, threads: usize) {
         debug_assert!((self.index + 1..=self.threads()).contains(&threads), "{threads} threads");
