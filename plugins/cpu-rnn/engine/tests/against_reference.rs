@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Random, Tensors, Weights, layer};
-use proctor_rnn_engine::{LayerSpec, Team, Workspace};
+use proctor_rnn_engine::{BarrierForm, LayerSpec, Team, TeamOptions, Workspace};
 use proctor_rnn_layer::{Cell, Chunk, Directions, Mapping, Precision, Schedule, Sweep};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -52,6 +52,8 @@ proptest! {
         (time, batch, lengths) in (0..7_usize, 0..14_usize)
             .prop_flat_map(|(time, batch)| (Just(time), Just(batch), lengths(time, batch))),
         (biases, peepholes, initial) in any::<(bool, bool, bool)>(),
+        // The form of larger teams, too, in groups of which the last may have one thread.
+        barrier in select(vec![BarrierForm::Automatic, BarrierForm::Tree { group_size: 2 }]),
         seed in any::<u64>(),
     ) {
         let mut random = Random(seed);
@@ -59,7 +61,7 @@ proptest! {
             .map(|_| Weights::random(&spec, biases, peepholes, &mut random))
             .collect();
         let layer = layer(spec, &weights);
-        let mut team = Team::new(schedule.threads);
+        let mut team = Team::with_options(&TeamOptions { barrier, ..TeamOptions::new(schedule.threads) }).unwrap();
         let mut workspace = Workspace::default();
         // A larger call first: what it leaves behind in the workspace must not matter.
         let before = Tensors::random(&spec, 3, 5, true, &mut random);
