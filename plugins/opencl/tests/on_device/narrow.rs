@@ -21,10 +21,18 @@ fn assert_near(cases: &[Case], tolerances: [(ElementType, f64); 2]) {
 }
 
 #[test]
-fn operators_round_as_they_store() {
+fn convolutions_and_windows_round_as_they_store() {
     assert_near(&operators::convolutions_of_parts(), OF_OPERATORS);
     assert_near(&operators::windows(), OF_OPERATORS);
+}
+
+#[test]
+fn products_round_as_they_store() {
     assert_near(&operators::products(), OF_OPERATORS);
+}
+
+#[test]
+fn elements_and_rows_round_as_they_store() {
     assert_near(&operators::elements(), OF_OPERATORS);
     assert_near(&operators::rows(), OF_OPERATORS);
 }
@@ -35,11 +43,11 @@ fn attention_rounds_as_it_stores() {
 }
 
 #[test]
-fn models_stay_near() {
-    for model in models::DIGITS {
-        assert_near(&models::digits(model, &[3]), OF_MODELS);
-    }
-    for model in models::GENERATED {
-        assert_near(&models::generated(model), OF_MODELS);
-    }
+fn models_of_the_digits_stay_near() {
+    models::DIGITS.iter().for_each(|model| assert_near(&models::digits(model, &[3]), OF_MODELS));
+}
+
+#[test]
+fn generated_models_stay_near() {
+    models::GENERATED.iter().for_each(|model| assert_near(&models::generated(model), OF_MODELS));
 }
