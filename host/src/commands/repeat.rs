@@ -3,9 +3,9 @@
 use std::{
     ffi::OsString,
     io,
-    os::unix::process::CommandExt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, ExitStatus, Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -128,7 +128,7 @@ impl RepeatFlags {
         command.args(self.arguments(planned, &output));
         let child = finish(&mut command, interrupt)
             .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
-        let code = child.status.code().unwrap_or(EXIT_PLUGIN_CRASHED);
+        let code = code_of(child.status);
         if code == exit_code::GOOD || code == exit_code::BAD_RESULT {
             let summary = RunSummary::of(&Run::open(&output).map_err(unreadable)?);
             let (repeat, side, outcome) = (planned.repeat, planned.of_side(), summary.outcome.name());
@@ -179,6 +179,16 @@ impl RepeatFlags {
         write_json(&path, &json)?;
         print(format!("{text}  all of it   {}\n", path.display()));
         Ok(())
+    }
+}
+
+/// Exit code of a run, also of one that a signal ended.
+fn code_of(status: ExitStatus) -> i32 {
+    match status.code() {
+        Some(code) => code,
+        // Passed on before the run had begun to listen for it.
+        None if status.signal() == Some(Signal::INT.as_raw()) => exit_code::INTERRUPTED,
+        None => EXIT_PLUGIN_CRASHED,
     }
 }
 
@@ -278,6 +288,15 @@ mod tests {
         let cli = Cli::try_parse_from(["host", "run"].iter().chain(arguments)).unwrap();
         let HostCommand::Run(flags) = cli.command else { panic!("it is a run") };
         flags
+    }
+
+    #[test]
+    fn a_run_that_ends_before_it_listens_was_interrupted_too() {
+        let ended = |raw| code_of(ExitStatus::from_raw(raw));
+        let by = |signal: Signal| ended(signal.as_raw());
+        assert_eq!((by(Signal::INT), by(Signal::KILL)), (exit_code::INTERRUPTED, EXIT_PLUGIN_CRASHED));
+        // A code of its own, in the form of wait(2).
+        assert_eq!(ended(exit_code::BAD_RESULT << 8), exit_code::BAD_RESULT);
     }
 
     #[test]
