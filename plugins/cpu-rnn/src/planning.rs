@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use proctor_rnn_engine::{Team, TeamOptions, Trial, Watch};
+use proctor_rnn_engine::{FirstCalls, Team, TeamOptions, Trial};
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_layer::{LayerShape, Machine, Schedule};
 use proctor_rnn_models::{LayerCalls, Scheduler};
@@ -48,7 +48,7 @@ pub struct Planning {
 #[derive(Debug)]
 struct Found {
     plan: ModelPlan,
-    watches: Vec<Arc<Watch>>,
+    timers: Vec<Arc<FirstCalls>>,
 }
 
 impl Planning {
@@ -81,12 +81,12 @@ impl Planning {
     /// no plan is kept, or there were too few calls to say.
     pub fn recheck(&self) {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(Found { plan, watches }), Some(folder)) = (found.as_ref(), &self.options.cache) else {
+        let (Some(Found { plan, timers }), Some(folder)) = (found.as_ref(), &self.options.cache) else {
             return;
         };
         let mut doubted = Vec::new();
-        for (at, watch) in watches.iter().enumerate() {
-            let Some(shortest_ns) = watch.shortest_ns() else { continue };
+        for (at, timer) in timers.iter().enumerate() {
+            let Some(shortest_ns) = timer.shortest_ns() else { continue };
             let Some(rival) = plan.layers[at].doubted_by(shortest_ns) else { continue };
             let why = slower(plan, at, shortest_ns, rival);
             tracing::warn!(model = self.options.model, "slower than planned: {why}");
@@ -100,17 +100,17 @@ impl Planning {
     }
 
     /// Has the first real calls of each layer timed, for [`Self::recheck`].
-    fn watch(calls: &[LayerCalls<'_>], plan: &ModelPlan) -> Vec<Arc<Watch>> {
-        let watch =
-            |(call, plan): (&LayerCalls<'_>, &LayerPlan)| Arc::new(Watch::new(call.shape, plan.schedule));
-        let watches: Vec<Arc<Watch>> = calls.iter().zip(&plan.layers).map(watch).collect();
+    fn time_first_calls(calls: &[LayerCalls<'_>], plan: &ModelPlan) -> Vec<Arc<FirstCalls>> {
+        let timer = |(call, plan): (&LayerCalls<'_>, &LayerPlan)| {
+            Arc::new(FirstCalls::new(call.shape, plan.schedule))
+        };
+        let timers: Vec<_> = calls.iter().zip(&plan.layers).map(timer).collect();
         for call in calls {
-            let of_layer =
-                |(other, _): &(&LayerCalls<'_>, &Arc<Watch>)| std::ptr::eq(other.layer, call.layer);
-            let own = calls.iter().zip(&watches).filter(of_layer).map(|(_, watch)| Arc::clone(watch));
-            call.layer.watch(own.collect());
+            // A layer may be called in several shapes.
+            let own = calls.iter().zip(&timers).filter(|(other, _)| std::ptr::eq(other.layer, call.layer));
+            call.layer.time_first_calls(own.map(|(_, timer)| Arc::clone(timer)).collect());
         }
-        watches
+        timers
     }
 
     fn find(&self, planner: &Planner, calls: &[LayerCalls<'_>]) -> ModelPlan {
@@ -164,9 +164,9 @@ impl Scheduler for Planning {
             PlanOrigin::Analytic => tracing::info!(took_ms, layers = calls.len(), "schedules computed"),
         }
         let is_kept = self.options.cache.is_some() && plan.origin != PlanOrigin::Analytic;
-        let watches = if is_kept { Self::watch(calls, &plan) } else { Vec::new() };
+        let timers = if is_kept { Self::time_first_calls(calls, &plan) } else { Vec::new() };
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { plan, watches });
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { plan, timers });
         schedules
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use cpu_rnn_sut::planning::{Planning, PlanningOptions};
 use proctor_rnn_engine::{
-    DirectionWeights, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, Watch, Workspace,
+    DirectionWeights, FirstCalls, Layer, LayerCall, LayerSpec, Sequences, SequencesMut, Team, Workspace,
 };
 use proctor_rnn_layer::{Cell, Directions, Precision};
 use proctor_rnn_models::{LayerCalls, Scheduler as _};
@@ -105,10 +105,10 @@ fn a_layer_that_is_slower_than_planned_is_measured_again_at_the_next_load() {
     assert!(first.contains("plan calibrated"), "{first}");
     // No call is that fast.
     say(folder, 1);
-    let cached = load_and_run(folder, 4, Watch::CALLS - 1);
+    let cached = load_and_run(folder, 4, FirstCalls::COUNT - 1);
     assert!(cached.contains("plan loaded in"), "{cached}");
     assert_eq!(sure(folder), [1.0, 1.0], "too few calls to say");
-    load_and_run(folder, 4, Watch::CALLS);
+    load_and_run(folder, 4, FirstCalls::COUNT);
     assert_eq!(sure(folder), [1.0, 0.0], "the plan for four sequences, whose calls these were");
     let again = load_and_run(folder, 4, 0);
     assert!(again.contains("of 2 layers 1 were not sure and measured again"), "{again}");
@@ -122,7 +122,7 @@ fn a_layer_that_is_as_fast_as_planned_is_left_alone() {
     say(folder.path(), u64::from(u32::MAX));
     let before = cached(folder.path());
     for batch in BATCHES {
-        load_and_run(folder.path(), batch, 2 * Watch::CALLS);
+        load_and_run(folder.path(), batch, 2 * FirstCalls::COUNT);
     }
     assert_eq!(cached(folder.path()), before);
 }

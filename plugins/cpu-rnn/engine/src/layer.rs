@@ -14,10 +14,10 @@ use proctor_rnn_layer::{Cell, Schedule};
 use crate::{
     call::{CallError, LayerCall},
     execution::{self, workspace::Workspace},
+    first_calls::FirstCalls,
     priming::{self, Primed},
     spec::LayerSpec,
     team::Team,
-    watch::Watch,
 };
 
 /// Why a layer cannot be made.
@@ -50,8 +50,8 @@ pub struct Layer {
     cells: Vec<PackedCell>,
     /// Whether a team has primed the weights.
     primed: AtomicBool,
-    /// Watches that time the first calls.
-    watches: OnceLock<Vec<Arc<Watch>>>,
+    /// Timers of the first calls, one for each planned shape.
+    timers: OnceLock<Vec<Arc<FirstCalls>>>,
 }
 
 impl Layer {
@@ -95,7 +95,7 @@ impl Layer {
             }
         }
         let cells = weights.iter().map(|set| spec.pack(isa, set)).collect();
-        Ok(Self { spec, cells, primed: AtomicBool::new(false), watches: OnceLock::new() })
+        Ok(Self { spec, cells, primed: AtomicBool::new(false), timers: OnceLock::new() })
     }
 
     /// Sizes and options of the layer.
@@ -125,10 +125,10 @@ impl Layer {
         priming::prime(team, &weights)
     }
 
-    /// Has the first calls timed from now on: each by the first of these that wants it. To be called once; another time
+    /// Has the first calls timed from now on: each by the first timer that wants it. To be called once; another time
     /// changes nothing.
-    pub fn watch(&self, watches: Vec<Arc<Watch>>) {
-        let _ = self.watches.set(watches);
+    pub fn time_first_calls(&self, timers: Vec<Arc<FirstCalls>>) {
+        let _ = self.timers.set(timers);
     }
 
     /// Runs the layer over a batch of sequences. The results of schedules differ in the last bits at most.
@@ -146,11 +146,11 @@ impl Layer {
     ) -> Result<(), CallError> {
         call.check(&self.spec)?;
         self.ready(schedule, team);
-        let watch = self.watches.get().and_then(|all| all.iter().find(|watch| watch.wants(schedule, call)));
-        let watched = watch.map(|watch| (watch, Instant::now()));
+        let mut timers = self.timers.get().into_iter().flatten();
+        let timed = timers.find(|timer| timer.wants(schedule, call)).map(|timer| (timer, Instant::now()));
         execution::run(&self.spec, &self.cells, schedule, team, workspace, call);
-        if let Some((watch, start)) = watched {
-            watch.enter(start.elapsed());
+        if let Some((timer, start)) = timed {
+            timer.enter(start.elapsed());
         }
         Ok(())
     }

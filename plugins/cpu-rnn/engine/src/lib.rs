@@ -2,12 +2,13 @@
 //!
 //! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
 //! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says. A [`Stream`] runs a layer one
-//! step at a time and carries its states. A [`Watch`] times the first calls of a layer.
+//! step at a time and carries its states. A [`FirstCalls`] times the first calls of a layer.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
 
 pub mod ablation;
 mod call;
 mod execution;
+mod first_calls;
 mod layer;
 pub mod priming;
 pub mod reference;
@@ -17,10 +18,10 @@ mod stream;
 mod sync;
 pub mod team;
 mod trial;
-mod watch;
 
 pub use call::{CallError, LayerCall};
 pub use execution::workspace::Workspace;
+pub use first_calls::FirstCalls;
 pub use layer::{Layer, LayerError};
 pub use priming::Primed;
 pub use proctor_rnn_kernels::DirectionWeights;
@@ -29,4 +30,3 @@ pub use spec::LayerSpec;
 pub use stream::{RowState, Stream, StreamError};
 pub use team::{BarrierForm, Member, Team, TeamOptions};
 pub use trial::Trial;
-pub use watch::Watch;

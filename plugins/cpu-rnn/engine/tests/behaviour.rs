@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Random, Tensors, Weights, layer};
-use proctor_rnn_engine::{LayerSpec, Team, Watch, Workspace};
+use proctor_rnn_engine::{FirstCalls, LayerSpec, Team, Workspace};
 use proctor_rnn_layer::{Cell, Chunk, Directions, GruReset, Mapping, Precision, Schedule, Sweep};
 
 const CELLS: [Cell; 3] = [Cell::Lstm, Cell::Gru(GruReset::AfterProduct), Cell::Gru(GruReset::BeforeProduct)];
@@ -110,27 +110,27 @@ fn the_first_calls_of_a_shape_are_timed_and_no_other() {
     let layer = layer(spec, &weights(&spec, &mut random));
     let (mut team, mut workspace) = (Team::new(2), Workspace::default());
     let planned = schedule(Mapping::Columns, 2);
-    let [watch, of_two] = [3, 2].map(|batch| Arc::new(Watch::new(spec.shape(4, batch), planned)));
+    let [of_three, of_two] = [3, 2].map(|batch| Arc::new(FirstCalls::new(spec.shape(4, batch), planned)));
     let mut tensors = Tensors::random(&spec, 4, 3, false, &mut random);
-    let unwatched = tensors.run(&layer, &planned, &mut team, &mut workspace);
-    layer.watch(vec![Arc::clone(&of_two), Arc::clone(&watch)]);
+    let untimed = tensors.run(&layer, &planned, &mut team, &mut workspace);
+    layer.time_first_calls(vec![Arc::clone(&of_two), Arc::clone(&of_three)]);
     let mut run = |tensors: &Tensors, schedule, times| {
         (0..times)
-            .for_each(|_| assert_eq!(tensors.run(&layer, &schedule, &mut team, &mut workspace), unwatched));
+            .for_each(|_| assert_eq!(tensors.run(&layer, &schedule, &mut team, &mut workspace), untimed));
     };
-    run(&tensors, planned, Watch::CALLS - 1);
+    run(&tensors, planned, FirstCalls::COUNT - 1);
     // The results of this schedule are the same on one thread.
     run(&tensors, schedule(Mapping::Columns, 1), 2);
-    assert_eq!(watch.shortest_ns(), None);
+    assert_eq!(of_three.shortest_ns(), None);
     tensors.lengths = Some(vec![4; 3]);
     run(&tensors, planned, 1);
-    let shortest = watch.shortest_ns().expect("all of the first calls have been");
+    let shortest = of_three.shortest_ns().expect("all of the first calls have been");
     assert!((1..1_000_000_000).contains(&shortest), "{shortest} ns");
     assert_eq!(of_two.shortest_ns(), None);
     let all = Tensors::random(&spec, 4, 2, false, &mut random);
     let short = Tensors { lengths: Some(vec![4, 3]), ..all.clone() };
     for (tensors, is_over) in [(&short, false), (&all, true)] {
-        for _ in 0..Watch::CALLS {
+        for _ in 0..FirstCalls::COUNT {
             tensors.run(&layer, &planned, &mut team, &mut workspace);
         }
         assert_eq!(of_two.shortest_ns().is_some(), is_over);

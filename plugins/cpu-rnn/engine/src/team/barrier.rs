@@ -10,7 +10,7 @@
 //! arrives does all of this without waiting, so that as in the flat form a thread may work on between its arrival and
 //! its waiting.
 //!
-//! The example `barrier` counts the lines for any number of threads, and measures both forms.
+//! The example `barrier` counts the lines for 2 to 128 threads, and measures both forms with two.
 //!
 //! A thread that panics poisons the barrier: no thread waits for it, and each one that meets it panics too.
 
@@ -18,7 +18,8 @@ use std::sync::atomic::Ordering;
 
 use crate::sync::{Apart, AtomicU64, until};
 
-/// Most threads that meet by the flat form. By the count a tree pays from 8 on, but the count leaves out more of it.
+/// Most threads that meet by the flat form. By the count of lines a tree pays from 8 on, but the
+/// count leaves out more of what a tree costs.
 const FLAT_MAX: usize = 8;
 
 /// The count of a thread that has panicked, and the number of the barrier that lets everybody go.

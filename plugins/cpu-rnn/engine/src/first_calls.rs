@@ -1,4 +1,4 @@
-//! The shortest of the first calls of a layer, against which its plan is checked.
+//! The first calls of a layer, against which its plan is checked.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
@@ -10,30 +10,30 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 use crate::call::LayerCall;
 
 /// Times the first real calls of a layer, of one shape and by one schedule, for whoever [gave it
-/// to](crate::Layer::watch) the layer. Afterwards a call costs no more than a look at it.
+/// to](crate::Layer::time_first_calls) the layer. Afterwards a call costs no more than a look at it.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FirstCalls {
     shape: LayerShape,
     schedule: Schedule,
-    calls: AtomicU32,
+    made: AtomicU32,
     shortest_ns: AtomicU64,
 }
 
-impl Watch {
+impl FirstCalls {
     /// Calls that are timed: enough that one of them is not disturbed, also where others share the machine.
-    pub const CALLS: u32 = 64;
+    pub const COUNT: u32 = 64;
 
-    /// Watches calls of this shape by this schedule.
+    /// Makes a timer of calls of this shape by this schedule.
     #[must_use]
     pub fn new(shape: LayerShape, schedule: Schedule) -> Self {
-        Self { shape, schedule, calls: AtomicU32::new(0), shortest_ns: AtomicU64::new(u64::MAX) }
+        Self { shape, schedule, made: AtomicU32::new(0), shortest_ns: AtomicU64::new(u64::MAX) }
     }
 
-    /// The shortest of the first calls, in nanoseconds; `None` before there have been [`Self::CALLS`] of them.
+    /// The shortest of the first calls, in nanoseconds; `None` before there have been [`Self::COUNT`] of them.
     #[must_use]
     pub fn shortest_ns(&self) -> Option<u64> {
         // Acquires what `enter` has released, so that the times of all these calls are there.
-        let is_over = self.calls.load(Ordering::Acquire) >= Self::CALLS;
+        let is_over = self.made.load(Ordering::Acquire) >= Self::COUNT;
         is_over.then(|| self.shortest_ns.load(Ordering::Relaxed))
     }
 
@@ -41,7 +41,7 @@ impl Watch {
     /// the tensors.
     pub(crate) fn wants(&self, schedule: &Schedule, call: &LayerCall<'_>) -> bool {
         let LayerShape { time, batch, .. } = self.shape;
-        self.calls.load(Ordering::Relaxed) < Self::CALLS
+        self.made.load(Ordering::Relaxed) < Self::COUNT
             && [call.input.time(), call.input.batch()] == [time, batch]
             && self.schedule == *schedule
             && call.lengths.is_none_or(|lengths| lengths.iter().all(|length| *length == time))
@@ -51,6 +51,6 @@ impl Watch {
     pub(crate) fn enter(&self, time: Duration) {
         let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.shortest_ns.fetch_min(time_ns, Ordering::Relaxed);
-        self.calls.fetch_add(1, Ordering::Release);
+        self.made.fetch_add(1, Ordering::Release);
     }
 }
