@@ -16,7 +16,14 @@ use proctor_rnn_engine::{BarrierForm, Team, TeamOptions};
 const COUNTED: std::ops::Range<u32> = 2..6;
 
 fn main() {
-    let threads = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(2);
+    let threads = match std::env::args().nth(1).map(|count| count.parse()) {
+        None => 2,
+        Some(Ok(threads)) => threads,
+        Some(Err(error)) => {
+            eprintln!("error: the number of threads: {error}; barrier THREADS");
+            std::process::exit(2);
+        }
+    };
     let mut team = Team::with_options(&options(threads, BarrierForm::Automatic)).expect("threads for a team");
     for barriers in [0_u32, 1000] {
         let time = median(|| team.run(|member| (0..barriers).for_each(|_| member.barrier())));
