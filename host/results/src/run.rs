@@ -201,15 +201,13 @@ impl Run {
 
 /// Whether a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
 pub(crate) fn is_partial(folder: &Path) -> bool {
-    // As an absolute path, so that neither a separator at the end nor `.` hides the name.
-    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let name = absolute.file_name().unwrap_or_default().to_string_lossy();
-    name.ends_with(PARTIAL)
+    folder_name(folder).ends_with(PARTIAL)
         && [LOCK, SAMPLES, DETAIL, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
 }
 
-/// Name of a folder, for people.
+/// Name of a folder, `run` for one without a name.
 pub(crate) fn folder_name(folder: &Path) -> String {
+    // As an absolute path, so that neither a separator at the end nor `.` hides the name.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     absolute.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned())
 }
