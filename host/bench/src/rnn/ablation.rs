@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use proctor_rnn_engine::{
-    DirectionWeights, Team, TeamOptions,
+    Team, TeamOptions,
     ablation::{Ablation, Stage},
 };
 use proctor_rnn_layer::{LayerShape, Machine, Mapping, Precision, Schedule, Sweep};
@@ -55,16 +55,8 @@ impl Staged {
     /// In words, if the engine refuses the layer.
     pub(super) fn new(layer: LayerCase, stage: usize, threads: usize) -> Result<Self, String> {
         let problem = Problem::new(layer);
-        let weights = &problem.directions[0];
-        let weights = DirectionWeights {
-            input: &weights.input,
-            hidden: &weights.hidden,
-            input_bias: &weights.input_bias,
-            hidden_bias: &weights.hidden_bias,
-            peepholes: &[],
-        };
         let LayerCase { input, hidden, batch, time, .. } = layer;
-        let ablation = Ablation::new([input, hidden], &weights, [batch, time]);
+        let ablation = Ablation::new([input, hidden], &problem.weights()[0], [batch, time]);
         let options = TeamOptions { pin_caller: true, ..TeamOptions::new(threads) };
         let mut staged = Self {
             stage: Stage::ALL[stage],

@@ -115,13 +115,8 @@ mod tests {
     }
 
     fn engine_answer(problem: &Problem) -> Vec<f32> {
-        use proctor_rnn_engine::{
-            DirectionWeights, LayerCall, LayerSpec, Sequences, SequencesMut, reference,
-        };
+        use proctor_rnn_engine::{LayerCall, Sequences, SequencesMut, reference};
         let LayerCase { input, hidden, batch, time, .. } = problem.layer;
-        let shape = problem.layer.shape(proctor_rnn_layer::Precision::F32);
-        let (cell, directions, precision) = (shape.cell, shape.directions, shape.precision);
-        let spec = LayerSpec { cell, directions, input, hidden, clip: None, precision };
         let width = problem.layer.direction_count() * hidden;
         let mut output = vec![0.0; time * batch * width];
         let given = |states: &'_ Vec<f32>| !states.is_empty();
@@ -134,18 +129,7 @@ mod tests {
             last_hidden: None,
             last_cell: None,
         };
-        let weights: Vec<_> = problem
-            .directions
-            .iter()
-            .map(|weights| DirectionWeights {
-                input: &weights.input,
-                hidden: &weights.hidden,
-                input_bias: &weights.input_bias,
-                hidden_bias: &weights.hidden_bias,
-                peepholes: &[],
-            })
-            .collect();
-        reference::run(&spec, &weights, &mut call);
+        reference::run(&problem.spec(), &problem.weights(), &mut call);
         output
     }
 

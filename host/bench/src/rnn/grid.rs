@@ -280,7 +280,7 @@ fn measure(
     let Measurement::<Reply> { reply, times_ns, foreign_share } = measurement;
     running.worker.ask::<Reply>(&Request::Unload)?;
     let times = Times::of(times_ns).ok_or("it made no call")?;
-    let Reply { load_ms, calibration_ms, weight_bytes, .. } = loaded;
+    let Reply { load_ms, first_load_ms, weight_bytes, .. } = loaded;
     Ok(Measured {
         times,
         foreign_share,
@@ -289,7 +289,7 @@ fn measure(
         busy_share: reply.busy_share,
         max_abs_error,
         load_ms,
-        calibration_ms,
+        first_load_ms,
         weight_bytes,
     })
 }

@@ -122,7 +122,7 @@ fn load_stream(flags: &WorkerFlags, folder: &Path, layer: LayerCase) -> Result<(
 }
 
 /// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
-/// to run it; the second time it knows.
+/// to run it; the second time it mostly knows.
 fn load_twice(
     library: &LoadedPlugin,
     flags: &WorkerFlags,
@@ -135,12 +135,11 @@ fn load_twice(
         let served = Served::new(library, flags, folder, layer, precision)?;
         Ok::<_, String>((served, start.elapsed().as_secs_f64() * 1e3))
     };
-    let (first, first_ms) = load()?;
+    let (first, first_load_ms) = load()?;
     drop(first);
     let (mut second, load_ms) = load()?;
     write(&folder.join(OUTPUT), &second.output()?)?;
-    let calibration_ms = Some(first_ms - load_ms);
-    let reply = Reply { load_ms: Some(load_ms), calibration_ms, ..Reply::default() };
+    let reply = Reply { load_ms: Some(load_ms), first_load_ms: Some(first_load_ms), ..Reply::default() };
     Ok((What::Served(Box::new(second)), reply))
 }
 

@@ -4,6 +4,8 @@ use std::{fs, path::Path};
 
 use proctor_onnx_file::Dim;
 use proctor_recurrent_layers::LayerDirection;
+use proctor_rnn_engine::{DirectionWeights, LayerSpec};
+use proctor_rnn_layer::Precision;
 
 use super::{cases::LayerCase, numbers::Numbers, onnx};
 use proctor_run::{HostError, output};
@@ -69,6 +71,31 @@ impl Problem {
             initial_hidden,
             initial_cell,
         }
+    }
+
+    /// The layer in f32, for the engine itself.
+    pub(super) fn spec(&self) -> LayerSpec {
+        let shape = self.layer.shape(Precision::F32);
+        LayerSpec {
+            cell: shape.cell,
+            directions: shape.directions,
+            input: shape.input,
+            hidden: shape.hidden,
+            clip: None,
+            precision: shape.precision,
+        }
+    }
+
+    /// The weights of all directions, for the engine itself.
+    pub(super) fn weights(&self) -> Vec<DirectionWeights<'_>> {
+        let weights = self.directions.iter().map(|direction| DirectionWeights {
+            input: &direction.input,
+            hidden: &direction.hidden,
+            input_bias: &direction.input_bias,
+            hidden_bias: &direction.hidden_bias,
+            peepholes: &[],
+        });
+        weights.collect()
     }
 
     /// Writes the model in both formats and the inputs.

@@ -39,12 +39,12 @@ pub(super) enum OnEngine {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reply {
-    /// Of a load: how long it took, in ms.
+    /// Of a load: how long it took, in ms; the second time, if it was loaded twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) load_ms: Option<f64>,
-    /// Of a load by a system that finds out once how to run a layer: how long that took, in ms.
+    /// The first time, in which a plugin may find out how to run a layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) calibration_ms: Option<f64>,
+    pub(super) first_load_ms: Option<f64>,
     /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec, RowState, Stream, Team, TeamOptions, Trial};
+use proctor_rnn_engine::{Layer, RowState, Stream, Team, TeamOptions, Trial};
 use proctor_rnn_layer::{LayerShape, Machine, Precision, Schedule};
 use proctor_rnn_optimiser::{PlannedLayer, Planner};
 
@@ -39,7 +39,8 @@ impl Streamed {
         let shape = layer.shape(Precision::F32);
         let options = TeamOptions { pin_caller: true, ..TeamOptions::new(threads) };
         let mut team = Team::with_options(&options).map_err(|error| error.to_string())?;
-        let engine_layer = engine_layer(&problem, &shape)?;
+        let engine_layer =
+            Layer::new(problem.spec(), &problem.weights()).map_err(|error| error.to_string())?;
         let schedule = plan(&engine_layer, shape, &mut team);
         if schedule.primed {
             engine_layer.prime(&mut team);
@@ -61,19 +62,6 @@ impl Streamed {
         let Self { stream, schedule, team, input } = self;
         stream.step(schedule, team, input).map_err(|error| error.to_string())
     }
-}
-
-fn engine_layer(problem: &Problem, shape: &LayerShape) -> Result<Layer, String> {
-    let LayerShape { cell, directions, input, hidden, precision, .. } = *shape;
-    let spec = LayerSpec { cell, directions, input, hidden, clip: None, precision };
-    let weights = problem.directions.iter().map(|weights| DirectionWeights {
-        input: &weights.input,
-        hidden: &weights.hidden,
-        input_bias: &weights.input_bias,
-        hidden_bias: &weights.hidden_bias,
-        peepholes: &[],
-    });
-    Layer::new(spec, &weights.collect::<Vec<_>>()).map_err(|error| error.to_string())
 }
 
 fn plan(layer: &Layer, shape: LayerShape, team: &mut Team) -> Schedule {

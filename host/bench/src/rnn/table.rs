@@ -111,7 +111,7 @@ pub(super) struct Measured {
     /// Largest difference of its output from the f64 answer.
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
-    pub(super) calibration_ms: Option<f64>,
+    pub(super) first_load_ms: Option<f64>,
     /// Of a stage: bytes of weights that one call brings into private caches, by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
@@ -289,7 +289,7 @@ pub(super) mod tests {
             busy_share: Some(0.98),
             max_abs_error: 5e-7,
             load_ms: Some(2.0),
-            calibration_ms: Some(100.0),
+            first_load_ms: Some(100.0),
             weight_bytes: None,
         };
         Entry { system, version: version.to_owned(), threads, outcome: Outcome::Measured(measured) }
