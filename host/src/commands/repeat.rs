@@ -5,7 +5,7 @@ use std::{
     io,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Output, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -19,7 +19,10 @@ use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, SearchPath, process};
 use proctor_results::{Run, RunSummary};
 use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, text, write_json};
 use proctor_vocabulary::TestMode;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 
 use super::{
     results::{compare::host_error, unreadable},
@@ -94,11 +97,18 @@ impl RepeatFlags {
         interrupt.measuring();
         let mut conclusion = Conclusion::Good;
         for planned in plan(count, plugins.as_ref()) {
+            if interrupt.has_come() {
+                conclusion = Conclusion::Interrupted;
+                break;
+            }
             let code = self.make(&planned, &folder, &interrupt)?;
             match code {
                 exit_code::GOOD | exit_code::INTERRUPTED => {}
                 exit_code::BAD_RESULT => conclusion = Conclusion::Bad,
                 other => {
+                    if interrupt.has_come() {
+                        self.answer(&folder, Conclusion::Interrupted)?;
+                    }
                     tell(format!(
                         "error: repeat {}{} ended with exit code {other}; the runs before it are in {}",
                         planned.repeat,
@@ -108,7 +118,7 @@ impl RepeatFlags {
                     process::end(other);
                 }
             }
-            if code == exit_code::INTERRUPTED || interrupt.has_come() {
+            if code == exit_code::INTERRUPTED {
                 conclusion = Conclusion::Interrupted;
                 break;
             }
@@ -126,9 +136,9 @@ impl RepeatFlags {
         let output = planned.folder(folder);
         let mut command = Command::new(&own);
         command.args(self.arguments(planned, &output));
-        let child = finish(&mut command, interrupt)
+        let status = finish(&mut command, interrupt)
             .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
-        let code = code_of(child.status);
+        let code = code_of(status, interrupt.has_come());
         if code == exit_code::GOOD || code == exit_code::BAD_RESULT {
             let summary = RunSummary::of(&Run::open(&output).map_err(unreadable)?);
             let (repeat, side, outcome) = (planned.repeat, planned.of_side(), summary.outcome.name());
@@ -183,12 +193,13 @@ impl RepeatFlags {
 }
 
 /// Exit code of a run, also of one that a signal ended.
-fn code_of(status: ExitStatus) -> i32 {
-    match status.code() {
-        Some(code) => code,
-        // Passed on before the run had begun to listen for it.
-        None if status.signal() == Some(Signal::INT.as_raw()) => exit_code::INTERRUPTED,
-        None => EXIT_PLUGIN_CRASHED,
+fn code_of(status: ExitStatus, is_interrupted: bool) -> i32 {
+    let ends = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        // It came before the run had begun to listen.
+        (None, Some(signal)) if is_interrupted && ends.contains(&signal) => exit_code::INTERRUPTED,
+        (None, _) => EXIT_PLUGIN_CRASHED,
     }
 }
 
@@ -197,16 +208,17 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which
 /// passes it on once: a second one would have it give up what it waits for.
-fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<Output> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn()?;
+fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
     let id = Pid::from_child(&child);
+    // To the group, as from a terminal: a run may have started a program that prepares its samples.
     let send = move |signal| {
         // A process that has ended takes no signal, and needs none.
-        let _ = kill_process(id, signal);
+        let _ = kill_process_group(id, signal);
     };
     interrupt.on_exit(move || send(Signal::KILL));
     let has_ended = AtomicBool::new(false);
-    let output = thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| {
             while !has_ended.load(Ordering::Acquire) {
                 if interrupt.has_come() {
@@ -215,13 +227,13 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<Output> {
                 thread::sleep(LOOK);
             }
         });
-        let output = child.wait_with_output();
+        // Not reaped before all who may signal it are done, so that its number is not that of another process.
+        let ended = retry_on_intr(|| waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
         has_ended.store(true, Ordering::Release);
-        output
-    });
-    // Its number may be that of another process by now.
+        ended
+    })?;
     interrupt.on_exit(|| ());
-    output
+    child.wait()
 }
 
 impl Planned<'_> {
@@ -292,11 +304,13 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_before_it_listens_was_interrupted_too() {
-        let ended = |raw| code_of(ExitStatus::from_raw(raw));
-        let by = |signal: Signal| ended(signal.as_raw());
-        assert_eq!((by(Signal::INT), by(Signal::KILL)), (exit_code::INTERRUPTED, EXIT_PLUGIN_CRASHED));
+        let by =
+            |signal: Signal, is_interrupted| code_of(ExitStatus::from_raw(signal.as_raw()), is_interrupted);
+        assert_eq!([by(Signal::INT, true), by(Signal::TERM, true)], [exit_code::INTERRUPTED; 2]);
+        assert_eq!([by(Signal::INT, false), by(Signal::KILL, true)], [EXIT_PLUGIN_CRASHED; 2]);
         // A code of its own, in the form of wait(2).
-        assert_eq!(ended(exit_code::BAD_RESULT << 8), exit_code::BAD_RESULT);
+        let ended = ExitStatus::from_raw(exit_code::BAD_RESULT << 8);
+        assert_eq!(code_of(ended, true), exit_code::BAD_RESULT);
     }
 
     #[test]
