@@ -264,9 +264,7 @@ fn measure(
     let Conditions { fastest, interrupt, .. } = conditions;
     let threads = running.worker.threads;
     let mut best = attempt(running, conditions, folder)?;
-    // Whoever only wants to see that it works does not wait for a better moment.
-    let attempts = if conditions.flags.quick { 1 } else { ATTEMPTS };
-    for _ in 1..attempts {
+    for _ in 1..attempts(conditions.flags) {
         if fastest.pace(threads, best.gflops) >= PACE_MIN || interrupt.has_come() {
             break;
         }
@@ -302,6 +300,11 @@ struct Attempt {
     competitor_share: Option<f64>,
 }
 
+/// Most measurements; whoever only wants to see that it works does not wait for a better moment.
+fn attempts(flags: &RnnFlags) -> u32 {
+    if flags.quick { 1 } else { ATTEMPTS }
+}
+
 fn attempt(
     running: &mut Running,
     Conditions { flags, fastest, interrupt, .. }: Conditions<'_>,
@@ -311,12 +314,14 @@ fn attempt(
     let before = gflops_now(&running.worker.cpus);
     // Anew, so that each system meets the same bursts. This process has the thread, so it does not count as foreign.
     let competitor = flags.interference().map(Interference::begin);
-    let measurement = running.worker.measure_in_quiet(&request, folder, ATTEMPTS, interrupt)?;
+    let measurement = running.worker.measure_in_quiet(&request, folder, attempts(flags), interrupt)?;
     let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
-    if !flags.quick {
+    let after = if flags.quick {
+        before
+    } else {
         thread::sleep(SETTLING);
-    }
-    let after = gflops_now(&running.worker.cpus);
+        gflops_now(&running.worker.cpus)
+    };
     fastest.note(running.worker.threads, before.max(after));
     Ok(Attempt { measurement, gflops: before.min(after), competitor_share })
 }

@@ -122,7 +122,7 @@ fn load_stream(flags: &WorkerFlags, folder: &Path, layer: LayerCase) -> Result<(
 }
 
 /// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
-/// to run it; the second time it mostly knows.
+/// to run it; the second time it knows, unless it was not sure.
 fn load_twice(
     library: &LoadedPlugin,
     flags: &WorkerFlags,

@@ -39,10 +39,10 @@ pub(super) enum OnEngine {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reply {
-    /// Of a load: how long it took, in ms; the second time, if it was loaded twice.
+    /// Time of a load in ms, of the second one where there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) load_ms: Option<f64>,
-    /// The first time, in which a plugin may find out how to run a layer.
+    /// Time of the first of two loads in ms, in which a plugin may find out how to run the layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_load_ms: Option<f64>,
     /// Of a load of a stage: bytes of weights that one call brings into private caches, by the model.

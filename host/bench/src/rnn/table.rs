@@ -150,7 +150,9 @@ impl Row {
         Self { name: case.to_string(), facts, limits, entries: Vec::new() }
     }
 
-    /// Takes in what was measured; of a system that was measured before, the faster median stays.
+    /// Takes in what was measured. Of a system that was measured before, the faster median stays, with the greater
+    /// error of its answers and the longer of its first loads, the one that found out how to run the layer. A failure
+    /// of a peer gives way to a measurement; one of ours stays, since it counts.
     pub(super) fn add(&mut self, entry: Entry) {
         let is_same = |other: &&mut Entry| {
             (&other.system, &other.version, other.threads) == (&entry.system, &entry.version, entry.threads)
@@ -158,14 +160,17 @@ impl Row {
         let Some(before) = self.entries.iter_mut().find(is_same) else {
             return self.entries.push(entry);
         };
-        let median = |entry: &Entry| entry.measured().map(|measured| measured.times.median_ns);
-        let is_faster = match (median(before), median(&entry)) {
-            (Some(before), Some(new)) => new < before,
-            (before, _) => before.is_none(),
+        let stays = !matches!(entry.system, System::Peer(_));
+        let (old, new) = match (&mut before.outcome, entry.outcome) {
+            (Outcome::Measured(old), Outcome::Measured(new)) => (old, new),
+            (Outcome::Error(_), Outcome::Measured(_)) if stays => return,
+            (Outcome::Measured(_), Outcome::Error(_)) if !stays => return,
+            (old, new) => return *old = new,
         };
-        if is_faster {
-            *before = entry;
-        }
+        let max_abs_error = old.max_abs_error.max(new.max_abs_error);
+        let first_load_ms = [old.first_load_ms, new.first_load_ms].into_iter().flatten().reduce(f64::max);
+        let faster = if new.times.median_ns < old.times.median_ns { new } else { *old };
+        *old = Measured { max_abs_error, first_load_ms, ..faster };
     }
 
     /// The fastest of the entries of a system, over the numbers of threads.
@@ -331,21 +336,37 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_faster_of_two_measurements_stays_and_an_error_does_not_replace_one() {
+    fn the_faster_of_two_measurements_stays_with_the_greater_error() {
         let mut row = row([0.1, 0.05], &[]);
-        row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", 1, 0.09));
-        row.add(entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", 2, 0.06));
-        let failed = Entry { outcome: Outcome::Error("no".to_owned()), ..row.entries[0].clone() };
-        row.add(failed);
+        let ours = |threads, median_ms, max_abs_error| {
+            let mut entry = entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", threads, median_ms);
+            let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
+            measured.max_abs_error = max_abs_error;
+            entry
+        };
+        row.add(ours(1, 0.09, 0.0));
+        row.add(ours(2, 0.06, 0.5));
         assert_eq!(row.entries.len(), 2);
-        assert_eq!(
-            row.on(&System::Ours(Precision::F32), 1).unwrap().measured().unwrap().times.median_ns,
-            0.09e6
-        );
-        assert_eq!(
-            row.on(&System::Ours(Precision::F32), 2).unwrap().measured().unwrap().times.median_ns,
-            0.05e6
-        );
+        let kept = |row: &Row, threads| {
+            let entry = row.on(&System::Ours(Precision::F32), threads).unwrap();
+            entry.measured().map(|measured| (measured.times.median_ns, measured.is_same_answer()))
+        };
+        assert_eq!((kept(&row, 1), kept(&row, 2)), (Some((0.09e6, true)), Some((0.05e6, false))));
         assert_eq!((row.ratio(Figure::Median), row.is_lost()), (None, None));
+    }
+
+    #[test]
+    fn a_failure_of_ours_stays_and_one_of_a_peer_gives_way() {
+        for (system, version, stays) in
+            [(System::Ours(Precision::F32), "cpu-rnn 0.1.0", true), (System::Peer("torch"), "1", false)]
+        {
+            let measured = || entry(system.clone(), version, 1, 0.09);
+            let failed = || Entry { outcome: Outcome::Error("no".to_owned()), ..measured() };
+            for entries in [[measured(), failed()], [failed(), measured()]] {
+                let mut row = Row::new(row([0.1, 0.05], &[]).facts.case, Vec::new());
+                entries.into_iter().for_each(|entry| row.add(entry));
+                assert_eq!((row.entries.len(), row.entries[0].measured().is_none()), (1, stays));
+            }
+        }
     }
 }
