@@ -226,9 +226,9 @@ fn every_result_in_real_time_says_how_quiet_the_machine_was() {
         let sum: u64 = series(key).iter().map(number).sum();
         assert_eq!((series(key).len(), sum), (ends.len(), number(&noise["totals"][key])), "{key}: {noise}");
     }
-    // Begin, two whole seconds, the end.
+    // Begin, the end, and two whole seconds, of which one may be missed where all processors are taken.
     assert!(
-        number(&noise["cost"]["reading_count"]) >= 4 && number(&noise["cost"]["thread_ns"]) > 0,
+        number(&noise["cost"]["reading_count"]) >= 3 && number(&noise["cost"]["thread_ns"]) > 0,
         "{noise}"
     );
 
