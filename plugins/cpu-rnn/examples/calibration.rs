@@ -60,14 +60,7 @@ fn shape(text: &str) -> Option<LayerShape> {
 }
 
 fn check_layer(planner: &Planner, team: &mut Team, shape: LayerShape, shows_all: bool) {
-    let spec = LayerSpec {
-        cell: shape.cell,
-        directions: shape.directions,
-        input: shape.input,
-        hidden: shape.hidden,
-        clip: None,
-        precision: shape.precision,
-    };
+    let spec = LayerSpec::of(&shape);
     let scale = 1.0 / (shape.hidden as f32).sqrt();
     let weights = |count: usize| -> Vec<f32> {
         (0..count).map(|at| scale * ((at % 127) as f32 / 63.0 - 1.0)).collect()

@@ -75,15 +75,7 @@ impl Problem {
 
     /// The layer in f32, for the engine itself.
     pub(super) fn spec(&self) -> LayerSpec {
-        let shape = self.layer.shape(Precision::F32);
-        LayerSpec {
-            cell: shape.cell,
-            directions: shape.directions,
-            input: shape.input,
-            hidden: shape.hidden,
-            clip: None,
-            precision: shape.precision,
-        }
+        LayerSpec::of(&self.layer.shape(Precision::F32))
     }
 
     /// The weights of all directions, for the engine itself.

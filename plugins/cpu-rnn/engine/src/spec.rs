@@ -21,6 +21,13 @@ pub struct LayerSpec {
 }
 
 impl LayerSpec {
+    /// The layer of calls of this shape, without a clip.
+    #[must_use]
+    pub fn of(shape: &LayerShape) -> Self {
+        let LayerShape { cell, directions, input, hidden, precision, .. } = *shape;
+        Self { cell, directions, input, hidden, clip: None, precision }
+    }
+
     /// Whether a direction, counted from 0, goes against time.
     pub(crate) fn is_reversed(&self, direction: usize) -> bool {
         self.directions == Directions::Reverse || direction == 1
