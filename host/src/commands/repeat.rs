@@ -106,15 +106,15 @@ impl RepeatFlags {
                 exit_code::GOOD | exit_code::INTERRUPTED => {}
                 exit_code::BAD_RESULT => conclusion = Conclusion::Bad,
                 other => {
-                    if interrupt.has_come() {
-                        self.answer(&folder, Conclusion::Interrupted)?;
-                    }
                     tell(format!(
                         "error: repeat {}{} ended with exit code {other}; the runs before it are in {}",
                         planned.repeat,
                         planned.of_side(),
                         folder.display()
                     ));
+                    if interrupt.has_come() {
+                        self.answer(&folder, Conclusion::Interrupted)?;
+                    }
                     process::end(other);
                 }
             }
