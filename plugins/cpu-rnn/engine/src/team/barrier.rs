@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering;
 
 use crate::sync::{Apart, AtomicU64, until};
 
-/// Most threads that meet by the flat form. By the count of lines a tree pays from 8 on, but it
-/// leaves out more of what a tree costs.
+/// Most threads that meet by the flat form. By the count of lines a tree pays from 8 on, but that count leaves out more
+/// of what a tree costs.
 const FLAT_MAX: usize = 8;
 
 /// The count of a thread that has panicked, and the number of the barrier that lets everybody go.

@@ -320,7 +320,11 @@ fn run_part(shared: &Shared, index: usize, base: u64, work: &Work<'_>) {
     let member = Member { barrier: &shared.barrier, index, round: Cell::new(base) };
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(&member))) {
         let mut first = shared.panic.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(payload);
+        match &*first {
+            // Its drop might panic, and the region would end before its helpers.
+            Some(_) => std::mem::forget(payload),
+            None => *first = Some(payload),
+        }
         shared.barrier.poison(index);
     }
 }
