@@ -105,7 +105,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize, const L: usize>(
     // SAFETY: `k` is below the depth, so the panel has its group and each row its value; the caller vouches for the
     // instructions of `V`.
     unsafe {
-        panel.ahead.prefetch::<V>(k, const { lines_ahead(R) });
+        panel.ahead.prefetch::<V>(k, const { lines_ahead(R, N) });
         if V::ROWS < ROWS_OF_WIDE {
             // With few registers the values of the rows stay, and one vector of weights at a time passes by.
             let mut values = [V::splat(0.0); R];
@@ -162,7 +162,7 @@ impl Weights for Bf16 {
             parts[0] = *sums;
             let pairs = depth / 2;
             for pair in 0..pairs {
-                panel.ahead.prefetch::<V>(pair, const { lines_ahead(R) });
+                panel.ahead.prefetch::<V>(pair, const { lines_ahead(R, N) });
                 let mut weights = [[V::splat(0.0); N]; 2];
                 for n in 0..N {
                     let both = V::load_bf16_pairs(panel.group::<V, L>(n, pair));
@@ -267,7 +267,7 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
     // SAFETY: the panel has the group, and rows are padded to whole groups, so four values are there; the caller
     // vouches for the instructions of `V`.
     unsafe {
-        panel.ahead.prefetch::<V>(group, const { lines_ahead(R) });
+        panel.ahead.prefetch::<V>(group, const { lines_ahead(R, N) });
         for r in 0..R {
             for n in 0..N {
                 let weights = panel.group::<V, L>(n, group);
@@ -280,13 +280,15 @@ unsafe fn add_group<V: Vector, const R: usize, const N: usize, const L: usize>(
 /// Requests for cache lines that a tile of this many rows makes ahead with each group. One or two rows wait for their
 /// weights anyway. With three or four, more than two requests delay the weights that are needed now, and the processor
 /// fetches the neighbours of a line by itself. Measured with 1024 units, where each group has lines of its own; where
-/// several tiles share a group some requests are for the same line.
-const fn lines_ahead(rows: usize) -> usize {
-    match rows {
+/// several tiles share a group some requests are for the same line. A group has one line for each vector: more requests
+/// would only be loads that compete with those of the rows.
+const fn lines_ahead(rows: usize, vectors: usize) -> usize {
+    let most = match rows {
         0..=2 => 0,
         3 | 4 => 2,
         _ => 4,
-    }
+    };
+    if most < vectors { most } else { vectors }
 }
 
 /// Sums the parts.
