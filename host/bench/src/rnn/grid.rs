@@ -295,7 +295,8 @@ fn measure(
 /// A measurement of a system, and how the machine was meanwhile.
 struct Attempt {
     measurement: Measurement<Reply>,
-    /// Multiply-adds of its processors right before or right after, the fewer, in 1e9 per second.
+    /// Multiply-adds of its processors right before or right after, the fewer (with `--quick` before alone), in 1e9 per
+    /// second.
     gflops: f64,
     competitor_share: Option<f64>,
 }

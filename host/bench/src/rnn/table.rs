@@ -100,7 +100,8 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
-    /// Lesser pace of its processors right before and right after, as a share of the fastest in the run until then.
+    /// Lesser pace of its processors right before and right after (with `--quick` before alone), as a share of the
+    /// fastest in the run until then.
     pub(super) pace: f64,
     /// Share of its processor that a competitor used, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +113,7 @@ pub(super) struct Measured {
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
     pub(super) first_load_ms: Option<f64>,
-    /// Of a stage: bytes of weights that one call brings into private caches, by the model.
+    /// Bytes of weights that one call of a stage brings into private caches, by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
 }
@@ -152,7 +153,7 @@ impl Row {
 
     /// Takes in what was measured. Of a system that was measured before, the faster median stays, with the greater
     /// error of its answers and the longer of its first loads, the one that found out how to run the layer. A failure
-    /// of a peer gives way to a measurement; one of ours stays, since it counts.
+    /// of a peer gives way to a measurement; one of ours takes the place of any, since it counts.
     pub(super) fn add(&mut self, entry: Entry) {
         let is_same = |other: &&mut Entry| {
             (&other.system, &other.version, other.threads) == (&entry.system, &entry.version, entry.threads)
@@ -338,20 +339,28 @@ pub(super) mod tests {
     #[test]
     fn the_faster_of_two_measurements_stays_with_the_greater_error() {
         let mut row = row([0.1, 0.05], &[]);
-        let ours = |threads, median_ms, max_abs_error| {
+        let ours = |threads, median_ms, max_abs_error, first_load_ms| {
             let mut entry = entry(System::Ours(Precision::F32), "cpu-rnn 0.1.0", threads, median_ms);
             let Outcome::Measured(measured) = &mut entry.outcome else { panic!("it is measured") };
             measured.max_abs_error = max_abs_error;
+            measured.first_load_ms = Some(first_load_ms);
             entry
         };
-        row.add(ours(1, 0.09, 0.0));
-        row.add(ours(2, 0.06, 0.5));
+        row.add(ours(1, 0.09, 0.0, 90.0));
+        row.add(ours(2, 0.06, 0.5, 120.0));
         assert_eq!(row.entries.len(), 2);
         let kept = |row: &Row, threads| {
             let entry = row.on(&System::Ours(Precision::F32), threads).unwrap();
             entry.measured().map(|measured| (measured.times.median_ns, measured.is_same_answer()))
         };
         assert_eq!((kept(&row, 1), kept(&row, 2)), (Some((0.09e6, true)), Some((0.05e6, false))));
+        // Nor does a faster one that is right hide it.
+        row.add(ours(2, 0.04, 0.0, 110.0));
+        assert_eq!(kept(&row, 2), Some((0.04e6, false)));
+        let first_load_ms = |threads| {
+            row.on(&System::Ours(Precision::F32), threads).unwrap().measured().unwrap().first_load_ms
+        };
+        assert_eq!([first_load_ms(1), first_load_ms(2)], [Some(100.0), Some(120.0)]);
         assert_eq!((row.ratio(Figure::Median), row.is_lost()), (None, None));
     }
 
