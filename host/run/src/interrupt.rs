@@ -101,10 +101,15 @@ impl Interrupt {
 
     /// Does what a signal does now.
     pub(crate) fn signal(&self) {
-        // Shown and done when the lock is free: the run needs it, and a terminal may take its time.
-        match self.lock().next_signal() {
-            Effect::Say(text) => self.observer.message(&text),
+        let mut state = self.lock();
+        match state.next_signal() {
+            Effect::Say(text) => {
+                // The run needs the lock, and a terminal may take its time.
+                drop(state);
+                self.observer.message(&text);
+            }
             Effect::Cancel => {}
+            // Under the lock: whoever is about to take the action back waits for the end of the program.
             Effect::End { doing, on_exit } => {
                 if let Some(action) = on_exit {
                     action();

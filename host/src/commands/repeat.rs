@@ -6,17 +6,20 @@ use std::{
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 use clap::Args;
-use proctor_compare::{Comparison, Method, Side};
+use proctor_compare::{CompareError, Comparison, Method, Side};
 use proctor_config::Settings;
 use proctor_display::{Terminal, exit_code, print, tell};
 use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, SearchPath, process};
-use proctor_results::{Run, RunSummary};
+use proctor_results::{ResultsError, Run, RunSummary};
 use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, text, write_json};
 use proctor_vocabulary::TestMode;
 use rustix::{
@@ -113,7 +116,11 @@ impl RepeatFlags {
                         folder.display()
                     ));
                     if interrupt.has_come() {
-                        self.answer(&folder, Conclusion::Interrupted)?;
+                        interrupt.writing();
+                        // Nothing that is wrong with the answer hides how the run ended.
+                        if let Err(error) = self.answer(&folder, Conclusion::Interrupted) {
+                            tell(error.report());
+                        }
                     }
                     process::end(other);
                 }
@@ -181,14 +188,26 @@ impl RepeatFlags {
         };
         let (text, json) = match answered {
             Ok(answered) => answered,
-            // Too few of them came to their end, which the user knows.
-            Err(_) if conclusion == Conclusion::Interrupted => return Ok(()),
+            Err(error) if conclusion == Conclusion::Interrupted && are_missing(&error) => {
+                tell("too few runs came to their end to be compared");
+                return Ok(());
+            }
             Err(error) => return Err(host_error(error)),
         };
         let path = folder.join(ANSWER);
         write_json(&path, &json)?;
         print(format!("{text}  all of it   {}\n", path.display()));
         Ok(())
+    }
+}
+
+/// Whether there are too few runs, and nothing is wrong with those that are there.
+fn are_missing(error: &CompareError) -> bool {
+    match error {
+        CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }) => true,
+        // The folder of a side comes with its first run.
+        CompareError::Results(ResultsError::Read { source, .. }) => source.kind() == io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 
@@ -209,14 +228,29 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which
 /// passes it on once: a second one would have it give up what it waits for.
 fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
-    let id = Pid::from_child(&child);
+    let started = Arc::new(Mutex::new(None));
     // To the group, as from a terminal: a run may have started a program that prepares its samples.
-    let send = move |signal| {
-        // A process that has ended takes no signal, and needs none.
-        let _ = kill_process_group(id, signal);
+    let send = {
+        let started = Arc::clone(&started);
+        move |signal| {
+            if let Some(id) = *lock(&started) {
+                // A group that is gone takes no signal, and needs none.
+                let _ = kill_process_group(id, signal);
+            }
+        }
     };
-    interrupt.on_exit(move || send(Signal::KILL));
+    // Set before the start, and waits for it, so that no run is left behind.
+    interrupt.on_exit({
+        let send = send.clone();
+        move || send(Signal::KILL)
+    });
+    let (mut child, id) = {
+        let mut started = lock(&started);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
+        let id = Pid::from_child(&child);
+        *started = Some(id);
+        (child, id)
+    };
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -234,6 +268,10 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus
     })?;
     interrupt.on_exit(|| ());
     child.wait()
+}
+
+fn lock(started: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
+    started.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Planned<'_> {

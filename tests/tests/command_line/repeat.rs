@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::fs;
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
 
 use proctor_tests::Bench;
 use serde_json::Value;
@@ -99,6 +102,7 @@ fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
     // The run heard of it and came to its end; no other one began.
     assert_eq!(kept(&bench, "one/repeat-1/result.json")["verdict"]["interrupted"], true);
     assert_eq!(fs::read_dir(bench.file("one")).unwrap().count(), 1);
+    assert!(finished.stderr.contains("too few runs came to their end to be compared"), "{finished}");
 
     let mut started = bench.start(&format!("run --plugin mock {QUICK} --repeat 1000 -o many"));
     started.wait_until("four runs are whole", |_| bench.file("many/repeat-4/result.json").is_file());
@@ -107,4 +111,38 @@ fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
     assert_eq!(finished.code(), INTERRUPTED, "{finished}");
     assert!(kept(&bench, "many/compare.json")["run_count"].as_u64().unwrap() >= 3);
     assert!(finished.stdout.contains("from run to run"), "{finished}");
+}
+
+#[test]
+fn a_second_signal_leaves_no_run_behind() {
+    let bench = Bench::new();
+    // Processes whose working folder is that of the bench; those that have ended have none.
+    let in_folder = || {
+        let own = fs::canonicalize(bench.file("")).unwrap();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        processes
+            .filter(|process| fs::read_link(process.path().join("cwd")).is_ok_and(|at| at == own))
+            .count()
+    };
+    let slow = QUICK.replace("service_us=200", "service_us=600000000");
+    for against in ["", "--against null"] {
+        let folder = format!("slow{}", against.len());
+        let mut started = bench.start(&format!("run --plugin mock {slow} --repeat 3 {against} -o {folder}"));
+        let side = if against.is_empty() { "" } else { "/a" };
+        started.wait_until("a run goes on", |_| {
+            bench.file(&format!("{folder}{side}/repeat-1.partial/samples.bin")).is_file()
+        });
+        started.signal("INT");
+        started.wait_until("it was heard", |started| started.stderr().contains("press Ctrl-C again"));
+        assert_eq!(in_folder(), 2);
+        started.signal("INT");
+        let finished = started.finish();
+        assert_eq!(finished.code(), INTERRUPTED, "{finished}");
+        // The kernel ends the run on its own time.
+        let begin = Instant::now();
+        while in_folder() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(30), "a run was left behind");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
