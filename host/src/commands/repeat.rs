@@ -188,7 +188,7 @@ impl RepeatFlags {
         };
         let (text, json) = match answered {
             Ok(answered) => answered,
-            Err(error) if conclusion == Conclusion::Interrupted && are_missing(&error) => {
+            Err(error) if conclusion == Conclusion::Interrupted && are_missing(&error, folder) => {
                 tell("too few runs came to their end to be compared");
                 return Ok(());
             }
@@ -201,12 +201,14 @@ impl RepeatFlags {
     }
 }
 
-/// Whether there are too few runs, and nothing is wrong with those that are there.
-fn are_missing(error: &CompareError) -> bool {
+/// Whether there are too few runs in the folder of all, and nothing is wrong with those that are there.
+fn are_missing(error: &CompareError, folder: &Path) -> bool {
     match error {
         CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }) => true,
-        // The folder of a side comes with its first run.
-        CompareError::Results(ResultsError::Read { source, .. }) => source.kind() == io::ErrorKind::NotFound,
+        // The folder of a side comes with its first run. What a run itself lacks lies deeper.
+        CompareError::Results(ResultsError::Read { path, source }) => {
+            path.parent() == Some(folder) && source.kind() == io::ErrorKind::NotFound
+        }
         _ => false,
     }
 }
@@ -349,6 +351,21 @@ mod tests {
         // A code of its own, in the form of wait(2).
         let ended = ExitStatus::from_raw(exit_code::BAD_RESULT << 8);
         assert_eq!(code_of(ended, true), exit_code::BAD_RESULT);
+    }
+
+    #[test]
+    fn a_side_may_be_missing_and_a_file_of_a_run_may_not() {
+        let folder = Path::new("both");
+        let not_found = |path: &str| {
+            let (path, source) = (folder.join(path), io::ErrorKind::NotFound.into());
+            are_missing(&CompareError::Results(ResultsError::Read { path, source }), folder)
+        };
+        assert_eq!([not_found("b"), not_found("b/repeat-1/samples.bin")], [true, false]);
+        let [alone, short] = [
+            CompareError::Alone { path: folder.join("a") },
+            CompareError::TooFewSamples { path: folder.join("a"), count: 1 },
+        ];
+        assert_eq!([are_missing(&alone, folder), are_missing(&short, folder)], [true, false]);
     }
 
     #[test]
