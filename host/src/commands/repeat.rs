@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io,
+    io, mem,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -232,19 +232,20 @@ const LOOK: Duration = Duration::from_millis(20);
 fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
     let started = Arc::new(Mutex::new(None));
     // To the group, as from a terminal: a run may have started a program that prepares its samples.
-    let send = {
-        let started = Arc::clone(&started);
-        move |signal| {
-            if let Some(id) = *lock(&started) {
-                // A group that is gone takes no signal, and needs none.
-                let _ = kill_process_group(id, signal);
-            }
-        }
+    let send = |id, signal| {
+        // A group that is gone takes no signal, and needs none.
+        let _ = kill_process_group(id, signal);
     };
-    // Set before the start, and waits for it, so that no run is left behind.
+    // Set before the start. It waits for a start that goes on, and lets none begin after it: the program ends.
     interrupt.on_exit({
-        let send = send.clone();
-        move || send(Signal::KILL)
+        let started = Arc::clone(&started);
+        move || {
+            let started = lock(&started);
+            if let Some(id) = *started {
+                send(id, Signal::KILL);
+            }
+            mem::forget(started);
+        }
     });
     let (mut child, id) = {
         let mut started = lock(&started);
@@ -258,7 +259,7 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus
         scope.spawn(|| {
             while !has_ended.load(Ordering::Acquire) {
                 if interrupt.has_come() {
-                    return send(Signal::INT);
+                    return send(id, Signal::INT);
                 }
                 thread::sleep(LOOK);
             }
