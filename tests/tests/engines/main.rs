@@ -15,6 +15,7 @@ mod precisions;
 mod suite;
 
 use engine::{Engine, PLAIN};
+use proctor_tests::COMPUTED_SCHEDULES;
 
 /// The plugin cuda on what there is of NVIDIA's hardware.
 const CUDA: Engine = Engine {
@@ -137,6 +138,7 @@ engine!(
         models: &["digits-lstm", "digits-mlp"],
         format: "safetensors",
         precisions: &["f32", "bf16", "int8"],
+        flags_to_repeat: COMPUTED_SCHEDULES,
         counts_copies: false,
         ..PLAIN
     },
