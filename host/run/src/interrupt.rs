@@ -64,9 +64,26 @@ impl Interrupt {
         &self.observer
     }
 
-    /// Sets an action for the end of the program, such as to remove what is not worth keeping.
+    /// Sets an action for the end of the program, such as to remove what is not worth keeping. It must not use the
+    /// interrupt, which is locked then.
     pub fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
         self.lock().on_exit = Some(Box::new(action));
+    }
+
+    /// Starts what must not outlive the program, and sets the action that ends it, as [`on_exit`](Self::on_exit) does.
+    /// A signal waits meanwhile, and nothing starts after one that ends the program.
+    ///
+    /// # Errors
+    /// The error of the start; then no action is set.
+    pub fn start<T, E, A: FnOnce() + Send + 'static>(
+        &self,
+        start: impl FnOnce() -> Result<T, E>,
+        end: impl FnOnce(&T) -> A,
+    ) -> Result<T, E> {
+        let mut state = self.lock();
+        let started = start()?;
+        state.on_exit = Some(Box::new(end(&started)));
+        Ok(started)
     }
 
     /// Sets an action for the second signal of a test, such as to tell the plugin.
@@ -109,7 +126,7 @@ impl Interrupt {
                 self.observer.message(&text);
             }
             Effect::Cancel => {}
-            // Under the lock: whoever is about to take the action back waits for the end of the program.
+            // Under the lock: until the program ends nobody takes the action back, or starts anything more.
             Effect::End { doing, on_exit } => {
                 if let Some(action) = on_exit {
                     action();
@@ -198,5 +215,44 @@ impl RunningTest {
                 self.plugin
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::*;
+
+    /// Stops where the program would end.
+    struct Ending;
+
+    impl Observer for Ending {
+        fn end(&self, _: &HostError) -> ! {
+            loop {
+                thread::park();
+            }
+        }
+    }
+
+    #[test]
+    fn a_signal_waits_for_a_start_and_nothing_starts_after_it() {
+        let interrupt = Interrupt::never(Arc::new(Ending));
+        let (ended, ends) = mpsc::channel();
+        let signalled = interrupt.clone();
+        let start = move || {
+            thread::spawn(move || signalled.signal());
+            // Long enough for a signal that did not wait.
+            let came_early = ends.recv_timeout(Duration::from_millis(100));
+            assert_eq!(came_early, Err(mpsc::RecvTimeoutError::Timeout));
+            Ok::<_, ()>(ends)
+        };
+        let ends = interrupt.start(start, |_| move || ended.send(()).unwrap()).unwrap();
+        assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(()));
+
+        let (started, starts) = mpsc::channel();
+        thread::spawn(move || interrupt.start(|| started.send(()), |()| || ()));
+        let starts_after = starts.recv_timeout(Duration::from_millis(100));
+        assert_eq!(starts_after, Err(mpsc::RecvTimeoutError::Timeout));
     }
 }

@@ -2,14 +2,11 @@
 
 use std::{
     ffi::OsString,
-    io, mem,
+    io,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
@@ -104,10 +101,13 @@ impl RepeatFlags {
                 conclusion = Conclusion::Interrupted;
                 break;
             }
-            let code = self.make(&planned, &folder, &interrupt)?;
-            match code {
-                exit_code::GOOD | exit_code::INTERRUPTED => {}
+            match self.make(&planned, &folder, &interrupt)? {
+                exit_code::GOOD => {}
                 exit_code::BAD_RESULT => conclusion = Conclusion::Bad,
+                exit_code::INTERRUPTED => {
+                    conclusion = Conclusion::Interrupted;
+                    break;
+                }
                 other => {
                     tell(format!(
                         "error: repeat {}{} ended with exit code {other}; the runs before it are in {}",
@@ -115,23 +115,17 @@ impl RepeatFlags {
                         planned.of_side(),
                         folder.display()
                     ));
-                    if interrupt.has_come() {
-                        interrupt.writing();
-                        // Nothing that is wrong with the answer hides how the run ended.
-                        if let Err(error) = self.answer(&folder, Conclusion::Interrupted) {
-                            tell(error.report());
-                        }
+                    // Nothing that is wrong with the answer hides how the run ended.
+                    if interrupt.has_come()
+                        && let Err(error) = self.answer(&folder, Conclusion::Interrupted, &interrupt)
+                    {
+                        tell(error.report());
                     }
                     process::end(other);
                 }
             }
-            if code == exit_code::INTERRUPTED {
-                conclusion = Conclusion::Interrupted;
-                break;
-            }
         }
-        interrupt.writing();
-        self.answer(&folder, conclusion)?;
+        self.answer(&folder, conclusion, &interrupt)?;
         Ok(conclusion)
     }
 
@@ -178,8 +172,16 @@ impl RepeatFlags {
     }
 
     /// Prints what the runs say, and keeps it in their folder.
-    fn answer(&self, folder: &Path, conclusion: Conclusion) -> Result<(), HostError> {
-        let opened = |side: &str| Side::open(&folder.join(side));
+    fn answer(&self, folder: &Path, conclusion: Conclusion, interrupt: &Interrupt) -> Result<(), HostError> {
+        interrupt.writing();
+        let opened = |side: &str| {
+            let path = folder.join(side);
+            // The folder of a side comes with its first run.
+            if matches!(path.try_exists(), Ok(false)) {
+                return Err(ResultsError::NoRun { path }.into());
+            }
+            Side::open(&path)
+        };
         let answered = match self.against {
             None => opened("").and_then(|side| side.spread()).map(|spread| (spread.text(), spread.json())),
             Some(_) => opened("a")
@@ -188,7 +190,7 @@ impl RepeatFlags {
         };
         let (text, json) = match answered {
             Ok(answered) => answered,
-            Err(error) if conclusion == Conclusion::Interrupted && are_missing(&error, folder) => {
+            Err(error) if conclusion == Conclusion::Interrupted && are_too_few(&error) => {
                 tell("too few runs came to their end to be compared");
                 return Ok(());
             }
@@ -201,16 +203,9 @@ impl RepeatFlags {
     }
 }
 
-/// Whether there are too few runs in the folder of all, and nothing is wrong with those that are there.
-fn are_missing(error: &CompareError, folder: &Path) -> bool {
-    match error {
-        CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }) => true,
-        // The folder of a side comes with its first run. What a run itself lacks lies deeper.
-        CompareError::Results(ResultsError::Read { path, source }) => {
-            path.parent() == Some(folder) && source.kind() == io::ErrorKind::NotFound
-        }
-        _ => false,
-    }
+/// Whether nothing is wrong but that there are too few runs.
+fn are_too_few(error: &CompareError) -> bool {
+    matches!(error, CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }))
 }
 
 /// Exit code of a run, also of one that a signal ended.
@@ -230,30 +225,13 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Runs a command to its end. It is in a process group of its own, so that Ctrl-C reaches this program alone, which
 /// passes it on once: a second one would have it give up what it waits for.
 fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
-    let started = Arc::new(Mutex::new(None));
-    // To the group, as from a terminal: a run may have started a program that prepares its samples.
-    let send = |id, signal| {
-        // A group that is gone takes no signal, and needs none.
-        let _ = kill_process_group(id, signal);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    let kill = |child: &Child| {
+        let id = Pid::from_child(child);
+        move || send(id, Signal::KILL)
     };
-    // Set before the start. It waits for a start that goes on, and lets none begin after it: the program ends.
-    interrupt.on_exit({
-        let started = Arc::clone(&started);
-        move || {
-            let started = lock(&started);
-            if let Some(id) = *started {
-                send(id, Signal::KILL);
-            }
-            mem::forget(started);
-        }
-    });
-    let (mut child, id) = {
-        let mut started = lock(&started);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
-        let id = Pid::from_child(&child);
-        *started = Some(id);
-        (child, id)
-    };
+    let mut child = interrupt.start(|| command.spawn(), kill)?;
+    let id = Pid::from_child(&child);
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -273,8 +251,10 @@ fn finish(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus
     child.wait()
 }
 
-fn lock(started: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
-    started.lock().unwrap_or_else(PoisonError::into_inner)
+/// Signals a run and what it has started, such as a program that prepares its samples, as a terminal does.
+fn send(run: Pid, signal: Signal) {
+    // A group that is gone takes no signal, and needs none.
+    let _ = kill_process_group(run, signal);
 }
 
 impl Planned<'_> {
@@ -355,18 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn a_side_may_be_missing_and_a_file_of_a_run_may_not() {
-        let folder = Path::new("both");
-        let not_found = |path: &str| {
-            let (path, source) = (folder.join(path), io::ErrorKind::NotFound.into());
-            are_missing(&CompareError::Results(ResultsError::Read { path, source }), folder)
-        };
-        assert_eq!([not_found("b"), not_found("b/repeat-1/samples.bin")], [true, false]);
-        let [alone, short] = [
-            CompareError::Alone { path: folder.join("a") },
-            CompareError::TooFewSamples { path: folder.join("a"), count: 1 },
+    fn runs_may_be_missing_and_samples_of_a_run_may_not() {
+        let path = PathBuf::from("both/a");
+        let [none, alone, short] = [
+            ResultsError::NoRun { path: path.clone() }.into(),
+            CompareError::Alone { path: path.clone() },
+            CompareError::TooFewSamples { path, count: 1 },
         ];
-        assert_eq!([are_missing(&alone, folder), are_missing(&short, folder)], [true, false]);
+        assert_eq!([&none, &alone, &short].map(are_too_few), [true, true, false]);
     }
 
     #[test]

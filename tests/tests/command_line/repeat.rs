@@ -92,17 +92,21 @@ fn the_first_run_that_fails_ends_it_with_its_exit_code() {
 fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
     let bench = Bench::new();
     let long = QUICK.replace("20ms", "10m");
-    let mut started = bench.start(&format!("run --plugin mock {long} --repeat 3 -o one"));
-    started.wait_until("a run goes on", |_| {
-        fs::metadata(bench.file("one/repeat-1.partial/samples.bin")).is_ok_and(|file| file.len() > 16)
-    });
-    started.signal("INT");
-    let finished = started.finish();
-    assert_eq!(finished.code(), INTERRUPTED, "{finished}");
-    // The run heard of it and came to its end; no other one began.
-    assert_eq!(kept(&bench, "one/repeat-1/result.json")["verdict"]["interrupted"], true);
-    assert_eq!(fs::read_dir(bench.file("one")).unwrap().count(), 1);
-    assert!(finished.stderr.contains("too few runs came to their end to be compared"), "{finished}");
+    for (against, folder) in [("", "one"), ("--against null", "both/a")] {
+        let output = folder.split('/').next().unwrap();
+        let mut started = bench.start(&format!("run --plugin mock {long} --repeat 3 {against} -o {output}"));
+        let samples = bench.file(&format!("{folder}/repeat-1.partial/samples.bin"));
+        started.wait_until("a run goes on", |_| fs::metadata(&samples).is_ok_and(|file| file.len() > 16));
+        started.signal("INT");
+        let finished = started.finish();
+        assert_eq!(finished.code(), INTERRUPTED, "{finished}");
+        // The run heard of it and came to its end; no other one began.
+        let result = kept(&bench, &format!("{folder}/repeat-1/result.json"));
+        assert_eq!(result["verdict"]["interrupted"], true);
+        assert_eq!(fs::read_dir(bench.file(folder)).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(bench.file(output)).unwrap().count(), 1);
+        assert!(finished.stderr.contains("too few runs came to their end to be compared"), "{finished}");
+    }
 
     let mut started = bench.start(&format!("run --plugin mock {QUICK} --repeat 1000 -o many"));
     started.wait_until("four runs are whole", |_| bench.file("many/repeat-4/result.json").is_file());
