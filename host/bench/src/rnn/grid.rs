@@ -295,8 +295,8 @@ fn measure(
 /// A measurement of a system, and how the machine was meanwhile.
 struct Attempt {
     measurement: Measurement<Reply>,
-    /// Multiply-adds of its processors right before or right after, the fewer (with `--quick` before alone), in 1e9 per
-    /// second.
+    /// Multiply-adds of its processors in 1e9 per second: the fewer of those right before and right after, and with
+    /// `--quick` those before.
     gflops: f64,
     competitor_share: Option<f64>,
 }

@@ -45,7 +45,8 @@ pub(super) struct Reply {
     /// Time of the first of two loads in ms, in which a plugin may find out how to run the layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_load_ms: Option<f64>,
-    /// Bytes of weights that one call of a stage brings into private caches, by the model, once it is loaded.
+    /// Bytes of weights that one call of a stage brings into private caches, by the formula of section 5.2.3; in the
+    /// reply to its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
     /// Time that the worker's threads had a processor during a measurement, of what all of them could have had.

@@ -100,8 +100,8 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
-    /// Lesser pace of its processors right before and right after (with `--quick` before alone), as a share of the
-    /// fastest in the run until then.
+    /// Multiply-adds per second of its processors beside the measurement (`Attempt::gflops` of grid.rs), as a share of
+    /// the most in the run until then.
     pub(super) pace: f64,
     /// Share of its processor that a competitor used, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub(super) struct Measured {
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
     pub(super) first_load_ms: Option<f64>,
-    /// Bytes of weights that one call of a stage brings into private caches, by the model.
+    /// Bytes of weights that one call of a stage brings into private caches, by the formula of section 5.2.3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
 }
