@@ -1,5 +1,7 @@
 //! Tiles of products that suit a device: found by trying a few, once for each device.
 
+use std::time::{Duration, Instant};
+
 use proctor_vocabulary::ElementType;
 
 use crate::{
@@ -20,9 +22,15 @@ pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 /// one as of a layer of BERT-large.
 const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 
-/// Rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device does
-/// makes the others longer, and falls on all tiles alike.
+/// Most rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device
+/// does makes the others longer, and falls on all tiles alike.
 const ROUNDS: usize = 15;
+
+/// Rounds that a tile has at least.
+const ROUNDS_MIN: usize = 3;
+
+/// Time after which, those given, no further round begins: nobody waits longer for the fastest tile of a slow device.
+const ROUNDS_TIME: Duration = Duration::from_secs(5);
 
 /// The tuning with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
 /// what: its name, and the version of what compiles for it.
@@ -65,7 +73,8 @@ fn fastest<D: Driver>(driver: &D, tiles: &[Tuning]) -> Result<usize, DeviceError
             Err(error) => tracing::debug!(%error, ?tile, "the device does not take a tile"),
         }
     }
-    for _ in 0..ROUNDS {
+    let begin = Instant::now();
+    for _ in (0..ROUNDS).take_while(|round| *round < ROUNDS_MIN || begin.elapsed() < ROUNDS_TIME) {
         for trial in trials.iter_mut().flat_map(|(_, products)| products) {
             trial.run(driver)?;
         }
