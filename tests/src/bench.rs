@@ -170,8 +170,8 @@ impl Bench {
         command.env("PROCTOR_DATA_ROOT", place::datasets()).current_dir(self.path());
         // What plugins keep belongs to the test, too.
         command.env("XDG_CACHE_HOME", self.file("cache"));
-        // And what OpenCL's compiler keeps, in the one folder that the plugin may write with `--isolate`, too.
-        command.env("POCL_CACHE_DIR", self.file("cache/proctor/opencl"));
+        // But OpenCL's compiler takes long to make a kernel, so those are kept for the tests that follow.
+        command.env("POCL_CACHE_DIR", place::kernels().unwrap_or_else(|| self.file("cache/proctor/opencl")));
         // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a
         // hang.
         command.env("RUST_BACKTRACE", "0");

@@ -47,6 +47,13 @@ fn in_profile(name: &str) -> PathBuf {
     profile.join(name)
 }
 
+/// Where OpenCL's compiler keeps kernels for one test after the other; `None` where tests are not run by nextest, which
+/// numbers those that run at the same time. Two PoCLs in one folder may remove what the other is about to read.
+pub(crate) fn kernels() -> Option<PathBuf> {
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").ok()?;
+    Some(in_profile("opencl-kernels").join(slot))
+}
+
 /// A file that a build leaves in the folder of the running test's profile, such as a program.
 ///
 /// # Panics

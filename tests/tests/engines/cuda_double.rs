@@ -16,14 +16,14 @@ pub const OVER_DOUBLE: Engine =
 
 /// Puts the double before everything that is run in a folder.
 pub fn lay_out(bench: &mut Bench) {
-    let (libraries, cache) = (bench.file("libraries"), bench.file("cache/proctor/cuda"));
+    let libraries = bench.file("libraries");
     fs::create_dir(&libraries).unwrap();
     cuda_double::lay_out(&libraries).unwrap();
     bench.set_variable("LD_LIBRARY_PATH", libraries);
-    // The one folder that the plugin may write with `--isolate`.
-    fs::create_dir_all(&cache).unwrap();
-    bench.set_variable("POCL_CACHE_DIR", cache);
-    bench.set_variable("CUDA_DOUBLE_REPORT", report_file(bench));
+    // In the one folder that the plugin may write with `--isolate`.
+    let report = report_file(bench);
+    fs::create_dir_all(report.parent().unwrap()).unwrap();
+    bench.set_variable("CUDA_DOUBLE_REPORT", report);
 }
 
 fn report_file(bench: &Bench) -> PathBuf {
