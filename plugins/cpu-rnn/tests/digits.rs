@@ -96,7 +96,8 @@ fn the_optimiser_changes_no_digit_and_fewer_bits_hardly_any() {
             threads: 2,
             cores: Vec::new(),
             pin: false,
-            budget: std::time::Duration::from_millis(200),
+            // Schedules that are measured differ from run to run, and so may the last bits, which int8 rounds.
+            budget: std::time::Duration::ZERO,
             cache: None,
         });
         let file = "digits-lstm.safetensors";

@@ -10,7 +10,7 @@ use proctor_tests::{Bench, COMPUTED_SCHEDULES, Run, plugin};
 /// number of samples, not a duration.
 fn flags(scenario: &str) -> String {
     let length = match scenario {
-        "Server" => "--duration 200ms --target-qps 600 --set server_target_latency_ns=2000000000",
+        "Server" => "--duration 200ms --target-qps 600 --set server_target_latency_ns=20000000000",
         "Offline" => "--set min_query_count=1000",
         _ => "--duration 200ms",
     };
