@@ -82,13 +82,6 @@ engine!(
     also generated generated_models_in_batches
 );
 engine!(
-    tract: Engine { name: "tract", precisions: &["f32", "f16", "int8"], ..PLAIN },
-    also suite more_threads_than_processors,
-    also precisions a_bad_quantisation_fails,
-    also generated generated_models_one_by_one,
-    also generated generated_models_in_batches
-);
-engine!(
     candle: Engine {
         name: "candle",
         format: "safetensors",

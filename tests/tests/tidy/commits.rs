@@ -59,7 +59,7 @@ fn objection(subject: &str) -> Option<&'static str> {
 #[test]
 fn a_good_subject_is_told_from_a_bad_one() {
     assert_eq!(objection("loadgen: count skipped intervals"), None);
-    assert_eq!(objection("tract, config: test against the reference's digits"), None);
+    assert_eq!(objection("candle, config: test against the reference's digits"), None);
     for bad in [
         "count skipped intervals",
         "loadgen: count skipped intervals.",

@@ -29,7 +29,7 @@ pub(crate) struct EnginesFlags {
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
     /// Plugins, separated by commas: names, or paths of libraries
-    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', default_value = "onnx,candle,tract")]
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', default_value = "onnx,candle")]
     pub(super) engine: Vec<String>,
     /// Set any setting of the runs, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -208,19 +208,19 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_three_plugins_run_beside_the_package() {
+    fn without_flags_two_plugins_run_beside_the_package() {
         let flags = flags("").unwrap();
         assert_eq!(
             (flags.engine, flags.peer),
-            (["onnx", "candle", "tract"].map(str::to_owned).to_vec(), Peer::Onnxruntime)
+            (["onnx", "candle"].map(str::to_owned).to_vec(), Peer::Onnxruntime)
         );
         assert_eq!(flags.benchmark.len(), 3);
     }
 
     #[test]
     fn options_of_plugins_that_are_not_measured_are_strays() {
-        assert_eq!(flags("--set batch_size=3 --set tract.threads=1").unwrap().stray_option(), None);
-        assert_eq!(flags("--engine onnx --set tract.threads=1").unwrap().stray_option(), Some("tract"));
+        assert_eq!(flags("--set batch_size=3 --set candle.threads=1").unwrap().stray_option(), None);
+        assert_eq!(flags("--engine onnx --set candle.threads=1").unwrap().stray_option(), Some("candle"));
         assert_eq!(flags("--engine ./libmine_sut.so --set mine.threads=1").unwrap().stray_option(), None);
         assert_eq!((owner("a.b=c.d"), owner("a=b.c"), owner("a")), (Some("a"), None, None));
     }

@@ -44,7 +44,7 @@ pub(crate) const PROGRAMS: [Program; 3] =
     [RUNNING[0], RUNNING[1], Program { name: "host-data", cargo_package: "proctor-data" }];
 
 /// Plugins that a package has unless others are asked for.
-pub(crate) const PLUGINS: [Plugin; 9] = [
+pub(crate) const PLUGINS: [Plugin; 8] = [
     Plugin { name: "candle", cargo_package: "proctor-candle" },
     Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
     Plugin { name: "cuda", cargo_package: "proctor-cuda" },
@@ -53,7 +53,6 @@ pub(crate) const PLUGINS: [Plugin; 9] = [
     Plugin { name: "null", cargo_package: "proctor-null-export" },
     Plugin { name: "onnx", cargo_package: "proctor-onnx" },
     Plugin { name: "opencl", cargo_package: "proctor-opencl" },
-    Plugin { name: "tract", cargo_package: "proctor-tract" },
 ];
 
 impl Plugin {
