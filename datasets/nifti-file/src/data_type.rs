@@ -80,23 +80,6 @@ impl DataType {
         }
     }
 
-    /// Number that a voxel stands for, by its bits; those above its size are not looked at.
-    #[inline(always)]
-    pub(crate) fn number(self, bits: u64) -> f64 {
-        match self {
-            Self::U8 => f64::from(bits as u8),
-            Self::I8 => f64::from(bits as i8),
-            Self::I16 => f64::from(bits as i16),
-            Self::U16 => f64::from(bits as u16),
-            Self::I32 => f64::from(bits as i32),
-            Self::U32 => f64::from(bits as u32),
-            Self::I64 => bits as i64 as f64,
-            Self::U64 => bits as f64,
-            Self::F32 => f64::from(f32::from_bits(bits as u32)),
-            Self::F64 => f64::from_bits(bits),
-        }
-    }
-
     /// Size of a voxel in bytes.
     #[must_use]
     pub fn size_bytes(self) -> usize {

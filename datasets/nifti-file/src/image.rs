@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use crate::{
-    data_type::DataType,
     error::{NiftiError, VoxelFault},
-    header::{ByteOrder, Header},
+    header::Header,
     read,
     volume::{AxisOrder, Volume},
+    voxels::Voxels,
 };
 
 /// Header and voxels of a file.
@@ -73,19 +73,10 @@ impl Image {
         convert: impl Fn(f64) -> T + Copy + Sync,
     ) -> Result<Volume<T>, NiftiError> {
         let shape = self.header.volume_shape()?;
-        let arrange = Arrange { image: self, shape, order, convert };
-        // Each type apart, for the compiler to see that nothing is to be decided for each voxel.
-        Ok(match self.header.data_type() {
-            DataType::U8 => arrange.values::<1>(|bits| DataType::U8.number(bits)),
-            DataType::I8 => arrange.values::<1>(|bits| DataType::I8.number(bits)),
-            DataType::I16 => arrange.values::<2>(|bits| DataType::I16.number(bits)),
-            DataType::U16 => arrange.values::<2>(|bits| DataType::U16.number(bits)),
-            DataType::I32 => arrange.values::<4>(|bits| DataType::I32.number(bits)),
-            DataType::U32 => arrange.values::<4>(|bits| DataType::U32.number(bits)),
-            DataType::I64 => arrange.values::<8>(|bits| DataType::I64.number(bits)),
-            DataType::U64 => arrange.values::<8>(|bits| DataType::U64.number(bits)),
-            DataType::F32 => arrange.values::<4>(|bits| DataType::F32.number(bits)),
-            DataType::F64 => arrange.values::<8>(|bits| DataType::F64.number(bits)),
+        let arrange = Arrange { bytes: &self.data, voxels: Voxels::new(&self.header), shape, convert };
+        Ok(match order {
+            AxisOrder::FirstFastest => arrange.first_fastest(),
+            AxisOrder::FirstSlowest => arrange.first_slowest(),
         })
     }
 
@@ -113,18 +104,12 @@ impl Image {
     /// The value of one voxel.
     fn value(&self, [i, j, k]: [usize; 3]) -> Result<f64, NiftiError> {
         let [first, second, _] = self.header.volume_shape()?;
-        let (data_type, size) = (self.header.data_type(), self.header.data_type().size_bytes());
-        let mut bytes = [0; 8];
-        bytes[..size].copy_from_slice(&self.data[((k * second + j) * first + i) * size..][..size]);
-        if self.header.byte_order() == ByteOrder::Big {
-            bytes[..size].reverse();
-        }
-        Ok(scaled(data_type.number(u64::from_le_bytes(bytes)), self.header.scaling()))
+        let voxels = Voxels::new(&self.header);
+        let start = ((k * second + j) * first + i) * voxels.size_bytes();
+        let mut value = [0.0];
+        voxels.read(&self.data[start..], &mut value);
+        Ok(value[0])
     }
-}
-
-fn scaled(stored: f64, scaling: Option<(f64, f64)>) -> f64 {
-    scaling.map_or(stored, |(slope, intercept)| stored * slope + intercept)
 }
 
 /// Values that are looked at together.
@@ -132,62 +117,50 @@ const PART: usize = 1 << 14;
 /// Extent of the tiles in which axes are exchanged: their rows are two lines of the processor's cache for f32.
 const TILE: usize = 32;
 
-/// How the bytes of a file become the values of a volume.
+/// The bytes of a file and what becomes of them.
 struct Arrange<'a, C> {
-    image: &'a Image,
+    bytes: &'a [u8],
+    voxels: Voxels,
     /// By the axes of the file.
     shape: [usize; 3],
-    order: AxisOrder,
     convert: C,
 }
 
 impl<T: Copy + Default + Send + Sync, C: Fn(f64) -> T + Copy + Sync> Arrange<'_, C> {
-    /// Reads each voxel by `number`, which takes its bits.
-    fn values<const N: usize>(&self, number: impl Fn(u64) -> f64 + Copy + Sync) -> Volume<T> {
-        let header = self.image.header();
-        let is_swapped = header.byte_order() == ByteOrder::Big;
-        let convert = self.convert;
-        let number = move |bytes: [u8; N]| {
-            let mut all = [0; 8];
-            all[..N].copy_from_slice(&bytes);
-            number(u64::from_le_bytes(all))
-        };
-        // The usual file apart, as above.
-        match (is_swapped, header.scaling()) {
-            (false, None) => self.arranged(move |bytes| convert(number(bytes))),
-            (_, scaling) => self.arranged(move |mut bytes: [u8; N]| {
-                if is_swapped {
-                    bytes.reverse();
-                }
-                convert(scaled(number(bytes), scaling))
-            }),
-        }
-    }
-
-    fn arranged<const N: usize>(&self, value: impl Fn([u8; N]) -> T + Sync) -> Volume<T> {
-        let (voxels, _) = self.image.data.as_chunks::<N>();
+    /// Keeps the order of the file.
+    fn first_fastest(&self) -> Volume<T> {
         let [first, second, third] = self.shape;
         let mut values = vec![T::default(); first * second * third];
-        if self.order == AxisOrder::FirstFastest {
-            values.par_chunks_mut(first).zip(voxels.par_chunks(first)).for_each(|(to, from)| {
-                for (to, from) in to.iter_mut().zip(from) {
-                    *to = value(*from);
+        let rows = self.bytes.par_chunks(first * self.voxels.size_bytes());
+        values.par_chunks_mut(first).zip(rows).for_each_init(
+            || vec![0.0; first],
+            |numbers, (to, from)| {
+                self.voxels.read(from, numbers);
+                for (to, number) in to.iter_mut().zip(numbers) {
+                    *to = (self.convert)(*number);
                 }
-            });
-            return Volume::new([third, second, first], values);
-        }
-        // The first axis is the fastest in the file and the slowest here.
+            },
+        );
+        Volume::new([third, second, first], values)
+    }
+
+    /// Turns the axes round: the first is the fastest in the file and the slowest here.
+    fn first_slowest(&self) -> Volume<T> {
+        let [first, second, third] = self.shape;
+        let mut values = vec![T::default(); first * second * third];
         let plane = second * third;
         values.par_chunks_mut(TILE * plane).enumerate().for_each(|(block, to)| {
             let (start, width) = (block * TILE, to.len() / plane);
             let mut tile = [[T::default(); TILE]; TILE];
+            let mut numbers = [0.0; TILE];
             for j in 0..second {
                 for k in (0..third).step_by(TILE) {
                     let depth = TILE.min(third - k);
                     for row in 0..depth {
-                        let from = &voxels[((k + row) * second + j) * first + start..][..width];
-                        for (column, voxel) in tile.iter_mut().zip(from) {
-                            column[row] = value(*voxel);
+                        let from = (((k + row) * second + j) * first + start) * self.voxels.size_bytes();
+                        self.voxels.read(&self.bytes[from..], &mut numbers[..width]);
+                        for (column, number) in tile.iter_mut().zip(&numbers[..width]) {
+                            column[row] = (self.convert)(*number);
                         }
                     }
                     for (i, column) in tile[..width].iter().enumerate() {

@@ -5,7 +5,7 @@
 //! [`encode`] writes a file; [`bundle`] puts several files into one sample.
 //!
 //! # Choices
-//! - A reader of our own, of some 400 lines over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen
+//! - A reader of our own over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen
 //!   more packages, and hands out values without telling a scaling that is undefined from one that is absent.
 //! - A file is read to its end, so that the checksum of gzip is compared and a cut file is an error. Memory is bounded
 //!   by the size of the file: no header can ask for more than its gzip stream could hold.
@@ -39,6 +39,7 @@ mod header;
 mod image;
 mod read;
 mod volume;
+mod voxels;
 mod write;
 
 pub use affine::Affine;
