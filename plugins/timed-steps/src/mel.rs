@@ -7,7 +7,7 @@ mod logarithm;
 
 use std::{f64::consts::TAU, fmt, sync::Arc};
 
-use rustfft::{Fft, FftPlanner, num_complex::Complex32};
+use rustfft::{Fft, FftDirection, FftPlannerAvx, algorithm::Radix4, num_complex::Complex32};
 
 use crate::mel::bands::{BAND_COUNT, Bands, LANES, Lanes};
 
@@ -96,7 +96,10 @@ impl Mel {
     /// Computes the tables.
     #[must_use]
     pub fn new(dither: Dither) -> Self {
-        let transform = FftPlanner::new().plan_fft_forward(TRANSFORM);
+        Self::by(transform(), dither)
+    }
+
+    fn by(transform: Arc<dyn Fft<f32>>, dither: Dither) -> Self {
         let scratch = vec![Complex32::ZERO; transform.get_inplace_scratch_len()];
         // Symmetric: the first and the last value are 0.
         let window =
@@ -217,6 +220,19 @@ impl Mel {
     }
 }
 
+/// The fastest transform that this processor has: with AVX it takes a sixth of the time.
+fn transform() -> Arc<dyn Fft<f32>> {
+    match FftPlannerAvx::new() {
+        Ok(mut planner) => planner.plan_fft_forward(TRANSFORM),
+        Err(()) => plain_transform(),
+    }
+}
+
+/// The transform for processors without AVX.
+fn plain_transform() -> Arc<dyn Fft<f32>> {
+    Arc::new(Radix4::new(TRANSFORM, FftDirection::Forward))
+}
+
 /// The sample in the place of the one at `place`, counted from half a window before the first: beyond both ends the
 /// waveform goes on backwards, without its last sample twice.
 fn reflected(place: usize, length: usize) -> usize {
@@ -328,8 +344,12 @@ mod tests {
     }
 
     fn computed(waveform: &[f32], dither: Dither) -> Vec<f32> {
+        computed_by(Mel::new(dither), waveform)
+    }
+
+    fn computed_by(mut mel: Mel, waveform: &[f32]) -> Vec<f32> {
         let mut features = vec![f32::NAN; Mel::row_count(waveform.len()) * Mel::FEATURE_COUNT];
-        Mel::new(dither).compute(waveform, &mut features).unwrap();
+        mel.compute(waveform, &mut features).unwrap();
         features
     }
 
@@ -340,10 +360,13 @@ mod tests {
         fn features_are_those_of_the_definition(length in LENGTH_MIN..1700, seed: u32, with_dither: bool) {
             let dither = if with_dither { Dither::On } else { Dither::Off };
             let waveform = noise(length, seed);
-            let (got, expected) = (computed(&waveform, dither), defined(&waveform, dither));
-            prop_assert_eq!(got.len(), expected.len());
-            for (at, (got, expected)) in got.iter().zip(&expected).enumerate() {
-                prop_assert!((f64::from(*got) - expected).abs() < 2e-3, "{} for {} at {}", got, expected, at);
+            let expected = defined(&waveform, dither);
+            for mel in [Mel::new(dither), Mel::by(plain_transform(), dither)] {
+                let got = computed_by(mel, &waveform);
+                prop_assert_eq!(got.len(), expected.len());
+                for (at, (got, expected)) in got.iter().zip(&expected).enumerate() {
+                    prop_assert!((f64::from(*got) - expected).abs() < 2e-3, "{} for {} at {}", got, expected, at);
+                }
             }
         }
     }
