@@ -50,7 +50,8 @@ impl Tiles {
     }
 }
 
-/// Goes through a range of blocks in groups of at most 4, 2 or 1, upwards or downwards.
+/// Goes through a range of blocks in groups of at most 4, 2 or 1, upwards or downwards: in the same groups either way,
+/// since the last bits of a sum may depend on how many vectors a tile has.
 #[derive(Clone, Copy)]
 pub(crate) struct Groups {
     first: usize,
@@ -69,12 +70,19 @@ impl Groups {
     /// First block and number of blocks of the next group.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(usize, usize)> {
-        let mut size = self.most;
-        while size > self.left {
-            size /= 2;
-        }
-        if size == 0 {
+        if self.left == 0 {
             return None;
+        }
+        let mut size = self.most;
+        if self.descending {
+            // The last of the groups upwards, whose sizes are powers of two: what is left is a multiple of it alone.
+            while !self.left.is_multiple_of(size) {
+                size /= 2;
+            }
+        } else {
+            while size > self.left {
+                size /= 2;
+            }
         }
         self.left -= size;
         if self.descending {
@@ -100,3 +108,22 @@ impl Groups {
 /// A cell is a chain of a hundred dependent instructions. They fill the processor's scheduler, so that the products of
 /// the next block behind them wait, too. After the products of several blocks their cells hide each other's latency.
 pub(crate) const ONE_ROW_BLOCKS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::Groups;
+
+    #[test]
+    fn the_groups_are_the_same_upwards_and_downwards() {
+        for (most, left) in [1, 2, 4].into_iter().flat_map(|most| (0..20).map(move |left| (most, left))) {
+            let all = |descending| {
+                let mut groups = Groups { first: 3, left, descending, most };
+                std::iter::from_fn(|| groups.next()).collect::<Vec<_>>()
+            };
+            let (upwards, mut downwards) = (all(false), all(true));
+            downwards.reverse();
+            assert_eq!(upwards, downwards, "{left} blocks, {most} at most");
+            assert_eq!(upwards.iter().map(|(_, size)| size).sum::<usize>(), left);
+        }
+    }
+}
