@@ -1,8 +1,8 @@
 //! Runs the built `host` program from tests, and looks at what it leaves.
 //!
 //! A [`Bench`] is a folder in which a test runs the program; a [`Run`] is one run of a benchmark there, with its exit
-//! code, its output and its run folder. The tests themselves are in `tests/`, a file for each part of the program's
-//! promise.
+//! code, its output and its run folder. The tests themselves are in `tests/suite`, a module for each part of the
+//! program's promise.
 //!
 //! # Choices
 //! - The program is used as a user uses it: by its command line, in a process of its own, so that a crash or a hang is

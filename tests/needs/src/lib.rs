@@ -25,7 +25,7 @@
 
 mod system_calls;
 
-use std::{env, fmt::Display, fs, process::Command};
+use std::{any, env, fmt::Display, fs, process::Command};
 
 pub use crate::system_calls::ends_without_system_calls;
 
@@ -96,6 +96,14 @@ pub fn run_again_bound_by_permissions(test: &str) -> bool {
     false
 }
 
+/// The name of a test (with its modules, as the runner shows it), from its function: for a test that runs itself or
+/// another one in a process of its own, by `--exact`.
+#[must_use]
+pub fn name_of<T>(_test: T) -> &'static str {
+    let path = any::type_name::<T>();
+    path.split_once("::").map_or(path, |(_program, name)| name)
+}
+
 /// Whether permissions of files bind this process: root passes over them unless it lacks the capability.
 fn permissions_bind() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -134,11 +142,16 @@ mod tests {
 
     #[test]
     fn where_ci_is_set_only_hardware_may_be_missing() {
-        let (passed, output) = run_alone("tests::skips_for_the_test_below", None);
+        let (passed, output) = run_alone(name_of(skips_for_the_test_below), None);
         assert!(passed && output.contains("skipped: a tool of the test\n"), "{output}");
-        let (passed, output) = run_alone("tests::skips_for_the_test_below", Some("true"));
+        let (passed, output) = run_alone(name_of(skips_for_the_test_below), Some("true"));
         assert!(!passed && output.contains("skipped: hardware: a device of the test\n"), "{output}");
         assert!(!output.contains("skipped: a tool"), "{output}");
+    }
+
+    #[test]
+    fn a_test_is_named_as_the_runner_shows_it() {
+        assert_eq!(name_of(skips_for_the_test_below), "tests::skips_for_the_test_below");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// # Errors
 /// If the types cannot be read, a file cannot be written, or the version is kept already.
 pub(crate) fn run(freeze: bool) -> Result<()> {
-    let write = "test -p proctor-plugin-api --test header the_committed_header_is_the_generated_one";
+    let write = "test -p proctor-plugin-api --test suite the_committed_header_is_the_generated_one";
     run_command(cargo(write).env("PROCTOR_WRITE_HEADER", "1"))?;
     if freeze { frozen::freeze() } else { Ok(()) }
 }

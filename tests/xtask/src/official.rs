@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 pub(crate) fn compare(cases: u32, seed: u64) -> Result<()> {
     python::set_up(&python::LOADGEN);
     run_command(
-        cargo("test -p proctor-loadgen --test differential -- --nocapture")
+        cargo("test -p proctor-loadgen --test suite differential:: -- --nocapture")
             .env("PROCTOR_DIFFERENTIAL_CASES", cases.to_string())
             .env("PROCTOR_DIFFERENTIAL_SEED", seed.to_string()),
     )

@@ -33,7 +33,7 @@ pub(crate) const LOADGEN: Wheels = Wheels {
     purpose: "the official LoadGen, to compare with",
     module: "mlperf_loadgen",
     folder: "target/mlcommons-loadgen-6.0.17",
-    requirements: "host/loadgen/tests/differential/requirements.txt",
+    requirements: "host/loadgen/tests/suite/differential/requirements.txt",
 };
 
 /// The engines that `host bench` compares with.
@@ -52,7 +52,7 @@ pub(crate) const IMAGES: Wheels = Wheels {
     purpose: "decode and resize pictures, to compare with",
     module: "cv2",
     folder: "target/python-opencv-python-headless-4.14.0.94",
-    requirements: "preprocess/images/tests/differential/requirements.txt",
+    requirements: "preprocess/images/tests/suite/differential/requirements.txt",
 };
 
 /// The compiler of CUDA, with which a test compiles every kernel; no GPU is needed for that.
@@ -61,7 +61,7 @@ pub(crate) const NVRTC: Wheels = Wheels {
     purpose: "compiles the kernels for CUDA",
     module: "nvidia.cuda_nvrtc",
     folder: "target/python-nvidia-cuda-nvrtc-12.9.86",
-    requirements: "plugins/cuda/tests/kernels/requirements.txt",
+    requirements: "plugins/cuda/tests/suite/kernels/requirements.txt",
 };
 
 /// Readers and numerics that the preprocessing of volumes is compared with.
@@ -70,7 +70,7 @@ pub(crate) const VOLUMES: Wheels = Wheels {
     purpose: "what prepared volumes are compared with",
     module: "nibabel",
     folder: "target/python-nibabel-5.4.2",
-    requirements: "preprocess/volumes/tests/differential/requirements.txt",
+    requirements: "preprocess/volumes/tests/suite/differential/requirements.txt",
 };
 
 /// Independent implementations of the scores of accuracy; the differential test looks for them by their folder.
@@ -79,7 +79,7 @@ pub(crate) const SCORES: Wheels = Wheels {
     purpose: "other scores, to compare with",
     module: "pycocotools",
     folder: "target/python-pycocotools-2.0.11",
-    requirements: "accuracy/scores/tests/differential/requirements.txt",
+    requirements: "accuracy/scores/tests/suite/differential/requirements.txt",
 };
 
 /// The linker that makes programs for an older C library, for `cargo xtask package`.
@@ -97,7 +97,7 @@ pub(crate) const TRANSFORMERS: Wheels = Wheels {
     purpose: "BERT's tokenizer, to compare with",
     module: "transformers",
     folder: "target/python-transformers-4.57.6",
-    requirements: "datasets/text/tests/differential/requirements.txt",
+    requirements: "datasets/text/tests/suite/differential/requirements.txt",
 };
 
 /// Features of sound and readers of sound files that ours are compared with.
@@ -106,7 +106,7 @@ pub(crate) const LIBROSA: Wheels = Wheels {
     purpose: "mel features and sound files, to compare with",
     module: "librosa.feature",
     folder: "target/python-librosa-0.11.0",
-    requirements: "plugins/timed-steps/tests/mel/requirements.txt",
+    requirements: "plugins/timed-steps/tests/suite/mel/requirements.txt",
 };
 
 /// The checker of accessibility that pages are held against; the test looks for its one script by its folder.
@@ -115,7 +115,7 @@ pub(crate) const AXE: Wheels = Wheels {
     purpose: "checks whether everybody can use a page",
     module: "axe_playwright_python",
     folder: "target/python-axe-playwright-python-0.1.8",
-    requirements: "tests/tests/report/requirements.txt",
+    requirements: "tests/tests/suite/report/requirements.txt",
 };
 
 /// How to get wheels and nothing else, giving up soon where there is no network.

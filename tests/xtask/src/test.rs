@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask test                                     everything
   cargo xtask test -- early_stopping                   the tests whose name contains early_stopping
   cargo xtask test -- -E 'package(proctor-loadgen)'    the tests of one crate
-  cargo xtask test -- --no-capture -E 'binary(tidy)'   one test program, with what it prints";
+  cargo xtask test -- --no-capture tidy::              the tests of one module, with what they print";
 
 /// Where nextest puts its report, as `.config/nextest.toml` asks; under the workspace whatever the target folder is.
 const JUNIT_REPORT: &str = "target/nextest/default/junit.xml";

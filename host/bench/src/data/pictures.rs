@@ -30,7 +30,7 @@ use super::{
 use crate::worker::Worker;
 
 /// The reference's steps, which the tests of preprocessing hold ours against.
-const STEPS: &str = include_str!("../../../../preprocess/images/tests/differential/references.py");
+const STEPS: &str = include_str!("../../../../preprocess/images/tests/suite/differential/references.py");
 /// Has them prepare files. It is handed to Python after the part that is the same for all, and after the steps.
 const SCRIPT: &str = include_str!("pictures.py");
 /// Where Python writes a tensor.

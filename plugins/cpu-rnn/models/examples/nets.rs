@@ -4,7 +4,7 @@
 //!     cargo run --release -p proctor-rnn-models --example nets -- gnmt [samples] [batch] [threads] [f32|bf16|int8]
 //!     [folder]
 
-#[path = "../tests/common/owned_batch.rs"]
+#[path = "../tests/suite/common/owned_batch.rs"]
 mod owned_batch;
 
 use std::{error::Error, path::PathBuf, sync::Arc, time::Instant};

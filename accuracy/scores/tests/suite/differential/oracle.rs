@@ -1,0 +1,80 @@
+//! The process in Python that scores the cases a second time.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Where `cargo xtask setup` puts the packages, from the root of the workspace; below it is a folder for each version
+/// of Python.
+const PACKAGES: &str = "target/python-pycocotools-2.0.11";
+
+/// The scores of a case.
+#[derive(Debug, Deserialize)]
+pub struct Answer {
+    pub figures: Vec<f64>,
+    /// The text that the reference prints.
+    pub lines: String,
+}
+
+impl Answer {
+    pub fn line(lines: String) -> Self {
+        Self { figures: Vec::new(), lines }
+    }
+}
+
+/// Compares the answers to all cases of a task, figures to within `tolerance`; skips the test where the packages are
+/// missing.
+pub fn compare(
+    task: &str,
+    cases: impl Iterator<Item = Value>,
+    tolerance: f64,
+    answer: impl Fn(usize) -> Answer,
+) {
+    let packages = match packages() {
+        Ok(packages) => packages,
+        Err(missing) => return proctor_test_needs::skip(missing),
+    };
+    let cases: Vec<_> = cases.map(|case| case.to_string()).collect();
+    let folder = tempfile::tempdir().expect("a folder for the cases");
+    let path = folder.path().join("cases.jsonl");
+    fs::write(&path, cases.join("\n")).expect("the cases can be written");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/oracle.py");
+    let mut python = Command::new("python3");
+    python.arg("-B").arg(here).arg(task).env("PYTHONPATH", packages);
+    let output =
+        python.stdin(File::open(&path).expect("it was just written")).output().expect("python3 starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let answers = String::from_utf8(output.stdout).expect("JSON is UTF-8");
+    assert!(output.status.success(), "case {}: {errors}", cases[answers.lines().count()]);
+    assert_eq!(answers.lines().count(), cases.len());
+    for (index, (case, right)) in cases.iter().zip(answers.lines()).enumerate() {
+        let right: Answer = serde_json::from_str(right).expect("the oracle's answer");
+        let given = answer(index);
+        let is_close = |(given, right): (&f64, &f64)| given == right || (given - right).abs() <= tolerance;
+        let agree = given.figures.len() == right.figures.len()
+            && given.figures.iter().zip(&right.figures).all(is_close)
+            && given.lines == right.lines;
+        assert!(agree, "case {index} of {task}\n{case}\nours   {given:?}\noracle {right:?}");
+    }
+}
+
+/// The folder of the packages; the error is the reason why there is none.
+fn packages() -> Result<PathBuf, String> {
+    let output = Command::new("python3")
+        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
+        .output()
+        .map_err(|error| format!("python3 cannot be started: {error}"))?;
+    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PACKAGES).join(&tag);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(format!(
+        "the Python package pycocotools 2.0.11 is not in {PACKAGES}/{tag}; `cargo xtask setup` gets it"
+    ))
+}

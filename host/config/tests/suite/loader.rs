@@ -1,0 +1,265 @@
+//! Layers, origins and errors of whole loads.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{fs, path::PathBuf};
+
+use proctor_config::{ConfigErrors, IssueMode, Loader, Origin, Settings, Value, benchmarks};
+use proctor_vocabulary::{Scenario, TestMode};
+use tempfile::TempDir;
+
+fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn variable(name: &str, value: &str) -> [(String, String); 1] {
+    [(name.to_owned(), value.to_owned())]
+}
+
+fn origin(settings: &Settings, key: &str) -> String {
+    settings.origin(key).unwrap().to_string()
+}
+
+fn lines(result: Result<Settings, ConfigErrors>) -> Vec<String> {
+    result.unwrap_err().to_string().lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn without_any_source_the_defaults_are_a_quick_single_stream_run() {
+    let settings = Loader::new().load().unwrap();
+    assert_eq!(settings.run.plugin, "cpu-rnn");
+    assert_eq!(settings.benchmark.id, "digits-lstm");
+    assert_eq!(settings.test.scenario, Scenario::SingleStream);
+    assert_eq!(settings.run.mode, None);
+    assert_eq!(settings.run.issue, IssueMode::Auto);
+    assert_eq!(settings.run.watchdog_ms, 60_000);
+    assert_eq!(settings.test.min_duration_ms, 2000);
+    assert_eq!(settings.test.qsl_rng_seed, 2085463073848966840);
+    assert_eq!(origin(&settings, "min_duration_ms"), "preset quick");
+    assert_eq!(origin(&settings, "plugin"), "default");
+    assert!(!settings.is_of_official_length());
+}
+
+#[test]
+fn the_official_preset_is_of_official_length_until_it_is_shortened() {
+    for scenario in Scenario::ALL {
+        let official = || {
+            Loader::new().flag("--preset", "preset", "official").flag(
+                "--scenario",
+                "scenario",
+                scenario.name(),
+            )
+        };
+        let settings = official().load().unwrap();
+        assert_eq!(settings.test.min_duration_ms, 600_000);
+        assert!(settings.is_of_official_length(), "{scenario}");
+        assert!(!official().set("min_duration=599999").load().unwrap().is_of_official_length());
+        assert!(!official().set("max_query_count=1").load().unwrap().is_of_official_length());
+    }
+}
+
+#[test]
+fn each_layer_overrides_the_one_below_and_the_chain_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let file = write(&folder, "proctor.toml", "scenario = \"Server\"\n\nserver_target_qps = 20\n");
+    let mlperf = write(&folder, "mlperf.conf", "*.Server.target_qps = 30\n*.*.qsl_rng_seed = 7\n");
+    let user = write(&folder, "user.conf", "# mine\ndigits-lstm.Server.target_qps = 40\n");
+    let settings = Loader::new()
+        .config_file(&file)
+        .mlperf_conf(&mlperf)
+        .user_conf(&user)
+        .environment(variable("PROCTOR_SERVER_TARGET_QPS", "50"))
+        .flag("--target-qps", "target_qps", "60")
+        .set("server_target_qps=70")
+        .load()
+        .unwrap();
+    assert_eq!(settings.test.server_target_qps, 70.0);
+    assert_eq!(settings.test.qsl_rng_seed, 7);
+    let effective = &settings.effective["server_target_qps"];
+    assert_eq!(effective.origin, Origin::Flag { flag: "--set server_target_qps".to_owned() });
+    let chain: Vec<_> =
+        effective.overridden.iter().map(|over| (over.value.clone(), over.origin.to_string())).collect();
+    let number = |value: f64, origin: String| (Value::Number(value), origin);
+    let (user, mlperf, file) = (user.display(), mlperf.display(), file.display());
+    assert_eq!(
+        chain,
+        [
+            number(60.0, "flag --target-qps".to_owned()),
+            number(50.0, "environment variable PROCTOR_SERVER_TARGET_QPS".to_owned()),
+            number(40.0, format!("{user}:2 (digits-lstm.Server.target_qps)")),
+            number(30.0, format!("{mlperf}:1 (*.Server.target_qps)")),
+            number(20.0, format!("{file}:3")),
+            number(1000.0, "benchmark digits-lstm (digits-lstm.toml)".to_owned()),
+            number(1.0, "preset quick".to_owned()),
+            number(1.0, "default".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn the_file_of_the_folder_is_read_if_it_is_there() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(Loader::new().search_folder(folder.path()).load().unwrap().run.plugin, "cpu-rnn");
+    write(&folder, "proctor.toml", "plugin = \"mock\"\nmode = \"accuracy\"\n[mock]\nlatency_us = 5\n");
+    let settings = Loader::new().search_folder(folder.path()).load().unwrap();
+    assert_eq!(settings.run.plugin, "mock");
+    assert_eq!(settings.run.mode, Some(TestMode::AccuracyOnly));
+    assert_eq!(settings.test.mode, TestMode::AccuracyOnly);
+    assert_eq!(settings.plugin_options["mock.latency_us"], "5");
+    assert!(origin(&settings, "mock.latency_us").ends_with("proctor.toml:4"));
+}
+
+#[test]
+fn a_missing_file_that_was_asked_for_is_an_error() {
+    let missing = Loader::new().config_file("no/such/proctor.toml").user_conf("no/such/user.conf");
+    let lines = lines(missing.load());
+    assert!(lines[0].starts_with("cannot read no/such/proctor.toml: "), "{lines:?}");
+    assert!(lines[1].starts_with("cannot read no/such/user.conf: "), "{lines:?}");
+}
+
+#[test]
+fn all_errors_of_all_layers_are_reported_at_once() {
+    let folder = TempDir::new().unwrap();
+    let file = write(&folder, "proctor.toml", "min_duration_ms = -5\nbatch_sise = 2\nvirtual_time = 1\n");
+    let user = write(&folder, "user.conf", "*.*.min_query_count =5\n");
+    let result = Loader::new()
+        .config_file(&file)
+        .user_conf(&user)
+        .environment(variable("PROCTOR_INSTANCES", "many"))
+        .flag("--scenario", "scenario", "Sever")
+        .set("no assignment")
+        .load();
+    let (file, user) = (file.display(), user.display());
+    let expected = [
+        "flag --set: \"no assignment\" is no assignment: write setting=value or plugin.option=value".to_owned(),
+        format!("{file}:2: unknown setting \"batch_sise\", did you mean \"batch_size\"?"),
+        format!("{file}:1: min_duration_ms = -5 is out of range: give a whole number from 0 to 2592000000 (ms)"),
+        format!("{file}:3: virtual_time = 1: give true or false"),
+        format!("{user}: line 1: expected `key = value` with spaces around the `=` (found \"=5\")"),
+        "environment variable PROCTOR_INSTANCES: instances = many: give a whole number from 1 to 1024".to_owned(),
+        "flag --scenario: scenario = Sever: give one of SingleStream, MultiStream, Server, Offline, did you mean \
+         \"Server\"?"
+            .to_owned(),
+    ];
+    assert_eq!(lines(result), expected);
+}
+
+#[test]
+fn a_syntax_error_names_file_and_line() {
+    let folder = TempDir::new().unwrap();
+    let file = write(&folder, "proctor.toml", "plugin = \"mock\"\n\nscenario = Server\n");
+    let lines = lines(Loader::new().config_file(&file).load());
+    assert!(lines[0].starts_with(&format!("{}:3: ", file.display())), "{lines:?}");
+}
+
+#[test]
+fn a_value_of_a_loadgen_file_has_to_make_sense_too() {
+    let folder = TempDir::new().unwrap();
+    let user = write(&folder, "user.conf", "*.*.min_query_count = -1\n");
+    let lines = lines(Loader::new().user_conf(&user).load());
+    let expected = format!(
+        "{}:1 (*.*.min_query_count): min_query_count = 18446744073709551615 is out of range: give a whole number from 0 \
+         to 281474976710656",
+        user.display()
+    );
+    assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn a_user_conf_may_set_the_mode() {
+    let folder = TempDir::new().unwrap();
+    let user = write(&folder, "user.conf", "*.*.mode = 1\n");
+    let settings = Loader::new().user_conf(&user).load().unwrap();
+    assert_eq!(settings.run.mode, Some(TestMode::AccuracyOnly));
+    let settings = Loader::new().user_conf(&user).set("mode=performance").load().unwrap();
+    assert_eq!(settings.run.mode, Some(TestMode::PerformanceOnly));
+}
+
+#[test]
+fn what_a_user_conf_cannot_do_is_a_warning() {
+    let folder = TempDir::new().unwrap();
+    let user = write(&folder, "user.conf", "*.*.qsl_rng_seed = 1\n*.*.min_duration=5\n");
+    let settings = Loader::new().user_conf(&user).load().unwrap();
+    assert_eq!(origin(&settings, "qsl_rng_seed"), "default");
+    let path = user.display();
+    assert_eq!(
+        settings.warnings,
+        [
+            format!("{path}: line 1: *.*.qsl_rng_seed is ignored: only mlperf.conf may set this key"),
+            format!("{path}: line 2: *.*.min_duration=5 is ignored: write it with spaces around the `=`"),
+        ]
+    );
+}
+
+#[test]
+fn the_environment_knows_only_settings() {
+    let set = |name, value| Loader::new().environment(variable(name, value));
+    assert_eq!(set("PROCTOR_SEED", "9").load().unwrap().test.schedule_rng_seed, 9);
+    assert!(set("PROCTOR_LOG", "debug").load().is_ok());
+    assert!(set("OTHER_PLUGIN", "x").load().is_ok());
+    assert_eq!(
+        lines(set("PROCTOR_PLUGINS", "x").load()),
+        ["environment variable PROCTOR_PLUGINS: unknown setting \"plugins\", did you mean \"plugin\"?"]
+    );
+    let path = std::env::join_paths(["a", "b"]).unwrap().into_string().unwrap();
+    let settings = set("PROCTOR_PLUGIN_PATH", &path).load().unwrap();
+    assert_eq!(settings.run.plugin_path, [PathBuf::from("a"), PathBuf::from("b")]);
+}
+
+#[test]
+fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
+    let known: Vec<_> = benchmarks().iter().map(|benchmark| benchmark.id.as_str()).collect();
+    assert!(known.contains(&"gnmt") && known.is_sorted(), "{known:?}");
+    assert_eq!(
+        lines(Loader::new().benchmark("digits-lsmt").load()),
+        [format!(
+            "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are {}, or \
+             give the path of a definition (*.toml)",
+            known.join(", ")
+        )]
+    );
+    let folder = TempDir::new().unwrap();
+    let built_in = include_str!("../../benchmarks/digits-mlp.toml");
+    let only_offline =
+        built_in.split("[scenarios.SingleStream]").next().unwrap().to_owned() + "[scenarios.Offline]\n";
+    let path = write(&folder, "mine.toml", &only_offline).display().to_string();
+    assert_eq!(
+        lines(Loader::new().benchmark(&path).load()),
+        ["default: benchmark digits-mlp has no scenario SingleStream; it has Offline"]
+    );
+    assert!(Loader::new().benchmark(&path).flag("--scenario", "scenario", "Offline").load().is_ok());
+}
+
+#[test]
+fn the_explanation_has_every_setting_with_its_help() {
+    let settings = Loader::new().set("mock.latency_us=5").load().unwrap();
+    let rows = settings.explain();
+    assert_eq!(rows.len(), proctor_config::keys().len() + 1);
+    assert!(rows.iter().all(|row| !row.help.is_empty() || row.key == "mock.latency_us"));
+    assert_eq!(rows[0].key, "plugin");
+    assert_eq!(rows.last().unwrap().key, "mock.latency_us");
+}
+
+#[test]
+fn settings_become_json_with_their_origins() {
+    let settings = Loader::new()
+        .set("server_target_qps=2.5")
+        .set("schedule_rng_seed=18446744073709551615")
+        .load()
+        .unwrap();
+    let json = serde_json::to_value(&settings.effective).unwrap();
+    assert_eq!(json["schedule_rng_seed"]["value"], u64::MAX);
+    assert_eq!(json["mode"]["value"], serde_json::Value::Null);
+    let qps = &json["server_target_qps"];
+    let expected = serde_json::json!({
+        "value": 2.5,
+        "origin": {"kind": "flag", "flag": "--set server_target_qps"},
+        "overridden": [
+            {"value": 1.0, "origin": {"kind": "preset", "name": "quick"}},
+            {"value": 1.0, "origin": {"kind": "default"}},
+        ],
+    });
+    assert_eq!(qps, &expected);
+}

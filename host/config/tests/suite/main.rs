@@ -1,0 +1,8 @@
+//! The integration tests of this crate, a module for each subject.
+
+mod arrivals;
+mod benchmarks;
+mod families;
+mod loader;
+mod rules;
+mod suites;

@@ -1,0 +1,276 @@
+//! Definitions that follow a benchmark of the suites, through the loader.
+
+use std::{fs, path::PathBuf};
+
+use proctor_config::{Deviation, Loader, Settings};
+use proctor_vocabulary::Scenario;
+
+const DIGITS_MLP: &str = include_str!("../../../benchmarks/digits-mlp.toml");
+
+/// A folder with the digits MLP as a benchmark of the suites: with the metric, and without its own bounds.
+struct Linked(tempfile::TempDir);
+
+impl Linked {
+    fn new(suite: &str, metric: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let link = format!("preprocessing = \"digits\"\nsuite = \"{suite}\"\nuntimed_steps = []\n");
+        let text = DIGITS_MLP.replacen("preprocessing = \"digits\"\n", &link, 1);
+        let text = text.replacen("metric = \"top1\"", &format!("metric = \"{metric}\""), 1);
+        assert!(text.contains(&link));
+        fs::write(folder.path().join("b.toml"), text).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("b.toml")
+    }
+
+    fn loader(&self, assignments: &[&str]) -> Loader {
+        let loader = Loader::new().benchmark(self.path().to_str().unwrap());
+        assignments.iter().fold(loader, |loader, assignment| loader.set(assignment))
+    }
+
+    fn load(&self, assignments: &[&str]) -> Settings {
+        self.loader(assignments).load().unwrap()
+    }
+}
+
+/// Round, benchmark, interval and bound of Server in ms, tail, and queries of Server and MultiStream.
+type Older = (&'static str, &'static str, Option<f64>, Option<u64>, f64, u64);
+
+#[rustfmt::skip]
+const OLDER: [Older; 12] = [
+    ("v0.5", "resnet50", Some(50.0), Some(15), 0.99, 270_336),
+    ("v0.5", "mobilenet", Some(50.0), Some(10), 0.99, 270_336),
+    ("v0.5", "ssd-resnet34", Some(66.0), Some(100), 0.99, 270_336),
+    ("v0.5", "ssd-mobilenet", Some(50.0), Some(10), 0.99, 270_336),
+    ("v0.5", "gnmt", Some(100.0), Some(250), 0.97, 90_112),
+    ("v0.7", "resnet50", Some(50.0), Some(15), 0.99, 270_336),
+    ("v0.7", "ssd-resnet34", Some(66.0), Some(100), 0.99, 270_336),
+    ("v0.7", "ssd-mobilenet", Some(50.0), None, 0.99, 270_336),
+    ("v0.7", "3d-unet-brats", None, None, 0.99, 270_336),
+    ("v0.7", "rnnt", None, Some(1000), 0.97, 90_112),
+    ("v0.7", "bert", None, Some(130), 0.97, 90_112),
+    ("v0.7", "dlrm", None, Some(30), 0.97, 90_112),
+];
+
+#[test]
+fn older_rounds_give_their_bounds_and_counts() {
+    for (round, suite, interval_ms, server_ms, tail, queries) in OLDER {
+        let linked = Linked::new(suite, "top1");
+        let load = |scenario: Scenario| {
+            let assignments =
+                [format!("rules={round}"), format!("scenario={scenario}"), "preset=official".into()];
+            linked.load(&assignments.each_ref().map(String::as_str))
+        };
+        let origin = |settings: &Settings, key: &str| settings.origin(key).unwrap().to_string();
+        let from_row = format!("suite {suite} of {round} ({suite}.toml)");
+        let server = load(Scenario::Server);
+        if let Some(ms) = server_ms {
+            assert_eq!(server.test.server_target_latency_ns, ms * 1_000_000, "{round} {suite}");
+            assert_eq!(origin(&server, "server_target_latency_ns"), from_row);
+        }
+        assert_eq!(server.test.server_target_latency_percentile, tail, "{round} {suite}");
+        assert_eq!(
+            (server.test.min_query_count, server.run.server_run_count),
+            (queries, 5),
+            "{round} {suite}"
+        );
+        let streams = load(Scenario::MultiStream);
+        if let Some(ms) = interval_ms {
+            assert_eq!(streams.test.multi_stream_interval_ms, ms, "{round} {suite}");
+            assert_eq!(origin(&streams, "multi_stream_interval_ms"), from_row);
+            assert_eq!(origin(&streams, "multi_stream_target_latency_percentile"), from_row);
+        }
+        assert_eq!(streams.test.min_query_count, queries, "{round} {suite}");
+        assert_eq!(load(Scenario::SingleStream).test.min_query_count, 1024, "{round} {suite}");
+        assert_eq!(load(Scenario::Offline).test.min_query_count, 24_576, "{round} {suite}");
+        for settings in [server, streams] {
+            assert!(settings.is_of_official_length(), "{round} {suite}");
+            assert_eq!(settings.test.min_duration_ms, 60_000);
+        }
+    }
+}
+
+/// Benchmark, bound of Server in ms, to the first token and for each further one, and samples of Offline.
+type Newest = (&'static str, Option<u64>, Option<(u64, u64)>, u64);
+
+#[rustfmt::skip]
+const NEWEST: [Newest; 12] = [
+    ("resnet50", Some(15), None, 24_576),
+    ("retinanet", Some(100), None, 24_576),
+    ("3d-unet-kits19", None, None, 42),
+    ("bert", None, None, 10_833),
+    ("gptj", Some(20_000), None, 13_368),
+    ("llama2-70b", None, Some((2000, 200)), 24_576),
+    ("llama2-70b-interactive", None, Some((450, 40)), 100),
+    ("llama3.1-405b", None, Some((6000, 175)), 8313),
+    ("mixtral-8x7b", None, Some((2000, 200)), 15_000),
+    ("dlrm-v2", Some(60), None, 24_576),
+    ("sdxl", Some(20_000), None, 5000),
+    ("rgat", None, None, 788_379),
+];
+
+#[test]
+fn the_newest_round_gives_its_bounds_and_counts() {
+    for (suite, server_ms, tokens_ms, offline) in NEWEST {
+        let linked = Linked::new(suite, "top1");
+        let server = linked.load(&["scenario=Server", "preset=official"]);
+        if let Some(ms) = server_ms {
+            assert_eq!(server.test.server_target_latency_ns, ms * 1_000_000, "{suite}");
+        }
+        if let Some((ttft_ms, tpot_ms)) = tokens_ms {
+            assert!(server.test.use_token_latencies, "{suite}");
+            assert_eq!(server.test.server_ttft_latency, ttft_ms * 1_000_000, "{suite}");
+            assert_eq!(server.test.server_tpot_latency, tpot_ms * 1_000_000, "{suite}");
+        }
+        let settings = linked.load(&["scenario=Offline", "preset=official"]);
+        assert_eq!(settings.test.min_query_count, offline, "{suite}");
+        assert!(settings.is_of_official_length(), "{suite}");
+        assert_eq!(settings.test.min_duration_ms, 600_000);
+    }
+    let linked = Linked::new("pointpainting", "map");
+    assert_eq!(linked.load(&[]).test.single_stream_target_latency_percentile, 0.999);
+}
+
+#[test]
+fn the_quality_target_is_that_of_the_round_and_of_the_setting() {
+    let quality = |suite: &str, metric: &str, assignments: &[&str]| {
+        let settings = Linked::new(suite, metric).load(assignments);
+        (settings.benchmark.quality.reference, settings.benchmark.quality.target_ratio)
+    };
+    let close = |(reference, ratio): (f64, f64), wanted: (f64, f64)| {
+        assert!(
+            (reference - wanted.0).abs() < 1e-12 && ratio == wanted.1,
+            "{reference} {ratio}, not {wanted:?}"
+        );
+    };
+    close(quality("resnet50", "top1", &["rules=v0.5"]), (0.76456, 0.99));
+    close(quality("resnet50", "top1", &["rules=v0.7"]), (0.7646, 0.99));
+    close(quality("mobilenet", "top1", &["rules=v0.5"]), (0.71676, 0.98));
+    close(quality("rnnt", "word-accuracy", &["rules=v0.7"]), (92.548, 0.99));
+    close(quality("bert", "f1", &[]), (90.874, 0.99));
+    close(quality("bert", "f1", &["quality_target=99"]), (90.874, 0.99));
+    close(quality("bert", "f1", &["quality_target=99.9"]), (90.874, 0.999));
+    close(quality("dlrm", "auc", &["rules=v0.7", "quality_target=99.9"]), (80.25, 0.999));
+    // A row with bounds of values, and one of shares.
+    close(quality("gptj", "gen_len", &[]), (4_016_878.0, 0.9));
+    // Its own: a round without the benchmark, and a metric that the round does not judge by.
+    let unlinked = Loader::new().benchmark("digits-mlp").load().unwrap().benchmark.quality;
+    let own = (unlinked.reference, unlinked.target_ratio);
+    assert_eq!(quality("mobilenet", "top1", &[]), own);
+    assert_eq!(quality("bert", "top1", &[]), own);
+    assert_eq!(quality("sdxl", "fid", &[]), own);
+
+    let settings = Linked::new("resnet50", "top1").load(&[]);
+    assert_eq!(settings.quality_origin.to_string(), "suite resnet50 of v5.0 (resnet50.toml)");
+    assert_eq!(
+        Loader::new().load().unwrap().quality_origin.to_string(),
+        "benchmark digits-lstm (digits-lstm.toml)"
+    );
+}
+
+#[test]
+fn a_quality_target_that_there_is_not_is_an_error_and_an_idle_one_a_warning() {
+    let error = Linked::new("bert", "f1").loader(&["quality_target=99.5"]).load().unwrap_err().to_string();
+    assert_eq!(error, "flag --set quality_target: quality_target = 99.5: bert under v5.0 has 99 and 99.9");
+    for (linked, expected) in [
+        (
+            Linked::new("mobilenet", "top1"),
+            "quality_target has no effect: digits-mlp is no benchmark of v5.0 (flag --set quality_target)",
+        ),
+        (
+            Linked::new("bert", "top1"),
+            "quality_target has no effect: top1 is no figure that v5.0 judges bert by (flag --set quality_target)",
+        ),
+        (
+            Linked::new("gptj", "gen_len"),
+            "quality_target has no effect: v5.0 has one target of gen_len for gptj (flag --set quality_target)",
+        ),
+    ] {
+        assert_eq!(linked.load(&["quality_target=99"]).warnings, [expected]);
+        assert!(linked.load(&[]).warnings.is_empty());
+    }
+}
+
+#[test]
+fn the_row_goes_before_the_definition_and_the_user_before_the_row() {
+    let linked = Linked::new("resnet50", "top1");
+    let settings = linked.load(&["scenario=Server"]);
+    let latency = &settings.effective["server_target_latency_ns"];
+    let origins: Vec<_> = latency.overridden.iter().map(|it| it.origin.to_string()).collect();
+    assert_eq!(latency.origin.to_string(), "suite resnet50 of v5.0 (resnet50.toml)");
+    assert!(origins[0].starts_with("benchmark digits-mlp"), "{origins:?}");
+    let settings = linked.load(&["scenario=Server", "target_latency=20"]);
+    assert_eq!(settings.test.server_target_latency_ns, 20_000_000);
+    // A round that does not have the benchmark leaves the definition its own values.
+    let own = Linked::new("mobilenet", "top1").load(&["scenario=Server"]);
+    assert!(own.origin("server_target_latency_ns").unwrap().to_string().starts_with("benchmark digits-mlp"));
+}
+
+/// Assignments, and the deviations that they make of ResNet-50 on the 600 digits.
+#[test]
+fn deviations_are_told_apart() {
+    let linked = Linked::new("resnet50", "top1");
+    let small = [Deviation::PerformanceSet { sample_count: 600, wanted: 1024 }];
+    let of = |assignments: &[&str], precision: &str| linked.load(assignments).deviations(precision);
+    assert_eq!(of(&["rules=v0.7"], "f32"), small);
+    let texts = |assignments: &[&str], precision: &str| {
+        of(assignments, precision).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        texts(&["rules=v0.7"], "f64"),
+        [
+            "f64 is none of its numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), FP16, bfloat16, FP32",
+            "the performance set has 600 samples, and it wants 1024"
+        ]
+    );
+    assert_eq!(of(&["rules=v5.0"], "f64"), small, "v5.0 has no list");
+    let server = ["rules=v0.7", "scenario=Server", "target_latency=20", "target_latency_percentile=97"];
+    assert_eq!(
+        texts(&server, "f32")[..2],
+        [
+            "server_target_latency_percentile is 0.97, and it wants 0.99",
+            "server_target_latency_ns is 20000000, and it wants 15000000"
+        ]
+    );
+    let sharper = ["rules=v0.7", "scenario=Server", "target_latency=10", "target_latency_percentile=99.9"];
+    assert_eq!(of(&sharper, "f32"), small);
+    let interval = ["rules=v0.7", "scenario=MultiStream", "multi_stream_interval_ms=51"];
+    assert_eq!(texts(&interval, "f32")[0], "multi_stream_interval_ms is 51, and it wants 50");
+
+    let bert = Linked::new("bert", "top1");
+    let texts: Vec<_> = bert
+        .load(&["rules=v0.7", "scenario=MultiStream", "performance_sample_count_override=64"])
+        .deviations("f32")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "it has no MultiStream for bert",
+            "f1, by which it judges bert, is not measured",
+            "the performance set has 64 samples, and it wants 10833"
+        ]
+    );
+}
+
+/// Text to token ids is on the list of v5.0 alone, whether a round has the benchmark or not; conversion and padding are
+/// on that of each.
+#[test]
+fn untimed_steps_are_those_of_the_round() {
+    let load = |benchmark: &str, rules: &str| {
+        let settings = Loader::new().benchmark(benchmark).set(&format!("rules={rules}")).load().unwrap();
+        let deviations = settings.deviations("f32").into_iter();
+        let steps = deviations.filter(|it| matches!(it, Deviation::UntimedStep { .. }));
+        steps.map(|it| it.to_string()).collect::<Vec<_>>()
+    };
+    for rules in ["v0.5", "v0.7"] {
+        assert_eq!(load("gnmt", rules), ["tokenize is done untimed"]);
+    }
+    assert!(load("gnmt", "v5.0").is_empty());
+    for rules in ["v0.5", "v0.7", "v5.0"] {
+        assert!(load("rnnt", rules).is_empty() && load("digits-lstm", rules).is_empty());
+    }
+}

@@ -1,0 +1,20 @@
+//! The load generator as its callers see it: what it does with systems that keep and break its rules, mostly in virtual
+//! time.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod audit;
+mod find_peak;
+mod findings;
+mod intervals;
+mod issued;
+mod issuers;
+mod loop_rules;
+mod misbehaviour;
+mod scenarios;
+mod scripted;
+mod settings;
+mod stall;
+mod threads;
+mod tokens;
+mod trace;

@@ -1,0 +1,139 @@
+//! The official LoadGen behind a pipe: the driver process, and what it leaves of a case.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::differential::case::Case;
+
+/// Where `cargo xtask setup` puts the package, under the target folder of the workspace; below it is one folder for
+/// each version of Python.
+const PACKAGE_FOLDER: &str = "target/mlcommons-loadgen-6.0.17";
+
+/// A process that runs one case after the other.
+pub struct Official {
+    process: Child,
+    requests: ChildStdin,
+    outcomes: BufReader<ChildStdout>,
+}
+
+/// How a case ended.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    Ran(Run),
+    Crash { detail: String },
+    Hang,
+}
+
+impl Outcome {
+    /// The word for it in the list of differences.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ran(_) => "ran",
+            Self::Crash { .. } => "crash",
+            Self::Hang => "hang",
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    /// Return codes of the calls of `FromConfig`.
+    pub codes: Vec<i32>,
+    /// The settings that the test was asked for.
+    pub values: Map<String, Value>,
+    /// The calls that LoadGen made, in order.
+    pub calls: Vec<Call>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Call {
+    Load { indices: Vec<u64> },
+    Issue { indices: Vec<u64>, actions: Vec<Action> },
+    Flush { actions: Vec<Action> },
+    Unload { indices: Vec<u64> },
+}
+
+/// One call of `QuerySamplesComplete` or `FirstTokenComplete`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Action {
+    pub kind: ActionKind,
+    pub responses: Vec<Response>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    Complete,
+    FirstToken,
+}
+
+/// Number of the sample in the test, data in hexadecimal digits, number of tokens.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Response(pub u64, pub String, pub u32);
+
+impl Official {
+    /// Starts the driver; the error is the reason why it cannot run here.
+    pub fn start() -> Result<Self, String> {
+        let package = package_folder()?;
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut process = Command::new("python3")
+            .arg(here.join("tests/suite/differential/driver.py"))
+            .arg(package)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("python3 cannot be started: {error}"))?;
+        let requests = process.stdin.take().expect("it is a pipe");
+        let outcomes = BufReader::new(process.stdout.take().expect("it is a pipe"));
+        Ok(Self { process, requests, outcomes })
+    }
+
+    /// Runs a case, which leaves LoadGen's log files in `folder`.
+    pub fn run(&mut self, case: &Case, folder: &Path) -> Result<Outcome, String> {
+        let text = case.request(folder);
+        writeln!(self.requests, "{text}").map_err(|error| format!("the driver takes no case: {error}"))?;
+        let mut line = String::new();
+        self.outcomes
+            .read_line(&mut line)
+            .map_err(|error| format!("the driver gives no outcome: {error}"))?;
+        serde_json::from_str(&line).map_err(|error| format!("the driver's outcome {line:?}: {error}"))
+    }
+}
+
+impl Drop for Official {
+    fn drop(&mut self) {
+        // It only reads and writes pipes; nothing of it is lost.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn package_folder() -> Result<PathBuf, String> {
+    let output = Command::new("python3")
+        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
+        .output()
+        .map_err(|error| format!("python3 cannot be started: {error}"))?;
+    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = workspace.join(PACKAGE_FOLDER).join(&tag);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(format!(
+        "the Python package mlcommons-loadgen 6.0.17 is not in {PACKAGE_FOLDER}/{tag}; `cargo xtask setup` gets it"
+    ))
+}
+
+/// Reads one of the files in the folder of a case.
+pub fn text(folder: &Path, name: &str) -> Result<String, String> {
+    fs::read_to_string(folder.join(name)).map_err(|error| format!("{name}: {error}"))
+}

@@ -1,0 +1,11 @@
+//! The integration tests of this crate, a module for each subject.
+
+#![cfg(not(loom))]
+
+mod behaviour;
+mod differential;
+mod from_config;
+mod golden_files;
+mod log_files;
+mod memory;
+mod recordings;

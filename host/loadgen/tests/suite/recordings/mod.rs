@@ -1,0 +1,10 @@
+//! The load generator against recordings of LoadGen 6.0.17.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod config_files;
+mod early_stopping;
+mod replay;
+mod rng_vectors;
+mod runs;
+mod sequences;

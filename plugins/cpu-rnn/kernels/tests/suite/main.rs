@@ -1,0 +1,6 @@
+//! The integration tests of this crate, a module for each subject.
+
+mod activations;
+mod cells;
+mod common;
+mod linear;

@@ -1,0 +1,13 @@
+//! DLRM, 3D-UNet and BERT as the benchmarks have them, beside NumPy: samples of rows, volumes in windows, scores as
+//! f16, and logits that alternate.
+//!
+//! The models are generated ones of few channels. `peer.py` reads their weights and knows nothing of their graphs;
+//! NumPy is found by `PYTHONPATH`, as `cargo xtask test` sets it.
+
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
+
+mod peer;
+mod refusals;
+mod rows;
+mod volumes;
+mod whole;

@@ -1,0 +1,3 @@
+//! The integration tests of this crate, a module for each subject.
+
+mod digits_reference;

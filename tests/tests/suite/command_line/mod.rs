@@ -1,0 +1,14 @@
+//! The command line: what it prints, and what it says of mistakes. No test here measures time.
+
+mod accuracy;
+mod bad_input;
+mod bad_plugins;
+mod calibration;
+mod compare;
+mod data;
+mod doctor;
+mod list_describe_explain;
+mod new_plugin;
+mod repeat;
+mod results;
+mod shown;

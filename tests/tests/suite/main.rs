@@ -1,0 +1,16 @@
+//! The integration tests of this crate, a module for each subject.
+
+#![forbid(unsafe_code)]
+
+mod bench;
+mod command_line;
+mod engines;
+mod extensions;
+mod gpu_check;
+mod models;
+mod package;
+mod plugins;
+mod report;
+mod runs;
+mod tidy;
+mod validate;

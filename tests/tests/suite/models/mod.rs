@@ -1,0 +1,13 @@
+//! Models through the program, against other implementations of them, and benchmarks on published data sets.
+
+mod onnx_peer;
+mod prequantised;
+mod published;
+mod published_dense_onnx;
+mod published_rows_and_volumes;
+mod published_speech;
+mod published_text;
+mod published_vision_onnx;
+mod recurrent;
+mod responses;
+mod texts;

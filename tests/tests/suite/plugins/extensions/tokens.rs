@@ -1,0 +1,59 @@
+//! Tokens that are reported as they come: the draft `proctor.tokens/0`.
+
+use proctor_tests::{Bench, Run};
+
+use crate::plugins::wayward::Wayward;
+
+/// Asserts that a token run is VALID, and that it has this many times between the tokens of each sample.
+fn assert_times(run: &Run, of_each_sample: u64) {
+    let result = run.assert_valid().result();
+    let tokens = &result["performance_run"]["figures"]["tokens"];
+    let between = &tokens["time_between_tokens"];
+    if of_each_sample == 0 {
+        return assert!(tokens.is_object() && between.is_null(), "{tokens}: {}", run.finished);
+    }
+    let count = run.samples().len() as u64 * of_each_sample;
+    assert_eq!(between["count"].as_u64(), Some(count), "{}", run.finished);
+    let times = ["min_ns", "p50_ns", "p99_ns", "max_ns"].map(|key| between[key].as_u64());
+    assert!(times.is_sorted() && times[0].is_some(), "{between}");
+}
+
+#[test]
+fn tokens_of_batches_and_of_whole_queries_have_the_times_between_them() {
+    for flags in [
+        "--set issue=true",
+        "--set issue=true --set mock.service=null --set mock.threads=0",
+        "--set issue=false --scenario Offline --batch-size 3",
+        "--set issue=false --set mock.in_flight=2 --scenario Offline",
+    ] {
+        let run = Bench::new().run(&format!(
+            "--plugin mock --set mock.tokens=5 --set use_token_latencies=true --set mock.service=fixed \
+             --set mock.service_us=500 --duration 50ms --mode performance --set floor=false \
+             --set min_query_count=100 {flags}"
+        ));
+        assert_times(&run, 4);
+        let result = run.result();
+        let token_count = result["performance_run"]["figures"]["tokens"]["token_count"].as_u64();
+        assert_eq!(token_count, Some(run.samples().len() as u64 * 5), "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_plugin_in_c_may_report_its_tokens_or_the_first_one_alone() {
+    let Some(wayward) = Wayward::new() else { return };
+    for (way, of_each_sample) in [("report", 1), ("token", 0)] {
+        let run = wayward.run(&format!("issue:1+ {way}"), "--set issue=true --set use_token_latencies=true");
+        assert_times(&run, of_each_sample);
+    }
+}
+
+#[test]
+fn tokens_outside_of_token_runs_are_checked_and_not_kept() {
+    let Some(wayward) = Wayward::new() else { return };
+    let run = wayward.run("issue:1+ report-more", "--set issue=true");
+    assert!(
+        run.assert_valid().result()["performance_run"]["figures"]["tokens"].is_null(),
+        "{}",
+        run.finished
+    );
+}

@@ -1,0 +1,230 @@
+//! A plugin in a process of its own: what it does there is the same, and its end is not that of the program. `ways` has
+//! the table of how it ends.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
+
+use proctor_test_needs::skip;
+use proctor_tests::{Bench, COMPUTED_SCHEDULES, Run, datasets, plugin};
+
+use crate::plugins::wayward::Wayward;
+
+/// The accuracy logs of a run in the process of the host, and of one in a process of its own.
+fn both_logs(flags: &str) -> [String; 2] {
+    let bench = Bench::new();
+    ["", "--isolate"].map(|isolate| {
+        let run = bench.run(&format!("--mode accuracy {flags} {isolate}"));
+        assert_eq!(run.result()["accuracy_run"]["valid"], true, "{}", run.finished);
+        let part = &run.result()["plugin"]["isolation"];
+        assert_eq!(part["mode"].as_str(), (!isolate.is_empty()).then_some("process"));
+        run.text("accuracy/mlperf_log_accuracy.json")
+    })
+}
+
+#[test]
+fn the_answers_are_those_of_the_same_plugin_in_the_process_of_the_host() {
+    let mock = plugin("mock");
+    let mock = format!("--plugin {} --set mock.service=fixed", mock.display());
+    for flags in [
+        format!("{mock} --set issue=false"),
+        format!("{mock} --set issue=true"),
+        format!("{mock} --scenario Offline --batch-size 16 --instances 2"),
+        // The default plugin, which is linked in.
+        COMPUTED_SCHEDULES.to_owned(),
+    ] {
+        let [here, there] = both_logs(&flags);
+        assert!(here.contains("qsl_idx"), "{here}");
+        assert!(here == there, "{flags}: the logs differ");
+    }
+}
+
+#[test]
+fn every_scenario_is_valid() {
+    let bench = Bench::new();
+    for scenario in ["SingleStream", "MultiStream", "Server --target-qps 1000", "Offline --target-qps 400000"]
+    {
+        for issue in [false, true] {
+            let flags = format!(
+                "--isolate --plugin {} --set mock.service=fixed --set mock.service_us=10 --scenario {scenario} --set \
+                 issue={issue} --mode performance --duration 100ms --set min_query_count=700 --set \
+                 server_target_latency_ns=10000000000",
+                plugin("mock").display()
+            );
+            bench.run(&flags).assert_valid();
+        }
+    }
+}
+
+#[test]
+fn the_floor_is_measured_in_the_same_way() {
+    let bench = Bench::new();
+    let flags = format!("--plugin {} --mode performance --duration 100ms", plugin("mock").display());
+    let how = |isolate: &str| {
+        let run = bench.run(&format!("{flags} {isolate}"));
+        run.result()["harness_floor"]["how"].as_str().map(str::to_owned).unwrap_or_default()
+    };
+    assert!(how("--isolate").starts_with("null plugin in a process of its own, "));
+    assert!(how("").starts_with("null plugin, "));
+}
+
+#[test]
+fn a_fresh_process_has_the_next_test() {
+    let Some(wayward) = Wayward::new() else { return };
+    for (astray, dispatch) in [("execute:10 segv", "false"), ("issue:10 segv", "true")] {
+        let flags = format!("--isolate --set warm_up_batches=0 --set issue={dispatch}");
+        let run = wayward.run_both(astray, &flags);
+        run.assert_invalid(&["accuracy run: ", "plugin wayward crashed with SIGSEGV in "]);
+        // Each process counts its own calls, so the performance run goes astray, too: it was made.
+        let performance = &run.result()["performance_run"];
+        assert_eq!(performance["valid"], false, "{}", run.finished);
+        assert!(run.find_text("mlperf_log_detail.txt").is_some(), "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_search_goes_on_with_a_fresh_process() {
+    let Some(wayward) = Wayward::new() else { return };
+    let searched = wayward.search_with("execute:20 abort", "--isolate --set issue=false --from 500");
+    let probes = fs::read_to_string(wayward.bench.file("search/probes.json"));
+    let probes = probes.unwrap_or_else(|error| panic!("{error}: {searched}"));
+    let probes: serde_json::Value = serde_json::from_str(&probes).expect("it is JSON");
+    let count = probes["curve"].as_array().map_or(0, Vec::len);
+    assert!(count > 1, "{count} probes: {searched}");
+    assert_eq!(searched.code(), 1, "{searched}");
+}
+
+/// A file that a restricted plugin can create, too; removed at the end.
+struct Marker(PathBuf);
+
+impl Marker {
+    fn new(name: &str) -> Self {
+        Self(format!("/dev/shm/proctor-{}-{name}", process::id()).into())
+    }
+}
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_test_whose_process_ends_before_it_begins_has_a_second_one() {
+    let Some(wayward) = Wayward::new() else { return };
+    for call in ["create_instance", "prepare_samples", "start"] {
+        let marker = Marker::new(call);
+        let run = wayward.spy(&format!("{call} once"), &marker.0, "--isolate --set issue=false");
+        run.assert_invalid(&[&format!("its process has ended by itself with exit code 7 in {call}")]);
+        // The test was made all the same.
+        let issued_count = run.result()["performance_run"]["issued_query_count"].as_u64();
+        assert!(issued_count.is_some_and(|count| count > 0), "{}", run.finished);
+    }
+}
+
+#[test]
+fn the_runs_after_one_whose_process_ended_are_made() {
+    let Some(wayward) = Wayward::new() else { return };
+    let marker = Marker::new("execute");
+    let flags = "--isolate --scenario Server --set rules=v0.5 --set server_run_count=3 --set issue=false --target-qps 500 \
+                 --set min_query_count=50 --set server_target_latency_ns=10000000000";
+    let run = wayward.spy("execute:20 once", &marker.0, flags);
+    let runs = run.result()["performance_runs"].as_array().cloned().unwrap_or_default();
+    let are_valid: Vec<_> = runs.iter().map(|run| run["valid"] == true).collect();
+    assert_eq!(are_valid, [false, true, true], "{}", run.finished);
+    run.assert_invalid(&["run 1 of 3: ", "its process has ended by itself with exit code 7 in execute"]);
+}
+
+#[test]
+fn a_probe_whose_process_ended_says_nothing_of_the_load_and_is_told() {
+    let Some(wayward) = Wayward::new() else { return };
+    let marker = Marker::new("search");
+    let flags = "--isolate --set issue=false --from 500";
+    let searched = wayward.spy_in_search("execute:20 once", &marker.0, flags);
+    assert_eq!(searched.code(), 1, "{searched}");
+    let text = fs::read_to_string(wayward.bench.file("search/find_max.json"));
+    let result: serde_json::Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+    // The rest of the search is as if nothing had been.
+    assert_eq!(result["load"], 2000.0, "{searched}");
+    let faults = result["faults"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(faults.len(), 1, "{result}");
+    assert!(faults[0].as_str().is_some_and(|fault| fault.contains("exit code 7 in execute")), "{result}");
+}
+
+#[test]
+fn files_that_the_shell_had_open_are_not_passed_on() {
+    let Some(wayward) = Wayward::new() else { return };
+    let secret = wayward.bench.write("secret.txt", "secret");
+    let script = format!("exec 9<'{0}'; WAYWARD_SPY='{0}' exec \"$0\" \"$@\"", secret.display());
+    wayward.run_in_shell(&script, "execute:10 spy-inherited", "--isolate --set issue=false").assert_valid();
+    let run = wayward.run_in_shell(&script, "execute:10 spy-inherited", "--set issue=false");
+    assert_eq!(run.finished.code(), 70, "it is found where it is open: {}", run.finished);
+}
+
+/// Whether the process of a plugin is restricted in this respect on this machine; else the test is skipped.
+fn is_restricted(run: &Run, part: &str, word: &str) -> bool {
+    let found = run.result()["plugin"]["isolation"][part].as_str() == Some(word);
+    if !found {
+        skip(format!("this system does not restrict the process of a plugin: {part} is not {word}"));
+    }
+    found
+}
+
+#[test]
+fn data_and_results_are_out_of_reach() {
+    let Some(wayward) = Wayward::new() else { return };
+    // The files of its model are given to it, one by one.
+    let is_given = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("lstm"));
+    let entries = fs::read_dir(datasets().join("digits")).expect("the digits are there").flatten();
+    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file() && !is_given(path));
+    let result = wayward.bench.write("result.json", "{}");
+    let spied: Vec<_> = files.chain([datasets(), result]).collect();
+    assert!(spied.len() > 3, "{spied:?}");
+    for path in spied {
+        for call in ["constructor", "execute:10"] {
+            let run = wayward.spy(&format!("{call} spy-file"), &path, "--isolate --set issue=false");
+            run.assert_valid();
+            if !is_restricted(&run, "files", "restricted") {
+                return;
+            }
+            assert_eq!(run.result()["plugin"]["isolation"]["data_readable"], false, "{}", run.finished);
+        }
+    }
+    // Without a process of its own it reaches them.
+    let run = wayward.spy("execute:10 spy-file", &datasets(), "--set issue=false");
+    assert_eq!(run.finished.code(), 70, "{}", run.finished);
+}
+
+#[test]
+fn the_network_and_other_processes_are_out_of_reach() {
+    let Some(wayward) = Wayward::new() else { return };
+    for (way, part, word) in [
+        ("spy-network", "network", "denied"),
+        ("spy-memory", "host_memory", "out of reach"),
+        ("spy-process", "other_processes", "out of reach"),
+    ] {
+        let run = wayward.run(&format!("issue:10 {way}"), "--isolate --set issue=true");
+        let is_open = run.finished.code() != 0;
+        if is_open && !is_restricted(&run, part, word) {
+            continue;
+        }
+        run.assert_valid();
+        assert_eq!(run.result()["plugin"]["isolation"][part], word);
+        let run = wayward.run(&format!("issue:10 {way}"), "--set issue=true");
+        assert_eq!(
+            run.finished.code(),
+            70,
+            "{way} finds nothing in the process of the host: {}",
+            run.finished
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_had_in_a_process_of_its_own_is_refused() {
+    let bench = Bench::new();
+    let run = bench.run("--isolate --virtual-time --plugin mock");
+    run.finished.assert_error(2, &["in virtual time no plugin has a process of its own"]);
+}

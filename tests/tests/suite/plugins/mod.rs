@@ -1,0 +1,18 @@
+//! Plugins behind the program: in C, as a vendor builds one in Rust, with given answers, and misbehaving in every way.
+
+mod c_plugin;
+mod cpp_plugin;
+mod endings;
+mod extensions;
+mod faulty;
+mod flush;
+mod host_validator;
+mod isolated;
+mod issue;
+mod loading;
+mod mock_answers;
+mod stages;
+mod vendor_plugin;
+mod versions;
+mod ways;
+mod wayward;

@@ -1,0 +1,9 @@
+//! `host report`: the pages of real runs, by themselves and in a browser.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod browser;
+mod looks;
+mod numbers;
+mod page;
+mod what_is_missing;

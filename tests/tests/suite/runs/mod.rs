@@ -1,0 +1,17 @@
+//! Runs of the program: their verdicts, what they leave, and how they end.
+
+mod advice;
+mod arrivals;
+mod dying_instances;
+mod find_max;
+mod harness;
+mod interrupt;
+mod loadgen_compat;
+mod older_rules;
+mod replay;
+mod run_default;
+mod scale;
+mod scaled_run;
+mod scenarios;
+mod suites;
+mod virtual_time;

@@ -1,0 +1,284 @@
+//! The rules of this repository, as tests: what a reviewer would otherwise have to look for.
+//!
+//! They read the files of the workspace, tracked or not, except what `.gitignore` names.
+
+mod code;
+mod commits;
+mod files;
+mod imports;
+mod rooms;
+mod words;
+
+use std::{collections::BTreeSet, path::Path};
+
+use code::{attributes, code_with, has_word};
+use files::{
+    TextFile, all_paths, assert_none, files, is_ignored, manifest, offending_lines, read, starts_with_any,
+    text_files, workspace_members,
+};
+
+/// Where unsafe code may be: the two sides of the plugin boundary, the plugins that compute or call foreign code
+/// themselves, the first plugin that an author reads, and the plugins that tests load.
+const UNSAFE_ALLOWED: &[&str] = &[
+    "plugin-api/",
+    "host/plugin-host/",
+    "plugins/candle/src/ops/",
+    "plugins/cpu-rnn/engine/",
+    "plugins/cpu-rnn/kernels/",
+    "plugins/cpu-rnn/limits/",
+    "plugins/cpu-rnn/models/",
+    "plugins/cpu-rnn/src/batch.rs",
+    "plugins/cuda/",
+    "plugins/device/",
+    "plugins/host-validator/",
+    "plugins/isolated/",
+    "plugins/mock/",
+    "plugins/onnx/",
+    "plugins/opencl/",
+    "tests/cuda-double/",
+    "tests/fixtures/",
+];
+
+/// Words of code that reads the time: the standard library's clocks, and the system's by way of any crate.
+const CLOCK_WORDS: &[&str] =
+    &["Instant", "SystemTime", "clock_gettime", "ClockId", "clock_getres", "gettimeofday", "chrono", "libc"];
+
+/// The most lines of a source file.
+const LINE_COUNT_MAX: usize = 600;
+
+/// The folder of the headers, which are longer: a plugin in C or C++ needs one file and nothing else.
+const LONG_HEADERS: &str = "plugin-api/include/";
+
+/// Folders that may name the file of labels: the crate that judges answers, and the data set with its script.
+const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
+
+/// The crates of ours that the crates in a folder may use, but for their tests: those in these folders. What is not
+/// named here, the host and the tests, may use all.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("plugin-api", &["plugin-api"]),
+    // Generated networks have the boxes of the models that plugins select from.
+    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937", "plugins/timed-steps"]),
+    ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
+    ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
+    ("accuracy/scores", &[]),
+    ("plugins", &["plugin-api", "plugins", "datasets/onnx-file", "datasets/text"]),
+    ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
+    ("host/scaling", &[]),
+    ("host/search", &[]),
+];
+
+#[test]
+fn unsafe_code_stays_at_the_plugin_boundary() {
+    let offences = offending_lines(&code_with(&["unsafe"]), |file, line| {
+        !may_be_unsafe(&file.path) && has_word(line, "unsafe")
+    });
+    assert_none(&offences, "unsafe code outside the plugin boundary");
+}
+
+#[test]
+fn every_other_crate_forbids_unsafe_code() {
+    let exporting: Vec<_> = code_with(&["export_plugin!("])
+        .into_iter()
+        .filter(|file| file.path.starts_with("plugins/") && file.text.contains("export_plugin!("))
+        .filter_map(|file| Some(format!("{}/src/", file.path.split_once("/src/")?.0)))
+        .collect();
+    let offences: Vec<_> = files(&["rs"])
+        .into_iter()
+        .filter(|file| file.path.ends_with("src/lib.rs") || file.path.ends_with("src/main.rs"))
+        .filter(|file| !may_be_unsafe(&file.path))
+        // The macro that exports a plugin makes unsafe code in the crate that calls it.
+        .filter(|file| !exporting.iter().any(|folder| file.path.starts_with(folder)))
+        .filter(|file| !file.text.contains("#![forbid(unsafe_code)]"))
+        .map(|file| file.path)
+        .collect();
+    assert_none(&offences, "a crate root without #![forbid(unsafe_code)]");
+}
+
+#[test]
+fn source_files_are_short() {
+    let offences: Vec<_> = files(&["rs", "py", "c", "cpp", "h", "hpp", "sh"])
+        .into_iter()
+        .filter(|file| !file.path.starts_with(LONG_HEADERS))
+        .map(|file| (file.text.lines().count(), file.path))
+        .filter(|(line_count, _)| *line_count > LINE_COUNT_MAX)
+        .map(|(line_count, path)| format!("{path}: {line_count} lines"))
+        .collect();
+    assert_none(&offences, "a source file of more than 600 lines; split it");
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let marks = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("FIX", "ME")];
+    let offences = offending_lines(&text_files(), |_, line| marks.iter().any(|mark| line.contains(mark)));
+    assert_none(&offences, "unfinished work; finish it, or describe it in the documentation as a limit");
+}
+
+#[test]
+fn no_test_is_ignored() {
+    let mut offences = Vec::new();
+    for file in code_with(&["ignore"]) {
+        let ignoring =
+            attributes(&file.text).into_iter().filter(|(_, attribute)| has_word(attribute, "ignore"));
+        offences.extend(ignoring.map(|(line, attribute)| format!("{}:{line}: {attribute}", file.path)));
+    }
+    offences.extend(offending_lines(&files(&["rs"]), |_, line| {
+        let fence = line.trim_start().trim_start_matches(['/', '!']).trim_start().strip_prefix("```");
+        fence.is_some_and(|words| has_word(words, "ignore"))
+    }));
+    assert_none(&offences, "an ignored test; skip it by proctor_test_needs, which the test run reports");
+}
+
+#[test]
+fn tests_skip_themselves_in_one_way() {
+    let offences = offending_lines(&files(&["rs"]), |file, line| {
+        file.path != "tests/needs/src/lib.rs" && line.contains(concat!("println!(\"skip", "ped"))
+    });
+    assert_none(
+        &offences,
+        "a skip by hand; use proctor_test_needs, which fails in CI unless hardware is missing",
+    );
+}
+
+#[test]
+fn labels_are_read_by_accuracy_alone() {
+    let label_files: Vec<_> = all_paths()
+        .into_iter()
+        .filter(|path| {
+            path.starts_with("datasets/")
+                && path.rsplit('/').next().is_some_and(|name| name.contains("label"))
+        })
+        .filter(|path| !path.ends_with(".rs"))
+        .filter_map(|path| path.rsplit('/').next().map(str::to_owned))
+        .collect();
+    assert!(!label_files.is_empty(), "no file of labels under datasets/: has it got another name?");
+    let offences = offending_lines(&files(&["rs", "toml", "py"]), |file, line| {
+        !starts_with_any(&file.path, LABELS_ALLOWED)
+            && label_files.iter().any(|name| line.contains(name.as_str()))
+    });
+    assert_none(&offences, "a file of labels named outside accuracy/; labels must not come near a plugin");
+}
+
+#[test]
+fn the_architecture_page_names_every_crate() {
+    let page = read("ARCHITECTURE.md");
+    let offences: Vec<_> =
+        workspace_members().into_iter().filter(|member| !page.contains(member.as_str())).collect();
+    assert_none(&offences, "a workspace member that ARCHITECTURE.md does not mention");
+}
+
+#[test]
+fn the_front_page_has_a_row_for_each_plugin() {
+    let page = read("README.md");
+    let folders: BTreeSet<_> = workspace_members()
+        .into_iter()
+        .filter(|member| member.starts_with("plugins/"))
+        .map(|member| member.split('/').take(2).collect::<Vec<_>>().join("/"))
+        .collect();
+    assert!(!folders.is_empty(), "no plugin in plugins/: this test looks in the wrong place");
+    let offences: Vec<_> =
+        folders.into_iter().filter(|folder| !page.contains(&format!("\n| `{folder}` | "))).collect();
+    assert_none(&offences, "a plugin without a row in the table of README.md");
+}
+
+#[test]
+fn the_architecture_page_names_files_that_exist() {
+    let page = read("ARCHITECTURE.md");
+    let names = page.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
+    let paths = all_paths();
+    let names: Vec<_> = names.map(str::to_owned).collect();
+    assert!(!names.is_empty(), "no file named in ARCHITECTURE.md: this test looks in the wrong place");
+    let offences: Vec<_> = names.into_iter().filter(|name| !paths.contains(name)).collect();
+    assert_none(&offences, "a file that ARCHITECTURE.md names and that is not there");
+}
+
+#[test]
+fn each_invariant_names_tests_that_exist() {
+    let page = read("ARCHITECTURE.md");
+    let (_, invariants) = page.split_once("\n## Invariants\n").expect("the page has them");
+    let code: String = files(&["rs"]).into_iter().map(|file| file.text).collect();
+    let mut offences = Vec::new();
+    let mut number = 1;
+    while let Some((_, rest)) = invariants.split_once(&format!("\n{number}. ")) {
+        let end = rest.find(&format!("\n{}. ", number + 1)).or_else(|| rest.find("\n\n"));
+        let (_, tests) = rest[..end.unwrap_or(rest.len())].split_once("Tests: ").unwrap_or_default();
+        let tests: Vec<_> = tests.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')).collect();
+        if tests.is_empty() {
+            offences.push(format!("{number} names none"));
+        }
+        let absent = tests.iter().filter(|name| !code.contains(&format!("fn {name}()")));
+        offences.extend(absent.map(|name| format!("{number} names {name}")));
+        number += 1;
+    }
+    assert!(number > 1, "no invariant found: this test looks in the wrong place");
+    assert_none(&offences, "an invariant of ARCHITECTURE.md without a test that is there");
+}
+
+#[test]
+fn no_file_names_a_folder_of_one_machine() {
+    let folders = [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+    let offences = offending_lines(&text_files(), |_, line| {
+        folders.iter().any(|folder| has_absolute_path(line, folder))
+    });
+    assert_none(&offences, "an absolute path of one machine");
+}
+
+#[test]
+fn the_load_generator_reads_time_in_one_module() {
+    let is_clock = |file: &TextFile| file.path == "host/loadgen/src/time/clock.rs";
+    let reads_time =
+        |line: &str| CLOCK_WORDS.iter().any(|word| has_word(line, word)) || line.contains("rustix::time");
+    let mut sources = code_with(&[CLOCK_WORDS, &["rustix"]].concat());
+    sources.retain(|file| file.path.starts_with("host/loadgen/src/"));
+    let clock = sources.iter().find(|file| is_clock(file)).expect("the clock is there");
+    assert!(
+        clock.text.lines().any(reads_time),
+        "the clock reads the time in a way that this test does not know"
+    );
+    let offences = offending_lines(&sources, |file, line| !is_clock(file) && reads_time(line));
+    assert_none(&offences, "a clock read outside host/loadgen/src/time/clock.rs; use the Clock trait");
+}
+
+#[test]
+fn no_crate_uses_one_above_it() {
+    let mut offences = Vec::new();
+    let manifests: Vec<_> = workspace_members()
+        .into_iter()
+        .map(|member| (manifest(&format!("{member}/Cargo.toml")), member))
+        .collect();
+    let member_of = |name: &str| {
+        let found = manifests.iter().find(|(manifest, _)| manifest["package"]["name"].as_str() == Some(name));
+        found.map(|(_, member)| member)
+    };
+    for (room, below) in MAY_USE {
+        let crates: Vec<_> =
+            manifests.iter().filter(|(_, member)| Path::new(member).starts_with(room)).collect();
+        assert!(!crates.is_empty(), "no crate in {room}: this test looks in the wrong place");
+        for (manifest, member) in crates {
+            let used = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flatten();
+            let used = used.filter_map(|(name, _)| member_of(name));
+            let above = used.filter(|used| !below.iter().any(|room| Path::new(used).starts_with(room)));
+            offences.extend(above.map(|used| format!("{member} uses {used}")));
+        }
+    }
+    assert_none(&offences, "a crate that uses one above it; see MAY_USE in this test");
+}
+
+#[test]
+fn the_rules_recognise_what_they_look_for() {
+    assert!(has_absolute_path("open \"/srv/x\"", "/srv/"));
+    assert!(!has_absolute_path("target/srv/x and https://host/srv/", "/srv/"));
+    assert!(is_ignored("host/__pycache__", "__pycache__", &["__pycache__/".to_owned()]));
+    assert!(is_ignored("target", "target", &["/target/".to_owned()]));
+    assert!(!is_ignored("host/src/target", "target", &["/target/".to_owned()]));
+}
+
+fn may_be_unsafe(path: &str) -> bool {
+    starts_with_any(path, UNSAFE_ALLOWED) && !path.starts_with("plugin-api/vocabulary/")
+}
+
+/// Returns whether an absolute path in `line` starts with `folder`: no letter, digit or dot goes before its slash.
+fn has_absolute_path(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(start, _)| {
+        !line[..start].chars().next_back().is_some_and(|c| c.is_alphanumeric() || "._-}~".contains(c))
+    })
+}

@@ -1,0 +1,157 @@
+//! The plugin that goes astray as its environment says, case by case.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread::{self, available_parallelism},
+    time::Duration,
+};
+
+use proctor_tests::{Bench, compile_with_cpp};
+use serde_json::Value;
+
+use crate::validate::rows::{self, Row};
+
+/// Checks the rows side by side, one for each processor, and fails with all that do not hold.
+fn check(rows: &[Row]) {
+    check_at_once(rows, available_parallelism().map_or(2, usize::from));
+}
+
+/// Checks `width` rows at a time, and fails with all that do not hold.
+fn check_at_once(rows: &[Row], width: usize) {
+    let bench = Bench::new();
+    let Some(library) = compiled(&bench) else { return };
+    let (next, failed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some(row) = next.lock().expect("no row panics here").next() else { return };
+            if let Some(problem) = problem(&bench, &library, row) {
+                failed.lock().expect("no row panics here").push(problem);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..width {
+            scope.spawn(work);
+        }
+    });
+    let failed = failed.into_inner().expect("no row panics here");
+    assert!(failed.is_empty(), "{} of {} rows:\n{}", failed.len(), rows.len(), failed.join("\n"));
+}
+
+/// The library; `None` without a compiler.
+fn compiled(bench: &Bench) -> Option<PathBuf> {
+    compile_with_cpp("wayward_plugin.c", "throw_number.cpp", &[], bench.path(), "wayward")
+}
+
+/// Time that a case may take: far more than it does unless the plugin hangs.
+const LIMIT: &str = "4s";
+
+/// The first thing that does not hold of a row.
+fn problem(bench: &Bench, library: &Path, row: &Row) -> Option<String> {
+    let Row { call, way, case, outcome } = row;
+    let mut command =
+        bench.command(&format!("validate {} --case {case} --limit {LIMIT} --format json", library.display()));
+    command.env("WAYWARD", format!("{call} {way}")).env("WAYWARD_NOTE", bench.file("note.txt"));
+    let finished = bench.start_command(command).finish();
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
+    let found = report["cases"].as_array().into_iter().flatten().find(|it| it["name"] == *case);
+    let Some(found) = found else { return Some(format!("*** {call} {way}: no {case}: {finished}")) };
+    let text = |key: &str| found[key].as_str().unwrap_or_default();
+    if text("outcome") != *outcome || finished.code() != 1 {
+        let (got, reason) = (text("outcome"), text("reason"));
+        return Some(format!("*** {call} {way}: {case} is {got} instead of {outcome}: {reason}: {finished}"));
+    }
+    let is_explained = !text("reason").is_empty() && !text("rule").is_empty() && !text("fix").is_empty();
+    (!is_explained).then(|| format!("*** {call} {way}: {case} says nothing: {finished}"))
+}
+
+#[test]
+fn a_call_that_ends_the_process_crashes_its_case() {
+    check(&rows::ends());
+}
+
+#[test]
+fn a_call_that_does_not_return_fails_its_case() {
+    // They wait out the limit, for which no processor is needed.
+    check_at_once(&rows::hangs(), 8);
+}
+
+#[test]
+fn a_call_that_fails_fails_its_case() {
+    check(&rows::failures());
+}
+
+#[test]
+fn a_call_that_fails_when_it_is_repeated_fails_the_case_of_that() {
+    check(&rows::repeated());
+}
+
+#[test]
+fn a_wrong_table_fails_the_case_of_its_part() {
+    check(&rows::tables());
+}
+
+#[test]
+fn a_wrong_manifest_fails_its_case() {
+    check(&rows::manifests());
+}
+
+#[test]
+fn a_wrong_answer_to_a_batch_fails_its_case() {
+    check(&rows::batches());
+}
+
+#[test]
+fn a_wrong_answer_to_a_query_fails_its_case() {
+    check(&rows::queries());
+}
+
+#[test]
+fn a_service_that_is_misused_fails_its_case() {
+    check(&rows::services());
+}
+
+#[test]
+fn a_change_of_what_is_the_hosts_fails_its_case() {
+    check(&rows::changes());
+}
+
+#[test]
+fn a_call_that_is_not_due_and_crashes_fails_its_case() {
+    check(&rows::out_of_turn());
+}
+
+#[test]
+fn what_is_left_behind_fails_its_case() {
+    check(&rows::leftovers());
+}
+
+#[test]
+fn there_are_more_than_three_hundred_ways() {
+    let count = rows::all().len();
+    assert!(count > 300, "{count}");
+}
+
+/// A case that failed whatever the plugin does would make every row of it hold.
+#[test]
+fn a_plugin_that_does_not_go_astray_passes_each_case_that_the_rows_fail() {
+    let bench = Bench::new();
+    let Some(library) = compiled(&bench) else { return };
+    let (of_tokens, others): (BTreeSet<_>, BTreeSet<_>) =
+        rows::all().iter().map(|row| row.case).partition(|case| *case == rows::TOKENS);
+    // It reports tokens only if it is told to, here the right number.
+    for (way, cases) in [(None, others), (Some("execute:1+ report"), of_tokens)] {
+        let chosen: Vec<_> = cases.iter().map(|case| format!("--case {case}")).collect();
+        let flags = format!("validate {} --format json {}", library.display(), chosen.join(" "));
+        let mut command = bench.command(&flags);
+        way.map(|way| command.env("WAYWARD", way));
+        let finished = bench.start_command(command).finish_within(Duration::from_secs(300));
+        let report: Value = serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{finished}"));
+        let made = report["cases"].as_array().unwrap_or_else(|| panic!("{finished}"));
+        let passed = made.iter().filter(|case| case["outcome"] == "PASS");
+        let passed: BTreeSet<_> = passed.filter_map(|case| case["name"].as_str()).collect();
+        assert_eq!(passed, cases, "{finished}");
+    }
+}

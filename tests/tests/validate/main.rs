@@ -1,7 +1,0 @@
-//! `host validate`: plugins of ours keep all rules, and one that goes astray fails the case that is named for it.
-
-#![forbid(unsafe_code)]
-
-mod astray;
-mod rows;
-mod suite;
