@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -10,6 +10,13 @@ use anyhow::{Context, Result, bail};
 /// spaces.
 pub(crate) fn cargo(args: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args.split_whitespace()).current_dir(workspace_root());
+    command
+}
+
+/// Returns a `git` command in the workspace root; `args` are split at spaces.
+pub(crate) fn git(args: &str) -> Command {
+    let mut command = Command::new("git");
     command.args(args.split_whitespace()).current_dir(workspace_root());
     command
 }
@@ -37,13 +44,25 @@ pub(crate) fn target_folder() -> Result<PathBuf> {
 /// # Errors
 /// If it cannot be started, or ends with anything but success.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let line = display(command);
-    println!("$ {line}");
-    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
+    let status = status(command)?;
     if !status.success() {
-        bail!("`{line}` failed ({status})");
+        bail!("`{}` failed ({status})", display(command));
     }
     Ok(())
+}
+
+/// Prints `command`, runs it with the terminal of this program, and returns whether it ended with success.
+///
+/// # Errors
+/// If it cannot be started.
+pub(crate) fn succeeded(command: &mut Command) -> Result<bool> {
+    Ok(status(command)?.success())
+}
+
+fn status(command: &mut Command) -> Result<ExitStatus> {
+    let line = display(command);
+    println!("$ {line}");
+    command.status().with_context(|| format!("cannot start `{line}`"))
 }
 
 /// Runs `command` without printing it, and returns its stdout.

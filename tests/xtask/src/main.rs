@@ -8,6 +8,8 @@
 mod check;
 mod command;
 mod compare_campaign;
+mod dependencies;
+mod faults;
 mod frozen;
 mod fuzz;
 mod header;
@@ -17,7 +19,6 @@ mod package;
 mod python;
 mod sanitize;
 mod setup;
-mod skipped;
 mod test;
 mod true_shapes;
 
@@ -26,7 +27,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::compare_campaign::CampaignArgs;
+use crate::faults::FaultArgs;
 use crate::package::{PackageArgs, gpu_check, gpu_check::GpuCheckArgs};
+use crate::test::TestArgs;
 
 /// Sets up, checks and tests this workspace.
 #[derive(Parser)]
@@ -37,7 +40,8 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  cargo xtask test                     set up what is missing, then run every test
+  cargo xtask test                     set up what is missing, then run the first tier of the tests
+  cargo xtask test --all               both tiers
   cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
   cargo xtask check                    format, lints and documentation, as CI checks them
   cargo xtask package                  a folder to pass on, and an archive of it";
@@ -47,12 +51,15 @@ enum Task {
     /// Install what the tests need; touches only what is missing.
     #[command(long_about = setup::LONG_ABOUT, after_help = "Examples:\n  cargo xtask setup")]
     Setup,
-    /// Set up, build everything, and run all tests.
+    /// Set up, build everything, and run the tests.
     #[command(long_about = test::LONG_ABOUT, after_help = test::EXAMPLES)]
     Test(TestArgs),
     /// Check format, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
+    /// Plant mistakes in the sources, and see whether the tests find them.
+    #[command(long_about = faults::LONG_ABOUT, after_help = faults::EXAMPLES)]
+    Faults(FaultArgs),
     /// Compare the load generator with the official one in random settings.
     #[command(long_about = official::LONG_ABOUT, after_help = official::EXAMPLES)]
     Differential(DifferentialArgs),
@@ -96,13 +103,6 @@ struct HeaderArgs {
 }
 
 #[derive(Args)]
-struct TestArgs {
-    /// Arguments for `cargo nextest run`; with any, only the tests that they select run.
-    #[arg(last = true, value_name = "NEXTEST ARGS")]
-    nextest: Vec<String>,
-}
-
-#[derive(Args)]
 struct FuzzArgs {
     /// How long each target runs.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -137,8 +137,9 @@ struct TrueShapesArgs {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Setup => setup::run(),
-        Task::Test(args) => test::run(&args.nextest),
+        Task::Test(args) => test::run(&args),
         Task::Check => check::run(),
+        Task::Faults(args) => faults::run(&args),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
         Task::Differential(args) => official::compare(args.cases, args.seed),
         Task::CompareCampaign(args) => compare_campaign::run(&args),
@@ -164,7 +165,7 @@ fn main() -> ExitCode {
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::{Cli, Task};
+    use super::Cli;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -173,9 +174,18 @@ mod tests {
 
     #[test]
     fn what_follows_two_dashes_goes_to_nextest() {
-        let cli = Cli::try_parse_from(["cargo xtask", "test", "--", "-p", "host"]).unwrap();
-        let Task::Test(args) = cli.task else { panic!("not the test task") };
-        assert_eq!(args.nextest, ["-p", "host"]);
+        assert!(Cli::try_parse_from(["cargo xtask", "test", "--", "-p", "host"]).is_ok());
         assert!(Cli::try_parse_from(["cargo xtask", "test", "-p", "host"]).is_err());
+    }
+
+    #[test]
+    fn one_selection_of_tests_excludes_the_others() {
+        for args in
+            ["--all --changed", "--all --group x", "--changed --stress", "--group x -- y", "--all -- y"]
+        {
+            let words = ["cargo xtask", "test"].into_iter().chain(args.split(' '));
+            assert!(Cli::try_parse_from(words).is_err(), "{args}");
+        }
+        assert!(Cli::try_parse_from(["cargo xtask", "test", "--group", "a", "--group", "b"]).is_ok());
     }
 }

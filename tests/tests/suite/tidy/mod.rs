@@ -7,6 +7,7 @@ mod commits;
 mod files;
 mod imports;
 mod rooms;
+mod tiers;
 mod words;
 
 use std::{collections::BTreeSet, path::Path};

@@ -1,0 +1,135 @@
+//! The groups of the second tier, as `.config` states them.
+//!
+//! Which tests are in a group says its profile in `nextest.toml`; what they depend on says `second-tier.toml`.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::command::workspace_root;
+
+const RUNNER: &str = ".config/nextest.toml";
+const DEFINITIONS: &str = ".config/second-tier.toml";
+
+/// A group of the second tier.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Group {
+    /// Its name, and that of its profile.
+    pub(crate) name: String,
+    /// Packages of the workspace: those of its tests, and those that the tests start or load.
+    pub(crate) packages: Vec<String>,
+    /// Files and folders of tests and fixtures, under the workspace. Of the folder `tests` of a package these alone
+    /// count.
+    pub(crate) files: Vec<String>,
+    /// The filter by which the runner selects its tests.
+    #[serde(skip)]
+    pub(crate) filter: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definitions {
+    group: Vec<Group>,
+}
+
+/// Returns the groups in the order in which they run.
+///
+/// # Errors
+/// If the files cannot be read, or do not agree.
+pub(crate) fn groups() -> Result<Vec<Group>> {
+    joined(&text(RUNNER)?, &text(DEFINITIONS)?)
+}
+
+/// Returns those of `groups` that `names` name, in their own order.
+///
+/// # Errors
+/// If there is none of a name.
+pub(crate) fn named(groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>> {
+    for name in names {
+        if !groups.iter().any(|group| group.name == *name) {
+            let all: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
+            bail!("there is no group `{name}`; there are {}", all.join(", "));
+        }
+    }
+    Ok(groups.into_iter().filter(|group| names.contains(&group.name)).collect())
+}
+
+fn text(path: &str) -> Result<String> {
+    fs::read_to_string(workspace_root().join(path)).with_context(|| format!("cannot read {path}"))
+}
+
+/// Returns the groups of `definitions` with their filters in `runner`.
+fn joined(runner: &str, definitions: &str) -> Result<Vec<Group>> {
+    let Definitions { mut group } =
+        toml::from_str(definitions).with_context(|| format!("{DEFINITIONS} is not as it should be"))?;
+    let runner: toml::Table = runner.parse().with_context(|| format!("{RUNNER} is no TOML"))?;
+    let profiles = runner.get("profile").and_then(toml::Value::as_table);
+    let profiles = profiles.with_context(|| format!("{RUNNER} has no profiles"))?;
+    let filter = |name: &str| profiles.get(name)?.get("default-filter")?.as_str();
+    for group in &mut group {
+        let found = filter(&group.name);
+        group.filter = found
+            .with_context(|| format!("{RUNNER} has no profile `{}` with a default-filter", group.name))?
+            .to_owned();
+    }
+    if let Some(other) =
+        profiles.keys().find(|name| *name != "default" && !group.iter().any(|it| it.name == **name))
+    {
+        bail!("{RUNNER} has the profile `{other}`, which is no group of {DEFINITIONS}");
+    }
+    // The runner has no name for a filter, so the first tier has to repeat them.
+    let all: Vec<_> = group.iter().map(|group| format!("({})", group.filter)).collect();
+    let first_tier = format!("not ({})", all.join(" | "));
+    let words = |filter: &str| filter.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    if words(filter("default").unwrap_or_default()) != words(&first_tier) {
+        bail!("{RUNNER}: the default-filter of the profile `default` has to be\n{first_tier}");
+    }
+    Ok(group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "[[group]]\nname = 'opencl'\npackages = ['o']\nfiles = []\n\
+        [[group]]\nname = 'cuda'\npackages = ['c']\nfiles = ['x']\n";
+
+    fn runner(default: &str) -> String {
+        format!(
+            "[profile.default]\ndefault-filter = '{default}'\n\
+             [profile.cuda]\ndefault-filter = 'package(c)'\n[profile.opencl]\ndefault-filter = 'package(o)'\n"
+        )
+    }
+
+    #[test]
+    fn the_groups_of_this_workspace_agree_with_the_runner() {
+        assert!(!groups().unwrap().is_empty());
+    }
+
+    #[test]
+    fn each_group_has_its_filter_and_the_order_is_that_of_the_definitions() {
+        let groups = joined(&runner("not ((package(o)) |\n (package(c)))"), TWO).unwrap();
+        let found: Vec<_> = groups.iter().map(|group| (group.name.as_str(), group.filter.as_str())).collect();
+        assert_eq!(found, [("opencl", "package(o)"), ("cuda", "package(c)")]);
+        let one = named(groups.clone(), &["cuda".to_owned()]).unwrap();
+        assert_eq!(one, groups[1..]);
+        let error = named(groups, &["cud".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("no group `cud`; there are opencl, cuda"), "{error}");
+    }
+
+    #[test]
+    fn a_test_of_no_tier_or_of_both_is_refused() {
+        for default in ["not ((package(o)))", "all()", "not ((package(o)) | (package(c)) | (package(d)))"] {
+            let error = joined(&runner(default), TWO).unwrap_err().to_string();
+            assert!(error.ends_with("not ((package(o)) | (package(c)))"), "{error}");
+        }
+        let (one, _) = TWO.split_at(TWO.rfind("[[").unwrap());
+        let error = joined(&runner("not ((package(o)))"), one).unwrap_err().to_string();
+        assert!(error.contains("the profile `cuda`, which is no group"), "{error}");
+        let other = TWO.replace("cuda", "hip");
+        let error = joined(&runner("all()"), &other).unwrap_err().to_string();
+        assert!(error.contains("no profile `hip`"), "{error}");
+    }
+}

@@ -1,0 +1,277 @@
+//! `cargo xtask test`: everything that can fail, in two tiers.
+//!
+//! The first tier is every promise of the product on any machine. The second proves kernels, engines and readers case by
+//! case, in groups; a group runs again when its inputs have changed since it last passed.
+
+mod budget;
+mod group;
+mod inputs;
+mod junit;
+mod proven;
+mod runner;
+mod skipped;
+mod stress;
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use self::{
+    group::{Group, groups, named},
+    inputs::Workspace,
+    proven::{Proven, RECORD},
+    runner::Outcome,
+    skipped::Skipped,
+};
+use crate::{
+    command::{cargo, run as run_command},
+    setup,
+};
+
+pub(crate) const LONG_ABOUT: &str = "Set up, build everything, and run the tests.
+
+Builds the program, the plugin libraries and the tests, then runs the first tier: every promise of the product, the \
+examples in the documentation, and the concurrency tests under loom. The second tier proves kernels, engines and readers \
+case by case, in groups; --all runs it too. Which groups have passed, and with what sources, is kept in \
+.config/proven.toml, to be committed with the change. Tests that lack something on this machine are listed at the end \
+with the reason; where the variable CI is set, that fails unless it is hardware.";
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  cargo xtask test                                     the first tier
+  cargo xtask test --all                               both tiers
+  cargo xtask test --changed                           the groups of the second tier that the change concerns
+  cargo xtask test --group opencl                      one group of the second tier
+  cargo xtask test --stress                            what fails on a busy machine
+  cargo xtask test -- early_stopping                   the tests of both tiers whose name contains early_stopping
+  cargo xtask test -- -E 'package(proctor-loadgen)'    the tests of one crate
+  cargo xtask test -- --no-capture tidy::              the tests of one module, with what they print";
+
+#[derive(Args)]
+pub(crate) struct TestArgs {
+    /// Run the first tier, then every group of the second.
+    #[arg(long, conflicts_with_all = ["changed", "group", "stress", "nextest"])]
+    all: bool,
+    /// Run the groups of the second tier whose inputs have changed since they last passed.
+    #[arg(long, conflicts_with_all = ["group", "stress", "nextest"])]
+    changed: bool,
+    /// Run this group of the second tier; may be repeated.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stress", "nextest"])]
+    group: Vec<String>,
+    /// Start no further group of the second tier after so many minutes, and fail naming those that are left.
+    #[arg(long, value_name = "N", conflicts_with_all = ["stress", "nextest"])]
+    minutes: Option<u64>,
+    /// Run the first tier once, and the tests by the real clock thirty times, beside a load on every processor.
+    #[arg(long, conflicts_with = "nextest")]
+    stress: bool,
+    /// Arguments for `cargo nextest run`; with any, only the tests that they select run, whatever their tier.
+    #[arg(last = true, value_name = "NEXTEST ARGS")]
+    nextest: Vec<String>,
+}
+
+/// Sets up, builds and tests.
+///
+/// # Errors
+/// The first step that fails; of groups, all that fail.
+pub(crate) fn run(args: &TestArgs) -> Result<()> {
+    let start = Instant::now();
+    setup::run()?;
+    // The tests load plugins by path from the target folder. Only a build of all targets puts the libraries of every
+    // plugin and fixture there, and it has the features and the profile of the tests, so nothing is compiled twice.
+    run_command(&mut cargo("build --workspace --all-targets"))?;
+    let until = args.minutes.map(|minutes| start + Duration::from_secs(60 * minutes));
+    if args.stress {
+        return stress::run();
+    }
+    if !args.nextest.is_empty() {
+        return run_selected(&args.nextest);
+    }
+    let groups = groups()?;
+    if args.changed {
+        return run_groups(&groups, &groups, Which::Changed, until);
+    }
+    if !args.group.is_empty() {
+        return run_groups(&named(groups.clone(), &args.group)?, &groups, Which::Every, until);
+    }
+    run_first_tier()?;
+    if args.all {
+        run_groups(&groups, &groups, Which::Every, until)?;
+    }
+    Ok(())
+}
+
+/// Runs the first tier: its tests, the examples in the documentation, and the concurrency tests.
+fn run_first_tier() -> Result<()> {
+    let before_s = budget::processor_time_s();
+    let outcome = runner::run("default", &[])?;
+    let taken_s = budget::processor_time_s().zip(before_s).map(|(after, before)| after - before);
+    show_slowest(&outcome);
+    if !outcome.has_passed {
+        bail!("tests of the first tier failed");
+    }
+    run_command(&mut cargo("test --doc --workspace"))?;
+    runner::run_loom_tests()?;
+    if let Some(taken_s) = taken_s {
+        budget::hold(taken_s, is_ci())?;
+    }
+    let skipped = outcome.skipped();
+    show_skipped(&skipped);
+    if is_ci() {
+        only_hardware_is_missing(&skipped)?;
+    }
+    println!("the first tier passed{}", counted(&skipped));
+    Ok(())
+}
+
+/// Runs the tests that `arguments` of the runner select.
+fn run_selected(arguments: &[String]) -> Result<()> {
+    let mut all = vec!["--ignore-default-filter".to_owned()];
+    all.extend_from_slice(arguments);
+    let outcome = runner::run("default", &all)?;
+    if !outcome.has_passed {
+        bail!("selected tests failed");
+    }
+    let skipped = outcome.skipped();
+    show_skipped(&skipped);
+    if is_ci() {
+        only_hardware_is_missing(&skipped)?;
+    }
+    println!(
+        "the selected tests passed{}; documentation and loom tests run only without a selection",
+        counted(&skipped)
+    );
+    Ok(())
+}
+
+/// Returns the groups of the second tier whose inputs have changed since they last passed.
+///
+/// # Errors
+/// If the workspace or the record cannot be read.
+pub(crate) fn changed_groups() -> Result<Vec<String>> {
+    let (workspace, proven) = (Workspace::read()?, Proven::read()?);
+    let mut changed = Vec::new();
+    for group in groups()? {
+        if !proven.differing(&group.name, &workspace.inputs(&group)?).is_empty() {
+            changed.push(group.name);
+        }
+    }
+    Ok(changed)
+}
+
+/// Runs the tests of a profile of the runner that `arguments` select until one fails, and returns that one.
+///
+/// # Errors
+/// If they cannot be run.
+pub(crate) fn first_failure(profile: &str, arguments: &[String]) -> Result<Option<String>> {
+    let arguments = [arguments, &["--fail-fast".to_owned()]].concat();
+    let outcome = runner::run(profile, &arguments)?;
+    let failed = outcome.cases.into_iter().find(|case| case.has_failed).map(|case| case.name);
+    anyhow::ensure!(outcome.has_passed || failed.is_some(), "the tests of `{profile}` cannot be run");
+    Ok(failed)
+}
+
+/// Which of the groups run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Every,
+    /// Those whose inputs are not those with which they last passed.
+    Changed,
+}
+
+/// Runs `groups`, of `all` that there are, and keeps which of them have passed.
+fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Instant>) -> Result<()> {
+    let names: Vec<_> = all.iter().map(|group| group.name.as_str()).collect();
+    let workspace = Workspace::read()?;
+    let mut proven = Proven::read()?;
+    let mut failed = Vec::new();
+    let mut left = Vec::new();
+    for group in groups {
+        let inputs = workspace.inputs(group)?;
+        let differing = proven.differing(&group.name, &inputs);
+        if which == Which::Changed && differing.is_empty() {
+            println!("second tier, {}: has passed with the same inputs", group.name);
+            continue;
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            left.push(group.name.as_str());
+            continue;
+        }
+        let why = if differing.is_empty() { "as asked".to_owned() } else { differing.join(", ") };
+        println!("\nsecond tier, {}: runs ({why})", group.name);
+        let start = Instant::now();
+        let outcome = runner::run(&group.name, &[])?;
+        show_slowest(&outcome);
+        let skipped = outcome.skipped();
+        show_skipped(&skipped);
+        let is_complete = skipped.iter().all(|test| test.is_without_hardware);
+        if !outcome.has_passed || (is_ci() && !is_complete) {
+            failed.push(group.name.as_str());
+        } else if is_complete {
+            proven.note(&group.name, inputs, &names)?;
+        }
+        println!("second tier, {}: took {} s", group.name, start.elapsed().as_secs());
+    }
+    if !failed.is_empty() {
+        bail!("groups of the second tier failed: {}", failed.join(", "));
+    }
+    if !left.is_empty() {
+        bail!(
+            "no time was left for groups of the second tier: {}; run `cargo xtask test --changed` without a limit, and \
+             commit {RECORD}",
+            left.join(", ")
+        );
+    }
+    println!("the second tier passed; {RECORD} says with what");
+    Ok(())
+}
+
+fn is_ci() -> bool {
+    env::var_os("CI").is_some()
+}
+
+fn show_slowest(outcome: &Outcome) {
+    println!("\nslowest tests:");
+    outcome.slowest().iter().for_each(|line| println!("{line}"));
+}
+
+/// Lists the tests that skipped themselves.
+fn show_skipped(skipped: &[Skipped]) {
+    println!();
+    skipped.iter().for_each(|test| println!("{test}"));
+}
+
+/// # Errors
+/// If a test skipped itself for anything but hardware.
+fn only_hardware_is_missing(skipped: &[Skipped]) -> Result<()> {
+    let count = skipped.iter().filter(|test| !test.is_without_hardware).count();
+    if count > 0 {
+        bail!("CI is set, and {count} of these tests lack something that can be installed");
+    }
+    Ok(())
+}
+
+fn counted(skipped: &[Skipped]) -> String {
+    if skipped.is_empty() { String::new() } else { format!(", {} skipped", skipped.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_ci_only_hardware_may_be_missing() {
+        // Printed here, these reasons would count as those of this very test.
+        let skipped = |reason: &str| {
+            skipped::skipped(&junit::cases(&format!("<testcase name=\"t\">\n{reason}\n</testcase>")))
+        };
+        let [device, compiler] = ["skipped: hardware: no device", "skipped: no compiler"].map(skipped);
+        assert_eq!((device.len(), compiler.len()), (1, 1));
+        assert!(only_hardware_is_missing(&device).is_ok());
+        let refusal = only_hardware_is_missing(&compiler).unwrap_err().to_string();
+        assert!(refusal.contains("1 of these tests"), "{refusal}");
+        assert_eq!((counted(&[]), counted(&device)), (String::new(), ", 1 skipped".to_owned()));
+    }
+}

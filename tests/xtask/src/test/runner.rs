@@ -1,0 +1,131 @@
+//! Runs tests with nextest.
+
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+
+use super::{
+    junit::{self, Case},
+    skipped::{Skipped, skipped},
+};
+use crate::{
+    command::{cargo, succeeded, workspace_root},
+    python,
+};
+
+/// The target folder of the loom tests, under the workspace.
+const LOOM_TARGET_DIR: &str = "target/loom";
+
+/// How many of the slowest tests are shown.
+const SLOWEST_COUNT: usize = 20;
+
+/// What came of a run of tests.
+pub(crate) struct Outcome {
+    pub(crate) has_passed: bool,
+    /// The tests that ran.
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Outcome {
+    pub(crate) fn skipped(&self) -> Vec<Skipped> {
+        skipped(&self.cases)
+    }
+
+    /// Returns lines with the slowest tests, slowest first.
+    pub(crate) fn slowest(&self) -> Vec<String> {
+        let mut cases: Vec<_> = self.cases.iter().collect();
+        cases.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        cases
+            .iter()
+            .take(SLOWEST_COUNT)
+            .map(|case| format!("{:8.2} s  {}", case.seconds, case.name))
+            .collect()
+    }
+}
+
+/// Runs the tests of a profile of the runner, with more `arguments` for it.
+///
+/// # Errors
+/// If the runner cannot be started, or leaves no report.
+pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
+    let report = junit::path(profile);
+    if report.exists() {
+        fs::remove_file(&report).with_context(|| format!("cannot remove the old {}", report.display()))?;
+    }
+    let mut command = cargo("nextest run --profile");
+    command.arg(profile);
+    if !arguments.iter().any(|argument| selects_package(argument)) {
+        command.arg("--workspace");
+    }
+    // Without python3 the tests that need it say so.
+    if let Ok(path) = python::module_path(&[
+        &python::LOADGEN,
+        &python::ENGINES,
+        &python::TRANSFORMERS,
+        &python::LIBROSA,
+        &python::VOLUMES,
+        &python::IMAGES,
+        &python::SCORES,
+    ]) {
+        command.env("PYTHONPATH", path);
+    }
+    // PoCL would take twice as long to compile a kernel, which most tests run once on little data.
+    if env::var_os("POCL_EXTRA_BUILD_FLAGS").is_none() {
+        command.env("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable");
+    }
+    let has_passed = succeeded(command.args(arguments))?;
+    Ok(Outcome { has_passed, cases: junit::read(profile)? })
+}
+
+/// Runs the concurrency tests of the load generator, the scheduler and the team of threads in every interleaving that
+/// loom finds.
+///
+/// `--cfg loom` reaches every dependency, hence the target folder of its own. An optimised build, since loom runs each
+/// test many thousand times. With nextest, which, unlike `cargo test`, fails if the filter selects no test.
+///
+/// # Errors
+/// If one of them fails.
+pub(crate) fn run_loom_tests() -> Result<()> {
+    crate::command::run(
+        cargo(
+            "nextest run -p proctor-loadgen -p proctor-scheduler -p proctor-rnn-engine --lib --cargo-profile loom \
+             --ignore-default-filter -E test(loom) --target-dir",
+        )
+        .arg(workspace_root().join(LOOM_TARGET_DIR))
+        .env("RUSTFLAGS", "--cfg loom"),
+    )
+}
+
+/// Returns whether `argument` names a package, which cargo ignores beside `--workspace`.
+fn selects_package(argument: &str) -> bool {
+    argument.starts_with("-p") || argument == "--package" || argument.starts_with("--package=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_selected_in_any_spelling() {
+        for argument in ["-p", "-phost", "--package", "--package=host"] {
+            assert!(selects_package(argument), "{argument}");
+        }
+        for argument in ["package(host)", "--profile", "early_stopping"] {
+            assert!(!selects_package(argument), "{argument}");
+        }
+    }
+
+    #[test]
+    fn the_slowest_come_first_and_are_not_all() {
+        let case = |at: usize| Case {
+            name: format!("test {at}"),
+            seconds: at as f64,
+            has_failed: false,
+            output: String::new(),
+        };
+        let outcome = Outcome { has_passed: true, cases: (0..30).map(case).collect() };
+        let slowest = outcome.slowest();
+        assert_eq!(slowest.len(), SLOWEST_COUNT);
+        assert_eq!(slowest[0], "   29.00 s  test 29");
+    }
+}

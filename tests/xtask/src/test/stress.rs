@@ -1,0 +1,75 @@
+//! Whether a busy machine fails tests.
+
+use std::{
+    collections::BTreeMap,
+    hint,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use anyhow::{Result, bail};
+
+use super::runner::{self, Outcome};
+
+/// How often the tests by the real clock run.
+const REPEATS: usize = 30;
+
+/// Runs the first tier once and the tests by the real clock many times beside a load on every processor, and names what
+/// failed.
+///
+/// # Errors
+/// If a test failed, or if the tests cannot be run.
+pub(crate) fn run() -> Result<()> {
+    let failed = beside_a_load(|| -> Result<_> {
+        let mut failed: BTreeMap<String, usize> = BTreeMap::new();
+        let mut add = |outcome: Outcome| {
+            for case in outcome.cases.into_iter().filter(|case| case.has_failed) {
+                *failed.entry(case.name).or_default() += 1;
+            }
+        };
+        add(runner::run("default", &[])?);
+        for round in 1..=REPEATS {
+            println!("\nreal clock, round {round} of {REPEATS}");
+            add(runner::run("default", &["-E".to_owned(), "group(real-clock)".to_owned()])?);
+        }
+        Ok(failed)
+    })?;
+    println!(
+        "\nbeside a load on every processor: the first tier once, the tests by the real clock {REPEATS} times"
+    );
+    if failed.is_empty() {
+        println!("no test failed");
+        return Ok(());
+    }
+    for (name, count) in &failed {
+        println!("failed {count} times: {name}");
+    }
+    bail!("{} tests fail on a busy machine", failed.len());
+}
+
+/// Does `work` while each processor has another thread to run.
+fn beside_a_load<T>(work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            });
+        }
+        let result = work();
+        is_over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beside_a_load;
+
+    #[test]
+    fn the_load_ends_with_the_work() {
+        assert_eq!(beside_a_load(|| 7), 7);
+    }
+}
