@@ -13,6 +13,8 @@
 //!
 //! [`ends_without_system_calls`] needs a kernel that can forbid them.
 //!
+//! [`python`] runs a script that answers a test's cases a second time, and needs its packages.
+//!
 //! # Example
 //! ```no_run
 //! # let compiler_is_there = false;
@@ -23,11 +25,15 @@
 
 #![forbid(unsafe_code)]
 
+mod python;
 mod system_calls;
 
 use std::{any, env, fmt::Display, fs, process::Command};
 
-pub use crate::system_calls::ends_without_system_calls;
+pub use crate::{
+    python::{python, python_packages},
+    system_calls::ends_without_system_calls,
+};
 
 /// The beginning of the line by which a test skips itself.
 pub const SKIPPED: &str = "skipped: ";

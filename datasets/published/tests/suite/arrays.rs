@@ -2,14 +2,14 @@
 //!
 //! NumPy is found by `PYTHONPATH`, as `cargo xtask test` sets it.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use proctor_datasets::{Dataset, sha256_hex};
 use proctor_published::{
     Generate,
     criteo::{Aggregation, multi_hot},
 };
-use proctor_test_needs::skip;
+use proctor_test_needs::python;
 use proctor_vocabulary::SampleIndex;
 use serde_json::Value;
 
@@ -23,15 +23,8 @@ fn arrays_and_draws_are_those_of_numpy() {
     let made = folder.path().join("made");
     multi_hot::generate(&made, &Generate { seed: 2, sample_count: 4 }).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/arrays.py");
-    let Ok(output) = Command::new("python3").arg(script).arg(folder.path()).output() else {
-        return skip("python3 cannot be started");
-    };
-    let said = String::from_utf8_lossy(&output.stdout);
-    if output.status.code() == Some(3) {
-        return skip(format!("{}; `cargo xtask setup` gets NumPy", said.trim()));
-    }
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let theirs: Value = serde_json::from_str(&said).unwrap();
+    let Some(printed) = python(&script, &[&folder.path()], "NumPy") else { return };
+    let theirs: Value = serde_json::from_str(&printed).unwrap();
     sums(&made, &theirs);
     digests(&folder.path().join("numpy"), &theirs);
     draws(&theirs);

@@ -3,13 +3,12 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use proctor_plugin_api::vocabulary::ElementType;
 use proctor_plugin_bed::{Samples, f32_bytes, i32_bytes};
 use proctor_recipes::{Stream, make_model};
-use proctor_test_needs::skip;
+use proctor_test_needs::python;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -78,16 +77,7 @@ impl Made {
         let case = json!({ "task": task, "weights": weights, "extent": extent, "samples": list });
         fs::write(folder.join("case.json"), case.to_string()).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/dense/peer.py");
-        let Ok(output) = Command::new("python3").arg(script).arg(folder).output() else {
-            skip("python3 cannot be started");
-            return None;
-        };
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        if output.status.code() == Some(3) {
-            skip(format!("{}; `cargo xtask setup` gets NumPy", said.trim()));
-            return None;
-        }
-        assert!(output.status.success(), "peer.py: {said}");
+        python(&script, &[&folder], "NumPy")?;
         Some(Answers(folder.to_owned()))
     }
 }
