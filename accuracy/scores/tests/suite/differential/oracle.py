@@ -105,6 +105,10 @@ def dollars(match):
 
 
 def transcript(case):
+    import typeguard
+
+    # The checks of types take three seconds to build, while inflect loads.
+    typeguard.typechecked = lambda it: it
     import inflect
     from unidecode import unidecode
 

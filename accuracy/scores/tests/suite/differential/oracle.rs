@@ -2,15 +2,15 @@
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 
+use proctor_test_needs::{python_packages, skip};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Where `cargo xtask setup` puts the packages, from the root of the workspace; below it is a folder for each version
-/// of Python.
+/// Where `cargo xtask setup` puts the packages, from the root of the workspace.
 const PACKAGES: &str = "target/python-pycocotools-2.0.11";
 
 /// The scores of a case.
@@ -35,9 +35,9 @@ pub fn compare(
     tolerance: f64,
     answer: impl Fn(usize) -> Answer,
 ) {
-    let packages = match packages() {
+    let packages = match python_packages(PACKAGES) {
         Ok(packages) => packages,
-        Err(missing) => return proctor_test_needs::skip(missing),
+        Err(missing) => return skip(missing),
     };
     let cases: Vec<_> = cases.map(|case| case.to_string()).collect();
     let folder = tempfile::tempdir().expect("a folder for the cases");
@@ -61,20 +61,4 @@ pub fn compare(
             && given.lines == right.lines;
         assert!(agree, "case {index} of {task}\n{case}\nours   {given:?}\noracle {right:?}");
     }
-}
-
-/// The folder of the packages; the error is the reason why there is none.
-fn packages() -> Result<PathBuf, String> {
-    let output = Command::new("python3")
-        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
-        .output()
-        .map_err(|error| format!("python3 cannot be started: {error}"))?;
-    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PACKAGES).join(&tag);
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    Err(format!(
-        "the Python package pycocotools 2.0.11 is not in {PACKAGES}/{tag}; `cargo xtask setup` gets it"
-    ))
 }
