@@ -1,8 +1,8 @@
 """Random sound files as soundfile writes and reads them, for `main.rs`.
 
-    python3 peer.py FOLDER SEED
+    python3 peer.py FOLDER SEED COUNT
 
-writes FOLDER/cases.jsonl and FOLDER/data.bin. Exits with 3 where a package is missing.
+writes COUNT cases to FOLDER/cases.jsonl and FOLDER/data.bin. Exits with 3 where a package is missing.
 """
 
 import io
@@ -16,8 +16,6 @@ try:
 except (ImportError, OSError) as error:
     print(f"no Python package: {error}")
     sys.exit(3)
-
-CASE_COUNT = 1200
 
 
 def waveform(rng, length, channels):
@@ -41,7 +39,7 @@ def waveform(rng, length, channels):
     return np.clip(np.round(samples), -32768, 32767).astype(np.int16)
 
 
-def main(folder, seed):
+def main(folder, seed, count):
     rng = np.random.default_rng(seed)
     cases, data = open(folder / "cases.jsonl", "w", encoding="utf-8"), open(folder / "data.bin", "wb")
 
@@ -50,7 +48,7 @@ def main(folder, seed):
         data.write(values)
         return [start, len(values)]
 
-    for number in range(CASE_COUNT):
+    for number in range(count):
         channels, rate = (1, 16000) if number % 8 else (int(rng.integers(1, 4)), int(rng.choice([8000, 44100])))
         kind = str(rng.choice(["FLAC", "FLAC", "FLAC", "WAV", "WAVEX"]))
         subtype = "PCM_16" if number % 16 != 1 else str(rng.choice(["PCM_24", "FLOAT" if kind != "FLAC" else "PCM_S8"]))
@@ -64,4 +62,4 @@ def main(folder, seed):
         print(json.dumps(case), file=cases)
 
 
-main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+main(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -1,8 +1,8 @@
 """Random waveforms with the features that librosa makes of them, for `main.rs`.
 
-    python3 peer.py FOLDER SEED
+    python3 peer.py FOLDER SEED COUNT
 
-writes FOLDER/cases.jsonl and FOLDER/data.bin. Exits with 3 where a package is missing.
+writes COUNT cases to FOLDER/cases.jsonl and FOLDER/data.bin. Exits with 3 where a package is missing.
 """
 
 import json
@@ -10,13 +10,16 @@ import pathlib
 import sys
 
 try:
+    import numba
+
+    # Functions that nothing here calls would be compiled while librosa loads.
+    numba.guvectorize = numba.vectorize = lambda *_, **__: lambda function: function
     import librosa
     import numpy as np
 except (ImportError, OSError) as error:
     print(f"no Python package: {error}")
     sys.exit(3)
 
-CASE_COUNT = 300
 BANDS = librosa.filters.mel(sr=16000, n_fft=512, n_mels=80, fmin=0, fmax=8000, dtype=np.float64)
 
 
@@ -47,7 +50,7 @@ def features(samples, dither):
     return (rows - rows.mean(axis=0)) / (rows.std(axis=0, ddof=1) + 1e-5)
 
 
-def main(folder, seed):
+def main(folder, seed, count):
     rng = np.random.default_rng(seed)
     cases, data = open(folder / "cases.jsonl", "w", encoding="utf-8"), open(folder / "data.bin", "wb")
 
@@ -56,7 +59,7 @@ def main(folder, seed):
         data.write(values.astype("<f4").tobytes())
         return [start // 4, values.size]
 
-    for number in range(CASE_COUNT):
+    for number in range(count):
         # Some at the edge of a frame or a row.
         length = int(rng.integers(481, 240000 if number % 50 == 0 else 16000))
         length = [length, length // 160 * 160, length // 480 * 480, length // 480 * 480 + 1][number % 4]
@@ -65,4 +68,4 @@ def main(folder, seed):
         print(json.dumps(case), file=cases)
 
 
-main(pathlib.Path(sys.argv[1]), int(sys.argv[2]))
+main(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))
