@@ -11,8 +11,40 @@ use proctor_jpeg_file::{Header, Orientation, Part, Picture, decode};
 use proctor_preprocess::build_pipeline;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-/// Cases of each test.
-const CASES: u64 = 1500;
+/// Cases of each kind.
+const ALL: u64 = 1500;
+/// Cases that show whether something is broken.
+const FEW: u64 = 100;
+
+#[test]
+fn pixels_of_a_few_cases_are_those_of_the_packages() {
+    let Some(mut packages) = Packages::start() else { return };
+    decoded_pixels(&mut packages, FEW);
+    resized_pixels(&mut packages, FEW);
+    tensors(&mut packages, FEW);
+}
+
+mod at_full_count {
+    use super::{ALL, Packages};
+
+    #[test]
+    fn decoded_pixels_are_those_of_libjpeg_turbo() {
+        let Some(mut packages) = Packages::start() else { return };
+        super::decoded_pixels(&mut packages, ALL);
+    }
+
+    #[test]
+    fn resized_pixels_are_those_of_opencv_and_pillow() {
+        let Some(mut packages) = Packages::start() else { return };
+        super::resized_pixels(&mut packages, ALL);
+    }
+
+    #[test]
+    fn tensors_are_those_of_the_references() {
+        let Some(mut packages) = Packages::start() else { return };
+        super::tensors(&mut packages, ALL);
+    }
+}
 
 /// Pixels of three bytes.
 fn three_bytes(picture: &Picture) -> Vec<u8> {
@@ -33,10 +65,9 @@ fn assert_equal(got: &[u8], expected: &[u8], width: usize, what: &str) {
     }
 }
 
-#[test]
-fn decoded_pixels_are_those_of_libjpeg_turbo() {
-    let Some(mut packages) = Packages::start() else { return };
-    for seed in 0..CASES {
+fn decoded_pixels(packages: &mut Packages, count: u64) {
+    let mut orientations = Vec::<Orientation>::new();
+    for seed in 0..count {
         let case = packages.case("decode", seed);
         let [file, expected] = &case.blocks[..] else { panic!("two blocks") };
         let header = Header::read(file).unwrap();
@@ -49,7 +80,11 @@ fn decoded_pixels_are_those_of_libjpeg_turbo() {
         let picture = stored.upright(header.orientation);
         assert_eq!((picture.width, picture.height), (case.number("width"), case.number("height")), "{what}");
         assert_equal(&three_bytes(&picture), expected, picture.width, &what);
+        if !orientations.contains(&header.orientation) {
+            orientations.push(header.orientation);
+        }
     }
+    assert_eq!(orientations.len(), 8, "{orientations:?}");
 }
 
 /// The pixels of a part are those of the whole picture.
@@ -60,10 +95,8 @@ fn assert_part(whole: &Picture, part: Part, got: &Picture, what: &str) {
     }
 }
 
-#[test]
-fn resized_pixels_are_those_of_opencv_and_pillow() {
-    let Some(mut packages) = Packages::start() else { return };
-    for seed in 0..CASES {
+fn resized_pixels(packages: &mut Packages, count: u64) {
+    for seed in 0..count {
         let case = packages.case("resize", seed);
         let [width, height, to_width, to_height] =
             ["width", "height", "to_width", "to_height"].map(|key| case.number(key));
@@ -103,10 +136,8 @@ fn resized_pixels_are_those_of_opencv_and_pillow() {
     }
 }
 
-#[test]
-fn tensors_are_those_of_the_references() {
-    let Some(mut packages) = Packages::start() else { return };
-    for seed in 0..CASES {
+fn tensors(packages: &mut Packages, count: u64) {
+    for seed in 0..count {
         let case = packages.case("pipeline", seed);
         let [file, expected] = &case.blocks[..] else { panic!("two blocks") };
         let (name, height, width) = (case.text("name"), case.number("height"), case.number("width"));
@@ -150,16 +181,3 @@ fn tensors_are_those_of_the_references() {
 /// Most that a pixel resized in f32 differs from that of Intel's library, in units of a byte. It computes places with
 /// other roundings.
 const BYTES_OFF_MAX: f32 = 0.02;
-
-#[test]
-fn every_orientation_is_drawn() {
-    let Some(mut packages) = Packages::start() else { return };
-    let mut seen = Vec::<Orientation>::new();
-    for seed in 0..300 {
-        let orientation = Header::read(&packages.case("decode", seed).blocks[0]).unwrap().orientation;
-        if !seen.contains(&orientation) {
-            seen.push(orientation);
-        }
-    }
-    assert_eq!(seen.len(), 8, "{seen:?}");
-}

@@ -2,13 +2,14 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use proctor_test_needs::{python_packages, skip};
 use serde_json::Value;
 
-/// Where `cargo xtask setup` puts the packages, under the workspace; below it is one folder for each version of Python.
+/// Where `cargo xtask setup` puts the packages, under the workspace.
 const FOLDER: &str = "target/python-opencv-python-headless-4.14.0.94";
 
 /// A process that answers one request after the other.
@@ -41,10 +42,10 @@ impl Case {
 impl Packages {
     /// Starts the process; where the packages are missing, the test has skipped itself.
     pub fn start() -> Option<Self> {
-        let folder = match folder() {
+        let folder = match python_packages(FOLDER) {
             Ok(folder) => folder,
             Err(reason) => {
-                proctor_test_needs::skip(reason);
+                skip(reason);
                 return None;
             }
         };
@@ -84,19 +85,4 @@ impl Drop for Packages {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn folder() -> Result<PathBuf, String> {
-    let output = Command::new("python3")
-        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
-        .output()
-        .map_err(|error| format!("python3 cannot be started: {error}"))?;
-    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FOLDER).join(&tag);
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    Err(format!(
-        "the Python package opencv-python-headless is not in {FOLDER}/{tag}; `cargo xtask setup` gets it"
-    ))
 }

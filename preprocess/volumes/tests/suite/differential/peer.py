@@ -1,6 +1,7 @@
-"""Random volumes, and what nibabel, SciPy and NumPy make of them: `peer.py FOLDER SEED`.
+"""Random volumes, and what nibabel, SciPy and NumPy make of them: `peer.py FOLDER SEED DIVISOR`.
 
-Leaves `cases.jsonl`, one case a line, and `data.bin`, in which a case names its parts by offset and length in bytes.
+Makes one case in DIVISOR of each kind. Leaves `cases.jsonl`, one case a line, and `data.bin`, in which a case names its
+parts by offset and length in bytes.
 """
 
 import gzip
@@ -247,10 +248,10 @@ def brats_case(cases, rng):
 
 
 def main():
-    folder, rng = Path(sys.argv[1]), np.random.default_rng(int(sys.argv[2]))
+    folder, rng, divisor = Path(sys.argv[1]), np.random.default_rng(int(sys.argv[2])), int(sys.argv[3])
     cases = Cases(folder)
     for add, count in [(read_case, 1500), (zoom_case, 2000), (kits_case, 1000), (true_kits_case, 4), (brats_case, 1000)]:
-        for _ in range(count):
+        for _ in range(-(-count // divisor)):
             add(cases, rng)
 
 
