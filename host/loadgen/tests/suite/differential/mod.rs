@@ -6,7 +6,10 @@
 //! end for the same reason, and write the same files: summary and accuracy log byte for byte, the detail log entry by
 //! entry. What differs on purpose is in `differences.toml`.
 //!
-//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test, four times as many of configuration files, a
+//! A few cases of each kind show whether something is broken; `at_full_count` compares more, and what ours refuses, of
+//! which some never ends in the official program.
+//!
+//! - `PROCTOR_DIFFERENTIAL_CASES`: cases of each test at full count, four times as many of configuration files, a
 //!   quarter with several issuing threads.
 //! - `PROCTOR_DIFFERENTIAL_SEED`: the seed, a number.
 //! - `PROCTOR_DIFFERENTIAL_CASE`: one case, as a failure prints it, to run alone.
@@ -40,6 +43,8 @@ use proptest::{
 use crate::differential::{case::Case, compare::check, differences::Differences, official::Official};
 
 const DEFAULT_CASES: u32 = 80;
+/// Cases that show whether something is broken.
+const FEW: u32 = 6;
 /// Cases without a test are quick.
 const CONFIGURATION_FACTOR: u32 = 4;
 /// Cases with several threads run in real time, twice.
@@ -51,38 +56,69 @@ const MAX_SHRINKS: u32 = 300;
 const MAX_SHRINK_MS: u32 = 60_000;
 
 #[test]
-fn single_stream_matches_the_official_package() {
-    run("SingleStream", &generate::tests(Scenario::SingleStream), default_cases());
+fn a_few_cases_match_the_official_package() {
+    for scenario in Scenario::ALL {
+        of_scenario(*scenario, FEW);
+    }
+    issuing_threads(FEW / 2);
+    configurations(CONFIGURATION_FACTOR * FEW);
 }
 
-#[test]
-fn multi_stream_matches_the_official_package() {
-    run("MultiStream", &generate::tests(Scenario::MultiStream), default_cases());
+mod at_full_count {
+    use proctor_vocabulary::Scenario;
+
+    use super::{CONFIGURATION_FACTOR, THREADS_DIVISOR, all};
+
+    #[test]
+    fn single_stream_matches_the_official_package() {
+        super::of_scenario(Scenario::SingleStream, all());
+    }
+
+    #[test]
+    fn multi_stream_matches_the_official_package() {
+        super::of_scenario(Scenario::MultiStream, all());
+    }
+
+    #[test]
+    fn server_matches_the_official_package() {
+        super::of_scenario(Scenario::Server, all());
+    }
+
+    #[test]
+    fn offline_matches_the_official_package() {
+        super::of_scenario(Scenario::Offline, all());
+    }
+
+    #[test]
+    fn issuing_threads_match_the_official_package() {
+        super::issuing_threads(all().div_ceil(THREADS_DIVISOR));
+    }
+
+    #[test]
+    fn configuration_files_match_the_official_package() {
+        super::configurations(CONFIGURATION_FACTOR * all());
+    }
+
+    #[test]
+    fn every_listed_refusal_matches_the_official_package() {
+        super::every_listed_refusal();
+    }
 }
 
-#[test]
-fn server_matches_the_official_package() {
-    run("Server", &generate::tests(Scenario::Server), default_cases());
+fn of_scenario(scenario: Scenario, count: u32) {
+    run(scenario.name(), &generate::tests(scenario), count);
 }
 
-#[test]
-fn offline_matches_the_official_package() {
-    run("Offline", &generate::tests(Scenario::Offline), default_cases());
+fn issuing_threads(count: u32) {
+    run(THREADS, &generate::issuing_threads(), count);
 }
 
-#[test]
-fn issuing_threads_match_the_official_package() {
-    run(THREADS, &generate::issuing_threads(), default_cases().div_ceil(THREADS_DIVISOR));
-}
-
-#[test]
-fn configuration_files_match_the_official_package() {
-    run(CONFIGURATION, &generate::configurations(), CONFIGURATION_FACTOR * default_cases());
+fn configurations(count: u32) {
+    run(CONFIGURATION, &generate::configurations(), count);
 }
 
 /// Settings that ours refuses on purpose are refused, and the official program does what the list says.
-#[test]
-fn every_listed_refusal_matches_the_official_package() {
+fn every_listed_refusal() {
     let Some(mut official) = start() else { return };
     let mut differences = Differences::read();
     for (id, case) in differences.refused_cases() {
@@ -108,7 +144,8 @@ fn start() -> Option<Official> {
     }
 }
 
-fn default_cases() -> u32 {
+/// Cases of each test at full count.
+fn all() -> u32 {
     let cases =
         number("PROCTOR_DIFFERENTIAL_CASES").map(|count| u32::try_from(count).expect("a count of cases"));
     cases.unwrap_or(DEFAULT_CASES)

@@ -3,17 +3,17 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use proctor_test_needs::python_packages;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::differential::case::Case;
 
-/// Where `cargo xtask setup` puts the package, under the target folder of the workspace; below it is one folder for
-/// each version of Python.
+/// Where `cargo xtask setup` puts the package, under the workspace.
 const PACKAGE_FOLDER: &str = "target/mlcommons-loadgen-6.0.17";
 
 /// A process that runs one case after the other.
@@ -83,7 +83,7 @@ pub struct Response(pub u64, pub String, pub u32);
 impl Official {
     /// Starts the driver; the error is the reason why it cannot run here.
     pub fn start() -> Result<Self, String> {
-        let package = package_folder()?;
+        let package = python_packages(PACKAGE_FOLDER)?;
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut process = Command::new("python3")
             .arg(here.join("tests/suite/differential/driver.py"))
@@ -115,22 +115,6 @@ impl Drop for Official {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn package_folder() -> Result<PathBuf, String> {
-    let output = Command::new("python3")
-        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
-        .output()
-        .map_err(|error| format!("python3 cannot be started: {error}"))?;
-    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = workspace.join(PACKAGE_FOLDER).join(&tag);
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    Err(format!(
-        "the Python package mlcommons-loadgen 6.0.17 is not in {PACKAGE_FOLDER}/{tag}; `cargo xtask setup` gets it"
-    ))
 }
 
 /// Reads one of the files in the folder of a case.
