@@ -28,6 +28,8 @@ struct Case {
     /// The form of answers, for the program in Python.
     form: &'static str,
     scenarios: &'static [&'static str],
+    /// Flags beside those of a short run.
+    flags: &'static str,
 }
 
 /// Runs a benchmark in all its scenarios; `are_near` compares a response with that of Python.
@@ -54,10 +56,11 @@ fn answers_are_those_of_python(case: &Case, are_near: fn(&[u8], &[u8]) -> bool) 
     for scenario in case.scenarios {
         let run = bench.run(&format!(
             "--plugin onnx --benchmark {benchmark} --dataset-folder {} --model-file {} --scenario {scenario} \
-             --preset quick {} --set onnx.threads=1",
+             --preset quick {} {} --set onnx.threads=1",
             data.display(),
             model.display(),
             short(scenario),
+            case.flags,
         ));
         assert_eq!(run.result()["verdict"]["valid"], true, "{}", run.finished);
         values.push(run.result()["accuracy"]["value"].as_f64().unwrap());
@@ -132,6 +135,7 @@ fn dlrm_in_server_and_offline() {
         inputs: &[ElementType::F32, ElementType::I32],
         form: "rows",
         scenarios: &["Server", "Offline"],
+        flags: "",
     };
     answers_are_those_of_python(&case, reals_are_near);
 }
@@ -150,21 +154,31 @@ fn dlrm_v2_in_server_and_offline() {
         inputs: &INPUTS,
         form: "rows",
         scenarios: &["Server", "Offline"],
+        flags: "",
     };
     answers_are_those_of_python(&case, reals_are_near);
 }
 
+const KITS19: Case = Case {
+    benchmark: "3d-unet-kits19",
+    model: "3d-unet-kits19-narrow",
+    sample_count: 3,
+    inputs: &[ElementType::F32],
+    form: "labels",
+    scenarios: &["SingleStream", "Offline"],
+    flags: "",
+};
+
+/// A single volume of a single window.
+#[test]
+fn unet_on_a_volume_of_kits19_in_offline() {
+    let case = Case { sample_count: 1, scenarios: &["Offline"], flags: "--mode accuracy", ..KITS19 };
+    answers_are_those_of_python(&case, labels_are_near);
+}
+
 #[test]
 fn unet_on_kits19_in_single_stream_and_offline() {
-    let case = Case {
-        benchmark: "3d-unet-kits19",
-        model: "3d-unet-kits19-narrow",
-        sample_count: 3,
-        inputs: &[ElementType::F32],
-        form: "labels",
-        scenarios: &["SingleStream", "Offline"],
-    };
-    answers_are_those_of_python(&case, labels_are_near);
+    answers_are_those_of_python(&KITS19, labels_are_near);
 }
 
 #[test]
@@ -176,6 +190,7 @@ fn unet_on_brats_in_single_stream_and_offline() {
         inputs: &[ElementType::F32],
         form: "scores",
         scenarios: &["SingleStream", "Offline"],
+        flags: "",
     };
     answers_are_those_of_python(&case, halves_are_near);
 }
@@ -189,6 +204,7 @@ fn bert_in_single_stream_server_and_offline() {
         inputs: &[ElementType::I64; 3],
         form: "pairs",
         scenarios: &["SingleStream", "Server", "Offline"],
+        flags: "",
     };
     answers_are_those_of_python(&case, reals_are_near);
 }

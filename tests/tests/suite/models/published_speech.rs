@@ -231,13 +231,24 @@ fn assert_same(got: &[String], expected: &[(String, f64)]) {
 }
 
 #[test]
+fn a_few_recordings_become_labels() {
+    let bench = bench_with("rnnt", 4);
+    labels_are_those_of_float64(&bench, &narrow(&bench, "rnnt"), &["--scenario Offline"]);
+}
+
+#[test]
 fn recordings_become_labels() {
     let bench = bench_with("rnnt", 12);
     let definition = narrow(&bench, "rnnt");
     run_in(&bench, &definition, &["SingleStream", "Server", "Offline"]);
     let refused = run(&bench, &definition, "--scenario MultiStream");
     refused.finished.assert_error(2, &["has no scenario MultiStream, because the rules of v0.7"]);
+    let flags = ["--scenario Offline", "--precision f32 --isolate"];
+    labels_are_those_of_float64(&bench, &definition, &flags);
+}
 
+/// Compares the labels of all recordings in runs with these flags.
+fn labels_are_those_of_float64(bench: &Bench, definition: &str, flags: &[&str]) {
     // From the sound file to the network's features by a way of their own, and from there on in float64.
     let features = |file: PathBuf| -> Value {
         let samples = decode(&fs::read(&file).unwrap(), Format::SPEECH).unwrap();
@@ -257,8 +268,8 @@ fn recordings_become_labels() {
     let spelled = |labels: &[usize]| labels.iter().map(|label| characters[*label]).collect::<String>();
     let expected: Vec<_> = expected.iter().map(|(labels, margin)| (spelled(labels), *margin)).collect();
 
-    for flags in ["--scenario Offline", "--precision f32 --isolate"] {
-        let run = run(&bench, &definition, &format!("--mode accuracy {flags}"));
+    for flags in flags {
+        let run = run(bench, definition, &format!("--mode accuracy {flags}"));
         run.assert_invalid(&[RANDOM]);
         let got = logged(&run).into_iter().map(|data| {
             let labels = data.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes) as usize);
