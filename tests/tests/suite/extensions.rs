@@ -55,8 +55,8 @@ fn add(files: &mut BTreeMap<PathBuf, Vec<u8>>, block: &Block<'_>) {
     *bytes = old.replacen(&format!("{line}\n"), &format!("{line}\n{text}"), 1).into_bytes();
 }
 
-#[test]
-fn the_worked_examples_work_by_their_own_files_alone() {
+/// The files of the workspace with all worked examples.
+fn with_examples() -> BTreeMap<PathBuf, Vec<u8>> {
     let document = fs::read_to_string(workspace().join("CONTRIBUTING.md")).unwrap();
     let blocks = blocks(&document);
     let mut files = files_of_workspace();
@@ -72,7 +72,20 @@ fn the_worked_examples_work_by_their_own_files_alone() {
     ] {
         assert!(blocks.iter().any(|block| block.file.starts_with(room)), "no example in {room}");
     }
-    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions"), files);
+    files
+}
+
+/// Every file and line that the document names is there, and no file that it makes.
+#[test]
+fn the_worked_examples_have_their_places() {
+    let files = with_examples();
+    assert!(files.len() > files_of_workspace().len());
+}
+
+#[test]
+fn the_worked_examples_work_by_their_own_files_alone() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("extensions");
+    let copy = WorkspaceCopy::write(&folder, with_examples());
 
     copy.cargo(&["build", "--quiet", "--package", "proctor-tests", "--example", "mini_run"]);
     let output = Command::new(copy.target().join("debug/examples/mini_run"))

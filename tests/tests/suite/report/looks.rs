@@ -59,6 +59,14 @@ fn make_noisy(folder: &std::path::Path) {
 }
 
 #[test]
+fn a_browser_has_nothing_to_say_against_a_page() {
+    let Some(browser) = Browser::find() else { return };
+    let bench = Bench::new();
+    let page = Page::of(&bench, &[bench.run(SERVER).folder().to_owned()]);
+    assert_eq!(browser.console(&page.path), Vec::<String>::new());
+}
+
+#[test]
 fn everybody_can_read_a_page_at_every_width_light_and_dark() {
     let Some(browser) = Browser::find() else { return };
     let bench = Bench::new();
