@@ -37,5 +37,5 @@ pub use compile::{compile, compile_against, compile_cpp, compile_with_cpp, compl
 pub use place::{built, datasets, find_plugin, plugin, workspace};
 pub use process::{Finished, Started};
 pub use run::Run;
-pub use scenarios::{COMPUTED_SCHEDULES, SCENARIOS, short};
+pub use scenarios::{SCENARIOS, short};
 pub use workspace_copy::{WorkspaceCopy, files_of_workspace};

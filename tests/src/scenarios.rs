@@ -1,11 +1,7 @@
-//! The scenarios, and flags for short runs and for runs that repeat.
+//! The scenarios, and flags for short runs.
 
 /// All scenarios.
 pub const SCENARIOS: [&str; 4] = ["SingleStream", "MultiStream", "Server", "Offline"];
-
-/// Flags with which cpu-rnn computes its schedules, so that every run has the same ones. Measured schedules depend on
-/// what else the machine does, and another schedule may give other last bits.
-pub const COMPUTED_SCHEDULES: &str = "--set cpu-rnn.calibration_s=0";
 
 /// Flags that make a run of a scenario short, and its verdict independent of how busy the machine is. The harness's own
 /// floor is left to SingleStream. Batch sizes are those of the benchmark.

@@ -8,7 +8,7 @@ use std::{
 
 use crate::skip;
 
-/// What a script ends with where it lacks a package.
+/// Exit code of a script that lacks a package.
 const LACKS_PACKAGE: i32 = 3;
 
 /// Runs a script with the python3 that is found, and returns what it has printed.

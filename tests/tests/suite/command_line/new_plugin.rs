@@ -50,7 +50,7 @@ fn has_compilers() -> bool {
     })
 }
 
-/// What is made for a language builds, and classifies digits.
+/// Asserts that a new plugin in this language builds and classifies digits.
 fn classifies_digits_at_once(lang: &str) {
     if !has_compilers() {
         return;

@@ -37,8 +37,6 @@ pub struct Engine {
     pub over_double: bool,
     /// An option that it has.
     pub option: &'static str,
-    /// Flags that it needs for two runs to give the same bits; mostly none.
-    pub flags_to_repeat: &'static str,
     /// Whether it tells how many bytes of input it has copied.
     pub counts_copies: bool,
     /// Whether it computes on the host's own buffers at batch 1.
@@ -63,7 +61,6 @@ pub const PLAIN: Engine = Engine {
     needs_hardware: false,
     over_double: false,
     option: "threads",
-    flags_to_repeat: "",
     counts_copies: true,
     lends_inputs: false,
 };

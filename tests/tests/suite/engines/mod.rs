@@ -14,7 +14,6 @@ mod precisions;
 mod suite;
 
 use engine::{Engine, PLAIN};
-use proctor_tests::COMPUTED_SCHEDULES;
 
 /// The plugin cuda on what there is of NVIDIA's hardware.
 const CUDA: Engine = Engine {
@@ -130,7 +129,6 @@ engine!(
         models: &["digits-lstm", "digits-mlp"],
         format: "safetensors",
         precisions: &["f32", "bf16", "int8"],
-        flags_to_repeat: COMPUTED_SCHEDULES,
         counts_copies: false,
         ..PLAIN
     },

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, COMPUTED_SCHEDULES, Run, datasets, plugin};
+use proctor_tests::{Bench, Run, datasets, plugin};
 
 use crate::plugins::wayward::Wayward;
 
@@ -33,7 +33,7 @@ fn the_answers_are_those_of_the_same_plugin_in_the_process_of_the_host() {
         format!("{mock} --set issue=true"),
         format!("{mock} --scenario Offline --batch-size 16 --instances 2"),
         // The default plugin, which is linked in.
-        COMPUTED_SCHEDULES.to_owned(),
+        String::new(),
     ] {
         let [here, there] = both_logs(&flags);
         assert!(here.contains("qsl_idx"), "{here}");
