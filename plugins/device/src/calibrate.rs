@@ -22,6 +22,23 @@ pub const OPERATIONS_MIN: u64 = 1_000_000_000;
 /// one as of a layer of BERT-large.
 const PRODUCTS: [[usize; 3]; 2] = [[128, 784, 1152], [384, 1024, 1024]];
 
+/// Tiles to choose among, and products to try them with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidates {
+    /// Tunings that differ in their tiles alone. The first has to be one that the device takes.
+    pub tiles: Vec<Tuning>,
+    /// Rows, columns and inner elements of each product.
+    pub products: Vec<[usize; 3]>,
+}
+
+impl Candidates {
+    /// The tuning and the same with other tiles, tried with products as of models.
+    #[must_use]
+    pub fn of(tuning: Tuning) -> Self {
+        Self { tiles: tiles(tuning), products: PRODUCTS.to_vec() }
+    }
+}
+
 /// Most rounds, in each of which every tile has its turn, and of which its fastest counts: whatever else the device
 /// does makes the others longer, and falls on all tiles alike.
 const ROUNDS: usize = 15;
@@ -32,38 +49,41 @@ const ROUNDS_MIN: usize = 3;
 /// Time after which, those given, no further round begins: nobody waits longer for the fastest tile of a slow device.
 const ROUNDS_TIME: Duration = Duration::from_secs(5);
 
-/// The tuning with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
+/// The candidate with the fastest tile. A tile that was found before is taken from the cache, where `device` says for
 /// what: its name, and the version of what compiles for it.
 ///
 /// # Errors
-/// The device's, for the tile of the tuning itself; others that it does not take are left out.
+/// The device's, for the first tile; others that it does not take are left out.
+///
+/// # Panics
+/// If there is no tile.
 pub fn calibrated<D: Driver>(
     driver: &D,
-    tuning: Tuning,
+    candidates: &Candidates,
     cache: Option<&Cache>,
     device: &str,
 ) -> Result<Tuning, DeviceError> {
-    let tiles = tiles(tuning);
-    let key = [device, KernelFile::Gemm.text(), &format!("{tiles:?} {PRODUCTS:?}")];
+    let Candidates { tiles, products } = candidates;
+    let key = [device, KernelFile::Gemm.text(), &format!("{tiles:?} {products:?}")];
     let kept = cache.and_then(|cache| cache.load(&key)).and_then(|kept| String::from_utf8(kept).ok());
     // By its place in the list, which is a part of the key.
     if let Some(tile) = kept.and_then(|kept| tiles.get(kept.parse::<usize>().ok()?).copied()) {
         return Ok(tile);
     }
-    let best = fastest(driver, &tiles)?;
+    let best = fastest(driver, candidates)?;
     if let Some(cache) = cache {
         cache.store(&key, best.to_string().as_bytes());
     }
     Ok(tiles[best])
 }
 
-/// Number of the tile whose products take the least time, each product counting by its ratio. The first tile has to be
-/// one that the device takes.
+/// Number of the tile whose products take the least time, each product counting by its ratio.
 #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52 ns")]
-fn fastest<D: Driver>(driver: &D, tiles: &[Tuning]) -> Result<usize, DeviceError> {
+fn fastest<D: Driver>(driver: &D, candidates: &Candidates) -> Result<usize, DeviceError> {
     let mut trials = Vec::new();
-    for (number, tile) in tiles.iter().enumerate() {
-        match PRODUCTS
+    for (number, tile) in candidates.tiles.iter().enumerate() {
+        match candidates
+            .products
             .iter()
             .map(|extents| Trial::new(driver, *tile, *extents))
             .collect::<Result<Vec<_>, _>>()

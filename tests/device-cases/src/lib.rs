@@ -22,6 +22,7 @@ pub mod models;
 pub mod operators;
 mod random;
 pub mod recurrent;
+pub mod sample;
 
 pub use check::difference;
 use proctor_device::{graph::Graph, tensor::Array};
@@ -35,4 +36,14 @@ pub struct Case {
     pub graph: Graph,
     /// An array for each input.
     pub inputs: Vec<Array>,
+}
+
+/// The cases of these names, in the order of the names.
+///
+/// # Panics
+/// If there is none of a name.
+#[must_use]
+pub fn named(cases: &[Case], names: &[&str]) -> Vec<Case> {
+    let of = |name: &&str| cases.iter().find(|case| case.name == **name).cloned();
+    names.iter().map(|name| of(name).unwrap_or_else(|| panic!("there is no case {name}"))).collect()
 }

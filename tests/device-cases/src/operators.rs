@@ -225,6 +225,60 @@ pub fn elements() -> Vec<Case> {
     })]
 }
 
+/// Every function of elements in one sum, where each has a factor of its own: so that one kernel has all of them, and
+/// none stands for another.
+#[must_use]
+pub fn functions() -> Vec<Case> {
+    vec![case("functions".to_owned(), &[&[6, 50], &[50]], |builder, _| {
+        // Above 0, so that roots, powers and quotients are numbers.
+        let above = builder.node("Exp", "above", &["x0"], &[]);
+        let bounds = [builder.constant("least", &[], &[-0.4]), builder.constant("most", &[], &[0.6])];
+        let mut terms = vec![
+            above.clone(),
+            builder.node("Sqrt", "root", &[&above], &[]),
+            builder.node("Reciprocal", "inverse", &[&above], &[]),
+            builder.node("Div", "quotient", &["x1", &above], &[]),
+            builder.node("Pow", "power", &[&above, "x1"], &[]),
+            builder.node("Clip", "within", &["x0", &bounds[0], &bounds[1]], &[]),
+        ];
+        for operator in ["Relu", "Sigmoid", "Tanh", "Erf", "Neg"] {
+            terms.push(builder.node(operator, operator, &["x0"], &[]));
+        }
+        for operator in ["Add", "Sub", "Mul", "Max", "Min"] {
+            terms.push(builder.node(operator, operator, &["x0", "x1"], &[]));
+        }
+        for operator in ["Equal", "Less", "Greater"] {
+            let relation = builder.node(operator, operator, &["x0", "x1"], &[]);
+            terms.push(builder.node("Where", &format!("{operator} chosen"), &[&relation, "x0", "x1"], &[]));
+        }
+        let hundred = builder.constant("hundred", &[], &[100.0]);
+        let scaled = builder.node("Mul", "scaled", &["x0", &hundred], &[]);
+        for to in [7, 6, 3] {
+            let integers = builder.node("Cast", &format!("to {to}"), &[&scaled], &[("to", to.into())]);
+            let real = builder.node("Cast", &format!("from {to}"), &[&integers], &[("to", 1.into())]);
+            terms.push(builder.node("Div", &format!("of {to}"), &[&real, &hundred], &[]));
+        }
+        let mut sum = builder.constant("nothing", &[], &[0.0]);
+        for (number, term) in (0_u8..).zip(terms) {
+            let factor =
+                builder.constant(&format!("factor {number}"), &[], &[0.1 + 0.03 * f32::from(number)]);
+            let counted = builder.node("Mul", &format!("counted {number}"), &[&term, &factor], &[]);
+            sum = builder.node("Add", &format!("sum {number}"), &[&sum, &counted], &[]);
+        }
+        vec![sum]
+    })]
+}
+
+/// Slices by their indices, some of which count from the end or come twice.
+#[must_use]
+pub fn gathers() -> Vec<Case> {
+    vec![case("gathers".to_owned(), &[&[4, 5, 3]], |builder, _| {
+        let bytes = [2_i64, -1, 0, 4, -5, 2].iter().flat_map(|index| index.to_le_bytes()).collect();
+        let indices = builder.constant_of("indices", I64, &[2, 3], bytes);
+        vec![builder.node("Gather", "gathered", &["x0", &indices], &[("axis", 1.into())])]
+    })]
+}
+
 /// Reductions, softmax and normalisation of rows wherever their dimensions are.
 #[must_use]
 pub fn rows() -> Vec<Case> {

@@ -14,10 +14,6 @@ impl Random {
         usize::try_from(self.next() >> 8).unwrap() % count
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-
     /// Numbers from -1 to 1.
     #[expect(clippy::cast_precision_loss, reason = "24 bits are exact in f32")]
     pub(crate) fn numbers(&mut self, count: usize) -> Vec<f32> {

@@ -113,32 +113,59 @@ impl Layer {
 
 const OPERATORS: [(&str, bool); 3] = [("LSTM", false), ("GRU", false), ("GRU", true)];
 
-/// Layers of all cells, directions and several sizes, with and without all that a layer may have.
+const DIRECTIONS: [&str; 3] = ["forward", "reverse", "bidirectional"];
+
+/// Layers of every cell in every size. Any cell, direction, size and batch meet each other in one of them; so do first
+/// states, peepholes and a bound, each there and not there.
 #[must_use]
 pub fn layers() -> Vec<Case> {
     let random = &mut Random(1);
     let mut cases = Vec::new();
-    for (operator, resets_after) in OPERATORS {
-        for direction in ["forward", "reverse", "bidirectional"] {
-            for hidden in [1, 3, 16, 33] {
-                let layer = Layer {
-                    operator,
-                    resets_after,
-                    direction,
-                    hidden,
-                    batch: random.pick(&[1, 2, 5]),
-                    steps: random.pick(&[1, 7]),
-                    has_bias: random.pick(&[false, true]),
-                    has_first_states: random.pick(&[false, true]),
-                    has_peepholes: random.pick(&[false, true]),
-                    clip: random.pick(&[None, Some(0.3)]),
-                    ..PLAIN
-                };
-                cases.push(layer.case(random));
-            }
+    for (cell, (operator, resets_after)) in OPERATORS.into_iter().enumerate() {
+        for (size, hidden) in [1, 3, 16, 33].into_iter().enumerate() {
+            let (has_first_states, has_peepholes) = (size % 2 == 1, size >= 2);
+            let layer = Layer {
+                operator,
+                resets_after,
+                direction: DIRECTIONS[(cell + size) % 3],
+                hidden,
+                batch: [1, 2, 5][(cell + 2 * size) % 3],
+                steps: if (cell + size) % 4 == 0 { 1 } else { 7 },
+                has_bias: size > 0,
+                has_first_states,
+                has_peepholes,
+                clip: (has_first_states != has_peepholes).then_some(0.3),
+                ..PLAIN
+            };
+            cases.push(layer.case(random));
         }
     }
     cases
+}
+
+/// A layer of each cell, in a direction of its own, with sequences that end before the last step and first states. Hidden
+/// units fill no whole number of vectors, nor sequences one of groups.
+#[must_use]
+pub fn of_each_cell() -> Vec<Case> {
+    let random = &mut Random(6);
+    let of = |((operator, resets_after), direction)| {
+        let layer = Layer {
+            operator,
+            resets_after,
+            direction,
+            hidden: 19,
+            batch: 5,
+            steps: 4,
+            has_first_states: true,
+            has_peepholes: true,
+            clip: resets_after.then_some(0.9),
+            lengths: Some(vec![4, 0, 3, 1, 2]),
+            ..PLAIN
+        };
+        layer.case(random)
+    };
+    let directions = ["bidirectional", "reverse", "forward"];
+    OPERATORS.into_iter().zip(directions).map(of).collect()
 }
 
 /// Layers of sizes that models have, which take a while to compute on the host.

@@ -33,6 +33,7 @@ fn over_double<T>(test: T, variables: &[(&str, &str)], body: impl FnOnce(&Cuda))
     let output = command.envs(variables.iter().copied()).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && !stderr.contains("cuda double: "), "{test}:\n{stdout}{stderr}");
+    assert!(stdout.contains(" 1 passed"), "no test {test}:\n{stdout}{stderr}");
     if let Some(reason) = stdout.lines().find_map(|line| line.strip_prefix(proctor_test_needs::SKIPPED)) {
         skip(reason);
     }
@@ -85,4 +86,22 @@ fn what_the_library_refuses_is_computed_by_kernels() {
         cases.iter().for_each(|case| case.check(device, &[Tuning::GPU]));
         assert_eq!(count_by_library(device, &cases), 0);
     });
+}
+
+/// What is tried after every change: a convolution with all that may end it, in f32 and in f16.
+mod sample {
+    use super::{Cuda, ElementType, Tuning, count_by_library, operators, over_double};
+    use proctor_device_cases::named;
+
+    #[test]
+    fn a_convolution_with_an_end_is_as_the_host_computes_it() {
+        over_double("sample::a_convolution_with_an_end_is_as_the_host_computes_it", &[], |device: &Cuda| {
+            let ended = named(&operators::convolutions_with_ends(), &["bias, residual and Relu"]);
+            assert!(count_by_library(device, &ended) >= ended.len());
+            for case in ended {
+                case.check(device, &[Tuning::GPU]);
+                case.check_narrow(device, &[Tuning::GPU], ElementType::F16, 2e-3);
+            }
+        });
+    }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cache::Cache,
-    calibrate::{OPERATIONS_MIN, calibrated},
+    calibrate::{Candidates, OPERATIONS_MIN, calibrated},
     driver::Driver,
     program::{Program, Tuning},
     session::Resources,
@@ -103,7 +103,8 @@ fn tuned<D: Driver>(host: Host, file: &ModelFile, device: &OpenedDevice<D>) -> R
     }
     host.progress(0, 0, "trying tiles of products");
     let cache = host.cache_folder().map(Cache::new);
-    calibrated(driver, *tuning, cache.as_ref(), name).map_err(|error| file.device_error(*largest, error))
+    calibrated(driver, &Candidates::of(*tuning), cache.as_ref(), name)
+        .map_err(|error| file.device_error(*largest, error))
 }
 
 impl<D: Driver> Model for DeviceModel<D> {

@@ -1,31 +1,37 @@
 //! Tiles that are found by trying.
 
-use std::fs;
-
-use proctor_device::{cache::Cache, calibrate::calibrated, program::Tuning};
+use proctor_device::{
+    calibrate::{Candidates, calibrated},
+    program::Tuning,
+};
 
 use crate::device::device;
 
+/// Those that are tried when a large model is loaded. Others than the first may be refused then, and are left out: so each
+/// is the first here.
 #[test]
-fn a_tile_is_found_once_for_each_device() {
+fn every_tile_is_one_that_the_device_takes() {
     let Some((device, _alone)) = device() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(folder.path().to_owned());
-    let tuned = |name: &str| calibrated(&device, Tuning::PROCESSOR, Some(&cache), name).unwrap();
-    let files = || fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>();
+    for tuning in [Tuning::PROCESSOR, Tuning::GPU] {
+        let Candidates { tiles, .. } = Candidates::of(tuning);
+        assert!(tiles.len() > 2 && tiles[0] == tuning, "{tiles:?}");
+        for tile in tiles {
+            // Tiles alone differ.
+            let Tuning { width, vectors, rows, product_group, .. } = tile;
+            assert_eq!(tile, Tuning { width, vectors, rows, product_group, ..tuning });
+            let candidates = Candidates { tiles: vec![tile], products: vec![[16, 40, 8]] };
+            assert_eq!(calibrated(&device, &candidates, None, "a device"), Ok(tile));
+        }
+    }
+}
 
-    let first = tuned("one device");
-    // Tiles alone differ.
-    let Tuning { width, vectors, rows, product_group, .. } = first;
-    assert_eq!(first, Tuning { width, vectors, rows, product_group, ..Tuning::PROCESSOR });
-    let kept = files();
-    assert_eq!(kept.len(), 1);
-    assert_eq!(tuned("one device"), first);
-    assert_eq!(files(), kept, "it was kept");
-    tuned("another device");
-    assert_eq!(files().len(), 2, "each has its own");
-
-    fs::write(&kept[0], b"damaged").unwrap();
-    tuned("one device");
-    assert!(fs::read(&kept[0]).unwrap().len() > 32, "it was found again");
+/// The products of models are computed in the time that a search may take, here by two tiles.
+#[test]
+fn tiles_are_tried_with_products_of_models() {
+    let Some((device, _alone)) = device() else { return };
+    let mut candidates = Candidates::of(Tuning::PROCESSOR);
+    candidates.tiles.truncate(2);
+    assert!(!candidates.products.is_empty());
+    let found = calibrated(&device, &candidates, None, "a device").unwrap();
+    assert!(candidates.tiles.contains(&found), "{found:?}");
 }

@@ -10,3 +10,4 @@ mod onnxruntime;
 mod operators;
 mod profile;
 mod recurrent;
+mod sample;

@@ -50,11 +50,12 @@ fn what_is_not_a_number_stays_so() {
     assert_computed(&operators::not_numbers(), &TUNINGS);
 }
 
+/// The forms that exporters write are told apart by a pass with tests of its own, and drawn in `onnxruntime`, too.
 #[test]
 fn values_have_shares_by_queries_and_keys() {
     assert_computed(&operators::attention(), &TUNINGS);
     for operator in drawn::ATTENTION {
-        let cases: Vec<Case> = (100..112).map(|seed| operator.draw(seed).case()).collect();
+        let cases: Vec<Case> = (100..104).map(|seed| operator.draw(seed).case()).collect();
         assert_computed(&cases, &TUNINGS);
     }
 }

@@ -13,13 +13,13 @@ use proctor_vocabulary::ElementType::F32;
 use crate::device::assert_computed;
 
 /// Items in groups as on a graphics processor, here so few that the units of a layer make several panels.
-const GROUPS: Tuning = Tuning { recurrent_group: 8, ..Tuning::GPU };
+pub const GROUPS: Tuning = Tuning { recurrent_group: 8, ..Tuning::GPU };
 
 /// Products for a library.
 const LIBRARY: Tuning = Tuning { has_library: true, ..GROUPS };
 
 /// As many calls as steps, for layers of any size.
-const STEPS: Tuning = Tuning { recurrent_step_bytes: 0, recurrent_step_group: 4, ..GROUPS };
+pub const STEPS: Tuning = Tuning { recurrent_step_bytes: 0, recurrent_step_group: 4, ..GROUPS };
 
 #[test]
 fn layers_compute_what_they_mean() {

@@ -49,6 +49,7 @@ pub fn alone(test: &str, variables: &[(&str, &str)], body: impl FnOnce(&Cuda)) -
     let output = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test}:\n{stdout}{stderr}");
+    assert!(stdout.contains(" 1 passed"), "no test {test}:\n{stdout}{stderr}");
     if let Some(reason) = stdout.lines().find_map(|line| line.strip_prefix(proctor_test_needs::SKIPPED)) {
         skip(reason);
         return None;

@@ -1,26 +1,71 @@
-//! The page of the kernels.
+//! The page of the kernels: a row for all kernels of a function with the same macros, and in it a cell for each architecture.
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _, fs, path::PathBuf};
 
 use proctor_device::program::call::Kernel;
 
-use crate::kernels::{ARCHITECTURES, Compiled, Resources};
+use super::{ARCHITECTURES, Compiled};
 
 const HEAD: &str = "\
 # Kernels for CUDA
 
 The kernels that the digits' models, small variants of the generated ones and the tests of operators need on a graphics
-processor, compiled by NVRTC 12.9.86: registers of an item on each architecture, bytes of shared memory of a group, and
-bytes of stack of an item. No kernel spills; a test sees to that, and that each fits into the groups that it runs in. It
-fails where this page is out of date, too, and says how to write it anew.
+processor, compiled by NVRTC 12.9.86: registers of an item on each architecture, after a plus its bytes of stack if it
+has any, and bytes of shared memory of a group. No kernel spills; a test for each architecture sees to that, and that each
+kernel fits into the groups that it runs in. It fails where this page is out of date, too, and says how to write it anew.
 
 A row has all kernels of a function with the same macros, `HAS_` aside: they differ in what is computed for each element
 of a result, and in which operands there are. Its figures are the greatest of them. Macros that are 0 are left out,
 and types that are float.
 ";
 
-/// The page of these kernels, which are in order.
-pub fn page(all: &[Compiled]) -> String {
+/// The cell of an architecture that nothing was written for.
+const UNKNOWN: &str = "?";
+
+/// Cells of a row before those of the architectures: macros, kernels and items.
+const CELLS_BEFORE: usize = 3;
+
+/// File of the page.
+pub fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/cuda-kernels.md")
+}
+
+/// The cells of the architectures in each row that was written before.
+pub struct Kept(HashMap<(String, String), Vec<String>>);
+
+impl Kept {
+    /// Those of the page as it is; none without one.
+    pub fn read() -> Self {
+        Self::of(&fs::read_to_string(path()).unwrap_or_default())
+    }
+
+    /// Those of a page.
+    pub fn of(page: &str) -> Self {
+        let mut rows = HashMap::new();
+        let mut function = "";
+        for line in page.lines() {
+            if let Some(name) = line.strip_prefix("## ") {
+                function = name;
+            } else if let Some(row) = line.strip_prefix('|') {
+                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+                let of_architectures = cells.iter().skip(CELLS_BEFORE).take(ARCHITECTURES.len());
+                let key = (function.to_owned(), cells[0].to_owned());
+                rows.insert(key, of_architectures.map(|cell| (*cell).to_owned()).collect());
+            }
+        }
+        Self(rows)
+    }
+
+    /// The cell of a kernel on an architecture.
+    pub fn cell(&self, kernel: &Kernel, architecture: &str) -> &str {
+        let at = ARCHITECTURES.iter().position(|known| *known == architecture);
+        let row = self.0.get(&(kernel.function.to_owned(), macros(kernel)));
+        row.zip(at).and_then(|(cells, at)| cells.get(at)).map_or(UNKNOWN, String::as_str)
+    }
+}
+
+/// The page of kernels, which are in order, as compiled for an architecture. Cells of the others are those that were kept.
+pub fn page(all: &[Compiled], architecture: &str, kept: &Kept) -> String {
     let mut page = HEAD.to_owned();
     let same = |one: &Compiled, other: &Compiled| {
         one.kernel.function == other.kernel.function && macros(&one.kernel) == macros(&other.kernel)
@@ -34,24 +79,28 @@ pub fn page(all: &[Compiled]) -> String {
             // Writing to a string never fails.
             let _ = write!(
                 page,
-                "\n## {function}\n\n| macros | kernels | items |{names} shared | stack |\n|---|---|---|{}---|---|\n",
+                "\n## {function}\n\n| macros | kernels | items |{names} shared |\n|---|---|---|{}---|\n",
                 "---|".repeat(ARCHITECTURES.len())
             );
         }
-        let most = |of: fn(&Resources) -> usize, at: usize| {
-            rows.iter().map(|compiled| of(&compiled.resources[at])).max().unwrap_or(0)
+        let most = |of: fn(&Compiled) -> usize| rows.iter().map(of).max().unwrap_or(0);
+        let own = match most(|it| it.resources.stack_bytes) {
+            0 => most(|it| it.resources.registers).to_string(),
+            stack_bytes => format!("{} + {stack_bytes}", most(|it| it.resources.registers)),
         };
-        let most_anywhere = |of| (0..ARCHITECTURES.len()).map(|at| most(of, at)).max().unwrap_or(0);
-        let registers: String =
-            (0..ARCHITECTURES.len()).map(|at| format!(" {} |", most(|it| it.registers, at))).collect();
+        let cell = |name: &&str| match *name == architecture {
+            true => format!(" {own} |"),
+            false => format!(" {} |", kept.cell(kernel, name)),
+        };
+        // What a group shares, the text says: it is the same on every architecture.
         let _ = writeln!(
             page,
-            "| {} | {} | {} |{registers} {} | {} |",
+            "| {} | {} | {} |{} {} |",
             macros(kernel),
             rows.len(),
-            rows.iter().map(|compiled| compiled.group_items).max().unwrap_or(0),
-            most_anywhere(|it| it.shared_bytes),
-            most_anywhere(|it| it.stack_bytes)
+            most(|it| it.group_items),
+            ARCHITECTURES.iter().map(cell).collect::<String>(),
+            most(|it| it.resources.shared_bytes)
         );
     }
     page
