@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proctor_device::{read::Source, tensor::Array};
 use proctor_onnx_file::{Attribute, Dim, GraphBuilder};
-use proctor_vocabulary::ElementType::{F32, I8, I64};
+use proctor_vocabulary::ElementType::{F32, I8, I64, U8};
 
 use crate::{Case, random::Random};
 
@@ -207,6 +207,42 @@ pub fn attention() -> Vec<Case> {
         of([&[2, 1, 2, 17, 8], &[1, 2, 2, 9, 8], &[2, 2, 2, 9, 8], &[2, 1, 2, 1, 9]], 0.5),
         of([&[2, 1, 2, 17, 8], &[2, 3, 1, 9, 8], &[3, 2, 9, 8], &[2, 1, 2, 17, 9]], 0.5),
     ]
+}
+
+/// Products and convolutions of factors of 8 bits, both with zero points. Of the product's inner elements there are more
+/// than a float adds up exactly.
+#[must_use]
+pub fn integers() -> Vec<Case> {
+    const INNER: usize = 300;
+    // A power of two, by which quotients are exact.
+    const STEP: f32 = 1.0 / 128.0;
+    vec![case("integers".to_owned(), &[&[5, INNER], &[2, 3, 9, 8]], |builder, random| {
+        let step = builder.constant("step", &[], &[STEP]);
+        let middle = builder.constant_of("middle", U8, &[], vec![120]);
+        let low = builder.constant_of("low", I8, &[], vec![0xf6]);
+        let narrow = |builder: &mut GraphBuilder, x: &str| {
+            let quantized =
+                builder.node("QuantizeLinear", &format!("{x} in 8 bits"), &[x, &step, &middle], &[]);
+            let name = format!("{x} again");
+            builder.node("DequantizeLinear", &name, &[&quantized, &step, &middle], &[])
+        };
+        let mut weights = |builder: &mut GraphBuilder, name: &str, shape: &[usize]| {
+            let count = shape.iter().product();
+            let bytes = (0..count).map(|_| u8::try_from(random.below(256)).unwrap()).collect();
+            let constant = builder.constant_of(&format!("{name} in 8 bits"), I8, shape, bytes);
+            builder.node("DequantizeLinear", name, &[&constant, &step, &low], &[])
+        };
+        let (rows, image) = (narrow(builder, "x0"), narrow(builder, "x1"));
+        let matrix = weights(builder, "matrix", &[INNER, 7]);
+        let filters = weights(builder, "filters", &[4, 3, 3, 3]);
+        let single = weights(builder, "single", &[3, 1, 3, 3]);
+        let pads = ("pads", ints(&[1, 0, 2, 1]));
+        vec![
+            builder.node("MatMul", "product", &[&rows, &matrix], &[]),
+            builder.node("Conv", "conv", &[&image, &filters], std::slice::from_ref(&pads)),
+            builder.node("Conv", "each", &[&image, &single], &[pads, ("group", 3.into())]),
+        ]
+    })]
 }
 
 /// Elements in slices, backwards, transposed and broadcast.

@@ -24,6 +24,12 @@ pub fn convolutions() -> Vec<Case> {
     cases
 }
 
+/// Products and convolutions of integers.
+#[must_use]
+pub fn integers() -> Vec<Case> {
+    operators::integers()
+}
+
 /// Elements and slices wherever they lie, and every function of an element.
 #[must_use]
 pub fn elements() -> Vec<Case> {
@@ -62,5 +68,5 @@ pub fn narrow() -> Vec<Case> {
 /// All of them.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    [products(), convolutions(), elements(), rows(), attention(), recurrent()].concat()
+    [products(), convolutions(), integers(), elements(), rows(), attention(), recurrent()].concat()
 }
