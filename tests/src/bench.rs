@@ -170,8 +170,8 @@ impl Bench {
         command.env("PROCTOR_DATA_ROOT", place::datasets()).current_dir(self.path());
         // What plugins keep belongs to the test, too.
         command.env("XDG_CACHE_HOME", self.file("cache"));
-        // Schedules of cpu-rnn that are measured take seconds to find, and may differ from run to run, and so may the last
-        // bits of answers.
+        // Schedules of cpu-rnn that are measured take seconds to find, and may differ from run to run, and so may the
+        // last bits of answers.
         command.env("PROCTOR_CPU-RNN.CALIBRATION_S", "0");
         // But OpenCL's compiler takes long to make a kernel, so those are kept for the tests that follow.
         command.env("POCL_CACHE_DIR", place::kernels().unwrap_or_else(|| self.file("cache/proctor/opencl")));

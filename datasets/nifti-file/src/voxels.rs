@@ -1,7 +1,7 @@
 //! From the bytes of voxels to their numbers.
 //!
-//! A few voxels at a time, into memory that stays in the processor's cache: so there is one loop for each type, whatever
-//! the numbers become and wherever they go.
+//! A few voxels at a time, into memory that stays in the processor's cache: so there is one loop for each type,
+//! whatever the numbers become and wherever they go.
 
 use crate::{
     data_type::DataType,

@@ -209,8 +209,8 @@ pub fn attention() -> Vec<Case> {
     ]
 }
 
-/// Products and convolutions of factors of 8 bits, both with zero points. Of the product's inner elements there are more
-/// than a float adds up exactly.
+/// Products and convolutions of factors of 8 bits, both with zero points. Of the product's inner elements there are
+/// more than a float adds up exactly.
 #[must_use]
 pub fn integers() -> Vec<Case> {
     const INNER: usize = 300;

@@ -143,8 +143,8 @@ pub fn layers() -> Vec<Case> {
     cases
 }
 
-/// A layer of each cell, in a direction of its own, with sequences that end before the last step and first states. Hidden
-/// units fill no whole number of vectors, nor sequences one of groups.
+/// A layer of each cell, in a direction of its own, with sequences that end before the last step and first states.
+/// Hidden units fill no whole number of vectors, nor sequences one of groups.
 #[must_use]
 pub fn of_each_cell() -> Vec<Case> {
     let random = &mut Random(6);

@@ -1,5 +1,4 @@
-//! What the packages that Proctor is built with may be: their licences, where they come from, and which of them may be
-//! there twice.
+//! Limits on the packages that Proctor is built with: licences, sources, and which of them may be there twice.
 //!
 //! Each list has a reason in each row, and a row that nothing needs any more is refused. Known vulnerabilities are in a
 //! database that no registry has; `CONTRIBUTING.md` has the command that looks there.
@@ -54,7 +53,7 @@ const DUPLICATES: &[(&str, usize, &str)] = &[
 /// Checks licences, sources and duplicate versions of all packages that the workspace resolves to.
 ///
 /// # Errors
-/// What is not on a list, and what is on one without need.
+/// If a package is not as a list wants it, or a list has a row without need.
 pub(crate) fn check() -> Result<()> {
     let metadata = output(&mut cargo("metadata --locked --format-version 1"))?;
     let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata prints no JSON")?;

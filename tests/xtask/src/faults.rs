@@ -1,8 +1,8 @@
 //! `cargo xtask faults`: whether the tests find mistakes.
 //!
-//! Each fault of the table below is planted in the sources, one at a time. Then run the tests that `.ci/run` would run after
-//! such a change: those of the first tier, in the packages that are named, and, if none of them fails, each group of the
-//! second tier whose inputs the fault has changed.
+//! Each fault of the table below is planted in the sources, one at a time. Then run the tests that `.ci/run` would run
+//! after such a change: those of the first tier, in the packages that are named, and, if none of them fails, each group
+//! of the second tier whose inputs the fault has changed.
 
 use std::{fs, path::PathBuf};
 

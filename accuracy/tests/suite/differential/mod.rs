@@ -45,7 +45,7 @@ mod at_full_count {
 /// Compares the F1 of so many questions.
 fn compare(count: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/oracle.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/oracle.py");
     let arguments: [&dyn AsRef<OsStr>; 4] = [&folder.path(), &SEED, &count, &SECONDS];
     if python(&script, &arguments, "transformers").is_none() {
         return;

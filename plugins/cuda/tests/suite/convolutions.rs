@@ -88,14 +88,15 @@ fn what_the_library_refuses_is_computed_by_kernels() {
     });
 }
 
-/// What is tried after every change: a convolution with all that may end it, in f32 and in f16.
+/// Sample for the first tier: a convolution with all that may end it, in f32 and in f16.
 mod sample {
     use super::{Cuda, ElementType, Tuning, count_by_library, operators, over_double};
     use proctor_device_cases::named;
 
     #[test]
     fn a_convolution_with_an_end_is_as_the_host_computes_it() {
-        over_double("sample::a_convolution_with_an_end_is_as_the_host_computes_it", &[], |device: &Cuda| {
+        let test = a_convolution_with_an_end_is_as_the_host_computes_it;
+        over_double(test, &[], |device: &Cuda| {
             let ended = named(&operators::convolutions_with_ends(), &["bias, residual and Relu"]);
             assert!(count_by_library(device, &ended) >= ended.len());
             for case in ended {

@@ -7,8 +7,7 @@ use proctor_device::{
 
 use crate::device::device;
 
-/// Those that are tried when a large model is loaded. Others than the first may be refused then, and are left out: so each
-/// is the first here.
+/// Tries each tile as the first, since a device may refuse any other, which is then left out.
 #[test]
 fn every_tile_is_one_that_the_device_takes() {
     let Some((device, _alone)) = device() else { return };

@@ -1,15 +1,15 @@
 //! Operators and models in f16 and bf16 on a device, compared with the host.
 //!
-//! Where a kernel finds its operands does not depend on their type: all shapes are in `operators`, in f32. What does depend
-//! on it is how numbers are loaded, by one, by vectors or as bits that are moved, and where results are rounded. So here is
-//! a case for each kernel that loads or stores reals, and for each of its ways:
+//! Where a kernel finds its operands does not depend on their type: all shapes are in `operators`, in f32. What does
+//! depend on it is how numbers are loaded, by one, by vectors or as bits that are moved, and where results are rounded.
+//! So here is a case for each kernel that loads or stores reals, and for each of its ways:
 //!
 //! | case | kernels | loads and stores |
 //! |---|---|---|
-//! | a convolution with pools | `columns`, `gemm`, `pool` | bits that are moved, packed filters, a bias, zeros beyond the image |
+//! | a convolution with pools | `columns`, `gemm`, `pool` | moved bits, packed filters, a bias, zeros around |
 //! | a convolution of each channel | `depthwise` | single numbers of both factors |
-//! | products by a matrix | `gemm`, `elementwise` | vectors of a plain matrix; a result that is stored, and one from it before it is rounded |
-//! | products by a transposed matrix | `gemm`, `elementwise`, `softmax` | bits that are moved, powers that are not stored in between |
+//! | products by a matrix | `gemm`, `elementwise` | vectors of a plain matrix; a result, and one made of it unrounded |
+//! | products by a transposed matrix | `gemm`, `elementwise`, `softmax` | moved bits, powers that are not stored |
 //! | elements, slices by their indices | `elementwise`, `gather` | single numbers anywhere, bits that are moved |
 //! | rows | `reduce`, `softmax`, `layer_normalization`, `arg_max` | single numbers, by one item and by many |
 //! | attention with either mask | `attention` | single numbers, vectors of the mask |
@@ -42,7 +42,7 @@ pub fn assert_near(cases: &[Case], tolerances: [(ElementType, f64); 2], tunings:
     }
 }
 
-/// Those for a library, too, whose columns lie in rows.
+/// Also with the tuning for a library, whose columns lie in rows.
 #[test]
 fn convolutions_and_windows_round_as_they_store() {
     let windows = named(&operators::windows(), &[sample::WINDOWS]);

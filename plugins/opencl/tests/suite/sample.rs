@@ -1,9 +1,9 @@
 //! The sample of [`proctor_device_cases::sample`]: what a kernel that is wrong shows first in.
 //!
-//! It is small enough to be computed after every change. Each kernel is compared with the host in f32: as for a processor
-//! and as for a graphics processor where vectors or groups make another text of it, else once. Factors of 8 bits have a
-//! case of their own, and numbers of 16 bits products and a softmax. All other tests of the device are of more shapes,
-//! more models and more types.
+//! It is small enough to be computed after every change. Each kernel is compared with the host in f32: as for a
+//! processor and as for a graphics processor where vectors or groups make another text of it, else once. Factors of 8
+//! bits have a case of their own, and numbers of 16 bits products and a softmax. All other tests of the device are of
+//! more shapes, more models and more types.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

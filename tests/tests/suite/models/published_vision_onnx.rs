@@ -199,7 +199,10 @@ fn precision(list: &Value, detections: &[Value]) -> f64 {
     let path = folder.path().join("case.jsonl");
     fs::write(&path, case.to_string()).unwrap();
     let mut python = Command::new("python3");
-    python.arg("-B").arg(workspace().join("accuracy/scores/tests/differential/oracle.py")).arg("detection");
+    python
+        .arg("-B")
+        .arg(workspace().join("accuracy/scores/tests/suite/differential/oracle.py"))
+        .arg("detection");
     python.env("PYTHONPATH", python_packages(PYCOCOTOOLS).unwrap()).stdin(fs::File::open(&path).unwrap());
     let answer: Value = serde_json::from_str(&output(&mut python)).unwrap();
     answer["figures"][0].as_f64().unwrap()

@@ -98,7 +98,7 @@ mod tests {
 
     fn runner(default: &str) -> String {
         format!(
-            "[profile.default]\ndefault-filter = '{default}'\n\
+            "[profile.default]\ndefault-filter = '''{default}'''\n\
              [profile.cuda]\ndefault-filter = 'package(c)'\n[profile.opencl]\ndefault-filter = 'package(o)'\n"
         )
     }

@@ -1,4 +1,4 @@
-//! What the tests of a group depend on, as digests.
+//! Digests of all that the tests of a group depend on.
 //!
 //! A group that passed need not run again while its inputs are the same: the sources of its packages and of those of
 //! the workspace that they use, the versions of all others, the files of its tests, profile, toolchain and filter.

@@ -14,7 +14,7 @@ pub(crate) struct Case {
     /// How long it took.
     pub(crate) seconds: f64,
     pub(crate) has_failed: bool,
-    /// What it printed, with XML's escapes.
+    /// Its output, with XML's escapes.
     pub(crate) output: String,
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that can fail, in two tiers.
 //!
-//! The first tier is every promise of the product on any machine. The second proves kernels, engines and readers case by
-//! case, in groups; a group runs again when its inputs have changed since it last passed.
+//! The first tier is every promise of the product on any machine. The second proves kernels, engines and readers case
+//! by case, in groups; a group runs again when its inputs have changed since it last passed.
 
 mod budget;
 mod group;
@@ -177,7 +177,7 @@ pub(crate) fn first_failure(profile: &str, arguments: &[String]) -> Result<Optio
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     Every,
-    /// Those whose inputs are not those with which they last passed.
+    /// Groups whose inputs are not those with which they last passed.
     Changed,
 }
 

@@ -19,7 +19,7 @@ const LOOM_TARGET_DIR: &str = "target/loom";
 /// How many of the slowest tests are shown.
 const SLOWEST_COUNT: usize = 20;
 
-/// What came of a run of tests.
+/// Outcome of a run of tests.
 pub(crate) struct Outcome {
     pub(crate) has_passed: bool,
     /// The tests that ran.

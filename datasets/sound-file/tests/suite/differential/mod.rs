@@ -40,7 +40,7 @@ mod at_full_count {
 
 fn compare_one_in(divisor: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/peer.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/peer.py");
     let count = (CASES / divisor).to_string();
     let arguments: [&dyn AsRef<OsStr>; 3] = [&folder.path(), &SEED, &count];
     if python(&script, &arguments, "soundfile").is_none() {

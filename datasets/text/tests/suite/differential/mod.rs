@@ -66,7 +66,7 @@ mod at_full_count {
 
 fn compare_one_in(divisor: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/peer.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/differential/peer.py");
     let arguments: [&dyn AsRef<OsStr>; 3] = [&folder.path(), &SEED, &divisor.to_string()];
     if python(&script, &arguments, "transformers").is_none() {
         return;

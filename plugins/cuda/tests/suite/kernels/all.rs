@@ -1,4 +1,5 @@
-//! All kernels of all cases, on each architecture in a test of its own: the compiler does one thing at a time, tests do not.
+//! All kernels of all cases, on each architecture in a test of its own: the compiler does one thing at a time, tests do
+//! not.
 
 use std::{
     env,

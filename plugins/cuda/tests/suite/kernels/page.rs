@@ -1,4 +1,5 @@
-//! The page of the kernels: a row for all kernels of a function with the same macros, and in it a cell for each architecture.
+//! The page of the kernels: a row for all kernels of a function with the same macros, and in it a cell for each
+//! architecture.
 
 use std::{collections::HashMap, fmt::Write as _, fs, path::PathBuf};
 
@@ -34,12 +35,12 @@ pub fn path() -> PathBuf {
 pub struct Kept(HashMap<(String, String), Vec<String>>);
 
 impl Kept {
-    /// Those of the page as it is; none without one.
+    /// Reads the page as it is; without one there are none.
     pub fn read() -> Self {
         Self::of(&fs::read_to_string(path()).unwrap_or_default())
     }
 
-    /// Those of a page.
+    /// Reads a page.
     pub fn of(page: &str) -> Self {
         let mut rows = HashMap::new();
         let mut function = "";
@@ -64,7 +65,8 @@ impl Kept {
     }
 }
 
-/// The page of kernels, which are in order, as compiled for an architecture. Cells of the others are those that were kept.
+/// The page of kernels, which are in order, as compiled for an architecture. Cells of the others are those that were
+/// kept.
 pub fn page(all: &[Compiled], architecture: &str, kept: &Kept) -> String {
     let mut page = HEAD.to_owned();
     let same = |one: &Compiled, other: &Compiled| {

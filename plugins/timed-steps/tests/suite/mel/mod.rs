@@ -3,6 +3,8 @@
 //! `peer.py` makes the cases, in one process. It needs the packages of `requirements.txt`, by `PYTHONPATH`, as
 //! `cargo xtask test` sets it.
 
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
+
 use std::{ffi::OsStr, fs, path::Path};
 
 use proctor_test_needs::python;
@@ -41,7 +43,7 @@ mod at_full_count {
 /// Compares the features of so many waveforms.
 fn compare(count: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mel/peer.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/mel/peer.py");
     let arguments: [&dyn AsRef<OsStr>; 3] = [&folder.path(), &SEED, &count.to_string()];
     if python(&script, &arguments, "librosa").is_none() {
         return;
