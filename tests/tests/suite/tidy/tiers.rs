@@ -13,7 +13,7 @@ use crate::tidy::files::{assert_none, manifest, workspace};
 /// Asks the runner, as it would for a run, and returns its answer.
 fn listed(arguments: &str) -> Value {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(workspace()).args(["nextest", "list", "--workspace", "--message-format", "json"]);
+    command.current_dir(workspace()).args(["nextest", "list", "--message-format", "json"]);
     let output = command.args(arguments.split_whitespace()).output().expect("cargo starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "cargo nextest list {arguments}: {errors}");
@@ -40,7 +40,8 @@ fn selected(profile: &str, built: &str) -> BTreeMap<String, usize> {
 fn each_group_of_the_second_tier_selects_tests_of_its_packages() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let built = folder.path().join("built.json");
-    fs::write(&built, listed("--list-type binaries-only").to_string()).expect("a file can be written");
+    fs::write(&built, listed("--workspace --list-type binaries-only").to_string())
+        .expect("a file can be written");
     let mut offences = Vec::new();
     for group in manifest(".config/second-tier.toml")["group"].as_array().expect("there are groups") {
         let name = group["name"].as_str().expect("a group has a name");
