@@ -39,8 +39,8 @@ impl Runtime {
         runtime
     }
 
-    /// The outputs of a file, operator by operator: fused, a product of dequantised factors adds up in 16 bits on processors
-    /// without VNNI, and saturates.
+    /// The outputs of a file, operator by operator. Fused, a product of dequantised factors adds up in 16 bits on
+    /// processors without VNNI, and saturates.
     pub fn outputs(&self, file: &Path, inputs: &[Array]) -> Result<Vec<Array>, ort::Error> {
         let mut session = Session::builder(&self.0)?
             .with_optimization_level(GraphOptimizationLevel::Disable)?
