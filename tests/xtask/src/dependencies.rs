@@ -1,6 +1,6 @@
 //! Limits on the packages that Proctor is built with: licences, sources, and which of them may be there twice.
 //!
-//! Each list has a reason in each row, and a row that nothing needs any more is refused. Known vulnerabilities are in a
+//! Each row of a list gives its reason, and the check refuses a row that nothing needs. Known vulnerabilities are in a
 //! database that no registry has; `CONTRIBUTING.md` has the command that looks there.
 
 use std::collections::{BTreeMap, BTreeSet};

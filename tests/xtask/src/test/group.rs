@@ -45,7 +45,7 @@ pub(crate) fn groups() -> Result<Vec<Group>> {
 /// Returns those of `groups` that `names` name, in their own order.
 ///
 /// # Errors
-/// If there is none of a name.
+/// If no group has one of the names.
 pub(crate) fn named(groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>> {
     for name in names {
         if !groups.iter().any(|group| group.name == *name) {

@@ -21,7 +21,7 @@ const HEAD: &str = "# The inputs with which each group of the second tier has pa
 pub(crate) struct Proven(BTreeMap<String, Inputs>);
 
 impl Proven {
-    /// Reads the record; where there is none, nothing is proven.
+    /// Reads the record. Without one, no group has passed.
     ///
     /// # Errors
     /// If it cannot be read.
