@@ -67,6 +67,7 @@
 
 mod arrivals;
 mod benchmark;
+mod built_in;
 mod check;
 mod error;
 mod file;

@@ -212,7 +212,7 @@ mod tests {
     /// A benchmark around a model, without settings of its own; of the suites, if they have one of this name.
     fn benchmark(model: &str, task: &str) -> Benchmark {
         let all = |benchmark: &&Benchmark| benchmark.scenarios.len() == Scenario::ALL.len();
-        let mut benchmark = benchmarks().iter().find(all).unwrap().clone();
+        let mut benchmark = benchmarks().find(all).unwrap().clone();
         benchmark.model.id = model.to_owned();
         benchmark.suite = suite::library::find(model).map(|suite| suite.id.clone());
         benchmark.task = task.to_owned();

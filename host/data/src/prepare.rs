@@ -161,7 +161,7 @@ mod tests {
     fn a_data_set_is_opened_for_what_is_not_there_yet_alone() {
         let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         imagenet::generate(folder.path(), &Generate { seed: 1, sample_count: 2 }).unwrap();
-        let benchmark = benchmarks().iter().find(|it| it.id == "resnet50").unwrap();
+        let benchmark = benchmarks().find(|it| it.id == "resnet50").unwrap();
         let order = |samples: &[u64]| Order {
             dataset: benchmark.dataset.clone(),
             folder: folder.path().to_owned(),

@@ -29,7 +29,10 @@ impl PluginLocation {
     pub fn name(&self) -> String {
         match self {
             Self::Linked(name) => (*name).to_owned(),
-            Self::Library(path) => plugin_name(path).unwrap_or_else(|| path.display().to_string()),
+            Self::Library(path) => {
+                let name = path.file_name().and_then(plugin_name);
+                name.unwrap_or_else(|| path.display().to_string())
+            }
         }
     }
 }
@@ -116,11 +119,14 @@ impl SearchPath {
         let mut found: Vec<PluginLocation> =
             names.iter().map(|name| PluginLocation::Linked(name.clone().leak())).collect();
         for folder in &self.folders {
+            // A build has thousands of other files beside them.
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+            let mut files: Vec<_> = entries
+                .filter_map(|entry| plugin_name(&entry.file_name()).map(|name| (entry.path(), name)))
+                .collect();
             files.sort();
-            for path in files {
-                if plugin_name(&path).is_some_and(|name| names.insert(name)) && path.is_file() {
+            for (path, name) in files {
+                if names.insert(name) && path.is_file() {
                     found.push(PluginLocation::Library(path));
                 }
             }
@@ -163,10 +169,9 @@ fn linked_names() -> impl Iterator<Item = String> {
     linked_plugins().map(|plugin| (plugin.name)())
 }
 
-/// `cpu-rnn` for `/a/b/libcpu_rnn_sut.so`.
-fn plugin_name(path: &Path) -> Option<String> {
-    let file = path.file_name().and_then(OsStr::to_str)?;
-    let stem = file.strip_prefix("lib")?.strip_suffix("_sut.so")?;
+/// `cpu-rnn` for `libcpu_rnn_sut.so`.
+fn plugin_name(file: &OsStr) -> Option<String> {
+    let stem = file.to_str()?.strip_prefix("lib")?.strip_suffix("_sut.so")?;
     Some(stem.replace('_', "-"))
 }
 

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn benchmark(id: &str) -> Benchmark {
-        benchmarks().iter().find(|benchmark| benchmark.id == id).unwrap().clone()
+        benchmarks().find(|benchmark| benchmark.id == id).unwrap().clone()
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_benchmark_has_answers() {
-        for benchmark in benchmarks().iter().filter(|it| it.quality.answers == config::AnswerKind::Shipped) {
+        for benchmark in benchmarks().filter(|it| it.quality.answers == config::AnswerKind::Shipped) {
             response_form(benchmark).unwrap();
         }
     }

@@ -113,7 +113,7 @@ fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
         let scenarios: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
         vec![benchmark.id.clone(), benchmark.description.clone(), scenarios.join(", ")]
     };
-    let mut rows: Vec<_> = benchmarks().iter().map(row).collect();
+    let mut rows: Vec<_> = benchmarks().map(row).collect();
     let row = |name: String, about: &str| vec![name, about.to_owned(), String::new()];
     for family in benchmark_families() {
         rows.push(row(family.pattern.to_owned(), family.help));

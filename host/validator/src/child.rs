@@ -247,7 +247,7 @@ fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let candidates: Vec<String> = match named {
         Some(named) => vec![named],
         None => {
-            let ours = benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits");
+            let ours = benchmarks().filter(|benchmark| benchmark.dataset == "digits");
             let ours = ours.map(|benchmark| benchmark.id.clone());
             // That of a run first.
             request

@@ -158,7 +158,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Examples for `host bench engines --help`.
 pub(crate) const ENGINES_HELP: &str = "\
 Examples:
-  host bench engines --python venv/bin/python              everything; this takes half an hour
+  host bench engines --python venv/bin/python              everything; this takes about half an hour
   host bench engines --benchmark digits-cnn --batch 1      one network
   host bench engines --benchmark bert-large-generated --engine onnx --rounds 3
   host bench engines --engine onnx --set onnx.threads=2    threads that are not those of the row

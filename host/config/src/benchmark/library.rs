@@ -13,31 +13,20 @@ use super::{
     Benchmark,
     family::{benchmark_families, member},
 };
-use crate::{error::ConfigError, origin::Origin};
+use crate::{built_in::BuiltIn, error::ConfigError, origin::Origin};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
+static BENCHMARKS: LazyLock<BuiltIn<Benchmark>> = LazyLock::new(|| BuiltIn::new(&FOLDER, Benchmark::parse));
 
 /// The built-in benchmarks, in the order of their ids.
-#[must_use]
-pub fn benchmarks() -> &'static [Benchmark] {
-    static BENCHMARKS: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
-        let files = FOLDER.files().filter(|file| file.path().extension().is_some_and(|e| e == "toml"));
-        let mut benchmarks: Vec<_> = files
-            .map(|file| {
-                let text = file.contents_utf8().expect("definitions are UTF-8, as a test shows");
-                Benchmark::parse(text, file.path()).expect("definitions are right, as a test shows")
-            })
-            .collect();
-        benchmarks.sort_by(|a, b| a.id.cmp(&b.id));
-        benchmarks
-    });
-    &BENCHMARKS
+pub fn benchmarks() -> impl Iterator<Item = &'static Benchmark> {
+    BENCHMARKS.all()
 }
 
 /// The benchmark of this name, or of the definition at this path. A name with a `/` or with `.toml` at its end is a
 /// path.
 pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigError>> {
-    if let Some(benchmark) = benchmarks().iter().find(|benchmark| benchmark.id == name) {
+    if let Some(benchmark) = BENCHMARKS.get(name) {
         return Ok(benchmark.clone());
     }
     if let Some((family, benchmark)) = member(name) {
@@ -52,7 +41,7 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
             .map_err(|source| vec![ConfigError::CannotRead { path: path.clone(), source }])?;
         return Benchmark::parse(&text, &path).map_err(|errors| errors.0);
     }
-    let names = || benchmarks().iter().map(|benchmark| benchmark.id.as_str());
+    let names = || BENCHMARKS.ids();
     let patterns = benchmark_families().into_iter().map(|family| family.pattern);
     Err(vec![ConfigError::UnknownBenchmark {
         origin: origin.clone(),

@@ -91,7 +91,7 @@ impl Checker<'_> {
 
     fn suite(&mut self, id: Option<String>) -> Option<String> {
         if let Some(id) = id.as_ref().filter(|id| library::find(id).is_none()) {
-            let known = || library::suite_benchmarks().iter().map(|benchmark| benchmark.id.as_str());
+            let known = library::suite_ids;
             let list = known().collect::<Vec<_>>().join(", ");
             self.report("suite", format!("\"{id}\": give one of {list}{}", did_you_mean(id, known())));
         }

@@ -18,7 +18,7 @@ pub(crate) struct Bounds {
 /// The bounds that all benchmarks of the task agree on under these rules. `other_tail` is the tail of one that is like
 /// none of the round.
 pub(crate) fn agreed_bounds(rules: Rules, task: &str, other_tail: f64) -> Bounds {
-    let of_task = suite_benchmarks().iter().filter(|benchmark| benchmark.task == task);
+    let of_task = suite_benchmarks().filter(|benchmark| benchmark.task == task);
     let rows = of_task.filter_map(|benchmark: &SuiteBenchmark| benchmark.row(rules));
     let common = rows.map(|row| bounds_of(row, other_tail)).reduce(|a, b| Bounds {
         interval_ms: a.interval_ms.filter(|_| a.interval_ms == b.interval_ms),

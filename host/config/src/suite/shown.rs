@@ -110,7 +110,7 @@ impl RoundRow {
 impl SuiteBenchmark {
     /// Ids of the built-in definitions that link to it.
     pub fn definitions(&self) -> impl Iterator<Item = &'static str> {
-        let links = benchmarks().iter().filter(|definition| definition.suite.as_ref() == Some(&self.id));
+        let links = benchmarks().filter(|definition| definition.suite.as_ref() == Some(&self.id));
         links.map(|definition| definition.id.as_str())
     }
 

@@ -26,14 +26,14 @@ fn every_built_in_file_is_a_valid_definition_named_after_its_id() {
         ids.push(benchmark.id);
     }
     ids.sort();
-    assert_eq!(benchmarks().iter().map(|benchmark| benchmark.id.clone()).collect::<Vec<_>>(), ids);
+    assert_eq!(benchmarks().map(|benchmark| benchmark.id.clone()).collect::<Vec<_>>(), ids);
 }
 
 #[test]
 fn the_digits_benchmarks_are_whole() {
     let shapes: BTreeMap<&str, Vec<usize>> =
         [("digits-cnn", vec![1, 8, 8]), ("digits-lstm", vec![8, 8]), ("digits-mlp", vec![64])].into();
-    for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
+    for benchmark in benchmarks().filter(|benchmark| benchmark.dataset == "digits") {
         assert_eq!(benchmark.inputs[0].shape, shapes[benchmark.id.as_str()]);
         assert_eq!(benchmark.outputs[0].size_bytes(), 40);
         assert_eq!(benchmark.scenarios.len(), Scenario::ALL.len());
@@ -51,7 +51,7 @@ fn the_checksums_and_accuracies_are_those_of_the_data() {
         sums.lines().filter_map(|line| line.split_once("  ")).map(|(s, f)| (f, s)).collect();
     let reference = fs::read_to_string(data.join("reference.json")).unwrap();
     let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
-    for benchmark in benchmarks().iter().filter(|benchmark| benchmark.dataset == "digits") {
+    for benchmark in benchmarks().filter(|benchmark| benchmark.dataset == "digits") {
         let own = benchmark.model.precisions.values();
         for file in own.chain([&benchmark.model.files]).flat_map(BTreeMap::values) {
             let ModelFile::Published { path, sha256 } = file else { panic!("{file:?}") };

@@ -210,7 +210,7 @@ fn the_environment_knows_only_settings() {
 
 #[test]
 fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
-    let known: Vec<_> = benchmarks().iter().map(|benchmark| benchmark.id.as_str()).collect();
+    let known: Vec<_> = benchmarks().map(|benchmark| benchmark.id.as_str()).collect();
     assert!(known.contains(&"gnmt") && known.is_sorted(), "{known:?}");
     assert_eq!(
         lines(Loader::new().benchmark("digits-lsmt").load()),

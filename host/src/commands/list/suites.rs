@@ -32,7 +32,7 @@ pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, H
         None if round.suites.is_empty() => vec![None],
         None => round.suites.iter().map(|suite| Some(suite.as_str())).collect(),
     };
-    let rows: Vec<_> = suite_benchmarks().iter().filter_map(|it| Some((it, it.row(rules)?))).collect();
+    let rows: Vec<_> = suite_benchmarks().filter_map(|it| Some((it, it.row(rules)?))).collect();
     let mut lists: Vec<_> = suites.iter().map(|suite| table(&round.source, *suite, &rows)).collect();
     let of_all: Vec<_> =
         round.shown().into_iter().map(|(name, words)| vec![name.to_owned(), words]).collect();

@@ -34,7 +34,7 @@ fn tables() -> String {
     exercised(&mut page);
     for rules in Rules::all() {
         let round = round_rules(rules);
-        let rows: Vec<_> = suite_benchmarks().iter().filter_map(|it| Some((it, it.row(rules)?))).collect();
+        let rows: Vec<_> = suite_benchmarks().filter_map(|it| Some((it, it.row(rules)?))).collect();
         if round.suites.is_empty() {
             of_round(&mut page, rules.name, None, &rows);
         }
@@ -68,7 +68,7 @@ fn section(page: &mut String, title: &str, head: &[&str], rows: &[Vec<String>]) 
 }
 
 fn exercised(page: &mut String) {
-    let rows = suite_benchmarks().iter().map(|benchmark| {
+    let rows = suite_benchmarks().map(|benchmark| {
         let rounds: Vec<_> = benchmark.rounds.keys().map(String::as_str).collect();
         let weight = benchmark.weight.iter().map(|weight| format!(" ({weight})")).collect::<String>();
         vec![

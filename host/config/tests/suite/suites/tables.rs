@@ -22,7 +22,7 @@ pub(super) fn scenarios(letters: &str) -> Vec<Scenario> {
 }
 
 pub(super) fn benchmark(id: &str) -> &'static SuiteBenchmark {
-    suite_benchmarks().iter().find(|benchmark| benchmark.id == id).unwrap_or_else(|| panic!("no {id}"))
+    suite_benchmarks().find(|benchmark| benchmark.id == id).unwrap_or_else(|| panic!("no {id}"))
 }
 
 pub(super) fn row(id: &str, round: &str) -> &'static RoundRow {
@@ -33,7 +33,7 @@ pub(super) fn row(id: &str, round: &str) -> &'static RoundRow {
 pub(super) fn ids(round: &str, suite: Option<&str>) -> BTreeSet<&'static str> {
     let rules: Rules = round.parse().unwrap();
     let has = |row: &RoundRow| suite.is_none_or(|suite| row.suites.contains_key(suite));
-    let found = suite_benchmarks().iter().filter(|benchmark| benchmark.row(rules).is_some_and(has));
+    let found = suite_benchmarks().filter(|benchmark| benchmark.row(rules).is_some_and(has));
     found.map(|benchmark| benchmark.id.as_str()).collect()
 }
 
@@ -60,7 +60,7 @@ fn every_file_is_right_and_named_after_its_id() {
         assert_eq!(path.file_stem().unwrap().to_str(), Some(benchmark.id.as_str()));
         ids.insert(benchmark.id);
     }
-    assert_eq!(suite_benchmarks().iter().map(|it| it.id.clone()).collect::<BTreeSet<_>>(), ids);
+    assert_eq!(suite_benchmarks().map(|it| it.id.clone()).collect::<BTreeSet<_>>(), ids);
     let mut rounds = BTreeSet::new();
     for (text, path) in read(&folder.join("rounds")) {
         let round = RoundRules::parse(&text, &path).unwrap();
@@ -86,7 +86,7 @@ fn definitions_link_to_benchmarks_that_are_no_stubs() {
         }
     }
     let stubs: BTreeSet<_> =
-        suite_benchmarks().iter().filter(|it| it.stub.is_some()).map(|it| it.id.as_str()).collect();
+        suite_benchmarks().filter(|it| it.stub.is_some()).map(|it| it.id.as_str()).collect();
     let generative =
         ["gptj", "llama2-70b", "llama2-70b-interactive", "llama3.1-405b", "mixtral-8x7b", "sdxl"];
     assert_eq!(stubs, generative.into_iter().chain(["rgat", "pointpainting"]).collect());
