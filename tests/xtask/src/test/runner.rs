@@ -1,6 +1,6 @@
 //! Runs tests with nextest.
 
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
 
@@ -15,6 +15,9 @@ use crate::{
 
 /// The target folder of the loom tests, under the workspace.
 const LOOM_TARGET_DIR: &str = "target/loom";
+
+/// How many tests run beside one for each processor.
+const WAITING_COUNT: usize = 2;
 
 /// How many of the slowest tests are shown.
 const SLOWEST_COUNT: usize = 20;
@@ -68,6 +71,11 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
         &python::SCORES,
     ]) {
         command.env("PYTHONPATH", path);
+    }
+    // Many tests wait, for a process or for a time: with as many as there are processors a fifth of these would idle.
+    if env::var_os("NEXTEST_TEST_THREADS").is_none() {
+        let count = thread::available_parallelism().map_or(1, usize::from) + WAITING_COUNT;
+        command.env("NEXTEST_TEST_THREADS", count.to_string());
     }
     // PoCL would take twice as long to compile a kernel, which most tests run once on little data.
     if env::var_os("POCL_EXTRA_BUILD_FLAGS").is_none() {

@@ -35,7 +35,7 @@ pub fn path() -> PathBuf {
 pub struct Kept(HashMap<(String, String), Vec<String>>);
 
 impl Kept {
-    /// Reads the page as it is; without one there are none.
+    /// Reads the page as it is; a page that is not there has no rows.
     pub fn read() -> Self {
         Self::of(&fs::read_to_string(path()).unwrap_or_default())
     }
