@@ -90,7 +90,9 @@ fn every_scenario_is_run_on_imagenet() {
     let bench = Bench::new();
     let classes = imagenet(&bench, 20);
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
-        let flags = format!("--scenario {scenario} --set mock.service=fixed --set mock.service_us=500");
+        let flags = format!(
+            "--scenario {scenario} --virtual-time --set mock.service=fixed --set mock.service_us=500"
+        );
         let run = run(&bench, &classes, &flags);
         run.assert_valid();
         assert_eq!(run.result()["accuracy"]["value"], 1.0, "{scenario}");

@@ -184,12 +184,13 @@ enum Which {
 /// Runs `groups`, of `all` that there are, and keeps which of them have passed.
 fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Instant>) -> Result<()> {
     let names: Vec<_> = all.iter().map(|group| group.name.as_str()).collect();
+    // As they were built; the plugins that a later group loads are not built again before it.
     let workspace = Workspace::read()?;
+    let inputs = groups.iter().map(|group| workspace.inputs(group)).collect::<Result<Vec<_>>>()?;
     let mut proven = Proven::read()?;
     let mut failed = Vec::new();
     let mut left = Vec::new();
-    for group in groups {
-        let inputs = workspace.inputs(group)?;
+    for (group, inputs) in groups.iter().zip(inputs) {
         let differing = proven.differing(&group.name, &inputs);
         if which == Which::Changed && differing.is_empty() {
             println!("second tier, {}: has passed with the same inputs", group.name);
@@ -203,12 +204,18 @@ fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Insta
         println!("\nsecond tier, {}: runs ({why})", group.name);
         let start = Instant::now();
         let outcome = runner::run(&group.name, &[])?;
+        let has_changed = Workspace::read()?.inputs(group)? != inputs;
         show_slowest(&outcome);
         let skipped = outcome.skipped();
         show_skipped(&skipped);
         let is_complete = skipped.iter().all(|test| test.is_without_hardware);
         if !outcome.has_passed || (is_ci() && !is_complete) {
             failed.push(group.name.as_str());
+        } else if has_changed {
+            println!(
+                "second tier, {}: its inputs have changed since they were built, so it stays due",
+                group.name
+            );
         } else if is_complete {
             proven.note(&group.name, inputs, &names)?;
         }

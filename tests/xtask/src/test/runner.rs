@@ -57,6 +57,15 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
     }
     let mut command = cargo("nextest run --profile");
     command.arg(profile);
+    if arguments.is_empty() {
+        // Settings of a tester's own would leave out cases of a whole group.
+        let own = env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| name.as_encoded_bytes().starts_with(b"PROCTOR_"));
+        own.for_each(|name| {
+            command.env_remove(name);
+        });
+    }
     if !arguments.iter().any(|argument| selects_package(argument)) {
         command.arg("--workspace");
     }
