@@ -7,7 +7,7 @@ use crate::{
     dependencies, frozen,
 };
 
-pub(crate) const LONG_ABOUT: &str = "Check format, lints and documentation.
+pub(crate) const LONG_ABOUT: &str = "Check format, packages, lints and documentation.
 
 Runs cargo fmt, cargo clippy over all targets and cargo doc, cheapest first, with every warning an error. Looks at \
 the licences, sources and versions of all packages, and compares the C header with those of the versions that are kept.";

@@ -1,4 +1,4 @@
-//! Limits on the packages that Proctor is built with: licences, sources, and which of them may be there twice.
+//! Limits on the packages that Proctor is built with: licences, sources, and which of them may occur twice.
 //!
 //! Each row of a list gives its reason, and the check refuses a row that nothing needs. Known vulnerabilities are in a
 //! database that no registry has; `CONTRIBUTING.md` has the command that looks there.
@@ -32,7 +32,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Packages that are there in several versions, and who needs the older ones.
+/// Packages that occur in several versions, and who needs the older ones.
 const DUPLICATES: &[(&str, usize, &str)] = &[
     ("embedded-io", 2, "postcard names both, and uses none of them as it is built here"),
     ("fancy-regex", 2, "tokenizers, which candle-transformers needs, is behind"),
@@ -102,23 +102,30 @@ fn of_licences(packages: &[Package]) -> Vec<String> {
                 offences
                     .push(format!("{name} {version} has the licence `{licence}`, no longer `{excepted}`"));
             }
-        } else if let Err(why) = is_accepted(licence) {
+        } else if let Err(why) = is_accepted(licence, |_| true) {
             offences.push(format!("{name} {version} has the licence `{licence}`: {why}"));
         }
     }
     for (name, licence, _) in EXCEPTIONS.iter().filter(|(name, ..)| !needed.contains(name)) {
         offences.push(format!("{name} ({licence}) is on the list of exceptions, and is not there"));
     }
+    let others = || packages.iter().filter(|package| !needed.contains(package.name.as_str()));
+    for (row, _) in LICENCES {
+        if others().all(|package| is_accepted(&package.licence, |id| id != *row).is_ok()) {
+            offences.push(format!("{row} is on the list of licences, and no package needs it"));
+        }
+    }
     offences
 }
 
-fn is_accepted(licence: &str) -> Result<(), String> {
+/// Returns whether those of the accepted licences that `counts` names are enough for a package.
+fn is_accepted(licence: &str, counts: impl Fn(&str) -> bool) -> Result<(), String> {
     // Older packages put a slash where SPDX has a word.
     let mode = ParseMode { allow_slash_as_or_operator: true, ..ParseMode::STRICT };
     let expression = Expression::parse_mode(licence, mode).map_err(|error| error.reason.to_string())?;
     let is_met = expression.evaluate(|required| {
         let id = required.license.id().map(|id| id.name);
-        LICENCES.iter().any(|(accepted, _)| id == Some(*accepted))
+        LICENCES.iter().any(|(accepted, _)| id == Some(*accepted) && counts(accepted))
     });
     if is_met { Ok(()) } else { Err("it is not on the list of accepted ones".to_owned()) }
 }
@@ -172,10 +179,10 @@ mod tests {
             "GPL-3.0-only OR MIT",
             "(MIT OR Apache-2.0) AND IJG",
         ] {
-            assert_eq!(is_accepted(licence), Ok(()), "{licence}");
+            assert_eq!(is_accepted(licence, |_| true), Ok(()), "{licence}");
         }
         for licence in ["GPL-3.0-only", "MIT AND GPL-3.0-only", "", "no licence"] {
-            assert!(is_accepted(licence).is_err(), "{licence}");
+            assert!(is_accepted(licence, |_| true).is_err(), "{licence}");
         }
     }
 
@@ -186,6 +193,11 @@ mod tests {
             found[0].contains("no longer `MPL-2.0`") && found[1].contains("generational-arena"),
             "{found:?}"
         );
+        let found =
+            of_licences(&[package("a", "1.0.0", "ISC", ""), package("b", "1.0.0", "MIT OR Zlib", "")]);
+        let unneeded =
+            |id: &str| found.iter().any(|it| it.starts_with(&format!("{id} is on the list of licences")));
+        assert!(!unneeded("ISC") && unneeded("MIT") && unneeded("Zlib"), "{found:?}");
         let found = of_sources(&[
             package("a", "1.0.0", "MIT", "registry+one"),
             package("b", "1.0.0", "MIT", "git+elsewhere"),

@@ -17,8 +17,8 @@ use crate::{
 pub(crate) const LONG_ABOUT: &str = "Plant mistakes in the sources, and see whether the tests find them.
 
 Plants one fault at a time, builds, and runs what `.ci/run` would run after such a change, until a test fails: first tests \
-of the first tier, then the groups of the second tier that the fault concerns. Refuses to start where a file that it would \
-change is not as it was committed, and puts each file back. Fails if a fault is not found.";
+of the first tier, then the groups of the second tier that the fault concerns. Stops at a fault \
+whose file has uncommitted changes. Restores each file afterwards, except after Ctrl-C. Fails if a fault is not found.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask faults             all of them, which takes an hour

@@ -1,4 +1,4 @@
-//! Development tasks: set up what the tests need, run them all, and make the package.
+//! Development tasks: set up what the tests need, run them in two tiers, and make the package.
 //!
 //! Each task is a short list of commands. A command is printed before it runs, so that it can be repeated by hand,
 //! and the first one that fails ends the task with its exit status.
@@ -43,7 +43,7 @@ const EXAMPLES: &str = "Examples:
   cargo xtask test                     set up what is missing, then run the first tier of the tests
   cargo xtask test --all               both tiers
   cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
-  cargo xtask check                    format, lints and documentation, as CI checks them
+  cargo xtask check                    format, packages, lints and documentation, as CI checks them
   cargo xtask package                  a folder to pass on, and an archive of it";
 
 #[derive(Subcommand)]
@@ -54,7 +54,7 @@ enum Task {
     /// Set up, build everything, and run the tests.
     #[command(long_about = test::LONG_ABOUT, after_help = test::EXAMPLES)]
     Test(TestArgs),
-    /// Check format, lints and documentation.
+    /// Check format, packages, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
     /// Plant mistakes in the sources, and see whether the tests find them.

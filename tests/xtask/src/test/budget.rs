@@ -4,14 +4,13 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
-/// Processor time of all tests of the first tier together, as measured; `CONTRIBUTING.md` says how it is spent.
+/// Processor time of all tests of the first tier together, as measured; `CONTRIBUTING.md` says why there is one.
 const BUDGET_S: u64 = 950;
 
 /// Ticks of a second in the files of `/proc`, on every architecture that Linux has today.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Returns the processor time of all programs that this one has started and waited for, and of those that they have;
-/// nothing where the system does not tell.
+/// Returns the processor time of all child processes that have ended; nothing if the system does not tell.
 pub(crate) fn processor_time_s() -> Option<u64> {
     children_time_s(&fs::read_to_string("/proc/self/stat").ok()?)
 }

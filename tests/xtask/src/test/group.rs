@@ -1,6 +1,6 @@
 //! The groups of the second tier, as `.config` states them.
 //!
-//! Which tests are in a group says its profile in `nextest.toml`; what they depend on says `second-tier.toml`.
+//! `nextest.toml` selects the tests of a group; `second-tier.toml` lists what they depend on.
 
 use std::fs;
 

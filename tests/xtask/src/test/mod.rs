@@ -36,8 +36,8 @@ pub(crate) const LONG_ABOUT: &str = "Set up, build everything, and run the tests
 
 Builds the program, the plugin libraries and the tests, then runs the first tier: every promise of the product, the \
 examples in the documentation, and the concurrency tests under loom. The second tier proves kernels, engines and readers \
-case by case, in groups; --all runs it too. Which groups have passed, and with what sources, is kept in \
-.config/proven.toml, to be committed with the change. Tests that lack something on this machine are listed at the end \
+case by case, in groups; --all runs it too. .config/proven.toml records which groups have passed and \
+with what; commit it with the change. Tests that lack something on this machine are listed at the end \
 with the reason; where the variable CI is set, that fails unless it is hardware.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -188,8 +188,7 @@ fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Insta
     let workspace = Workspace::read()?;
     let inputs = groups.iter().map(|group| workspace.inputs(group)).collect::<Result<Vec<_>>>()?;
     let mut proven = Proven::read()?;
-    let mut failed = Vec::new();
-    let mut left = Vec::new();
+    let (mut noted, mut failed, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for (group, inputs) in groups.iter().zip(inputs) {
         let differing = proven.differing(&group.name, &inputs);
         if which == Which::Changed && differing.is_empty() {
@@ -218,6 +217,7 @@ fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Insta
             );
         } else if is_complete {
             proven.note(&group.name, inputs, &names)?;
+            noted.push(group.name.as_str());
         }
         println!("second tier, {}: took {} s", group.name, start.elapsed().as_secs());
     }
@@ -230,7 +230,9 @@ fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Insta
             left.join(", ")
         );
     }
-    println!("the second tier passed; {RECORD} says with what");
+    if !noted.is_empty() {
+        println!("second tier: {} passed; {RECORD} is up to date", noted.join(", "));
+    }
     Ok(())
 }
 

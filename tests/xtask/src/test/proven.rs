@@ -40,14 +40,14 @@ impl Proven {
             .with_context(|| format!("{RECORD} is not as it was written; remove it"))
     }
 
-    /// Returns what of the inputs of a group is not as it was when the group last passed, in order; nothing if all is.
+    /// Returns the names of the inputs of a group that differ from its last pass, in order.
     pub(crate) fn differing(&self, group: &str, inputs: &Inputs) -> Vec<String> {
         let Some(proven) = self.0.get(group) else { return vec!["it has not passed yet".to_owned()] };
         let names = inputs.keys().chain(proven.keys().filter(|name| !inputs.contains_key(*name)));
         names.filter(|name| inputs.get(*name) != proven.get(*name)).cloned().collect()
     }
 
-    /// Notes that a group has passed with these inputs, and writes the record without the groups that are no more.
+    /// Records that a group has passed with these inputs, and drops groups that no longer exist.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -16,7 +16,7 @@ use crate::{
 /// The target folder of the loom tests, under the workspace.
 const LOOM_TARGET_DIR: &str = "target/loom";
 
-/// How many tests run beside one for each processor.
+/// Tests that run at once beyond one for each processor.
 const WAITING_COUNT: usize = 2;
 
 /// How many of the slowest tests are shown.
@@ -81,12 +81,12 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
     ]) {
         command.env("PYTHONPATH", path);
     }
-    // Many tests wait, for a process or for a time: with as many as there are processors a fifth of these would idle.
+    // Many tests wait for a process or a timer: with one for each processor, a fifth of the processors would idle.
     if env::var_os("NEXTEST_TEST_THREADS").is_none() {
         let count = thread::available_parallelism().map_or(1, usize::from) + WAITING_COUNT;
         command.env("NEXTEST_TEST_THREADS", count.to_string());
     }
-    // PoCL would take twice as long to compile a kernel, which most tests run once on little data.
+    // Without optimisation PoCL compiles a kernel in half the time, and most tests run it once, on little data.
     if env::var_os("POCL_EXTRA_BUILD_FLAGS").is_none() {
         command.env("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable");
     }

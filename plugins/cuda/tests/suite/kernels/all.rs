@@ -82,7 +82,7 @@ fn assert_as_on_the_page(architecture: &str) {
     assert!(
         fs::read_to_string(path()).unwrap_or_default() == page(&all, architecture, &Kept::read()),
         "docs/cuda-kernels.md is stale: write it anew by \
-         PROCTOR_WRITE_CUDA_KERNELS=1 cargo nextest run -p proctor-cuda every_kernel_compiles"
+         PROCTOR_WRITE_CUDA_KERNELS=1 cargo nextest run --workspace --profile cuda-kernels"
     );
 }
 
