@@ -4,8 +4,9 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
-/// Processor time of all tests of the first tier together, as measured; `CONTRIBUTING.md` says why there is one.
-const BUDGET_S: u64 = 950;
+/// Processor time of all tests of the first tier together, on the slowest machine that has been measured: where nothing
+/// else runs, it is two thirds of that. `CONTRIBUTING.md` says why there is a budget.
+const BUDGET_S: u64 = 1400;
 
 /// Ticks of a second in the files of `/proc`, on every architecture that Linux has today.
 const TICKS_PER_SECOND: u64 = 100;
