@@ -29,6 +29,9 @@ not a proof. The proofs are the tests under loom.";
 /// The target triple: with one, build scripts and macros are built without the sanitizer.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// Debug information with which a report names lines; tests do without.
+const LINES: &str = "line-tables-only";
+
 /// Tests of code that is unsafe.
 const ASAN_TESTS: &str =
     "-p proctor-plugin-host -p proctor-mock -p proctor-rnn-kernels -p proctor-rnn-engine";
@@ -54,6 +57,7 @@ pub(crate) fn asan(minutes: u32) -> Result<()> {
             .args([TARGET, "--target-dir", "target/asan"])
             .args(ASAN_TESTS.split_whitespace())
             .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_PROFILE_DEV_DEBUG", LINES)
             // A plugin finds the functions of the sanitizer in the program that loads it.
             .env("RUSTFLAGS", "-Zsanitizer=address -Clink-arg=-Wl,--export-dynamic")
             .env("ASAN_OPTIONS", ASAN_OPTIONS);
@@ -69,8 +73,10 @@ pub(crate) fn asan(minutes: u32) -> Result<()> {
 pub(crate) fn memcheck(minutes: u32) -> Result<()> {
     setup::set_up_valgrind()?;
     repeat(minutes, || {
-        let mut tests = cargo("test -p proctor-plugin-host -p proctor-mock --lib --tests --");
-        tests.args(["--skip", NO_SYSTEM_CALL]);
+        let mut tests = cargo(
+            "test --target-dir target/memcheck -p proctor-plugin-host -p proctor-mock --lib --tests --",
+        );
+        tests.args(["--skip", NO_SYSTEM_CALL]).env("CARGO_PROFILE_DEV_DEBUG", LINES);
         run_command(tests.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", VALGRIND))
     })
 }
