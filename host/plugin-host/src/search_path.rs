@@ -105,10 +105,22 @@ impl SearchPath {
             }
             name_or_path.to_owned()
         } else {
-            format!("lib{}_sut.so", name_or_path.replace('-', "_"))
+            file_name(name_or_path)
         };
-        let found = self.folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file());
+        let found = self.file(&file);
         found.map(PluginLocation::Library).ok_or_else(|| self.not_found(name_or_path, &file))
+    }
+
+    /// Returns whether there is a plugin of this name, be it linked in or a file.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        linked_names().any(|linked| linked == name)
+            || !name.contains('/') && self.file(&file_name(name)).is_some()
+    }
+
+    /// Returns the first file of this name in the folders.
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        self.folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
     }
 
     /// All plugins that there are: the linked-in ones, then every `lib*_sut.so`. Of files with one name only the
@@ -169,6 +181,11 @@ fn linked_names() -> impl Iterator<Item = String> {
     linked_plugins().map(|plugin| (plugin.name)())
 }
 
+/// `libcpu_rnn_sut.so` for `cpu-rnn`.
+fn file_name(plugin: &str) -> String {
+    format!("lib{}_sut.so", plugin.replace('-', "_"))
+}
+
 /// `cpu-rnn` for `libcpu_rnn_sut.so`.
 fn plugin_name(file: &OsStr) -> Option<String> {
     let stem = file.to_str()?.strip_prefix("lib")?.strip_suffix("_sut.so")?;
@@ -208,6 +225,8 @@ mod tests {
         assert_eq!(path.find("libcpu_rnn_sut.so").unwrap(), found);
         assert_eq!(path.find(&found.to_string()).unwrap(), found);
         assert_eq!(path.list(), [found]);
+        let there = ["cpu-rnn", "cpu_rnn", "m", "../cpu-rnn", ""].map(|name| path.has(name));
+        assert_eq!(there, [true, true, false, false, false]);
     }
 
     #[test]

@@ -208,7 +208,7 @@ pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
 /// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
 /// name of a plugin that is not there.
 pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, String>, HostError> {
-    let there = SearchPath::standard(&settings.run.plugin_path).list();
+    let path = SearchPath::standard(&settings.run.plugin_path);
     let mut options = BTreeMap::new();
     for (key, value) in &settings.plugin_options {
         let (owner, option) = key.split_once('.').expect("what has no dot is no option");
@@ -217,8 +217,7 @@ pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, 
             continue;
         }
         let origin = settings.origin(key).cloned().unwrap_or(Origin::Default);
-        let is_known = there.iter().any(|other| other.name() == owner);
-        if !is_known || matches!(origin, Origin::Flag { .. }) {
+        if !path.has(owner) || matches!(origin, Origin::Flag { .. }) {
             let hint = did_you_mean(owner, [plugin]);
             return Err(HostError::Usage(format!(
                 "{origin}: {key} is an option of plugin \"{owner}\", but the run uses plugin {plugin}{hint}"
