@@ -3,41 +3,29 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Mutex,
-    thread::{self, available_parallelism},
+    thread::available_parallelism,
     time::Duration,
 };
 
-use proctor_tests::{Bench, compile_with_cpp};
+use proctor_tests::{Bench, check_rows, compile_with_cpp, first_of_each};
 use serde_json::Value;
 
 use crate::validate::rows::{self, Row};
 
-/// Checks the rows side by side, one for each processor, and fails with all that do not hold.
+/// Checks rows, one for each processor.
 fn check(rows: &[Row]) {
     check_at_once(rows, available_parallelism().map_or(2, usize::from));
 }
 
-/// Checks `width` rows at a time, and fails with all that do not hold.
+/// Checks rows that wait out the limit, for which no processor is needed.
+fn check_hanging(rows: &[Row]) {
+    check_at_once(rows, 8);
+}
+
 fn check_at_once(rows: &[Row], width: usize) {
     let bench = Bench::new();
     let Some(library) = compiled(&bench) else { return };
-    let (next, failed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let Some(row) = next.lock().expect("no row panics here").next() else { return };
-            if let Some(problem) = problem(&bench, &library, row) {
-                failed.lock().expect("no row panics here").push(problem);
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..width {
-            scope.spawn(work);
-        }
-    });
-    let failed = failed.into_inner().expect("no row panics here");
-    assert!(failed.is_empty(), "{} of {} rows:\n{}", failed.len(), rows.len(), failed.join("\n"));
+    check_rows(rows, width, |row| problem(&bench, &library, row));
 }
 
 /// The library; `None` without a compiler.
@@ -67,65 +55,39 @@ fn problem(bench: &Bench, library: &Path, row: &Row) -> Option<String> {
     (!is_explained).then(|| format!("*** {call} {way}: {case} says nothing: {finished}"))
 }
 
-#[test]
-fn a_call_that_ends_the_process_crashes_its_case() {
-    check(&rows::ends());
+/// Makes a test of each table: of the first row of each call, of each way and of each case, and, in the second tier, of
+/// all.
+macro_rules! tests {
+    ($(fn $name:ident() { $check:ident($rows:expr) })*) => {
+        $(#[test]
+        fn $name() {
+            $check(&first_of_each($rows, Row::traits));
+        })*
+
+        mod every_row {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                $check(&$rows);
+            })*
+        }
+    };
 }
 
-#[test]
-fn a_call_that_does_not_return_fails_its_case() {
-    // They wait out the limit, for which no processor is needed.
-    check_at_once(&rows::hangs(), 8);
-}
-
-#[test]
-fn a_call_that_fails_fails_its_case() {
-    check(&rows::failures());
-}
-
-#[test]
-fn a_call_that_fails_when_it_is_repeated_fails_the_case_of_that() {
-    check(&rows::repeated());
-}
-
-#[test]
-fn a_wrong_table_fails_the_case_of_its_part() {
-    check(&rows::tables());
-}
-
-#[test]
-fn a_wrong_manifest_fails_its_case() {
-    check(&rows::manifests());
-}
-
-#[test]
-fn a_wrong_answer_to_a_batch_fails_its_case() {
-    check(&rows::batches());
-}
-
-#[test]
-fn a_wrong_answer_to_a_query_fails_its_case() {
-    check(&rows::queries());
-}
-
-#[test]
-fn a_service_that_is_misused_fails_its_case() {
-    check(&rows::services());
-}
-
-#[test]
-fn a_change_of_what_is_the_hosts_fails_its_case() {
-    check(&rows::changes());
-}
-
-#[test]
-fn a_call_that_is_not_due_and_crashes_fails_its_case() {
-    check(&rows::out_of_turn());
-}
-
-#[test]
-fn what_is_left_behind_fails_its_case() {
-    check(&rows::leftovers());
+tests! {
+    fn a_call_that_ends_the_process_crashes_its_case() { check(rows::ends()) }
+    fn a_call_that_does_not_return_fails_its_case() { check_hanging(rows::hangs()) }
+    fn a_call_that_fails_fails_its_case() { check(rows::failures()) }
+    fn a_call_that_fails_when_it_is_repeated_fails_the_case_of_that() { check(rows::repeated()) }
+    fn a_wrong_table_fails_the_case_of_its_part() { check(rows::tables()) }
+    fn a_wrong_manifest_fails_its_case() { check(rows::manifests()) }
+    fn a_wrong_answer_to_a_batch_fails_its_case() { check(rows::batches()) }
+    fn a_wrong_answer_to_a_query_fails_its_case() { check(rows::queries()) }
+    fn a_service_that_is_misused_fails_its_case() { check(rows::services()) }
+    fn a_change_of_what_is_the_hosts_fails_its_case() { check(rows::changes()) }
+    fn a_call_that_is_not_due_and_crashes_fails_its_case() { check(rows::out_of_turn()) }
+    fn what_is_left_behind_fails_its_case() { check(rows::leftovers()) }
 }
 
 #[test]

@@ -14,6 +14,15 @@ pub(super) struct Row {
     pub(super) outcome: &'static str,
 }
 
+impl Row {
+    /// Its call without the number, its way and its case.
+    pub(super) fn traits(&self) -> Vec<String> {
+        let Self { call, way, case, .. } = self;
+        let call = call.split(':').next().unwrap_or_default();
+        vec![format!("call {call}"), format!("way {way}"), format!("case {case}")]
+    }
+}
+
 fn row(call: &str, way: &str, case: &'static str, outcome: &'static str) -> Row {
     Row { call: call.to_owned(), way: way.to_owned(), case, outcome }
 }

@@ -11,92 +11,59 @@ mod isolated;
 mod row;
 mod tables;
 
-use std::{
-    collections::BTreeSet,
-    sync::Mutex,
-    thread::{self, available_parallelism},
-};
+use std::{collections::BTreeSet, thread::available_parallelism};
+
+use proctor_tests::{check_rows, first_of_each};
 
 use self::row::Row;
 use super::wayward::Wayward;
 
-/// Rows at a time that wait for the watchdog, for which no processor is needed.
-const HANGING: usize = 6;
-
-/// Runs the rows side by side, one for each processor, and fails with all that do not hold.
+/// Checks rows, one for each processor.
 fn check(rows: &[Row]) {
     check_at_once(rows, available_parallelism().map_or(2, usize::from));
 }
 
-/// Runs `width` rows at a time, and fails with all that do not hold.
+/// Checks rows that wait for the watchdog, for which no processor is needed.
+fn check_hanging(rows: &[Row]) {
+    check_at_once(rows, 6);
+}
+
 fn check_at_once(rows: &[Row], width: usize) {
     let Some(wayward) = Wayward::new() else { return };
-    let (next, failed) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let Some(row) = next.lock().expect("no row panics here").next() else { return };
-            if let Err(problem) = row.check(&wayward) {
-                failed.lock().expect("no row panics here").push(problem);
-            }
+    check_rows(rows, width, |row| row.check(&wayward).err());
+}
+
+/// Makes a test of each table: of the first row of each call, of each way and of each outcome, and, in the second tier,
+/// of all.
+macro_rules! tests {
+    ($(fn $name:ident() { $check:ident($rows:expr) })*) => {
+        $(#[test]
+        fn $name() {
+            $check(&first_of_each($rows, Row::traits));
+        })*
+
+        mod every_row {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                $check(&$rows);
+            })*
         }
     };
-    thread::scope(|scope| {
-        for _ in 0..width {
-            scope.spawn(work);
-        }
-    });
-    let failed = failed.into_inner().expect("no row panics here");
-    assert!(failed.is_empty(), "{} of {} rows:\n{}", failed.len(), rows.len(), failed.join("\n"));
 }
 
-#[test]
-fn the_process_ends_in_a_call() {
-    check(&calls::ends());
-}
-
-#[test]
-fn a_call_does_not_return() {
-    check_at_once(&calls::hangs(), HANGING);
-}
-
-#[test]
-fn a_call_fails() {
-    check(&calls::failures());
-}
-
-#[test]
-fn a_later_test_goes_astray() {
-    check(&calls::in_a_later_test());
-}
-
-#[test]
-fn a_table_or_a_manifest_is_wrong() {
-    check(&tables::rows());
-}
-
-#[test]
-fn an_answer_is_wrong() {
-    check(&answers::rows());
-}
-
-#[test]
-fn a_service_of_the_host_is_misused() {
-    check(&answers::services());
-}
-
-#[test]
-fn what_is_the_hosts_is_changed() {
-    check(&changes::rows());
-}
-
-#[test]
-fn a_process_of_its_own_ends_in_a_call() {
-    check(&isolated::ends());
-}
-
-#[test]
-fn a_call_in_a_process_of_its_own_does_not_return() {
-    check_at_once(&isolated::hangs(), HANGING);
+tests! {
+    fn the_process_ends_in_a_call() { check(calls::ends()) }
+    fn a_call_does_not_return() { check_hanging(calls::hangs()) }
+    fn a_call_fails() { check(calls::failures()) }
+    fn a_later_test_goes_astray() { check(calls::in_a_later_test()) }
+    fn a_table_or_a_manifest_is_wrong() { check(tables::rows()) }
+    fn an_answer_is_wrong() { check(answers::rows()) }
+    fn a_service_of_the_host_is_misused() { check(answers::services()) }
+    fn what_is_the_hosts_is_changed() { check(changes::rows()) }
+    fn a_process_of_its_own_ends_in_a_call() { check(isolated::ends()) }
+    fn a_call_in_a_process_of_its_own_does_not_return() { check_hanging(isolated::hangs()) }
 }
 
 #[test]

@@ -88,6 +88,12 @@ impl Row {
         format!("{call} {way} ({dispatch:?}, {tests:?}) {flags}")
     }
 
+    /// Its call by its dispatch, its way and its outcome.
+    pub(super) fn traits(&self) -> Vec<String> {
+        let Self { way, dispatch, outcome, .. } = self;
+        vec![format!("{} {dispatch:?}", self.name_of_call()), format!("way {way}"), format!("{outcome:?}")]
+    }
+
     pub(super) fn is_put_right(&self) -> bool {
         self.outcome == Outcome::PutRight
     }

@@ -1,0 +1,60 @@
+//! Tables of cases, checked side by side.
+
+use std::{collections::BTreeSet, sync::Mutex, thread};
+
+/// Checks the rows, `width` at a time, and fails with all the problems that `problem` finds.
+///
+/// # Panics
+/// If there is a problem, or if `problem` panics.
+pub fn check_rows<R: Sync>(rows: &[R], width: usize, problem: impl Fn(&R) -> Option<String> + Sync) {
+    let (next, found) = (Mutex::new(rows.iter()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some(row) = next.lock().expect("no row panics here").next() else { return };
+            if let Some(problem) = problem(row) {
+                found.lock().expect("no row panics here").push(problem);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..width {
+            scope.spawn(work);
+        }
+    });
+    let found = found.into_inner().expect("no row panics here");
+    assert!(found.is_empty(), "{} of {} rows:\n{}", found.len(), rows.len(), found.join("\n"));
+}
+
+/// Returns the rows that have one of their `traits` before all others: the first of each call, of each way, and so on.
+pub fn first_of_each<R, T: Ord>(rows: Vec<R>, traits: impl Fn(&R) -> Vec<T>) -> Vec<R> {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |row: &R| {
+        let known = seen.len();
+        seen.extend(traits(row));
+        seen.len() > known
+    };
+    rows.into_iter().filter(|row| is_new(row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic;
+
+    use super::*;
+
+    #[test]
+    fn every_problem_is_told() {
+        check_rows(&[2, 4], 2, |row| (row % 2 == 1).then(|| row.to_string()));
+        let all =
+            panic::catch_unwind(|| check_rows(&[1, 2, 3], 2, |row| (row % 2 == 1).then(|| row.to_string())));
+        let told = all.unwrap_err().downcast::<String>().expect("it is a text");
+        assert!(told.starts_with("2 of 3 rows:\n") && told.contains('1') && told.contains('3'), "{told}");
+    }
+
+    #[test]
+    fn what_every_row_before_has_is_left_out() {
+        let rows = vec!["ax", "ay", "bx", "by", "cz"];
+        let letters = |row: &&str| row.chars().collect();
+        assert_eq!(first_of_each(rows, letters), ["ax", "ay", "bx", "cz"]);
+    }
+}
