@@ -180,12 +180,18 @@ mod tests {
 
     #[test]
     fn one_selection_of_tests_excludes_the_others() {
-        for args in
-            ["--all --changed", "--all --group x", "--changed --stress", "--group x -- y", "--all -- y"]
-        {
+        for args in [
+            "--all --changed",
+            "--all --group x",
+            "--changed --stress",
+            "--group x -- y",
+            "--all -- y",
+            "--minutes 5",
+        ] {
             let words = ["cargo xtask", "test"].into_iter().chain(args.split(' '));
             assert!(Cli::try_parse_from(words).is_err(), "{args}");
         }
         assert!(Cli::try_parse_from(["cargo xtask", "test", "--group", "a", "--group", "b"]).is_ok());
+        assert!(Cli::try_parse_from(["cargo xtask", "test", "--all", "--minutes", "5"]).is_ok());
     }
 }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use self::{
     group::{Group, groups, named},
@@ -51,6 +51,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask test -- --no-capture tidy::              the tests of one module, with what they print";
 
 #[derive(Args)]
+#[group(skip)]
+#[command(group = ArgGroup::new("groups").args(["all", "changed", "group"]))]
 pub(crate) struct TestArgs {
     /// Run the first tier, then every group of the second.
     #[arg(long, conflicts_with_all = ["changed", "group", "stress", "nextest"])]
@@ -62,7 +64,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["stress", "nextest"])]
     group: Vec<String>,
     /// Start no further group of the second tier after so many minutes; groups that are left fail the run.
-    #[arg(long, value_name = "N", conflicts_with_all = ["stress", "nextest"])]
+    #[arg(long, value_name = "N", requires = "groups")]
     minutes: Option<u64>,
     /// Run the first tier once, and the tests by the real clock thirty times, beside a load on every processor.
     #[arg(long, conflicts_with = "nextest")]
@@ -112,8 +114,7 @@ fn run_first_tier() -> Result<()> {
     if !outcome.has_passed {
         bail!("tests of the first tier failed");
     }
-    run_command(&mut cargo("test --doc --workspace"))?;
-    runner::run_loom_tests()?;
+    runner::run_examples_beside_loom()?;
     if let Some(taken_s) = taken_s {
         budget::hold(taken_s, is_ci())?;
     }

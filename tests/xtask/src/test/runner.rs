@@ -1,8 +1,12 @@
 //! Runs tests with nextest.
 
-use std::{env, fs, thread};
+use std::{
+    env, fs,
+    io::{self, Write as _},
+    thread,
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::{
     junit::{self, Case},
@@ -94,6 +98,27 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
     Ok(Outcome { has_passed, cases: junit::read(profile)? })
 }
 
+/// Runs the examples of the documentation, which take one processor most of the time, and the concurrency tests.
+///
+/// # Errors
+/// If one of them fails.
+pub(crate) fn run_examples_beside_loom() -> Result<()> {
+    const EXAMPLES: &str = "test --doc --workspace";
+    println!("$ cargo {EXAMPLES} (shown when it has ended)");
+    let (examples, loom) = thread::scope(|scope| {
+        let examples = scope.spawn(|| cargo(EXAMPLES).output());
+        let loom = run_loom_tests();
+        (examples.join().expect("starting a program does not panic"), loom)
+    });
+    let examples = examples.with_context(|| format!("cannot start `cargo {EXAMPLES}`"))?;
+    io::stderr().write_all(&examples.stderr).context("cannot write to stderr")?;
+    io::stdout().write_all(&examples.stdout).context("cannot write to stdout")?;
+    if !examples.status.success() {
+        bail!("`cargo {EXAMPLES}` failed ({})", examples.status);
+    }
+    loom
+}
+
 /// Runs the concurrency tests of the load generator, the scheduler and the team of threads in every interleaving that
 /// loom finds.
 ///
@@ -102,7 +127,7 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
 ///
 /// # Errors
 /// If one of them fails.
-pub(crate) fn run_loom_tests() -> Result<()> {
+fn run_loom_tests() -> Result<()> {
     crate::command::run(
         cargo(
             "nextest run -p proctor-loadgen -p proctor-scheduler -p proctor-rnn-engine --lib --cargo-profile loom \

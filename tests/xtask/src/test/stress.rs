@@ -54,6 +54,8 @@ pub(crate) fn run() -> Result<()> {
 fn beside_a_load<T>(work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also if the work panics, the threads of the load end, for which the scope waits.
+        let _ends = Ends(&is_over);
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
@@ -61,18 +63,28 @@ fn beside_a_load<T>(work: impl FnOnce() -> T) -> T {
                 }
             });
         }
-        let result = work();
-        is_over.store(true, Ordering::Relaxed);
-        result
+        work()
     })
+}
+
+/// Says that it is over when it is dropped.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic;
+
     use super::beside_a_load;
 
     #[test]
     fn the_load_ends_with_the_work() {
         assert_eq!(beside_a_load(|| 7), 7);
+        assert!(panic::catch_unwind(|| beside_a_load(|| panic!("as asked"))).is_err());
     }
 }
