@@ -24,7 +24,7 @@ use crate::{
 pub struct Bench {
     folder: Arc<TempDir>,
     run_count: AtomicU32,
-    variables: Vec<(String, OsString)>,
+    variables: Vec<(String, Option<OsString>)>,
 }
 
 impl Default for Bench {
@@ -59,8 +59,17 @@ impl Bench {
 
     /// Sets a variable of the environment of every program that is started from now on.
     pub fn set_variable(&mut self, name: &str, value: impl Into<OsString>) {
+        self.change_variable(name, Some(value.into()));
+    }
+
+    /// Takes a variable out of the environment of every program that is started from now on.
+    pub fn unset_variable(&mut self, name: &str) {
+        self.change_variable(name, None);
+    }
+
+    fn change_variable(&mut self, name: &str, value: Option<OsString>) {
         self.variables.retain(|(other, _)| other != name);
-        self.variables.push((name.to_owned(), value.into()));
+        self.variables.push((name.to_owned(), value));
     }
 
     /// Writes a file, and the folders that it is in.
@@ -178,7 +187,12 @@ impl Bench {
         // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a
         // hang.
         command.env("RUST_BACKTRACE", "0");
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command.args(arguments.split_whitespace());
         command
     }

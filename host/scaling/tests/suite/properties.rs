@@ -25,7 +25,7 @@ fn mean_ms(shape: u8, [a, b, c, d]: [f64; 4], knobs: Knobs) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_policy_settles_within_the_bounds_and_the_target(

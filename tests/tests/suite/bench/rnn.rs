@@ -137,7 +137,7 @@ fn a_plugin_that_does_not_run_layers_says_so_in_each_row() {
 #[test]
 fn an_interrupted_benchmark_shows_what_it_has() {
     let bench = Bench::new();
-    let flags = "--groups extra --peers none --threads 1 --repeat 3 --set calibration_s=0 --json rnn.json";
+    let flags = "--groups extra --peers none --threads 1 --repeat 1 --set calibration_s=0 --json rnn.json";
     let mut started = bench.start(&format!("bench rnn {flags}"));
     started.wait_until("the second layer", |started| started.stderr().contains("small-bidir"));
     started.signal("INT");

@@ -63,9 +63,9 @@ fn logits_in_all_scenarios() {
 #[test]
 fn texts_in_all_scenarios_with_the_times_of_their_tokens() {
     let Some(bench) = bench() else { return };
-    for (usage, scenario) in
-        ["-generate", "-generate-beam4"].into_iter().flat_map(|it| SCENARIOS.map(|other| (it, other)))
-    {
+    let greedy = SCENARIOS.map(|scenario| ("-generate", scenario));
+    // A beam is more work in each step; how queries come makes no difference to it.
+    for (usage, scenario) in greedy.into_iter().chain([("-generate-beam4", "Server")]) {
         let run = run(&bench, usage, &format!("{} {TOKENS}", short(scenario)));
         assert_right(&run);
         let result = run.result();

@@ -222,7 +222,7 @@ fn left(folder: &Path) -> (Value, Value) {
 #[test]
 fn an_interrupted_search_goes_on_as_if_it_had_not_been() {
     let bench = Bench::new();
-    let flags = format!("{CONSTANT} --duration 600s --target-qps 300");
+    let flags = format!("{CONSTANT} --duration 300s --target-qps 300");
     let whole = Search::run(&bench, "whole", &flags);
     whole.load();
     for signal in ["KILL", "INT"] {

@@ -39,7 +39,7 @@ fn run(bench: &Bench) -> Run {
 fn the_default_run_is_valid_accurate_and_complete() {
     let mut bench = Bench::new();
     // As a user has it, who sets nothing: the schedule is measured.
-    bench.set_variable("PROCTOR_CPU-RNN.CALIBRATION_S", "8");
+    bench.unset_variable("PROCTOR_CPU-RNN.CALIBRATION_S");
     let run = run(&bench);
     run.assert_valid();
     assert_eq!(run.files(), FILES);

@@ -76,10 +76,13 @@ fn a_precision_that_is_not_on_the_list_of_the_round_is_marked() {
             "{precision} is none of its numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), FP16, \
              bfloat16, FP32"
         );
-        for rules in ["v0.5", "v0.7"] {
-            assert_eq!(run(rules), if is_on_list { vec![] } else { vec![mark.clone()] }, "{rules}");
+        let expected = if is_on_list { vec![] } else { vec![mark] };
+        assert_eq!(run("v0.7"), expected, "{precision}");
+        // One on the list and one that is not: it was the same before, and v5.0 has none.
+        if ["int4", "f64"].contains(&precision) {
+            assert_eq!(run("v0.5"), expected, "{precision}");
+            assert!(run("v5.0").is_empty(), "{precision}");
         }
-        assert!(run("v5.0").is_empty(), "v5.0 has no list");
     }
 }
 

@@ -240,6 +240,17 @@ fn the_load_generator_reads_time_in_one_module() {
 }
 
 #[test]
+fn the_oldest_toolchain_is_the_one_that_is_used() {
+    let [workspace, toolchain] = ["Cargo.toml", "rust-toolchain.toml"].map(manifest);
+    let oldest = workspace["workspace"]["package"]["rust-version"].as_str().expect("it is stated");
+    let used = toolchain["toolchain"]["channel"].as_str().expect("it is stated");
+    assert!(
+        used == oldest || used.starts_with(&format!("{oldest}.")),
+        "{oldest} in Cargo.toml, {used} is used"
+    );
+}
+
+#[test]
 fn no_crate_uses_one_above_it() {
     let mut offences = Vec::new();
     let manifests: Vec<_> = workspace_members()

@@ -49,7 +49,7 @@ fn every_scenario_is_valid() {
         for issue in [false, true] {
             let flags = format!(
                 "--isolate --plugin {} --set mock.service=fixed --set mock.service_us=10 --scenario {scenario} --set \
-                 issue={issue} --mode performance --duration 100ms --set min_query_count=700 --set \
+                 issue={issue} --mode performance --duration 100ms --set min_query_count=700 --set floor=false --set \
                  server_target_latency_ns=10000000000",
                 plugin("mock").display()
             );
