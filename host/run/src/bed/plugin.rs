@@ -281,8 +281,15 @@ mod tests {
         // A file may serve several plugins.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("proctor.toml");
-        std::fs::write(&path, "[null]\nthreads = 2\n").unwrap();
-        let settings = Loader::new().config_file(&path).load().unwrap();
-        assert_eq!(options_of(&settings, "mock").unwrap(), BTreeMap::new());
+        let of_file = |plugin: &str| {
+            std::fs::write(&path, format!("[{plugin}]\nthreads = 2\n")).unwrap();
+            options_of(&Loader::new().config_file(&path).load().unwrap(), "mock")
+        };
+        assert_eq!(of_file("null").unwrap(), BTreeMap::new());
+        // A name with an underscore is that of a file, of no plugin.
+        for wrong in ["nul", "host_validator"] {
+            let error = of_file(wrong).unwrap_err().to_string();
+            assert!(error.contains("proctor.toml") && error.contains(wrong), "{error}");
+        }
     }
 }
