@@ -18,11 +18,11 @@
 
 mod check;
 pub mod drawn;
+pub mod few;
 pub mod models;
 pub mod operators;
 mod random;
 pub mod recurrent;
-pub mod sample;
 
 pub use check::difference;
 use proctor_device::{graph::Graph, tensor::Array};

@@ -88,8 +88,8 @@ fn what_the_library_refuses_is_computed_by_kernels() {
     });
 }
 
-/// Sample for the first tier: a convolution with all that may end it, in f32 and in f16.
-mod sample {
+/// Cases of the first tier: a convolution with all that may end it, in f32 and in f16.
+mod few {
     use super::{Cuda, ElementType, Tuning, count_by_library, operators, over_double};
     use proctor_device_cases::named;
 

@@ -4,10 +4,10 @@
 
 mod calibrate;
 mod device;
+mod few;
 mod models;
 mod narrow;
 mod onnxruntime;
 mod operators;
 mod profile;
 mod recurrent;
-mod sample;

@@ -18,7 +18,7 @@
 //! | BERT, Llama | all of a model | masks and epsilons beyond the range of f16, and what adds up over layers |
 
 use proctor_device::program::Tuning;
-use proctor_device_cases::{Case, models, named, operators, sample};
+use proctor_device_cases::{Case, few, models, named, operators};
 use proctor_vocabulary::ElementType;
 
 use crate::device::{TUNINGS, device};
@@ -45,14 +45,14 @@ pub fn assert_near(cases: &[Case], tolerances: [(ElementType, f64); 2], tunings:
 /// Also with the tuning for a library, whose columns lie in rows.
 #[test]
 fn convolutions_and_windows_round_as_they_store() {
-    let windows = named(&operators::windows(), &[sample::WINDOWS]);
+    let windows = named(&operators::windows(), &[few::WINDOWS]);
     assert_near(&windows, OF_OPERATORS, &TUNINGS);
     assert_near(&named(&operators::depthwise(), &["several results"]), OF_OPERATORS, &WIDTHS);
 }
 
 #[test]
 fn products_round_as_they_store() {
-    assert_near(&sample::narrow(), OF_OPERATORS, &WIDTHS);
+    assert_near(&few::narrow(), OF_OPERATORS, &WIDTHS);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn elements_and_rows_round_as_they_store() {
 
 #[test]
 fn attention_rounds_as_it_stores() {
-    assert_near(&sample::attention(), OF_OPERATORS, &WIDTHS);
+    assert_near(&few::attention(), OF_OPERATORS, &WIDTHS);
 }
 
 #[test]

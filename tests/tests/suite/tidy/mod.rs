@@ -7,7 +7,6 @@ mod commits;
 mod files;
 mod imports;
 mod rooms;
-mod tiers;
 mod words;
 
 use std::{collections::BTreeSet, path::Path};
@@ -237,6 +236,31 @@ fn the_load_generator_reads_time_in_one_module() {
     );
     let offences = offending_lines(&sources, |file, line| !is_clock(file) && reads_time(line));
     assert_none(&offences, "a clock read outside host/loadgen/src/time/clock.rs; use the Clock trait");
+}
+
+/// Macros that panic where the stream is full or closed; `proctor_display` has the ways to both streams.
+const PRINTING: &[&str] = &["eprintln!(", "eprint!(", "println!(", "print!("];
+
+#[test]
+fn nothing_is_printed_past_the_display() {
+    let sources: Vec<_> = files(&["rs"]).into_iter().filter(|file| is_of_a_program(&file.path)).collect();
+    assert!(!sources.is_empty(), "no source file: this test looks in the wrong place");
+    let mut offences = Vec::new();
+    for file in &sources {
+        let code = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (index, line) in code.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if PRINTING.iter().any(|printing| code.contains(printing)) {
+                offences.push(format!("{}:{}: {}", file.path, index + 1, line.trim()));
+            }
+        }
+    }
+    assert_none(&offences, "a macro that panics where nobody reads; take print or tell of proctor_display");
+}
+
+/// Returns whether a file is part of a program or a plugin: no test, example or build script.
+fn is_of_a_program(path: &str) -> bool {
+    path.contains("src/") && !path.starts_with("tests/") && !path.contains("/tests")
 }
 
 #[test]

@@ -91,7 +91,12 @@ fn joined(runner: &str, definitions: &str) -> Result<Vec<Group>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
     use super::*;
+    use crate::command::{cargo, output};
 
     const TWO: &str = "[[group]]\nname = 'opencl'\npackages = ['o']\nfiles = []\n\
         [[group]]\nname = 'cuda'\npackages = ['c']\nfiles = ['x']\n";
@@ -131,5 +136,77 @@ mod tests {
         let other = TWO.replace("cuda", "hip");
         let error = joined(&runner("all()"), &other).unwrap_err().to_string();
         assert!(error.contains("no profile `hip`"), "{error}");
+    }
+
+    /// A test as nextest lists it.
+    struct Test {
+        package: String,
+        name: String,
+        is_selected: bool,
+    }
+
+    /// Asks nextest, as it would for a run.
+    fn listed(arguments: &str) -> Value {
+        let list = output(&mut cargo(&format!("nextest list --message-format json {arguments}"))).unwrap();
+        serde_json::from_str(&list).unwrap()
+    }
+
+    /// Returns all tests of the programs that a profile may select from, and which of them it does.
+    fn tests(profile: &str, built: &str) -> Vec<Test> {
+        let list = listed(&format!("--profile {profile} {built}"));
+        let mut tests = Vec::new();
+        for program in list["rust-suites"].as_object().unwrap().values() {
+            for (name, test) in program["testcases"].as_object().unwrap() {
+                tests.push(Test {
+                    package: program["package-name"].as_str().unwrap().to_owned(),
+                    name: name.clone(),
+                    is_selected: test["filter-match"]["status"] == "matches",
+                });
+            }
+        }
+        tests
+    }
+
+    /// Words of the language of filters, and the programs that are named in them; all others are parts of the names of
+    /// tests, or packages.
+    const OPERATORS: [&str; 6] = ["package", "binary", "test", "not", "suite", ""];
+
+    /// Checks too that a group lists the packages of its tests, and that each word of its filter is a module, a test or
+    /// a package: a test that is renamed would change its tier unnoticed.
+    #[test]
+    fn each_group_selects_tests_of_its_packages() {
+        let folder = tempfile::tempdir().unwrap();
+        let [packages, programs] =
+            ["packages.json", "programs.json"].map(|name| folder.path().join(name).display().to_string());
+        fs::write(&packages, output(&mut cargo("metadata --format-version 1")).unwrap()).unwrap();
+        fs::write(&programs, listed("--workspace --list-type binaries-only").to_string()).unwrap();
+        // So that cargo need not look again for each group.
+        let built = format!("--cargo-metadata {packages} --binaries-metadata {programs}");
+        let mut offences = Vec::new();
+        for Group { name, packages, filter, .. } in groups().unwrap() {
+            let tests = tests(&name, &built);
+            let selected: Vec<_> = tests.iter().filter(|test| test.is_selected).collect();
+            if selected.is_empty() {
+                offences.push(format!("{name} selects no test"));
+            }
+            let others: BTreeSet<_> = selected
+                .iter()
+                .map(|test| &test.package)
+                .filter(|package| !packages.contains(package))
+                .collect();
+            offences.extend(
+                others.iter().map(|other| format!("{name} has tests of {other}, which it does not list")),
+            );
+            let is_known = |word: &str| {
+                let of_test =
+                    |test: &Test| test.package == word || test.name.split("::").any(|part| part == word);
+                OPERATORS.contains(&word) || tests.iter().any(of_test)
+            };
+            let words = filter.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+            let unknown = words.filter(|word| !is_known(word));
+            offences
+                .extend(unknown.map(|word| format!("{name} selects by `{word}`, which nothing is called")));
+        }
+        assert!(offences.is_empty(), "{DEFINITIONS} and {RUNNER}:\n{}", offences.join("\n"));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_device::program::{Tuning, call::Kernel};
-use proctor_device_cases::{models, operators, recurrent, sample};
+use proctor_device_cases::{few, models, operators, recurrent};
 use proctor_vocabulary::ElementType;
 
 use super::{
@@ -35,7 +35,7 @@ fn needed() -> Vec<(Kernel, usize)> {
         needed.add(cases, None, &[LIBRARY]);
     }
     for cases in [
-        sample::all(),
+        few::all(),
         operators::convolutions_of_parts(),
         operators::windows(),
         operators::products(),
@@ -57,7 +57,7 @@ fn needed() -> Vec<(Kernel, usize)> {
             models::generated("mobilenet-v1-tiny"),
             models::generated("resnet50-tiny"),
             models::generated("bert-tiny"),
-            sample::narrow(),
+            few::narrow(),
             operators::rows(),
             operators::attention(),
         ];

@@ -1,12 +1,12 @@
 //! Every kernel as CUDA C, compiled by NVIDIA's compiler for the architectures that there are. It needs no GPU.
 //!
 //! `docs/cuda-kernels.md` shows the resources that they take. The test of each architecture compares its own cells,
-//! and writes them anew where the variable `PROCTOR_WRITE_CUDA_KERNELS` is set. A [`sample`] is small enough to be
+//! and writes them anew where the variable `PROCTOR_WRITE_CUDA_KERNELS` is set. The [`few`] of the first tier can be
 //! compiled after every change.
 
 mod all;
+mod few;
 mod page;
-mod sample;
 
 use std::{collections::HashMap, fs, path::Path, sync::Arc};
 

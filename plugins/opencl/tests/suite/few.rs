@@ -1,6 +1,6 @@
-//! The sample of [`proctor_device_cases::sample`]: what a kernel that is wrong shows first in.
+//! The cases of [`proctor_device_cases::few`]: what a kernel that is wrong shows first in.
 //!
-//! It is small enough to be computed after every change. Each kernel is compared with the host in f32: as for a
+//! They are few enough to be computed after every change. Each kernel is compared with the host in f32: as for a
 //! processor and as for a graphics processor where vectors or groups make another text of it, else once. Factors of 8
 //! bits have a case of their own, and numbers of 16 bits products and a softmax. All other tests of the device are of
 //! more shapes, more models and more types.
@@ -13,7 +13,7 @@ use proctor_device::{
     passes,
     program::{Program, Tuning},
 };
-use proctor_device_cases::sample;
+use proctor_device_cases::few;
 
 use super::{
     device::{TUNINGS, assert_computed, device},
@@ -26,49 +26,49 @@ const BOTH: [Tuning; 2] = [Tuning::PROCESSOR, Tuning::GPU];
 
 #[test]
 fn products_are_those_of_the_host() {
-    assert_computed(&sample::products(), &BOTH);
+    assert_computed(&few::products(), &BOTH);
 }
 
 /// With a library in the way of columns that lie in rows.
 #[test]
 fn convolutions_and_windows_are_those_of_the_host() {
     let [as_processor, .., for_library] = TUNINGS;
-    let cases = sample::convolutions();
+    let cases = few::convolutions();
     assert_computed(&cases, &[as_processor]);
     assert_computed(&cases[..1], &[for_library]);
 }
 
 #[test]
 fn elements_and_rows_are_those_of_the_host() {
-    assert_computed(&sample::elements(), &[Tuning::PROCESSOR]);
+    assert_computed(&few::elements(), &[Tuning::PROCESSOR]);
     // Many items take a row together: one that is alone takes the same way without waiting.
-    assert_computed(&sample::rows(), &[Tuning::GPU]);
+    assert_computed(&few::rows(), &[Tuning::GPU]);
 }
 
 #[test]
 fn attention_is_that_of_the_host() {
-    assert_computed(&sample::attention(), &BOTH);
+    assert_computed(&few::attention(), &BOTH);
 }
 
 /// A GRU that resets before the product has no single steps.
 #[test]
 fn recurrent_layers_are_those_of_the_host() {
-    let layers = sample::recurrent();
+    let layers = few::recurrent();
     assert_computed(&layers, &[Tuning::PROCESSOR, GROUPS]);
     assert_computed(&layers[..1], &[STEPS]);
 }
 
 #[test]
 fn products_of_integers_are_those_of_the_host() {
-    assert_computed(&sample::integers(), &[Tuning::PROCESSOR]);
+    assert_computed(&few::integers(), &[Tuning::PROCESSOR]);
 }
 
 #[test]
 fn numbers_are_rounded_as_they_are_stored() {
-    assert_near(&sample::narrow(), OF_OPERATORS, &[Tuning::PROCESSOR]);
+    assert_near(&few::narrow(), OF_OPERATORS, &[Tuning::PROCESSOR]);
 }
 
-/// A kernel that none of the cases calls would be in no test of the sample.
+/// A kernel that none of the cases calls would be in no test of the first tier.
 #[test]
 fn every_kernel_is_in_it() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device/src/kernels");
@@ -79,7 +79,7 @@ fn every_kernel_is_in_it() {
         there_are.extend(names);
     }
     let mut called = BTreeSet::new();
-    for mut case in sample::all() {
+    for mut case in few::all() {
         passes::apply(&mut case.graph, None).unwrap();
         let program = Program::new(&case.graph, Tuning::GPU).unwrap();
         called.extend(program.calls().iter().map(|call| call.kernel().unwrap().kernel.function.to_owned()));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proctor_device::program::Tuning;
-use proctor_device_cases::sample;
+use proctor_device_cases::few;
 use proctor_vocabulary::ElementType;
 
 use super::{Needed, compiled, compiler, page::Kept};
@@ -16,13 +16,13 @@ const AMPERE: &str = "sm_80";
 fn a_kernel_of_each_function_compiles_and_fits() {
     let Some(compiler) = compiler() else { return };
     let mut needed = Needed::default();
-    needed.add(sample::all(), None, &[Tuning::GPU]);
+    needed.add(few::all(), None, &[Tuning::GPU]);
     let mut seen = HashSet::new();
     let mut kernels = needed.in_order();
     kernels.retain(|(kernel, _)| seen.insert(kernel.function));
     for element in [ElementType::F16, ElementType::Bf16] {
         let mut narrow = Needed::default();
-        narrow.add(sample::narrow(), Some(element), &[Tuning::GPU]);
+        narrow.add(few::narrow(), Some(element), &[Tuning::GPU]);
         let mut seen = HashSet::new();
         kernels.extend(narrow.in_order().into_iter().filter(|(kernel, _)| seen.insert(kernel.function)));
     }
