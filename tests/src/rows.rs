@@ -25,15 +25,40 @@ pub fn check_rows<R: Sync>(rows: &[R], width: usize, problem: impl Fn(&R) -> Opt
     assert!(found.is_empty(), "{} of {} rows:\n{}", found.len(), rows.len(), found.join("\n"));
 }
 
-/// Returns the rows that have one of their `traits` before all others: the first of each call, of each way, and so on.
-pub fn first_of_each<R, T: Ord>(rows: Vec<R>, traits: impl Fn(&R) -> Vec<T>) -> Vec<R> {
+/// Returns the rows with a kind that no row before them has: the first of each call, of each way, and so on.
+pub fn first_of_each<R, K: Ord>(rows: Vec<R>, kinds: impl Fn(&R) -> Vec<K>) -> Vec<R> {
     let mut seen = BTreeSet::new();
     let mut is_new = |row: &R| {
         let known = seen.len();
-        seen.extend(traits(row));
+        seen.extend(kinds(row));
         seen.len() > known
     };
     rows.into_iter().filter(|row| is_new(row)).collect()
+}
+
+/// Makes two tests of each table of rows: one of the first row of each kind, by `Row::kinds`, and, in the second tier,
+/// one of all. `all_rows` returns those of all tables.
+#[macro_export]
+macro_rules! test_tables {
+    ($(fn $name:ident() { $check:ident($rows:expr) })*) => {
+        $(#[test]
+        fn $name() {
+            $check(&$crate::first_of_each($rows, Row::kinds));
+        })*
+
+        mod every_row {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                $check(&$rows);
+            })*
+        }
+
+        fn all_rows() -> Vec<Row> {
+            [$($rows),*].concat()
+        }
+    };
 }
 
 #[cfg(test)]

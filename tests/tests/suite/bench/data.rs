@@ -39,7 +39,7 @@ fn assert_measured(row: &Value) {
 #[test]
 fn pictures_are_prepared_beside_opencv_with_the_same_tensors() {
     let bench = Bench::new();
-    let (report, table) = figures(&bench, "--part pictures --cores 1 --markdown data.md");
+    let (report, table) = figures(&bench, "--part pictures --markdown data.md");
     let names: Vec<_> = list(&report, "rows").iter().filter_map(|row| row["what"].as_str()).collect();
     let pipelines = [
         "imagenet-vgg, ",

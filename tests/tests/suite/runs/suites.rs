@@ -78,7 +78,7 @@ fn a_precision_that_is_not_on_the_list_of_the_round_is_marked() {
         );
         let expected = if is_on_list { vec![] } else { vec![mark] };
         assert_eq!(run("v0.7"), expected, "{precision}");
-        // One on the list and one that is not: it was the same before, and v5.0 has none.
+        // v0.5 has the same list and v5.0 has none: one precision on the list and one off it show that.
         if ["int4", "f64"].contains(&precision) {
             assert_eq!(run("v0.5"), expected, "{precision}");
             assert!(run("v5.0").is_empty(), "{precision}");

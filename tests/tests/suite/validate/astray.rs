@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use proctor_tests::{Bench, check_rows, compile_with_cpp, first_of_each};
+use proctor_tests::{Bench, check_rows, compile_with_cpp};
 use serde_json::Value;
 
 use crate::validate::rows::{self, Row};
@@ -55,27 +55,7 @@ fn problem(bench: &Bench, library: &Path, row: &Row) -> Option<String> {
     (!is_explained).then(|| format!("*** {call} {way}: {case} says nothing: {finished}"))
 }
 
-/// Makes a test of each table: of the first row of each call, of each way and of each case, and, in the second tier, of
-/// all.
-macro_rules! tests {
-    ($(fn $name:ident() { $check:ident($rows:expr) })*) => {
-        $(#[test]
-        fn $name() {
-            $check(&first_of_each($rows, Row::traits));
-        })*
-
-        mod every_row {
-            use super::*;
-
-            $(#[test]
-            fn $name() {
-                $check(&$rows);
-            })*
-        }
-    };
-}
-
-tests! {
+proctor_tests::test_tables! {
     fn a_call_that_ends_the_process_crashes_its_case() { check(rows::ends()) }
     fn a_call_that_does_not_return_fails_its_case() { check_hanging(rows::hangs()) }
     fn a_call_that_fails_fails_its_case() { check(rows::failures()) }
@@ -92,7 +72,7 @@ tests! {
 
 #[test]
 fn there_are_more_than_three_hundred_ways() {
-    let count = rows::all().len();
+    let count = all_rows().len();
     assert!(count > 300, "{count}");
 }
 
@@ -102,7 +82,7 @@ fn a_plugin_that_does_not_go_astray_passes_each_case_that_the_rows_fail() {
     let bench = Bench::new();
     let Some(library) = compiled(&bench) else { return };
     let (of_tokens, others): (BTreeSet<_>, BTreeSet<_>) =
-        rows::all().iter().map(|row| row.case).partition(|case| *case == rows::TOKENS);
+        all_rows().iter().map(|row| row.case).partition(|case| *case == rows::TOKENS);
     // It reports tokens only if it is told to, here the right number.
     for (way, cases) in [(None, others), (Some("execute:1+ report"), of_tokens)] {
         let chosen: Vec<_> = cases.iter().map(|case| format!("--case {case}")).collect();

@@ -15,11 +15,11 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Its call without the number, its way and its case.
-    pub(super) fn traits(&self) -> Vec<String> {
-        let Self { call, way, case, .. } = self;
+    /// Its call with its outcome, its way, and its case.
+    pub(super) fn kinds(&self) -> Vec<String> {
+        let Self { call, way, case, outcome } = self;
         let call = call.split(':').next().unwrap_or_default();
-        vec![format!("call {call}"), format!("way {way}"), format!("case {case}")]
+        vec![format!("{call} {outcome}"), format!("way {way}"), format!("case {case}")]
     }
 }
 
@@ -417,25 +417,6 @@ pub(super) fn leftovers() -> Vec<Row> {
         rows.push(fails(call, "leave-thread", "manifest/readable-without-device"));
     }
     rows
-}
-
-/// The rows of every kind.
-pub(super) fn all() -> Vec<Row> {
-    [
-        ends(),
-        hangs(),
-        failures(),
-        repeated(),
-        tables(),
-        manifests(),
-        batches(),
-        queries(),
-        services(),
-        changes(),
-        out_of_turn(),
-        leftovers(),
-    ]
-    .concat()
 }
 
 /// Whether this machine has what the part is about.

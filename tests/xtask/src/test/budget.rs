@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 /// Processor time of all tests of the first tier together: 830 s were measured, and slower machines take more.
 /// `CONTRIBUTING.md` says why there is a budget.
-const BUDGET_S: u64 = 1000;
+const BUDGET_S: u64 = 1200;
 
 /// Ticks of a second in the files of `/proc`, on every architecture that Linux has today.
 const TICKS_PER_SECOND: u64 = 100;

@@ -13,7 +13,7 @@ mod tables;
 
 use std::{collections::BTreeSet, thread::available_parallelism};
 
-use proctor_tests::{check_rows, first_of_each};
+use proctor_tests::check_rows;
 
 use self::row::Row;
 use super::wayward::Wayward;
@@ -33,27 +33,7 @@ fn check_at_once(rows: &[Row], width: usize) {
     check_rows(rows, width, |row| row.check(&wayward).err());
 }
 
-/// Makes a test of each table: of the first row of each call, of each way and of each outcome, and, in the second tier,
-/// of all.
-macro_rules! tests {
-    ($(fn $name:ident() { $check:ident($rows:expr) })*) => {
-        $(#[test]
-        fn $name() {
-            $check(&first_of_each($rows, Row::traits));
-        })*
-
-        mod every_row {
-            use super::*;
-
-            $(#[test]
-            fn $name() {
-                $check(&$rows);
-            })*
-        }
-    };
-}
-
-tests! {
+proctor_tests::test_tables! {
     fn the_process_ends_in_a_call() { check(calls::ends()) }
     fn a_call_does_not_return() { check_hanging(calls::hangs()) }
     fn a_call_fails() { check(calls::failures()) }
@@ -68,19 +48,7 @@ tests! {
 
 #[test]
 fn the_table_has_every_call_and_each_row_once() {
-    let parts = [
-        calls::ends(),
-        calls::hangs(),
-        calls::failures(),
-        calls::in_a_later_test(),
-        tables::rows(),
-        answers::rows(),
-        answers::services(),
-        changes::rows(),
-        isolated::ends(),
-        isolated::hangs(),
-    ];
-    let rows: Vec<Row> = parts.into_iter().flatten().collect();
+    let rows = all_rows();
     let different: BTreeSet<_> = rows.iter().map(Row::title).collect();
     assert_eq!(different.len(), rows.len());
     let not_valid = rows.iter().filter(|row| !row.is_put_right()).count();

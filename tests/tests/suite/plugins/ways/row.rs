@@ -88,10 +88,10 @@ impl Row {
         format!("{call} {way} ({dispatch:?}, {tests:?}) {flags}")
     }
 
-    /// Its call by its dispatch, its way and its outcome.
-    pub(super) fn traits(&self) -> Vec<String> {
+    /// Its call with its dispatch and its outcome, and its way.
+    pub(super) fn kinds(&self) -> Vec<String> {
         let Self { way, dispatch, outcome, .. } = self;
-        vec![format!("{} {dispatch:?}", self.name_of_call()), format!("way {way}"), format!("{outcome:?}")]
+        vec![format!("{} {dispatch:?} {outcome:?}", self.name_of_call()), format!("way {way}")]
     }
 
     pub(super) fn is_put_right(&self) -> bool {
