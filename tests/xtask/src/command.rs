@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// Returns a `cargo` command in the workspace root, with the toolchain that runs this program; `args` are split at
 /// spaces.
@@ -63,6 +64,15 @@ fn status(command: &mut Command) -> Result<ExitStatus> {
     let line = display(command);
     println!("$ {line}");
     command.status().with_context(|| format!("cannot start `{line}`"))
+}
+
+/// Returns what `cargo metadata` says of the workspace and of all packages that it uses.
+///
+/// # Errors
+/// If cargo cannot tell.
+pub(crate) fn metadata() -> Result<Value> {
+    let text = output(&mut cargo("metadata --locked --format-version 1"))?;
+    serde_json::from_str(&text).context("cargo metadata prints no JSON")
 }
 
 /// Runs `command` without printing it, and returns its stdout.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
-use crate::command::{cargo, output};
+use crate::command::metadata;
 
 /// Licences that a package may have, as SPDX names them, and why.
 const LICENCES: &[(&str, &str)] = &[
@@ -34,7 +34,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 
 /// Packages that occur in several versions, and who needs the older ones.
 const DUPLICATES: &[(&str, usize, &str)] = &[
-    ("embedded-io", 2, "postcard names both, and uses none of them as it is built here"),
+    ("embedded-io", 2, "postcard names both, and uses neither as it is built here"),
     ("fancy-regex", 2, "tokenizers, which candle-transformers needs, is behind"),
     ("getrandom", 2, "rand 0.9, the newest that candle-core takes"),
     ("hashbrown", 2, "safetensors is behind indexmap"),
@@ -55,9 +55,7 @@ const DUPLICATES: &[(&str, usize, &str)] = &[
 /// # Errors
 /// If a package is not as a list wants it, or a list has a row without need.
 pub(crate) fn check() -> Result<()> {
-    let metadata = output(&mut cargo("metadata --locked --format-version 1"))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata prints no JSON")?;
-    let offences = offences(&packages(&metadata)?);
+    let offences = offences(&packages(&metadata()?)?);
     ensure!(offences.is_empty(), "packages that are not as they should be:\n  {}", offences.join("\n  "));
     Ok(())
 }

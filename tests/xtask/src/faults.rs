@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use crate::{
-    command::{cargo, git, output, run as run_command, workspace_root},
-    test::{changed_groups, first_failure},
+    command::{git, output, workspace_root},
+    test::{build, changed_groups, first_failure},
 };
 
 pub(crate) const LONG_ABOUT: &str = "Plant mistakes in the sources, and see whether the tests find them.
@@ -107,6 +107,13 @@ const FAULTS: &[Fault] = &[
         packages: &["proctor-plugin-host"],
     },
     Fault {
+        name: "rule of the boundary: samples that the plugin has overwritten are not looked at",
+        file: "host/run/src/bed/sample_library.rs",
+        right: "self.state().faults.extend(overwritten);",
+        wrong: "self.state().faults.extend(overwritten.filter(|_| false));",
+        packages: &["proctor-run", "proctor-tests"],
+    },
+    Fault {
         name: "load generator: gaps between arrivals are drawn with another mean",
         file: "host/loadgen/src/plan/offsets.rs",
         right: "    -(1.0 - rng.canonical()).ln()\n",
@@ -157,7 +164,7 @@ pub(crate) fn run(args: &FaultArgs) -> Result<()> {
         found.push((fault.name, find(fault)?));
     }
     // What was built last had a fault.
-    run_command(&mut cargo("build --workspace --all-targets"))?;
+    build()?;
     println!();
     for (name, by) in &found {
         println!("{name}\n    {}", by.as_deref().unwrap_or("NOT FOUND"));
@@ -174,10 +181,10 @@ fn find(fault: &Fault) -> Result<Option<String>> {
     if let Some(test) = first_failure("default", &packages)? {
         return Ok(Some(format!("first tier: {test}")));
     }
-    run_command(&mut cargo("build --workspace --all-targets"))?;
+    build()?;
     for group in changed_groups()? {
-        if let Some(test) = first_failure(&group, &[])? {
-            return Ok(Some(format!("second tier, {group}: {test}")));
+        if let Some(test) = first_failure(&group.name, &[])? {
+            return Ok(Some(format!("second tier, {}: {test}", group.name)));
         }
     }
     Ok(None)

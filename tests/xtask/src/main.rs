@@ -9,11 +9,11 @@ mod check;
 mod command;
 mod compare_campaign;
 mod dependencies;
+mod differential;
 mod faults;
 mod frozen;
 mod fuzz;
 mod header;
-mod official;
 mod onnxruntime;
 mod package;
 mod python;
@@ -61,7 +61,7 @@ enum Task {
     #[command(long_about = faults::LONG_ABOUT, after_help = faults::EXAMPLES)]
     Faults(FaultArgs),
     /// Compare the load generator with the official one in random settings.
-    #[command(long_about = official::LONG_ABOUT, after_help = official::EXAMPLES)]
+    #[command(long_about = differential::LONG_ABOUT, after_help = differential::EXAMPLES)]
     Differential(DifferentialArgs),
     /// Count how often `host compare` is right.
     #[command(long_about = compare_campaign::LONG_ABOUT, after_help = compare_campaign::EXAMPLES)]
@@ -141,7 +141,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Faults(args) => faults::run(&args),
         Task::Fuzz(args) => fuzz::run(args.target.as_deref(), args.minutes),
-        Task::Differential(args) => official::compare(args.cases, args.seed),
+        Task::Differential(args) => differential::compare(args.cases, args.seed),
         Task::CompareCampaign(args) => compare_campaign::run(&args),
         Task::Asan(args) => sanitize::asan(args.minutes),
         Task::Memcheck(args) => sanitize::memcheck(args.minutes),

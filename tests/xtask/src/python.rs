@@ -37,7 +37,7 @@ pub(crate) const LOADGEN: Wheels = Wheels {
 };
 
 /// The engines that `host bench` compares with.
-pub(crate) const ENGINES: Wheels = Wheels {
+const ENGINES: Wheels = Wheels {
     name: "onnxruntime, numpy",
     purpose: "what host bench compares with",
     module: "onnxruntime",
@@ -47,7 +47,7 @@ pub(crate) const ENGINES: Wheels = Wheels {
 
 /// OpenCV and Pillow, whose pixels preprocessing has to make; the differential test looks for them by their folder,
 /// `host bench data` by `PYTHONPATH`.
-pub(crate) const IMAGES: Wheels = Wheels {
+const IMAGES: Wheels = Wheels {
     name: "opencv-python-headless, pillow, numpy",
     purpose: "decode and resize pictures, to compare with",
     module: "cv2",
@@ -56,7 +56,7 @@ pub(crate) const IMAGES: Wheels = Wheels {
 };
 
 /// The compiler of CUDA, with which a test compiles every kernel; no GPU is needed for that.
-pub(crate) const NVRTC: Wheels = Wheels {
+const NVRTC: Wheels = Wheels {
     name: "nvidia-cuda-nvrtc-cu12",
     purpose: "compiles the kernels for CUDA",
     module: "nvidia.cuda_nvrtc",
@@ -65,7 +65,7 @@ pub(crate) const NVRTC: Wheels = Wheels {
 };
 
 /// Readers and numerics that the preprocessing of volumes is compared with.
-pub(crate) const VOLUMES: Wheels = Wheels {
+const VOLUMES: Wheels = Wheels {
     name: "nibabel, scipy",
     purpose: "what prepared volumes are compared with",
     module: "nibabel",
@@ -74,7 +74,7 @@ pub(crate) const VOLUMES: Wheels = Wheels {
 };
 
 /// Independent implementations of the scores of accuracy; the differential test looks for them by their folder.
-pub(crate) const SCORES: Wheels = Wheels {
+const SCORES: Wheels = Wheels {
     name: "pycocotools, sacrebleu, jiwer, scikit-learn",
     purpose: "other scores, to compare with",
     module: "pycocotools",
@@ -92,7 +92,7 @@ pub(crate) const ZIG: Wheels = Wheels {
 };
 
 /// The tokenizer and the features that ours are compared with.
-pub(crate) const TRANSFORMERS: Wheels = Wheels {
+const TRANSFORMERS: Wheels = Wheels {
     name: "transformers",
     purpose: "BERT's tokenizer, to compare with",
     module: "transformers",
@@ -101,7 +101,7 @@ pub(crate) const TRANSFORMERS: Wheels = Wheels {
 };
 
 /// Features of sound and readers of sound files that ours are compared with.
-pub(crate) const LIBROSA: Wheels = Wheels {
+const LIBROSA: Wheels = Wheels {
     name: "librosa, soundfile",
     purpose: "mel features and sound files, to compare with",
     module: "librosa.feature",
@@ -110,13 +110,17 @@ pub(crate) const LIBROSA: Wheels = Wheels {
 };
 
 /// The checker of accessibility that pages are held against; the test looks for its one script by its folder.
-pub(crate) const AXE: Wheels = Wheels {
+const AXE: Wheels = Wheels {
     name: "axe-playwright-python",
     purpose: "checks whether everybody can use a page",
     module: "axe_playwright_python",
     folder: "target/python-axe-playwright-python-0.1.8",
     requirements: "tests/tests/suite/report/requirements.txt",
 };
+
+/// Wheels that tests use.
+pub(crate) const OF_TESTS: [&Wheels; 9] =
+    [&LOADGEN, &ENGINES, &TRANSFORMERS, &LIBROSA, &VOLUMES, &IMAGES, &SCORES, &NVRTC, &AXE];
 
 /// How to get wheels and nothing else, giving up soon where there is no network.
 const PIP_INSTALL: &str = "-m pip install --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_folders_are_named_after_the_pinned_versions() {
-        for wheels in [LOADGEN, ENGINES, IMAGES, NVRTC, SCORES, TRANSFORMERS, LIBROSA, VOLUMES, ZIG, AXE] {
+        for wheels in OF_TESTS.into_iter().chain([&ZIG]) {
             let requirements = fs::read_to_string(workspace_root().join(wheels.requirements)).unwrap();
             let (_, version) = wheels.folder.rsplit_once('-').unwrap();
             assert!(requirements.contains(&format!("=={version} ")), "{}: {requirements}", wheels.folder);

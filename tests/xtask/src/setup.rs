@@ -37,11 +37,14 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Cargo commands from cargo install: the command, the version to install, and what it does.
-const CARGO_COMMANDS: &[(&str, &str, &str)] = &[("nextest", "0.9.143", "runs the tests")];
+/// Cargo commands from cargo install: the command, what succeeds if it is there and new enough, the version to install,
+/// and what it does.
+const CARGO_COMMANDS: &[(&str, &str, &str, &str)] =
+    &[("nextest", "show-config version", "0.9.143", "runs the tests")];
 
 /// Programs that `cargo xtask fuzz` needs and no test does.
-const FUZZER: &[(&str, &str, &str)] = &[("fuzz", "0.13.2", "builds and runs the fuzz targets")];
+const FUZZER: &[(&str, &str, &str, &str)] =
+    &[("fuzz", "--version", "0.13.2", "builds and runs the fuzz targets")];
 
 /// Installs what is missing, and says for each need whether it was there.
 ///
@@ -49,15 +52,7 @@ const FUZZER: &[(&str, &str, &str)] = &[("fuzz", "0.13.2", "builds and runs the 
 /// The first installation that fails or that has no way to run here.
 pub(crate) fn run() -> Result<()> {
     set_up_programs(PROGRAMS)?;
-    python::set_up(&python::LOADGEN);
-    python::set_up(&python::ENGINES);
-    python::set_up(&python::IMAGES);
-    python::set_up(&python::NVRTC);
-    python::set_up(&python::TRANSFORMERS);
-    python::set_up(&python::LIBROSA);
-    python::set_up(&python::VOLUMES);
-    python::set_up(&python::SCORES);
-    python::set_up(&python::AXE);
+    python::OF_TESTS.into_iter().for_each(python::set_up);
     onnxruntime::set_up();
     set_up_cargo_commands(CARGO_COMMANDS)
 }
@@ -132,9 +127,9 @@ fn user_id() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn set_up_cargo_commands(commands: &[(&str, &str, &str)]) -> Result<()> {
-    for (command, version, purpose) in commands {
-        let present = succeeds(&mut cargo(&format!("{command} --version")));
+fn set_up_cargo_commands(commands: &[(&str, &str, &str, &str)]) -> Result<()> {
+    for (command, check, version, purpose) in commands {
+        let present = succeeds(&mut cargo(&format!("{command} {check}")));
         let package = format!("cargo-{command}");
         report(&package, purpose, present);
         if !present {
@@ -155,7 +150,17 @@ fn report(what: &str, purpose: &str, present: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{apt_get, missing_packages};
+    use std::fs;
+
+    use super::{CARGO_COMMANDS, apt_get, missing_packages};
+    use crate::command::workspace_root;
+
+    #[test]
+    fn the_version_of_nextest_is_the_one_that_its_settings_require() {
+        let settings = fs::read_to_string(workspace_root().join(".config/nextest.toml")).unwrap();
+        let (_, _, version, _) = CARGO_COMMANDS[0];
+        assert!(settings.contains(&format!("required = \"{version}\"")), "{version}");
+    }
 
     #[test]
     fn root_needs_no_sudo() {

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::command::{cargo, output};
+use crate::command::{cargo, metadata, output};
 
 /// Beginnings of the names of files that have to be passed on with a crate, in lower case.
 const FILES: [&str; 6] = ["license", "licence", "copying", "copyright", "notice", "unlicense"];
@@ -35,8 +35,7 @@ struct Crate {
 /// If cargo cannot tell, or if a crate has no licence: then it may not be passed on.
 pub(crate) fn page(packages: &[&str]) -> Result<String> {
     let linked = linked(packages)?;
-    let metadata = output(&mut cargo("metadata --locked --format-version 1"))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata prints no JSON")?;
+    let metadata = metadata()?;
     let all = metadata["packages"].as_array().context("cargo metadata names no packages")?;
     let mut crates = Vec::new();
     for package in all.iter().filter(|package| package["source"].is_string()) {

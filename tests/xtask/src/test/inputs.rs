@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::group::Group;
-use crate::command::{cargo, git, output, workspace_root};
+use crate::command::{git, metadata, output, workspace_root};
 
 /// Digests by the name of what they are of: a package, a file or folder of tests, or one of the constants below.
 pub(crate) type Inputs = BTreeMap<String, String>;
@@ -57,9 +57,7 @@ impl Workspace {
     /// # Errors
     /// If cargo or git cannot tell what it consists of.
     pub(crate) fn read() -> Result<Self> {
-        let metadata = output(&mut cargo("metadata --locked --format-version 1"))?;
-        let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata prints no JSON")?;
-        let packages = packages(&metadata)?;
+        let packages = packages(&metadata()?)?;
         let members = packages.iter().filter(|(_, package)| package.folder.is_some());
         let members = members.map(|(id, package)| (package.name.clone(), id.clone())).collect();
         let listed = output(&mut git("ls-files -z --cached --others --exclude-standard"))?;

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that can fail, in two tiers.
 //!
-//! The first tier is every promise of the product on any machine. The second proves kernels, engines and readers case
-//! by case, in groups; a group runs again when its inputs have changed since it last passed.
+//! The first tier is every promise of the product on any machine. The second proves kernels, engines, readers and the
+//! boundary of plugins case by case, in groups; a group runs again when its inputs have changed since it last passed.
 
 mod budget;
 mod group;
@@ -35,8 +35,8 @@ use crate::{
 pub(crate) const LONG_ABOUT: &str = "Set up, build everything, and run the tests.
 
 Builds the program, the plugin libraries and the tests, then runs the first tier: every promise of the product, the \
-examples in the documentation, and the concurrency tests under loom. The second tier proves kernels, engines and readers \
-case by case, in groups; --all runs it too. .config/proven.toml records which groups have passed and \
+examples in the documentation, and the concurrency tests under loom. The second tier proves kernels, engines, readers \
+and the boundary of plugins case by case, in groups; --all runs it too. .config/proven.toml records which groups have passed and \
 with what; commit it with the change. Tests that lack something on this machine are listed at the end \
 with the reason; where the variable CI is set, that fails unless it is hardware.";
 
@@ -52,16 +52,16 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 #[derive(Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("groups").args(["all", "changed", "group"]))]
+#[command(group = ArgGroup::new("groups").args(["all", "changed", "group"]).conflicts_with_all(["stress", "nextest"]))]
 pub(crate) struct TestArgs {
     /// Run the first tier, then every group of the second.
-    #[arg(long, conflicts_with_all = ["changed", "group", "stress", "nextest"])]
+    #[arg(long)]
     all: bool,
     /// Run the groups of the second tier whose inputs have changed since they last passed.
-    #[arg(long, conflicts_with_all = ["group", "stress", "nextest"])]
+    #[arg(long)]
     changed: bool,
     /// Run this group of the second tier; may be repeated.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["stress", "nextest"])]
+    #[arg(long, value_name = "NAME")]
     group: Vec<String>,
     /// Start no further group of the second tier after so many minutes; groups that are left fail the run.
     #[arg(long, value_name = "N", requires = "groups")]
@@ -81,9 +81,7 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(args: &TestArgs) -> Result<()> {
     let start = Instant::now();
     setup::run()?;
-    // The tests load plugins by path from the target folder. Only a build of all targets puts the libraries of every
-    // plugin and fixture there, and it has the features and the profile of the tests, so nothing is compiled twice.
-    run_command(&mut cargo("build --workspace --all-targets"))?;
+    build()?;
     let until = args.minutes.map(|minutes| start + Duration::from_secs(60 * minutes));
     if args.stress {
         return stress::run();
@@ -91,18 +89,27 @@ pub(crate) fn run(args: &TestArgs) -> Result<()> {
     if !args.nextest.is_empty() {
         return run_selected(&args.nextest);
     }
-    let groups = groups()?;
     if args.changed {
-        return run_groups(&groups, &groups, Which::Changed, until);
+        return run_groups(&changed_groups()?, until);
     }
     if !args.group.is_empty() {
-        return run_groups(&named(groups.clone(), &args.group)?, &groups, Which::Every, until);
+        return run_groups(&named(groups()?, &args.group)?, until);
     }
     run_first_tier()?;
     if args.all {
-        run_groups(&groups, &groups, Which::Every, until)?;
+        run_groups(&groups()?, until)?;
     }
     Ok(())
+}
+
+/// Builds everything. The tests load plugins by path from the target folder: only a build of all targets puts the
+/// libraries of every plugin and fixture there, and it has the features and the profile of the tests, so nothing is
+/// compiled twice.
+///
+/// # Errors
+/// If something does not compile.
+pub(crate) fn build() -> Result<()> {
+    run_command(&mut cargo("build --workspace --all-targets"))
 }
 
 /// Runs the first tier: its tests, the examples in the documentation, and the concurrency tests.
@@ -118,13 +125,7 @@ fn run_first_tier() -> Result<()> {
     if let Some(taken_s) = taken_s {
         budget::hold(taken_s, is_ci())?;
     }
-    let skipped = outcome.skipped();
-    show_skipped(&skipped);
-    if is_ci() {
-        only_hardware_is_missing(&skipped)?;
-    }
-    println!("the first tier passed{}", counted(&skipped));
-    Ok(())
+    conclude("the first tier", &outcome)
 }
 
 /// Runs the tests that `arguments` of the runner select.
@@ -135,28 +136,36 @@ fn run_selected(arguments: &[String]) -> Result<()> {
     if !outcome.has_passed {
         bail!("selected tests failed");
     }
+    println!("the examples of the documentation and the tests under loom run only without a selection");
+    conclude("the selected tests", &outcome)
+}
+
+/// Lists the tests that skipped themselves, and says that the others passed.
+///
+/// # Errors
+/// Where `CI` is set, if a test lacks anything but hardware.
+fn conclude(what: &str, outcome: &Outcome) -> Result<()> {
     let skipped = outcome.skipped();
     show_skipped(&skipped);
     if is_ci() {
         only_hardware_is_missing(&skipped)?;
     }
-    println!(
-        "the selected tests passed{}; documentation and loom tests run only without a selection",
-        counted(&skipped)
-    );
+    println!("{what} passed{}", counted(&skipped));
     Ok(())
 }
 
-/// Returns the groups of the second tier whose inputs have changed since they last passed.
+/// Returns the groups whose inputs differ from those with which they last passed, and says which do not.
 ///
 /// # Errors
 /// If the workspace or the record cannot be read.
-pub(crate) fn changed_groups() -> Result<Vec<String>> {
+pub(crate) fn changed_groups() -> Result<Vec<Group>> {
     let (workspace, proven) = (Workspace::read()?, Proven::read()?);
     let mut changed = Vec::new();
     for group in groups()? {
-        if !proven.differing(&group.name, &workspace.inputs(&group)?).is_empty() {
-            changed.push(group.name);
+        if proven.differing(&group.name, &workspace.inputs(&group)?).is_empty() {
+            println!("second tier, {}: has passed with the same inputs", group.name);
+        } else {
+            changed.push(group);
         }
     }
     Ok(changed)
@@ -169,33 +178,20 @@ pub(crate) fn changed_groups() -> Result<Vec<String>> {
 pub(crate) fn first_failure(profile: &str, arguments: &[String]) -> Result<Option<String>> {
     let arguments = [arguments, &["--fail-fast".to_owned()]].concat();
     let outcome = runner::run(profile, &arguments)?;
-    let failed = outcome.cases.into_iter().find(|case| case.has_failed).map(|case| case.name);
-    anyhow::ensure!(outcome.has_passed || failed.is_some(), "the tests of `{profile}` cannot be run");
-    Ok(failed)
+    Ok(outcome.cases.into_iter().find(|case| case.has_failed).map(|case| case.name))
 }
 
-/// Which of the groups run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Every,
-    /// Groups whose inputs are not those with which they last passed.
-    Changed,
-}
-
-/// Runs `groups`, of `all` that there are, and keeps which of them have passed.
-fn run_groups(groups: &[Group], all: &[Group], which: Which, until: Option<Instant>) -> Result<()> {
+/// Runs groups, and keeps which of them have passed.
+fn run_groups(due: &[Group], until: Option<Instant>) -> Result<()> {
+    let all = groups()?;
     let names: Vec<_> = all.iter().map(|group| group.name.as_str()).collect();
     // As they were built; the plugins that a later group loads are not built again before it.
     let workspace = Workspace::read()?;
-    let inputs = groups.iter().map(|group| workspace.inputs(group)).collect::<Result<Vec<_>>>()?;
+    let inputs = due.iter().map(|group| workspace.inputs(group)).collect::<Result<Vec<_>>>()?;
     let mut proven = Proven::read()?;
     let (mut noted, mut failed, mut left) = (Vec::new(), Vec::new(), Vec::new());
-    for (group, inputs) in groups.iter().zip(inputs) {
+    for (group, inputs) in due.iter().zip(inputs) {
         let differing = proven.differing(&group.name, &inputs);
-        if which == Which::Changed && differing.is_empty() {
-            println!("second tier, {}: has passed with the same inputs", group.name);
-            continue;
-        }
         if until.is_some_and(|until| Instant::now() >= until) {
             left.push(group.name.as_str());
             continue;

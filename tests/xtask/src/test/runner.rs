@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::{
     junit::{self, Case},
@@ -62,7 +62,7 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
     let mut command = cargo("nextest run --profile");
     command.arg(profile);
     if arguments.is_empty() {
-        // Settings of a tester's own would leave out cases of a whole group.
+        // Variables that the tester has set could leave out cases.
         let own = env::vars_os()
             .map(|(name, _)| name)
             .filter(|name| name.as_encoded_bytes().starts_with(b"PROCTOR_"));
@@ -74,15 +74,7 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
         command.arg("--workspace");
     }
     // Without python3 the tests that need it say so.
-    if let Ok(path) = python::module_path(&[
-        &python::LOADGEN,
-        &python::ENGINES,
-        &python::TRANSFORMERS,
-        &python::LIBROSA,
-        &python::VOLUMES,
-        &python::IMAGES,
-        &python::SCORES,
-    ]) {
+    if let Ok(path) = python::module_path(&python::OF_TESTS) {
         command.env("PYTHONPATH", path);
     }
     // Many tests wait for a process or a timer: with one for each processor, a fifth of the processors would idle.
@@ -95,10 +87,13 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
         command.env("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable");
     }
     let has_passed = succeeded(command.args(arguments))?;
-    Ok(Outcome { has_passed, cases: junit::read(profile)? })
+    let cases = junit::read(profile)?;
+    ensure!(has_passed || cases.iter().any(|case| case.has_failed), "the tests of `{profile}` cannot be run");
+    Ok(Outcome { has_passed, cases })
 }
 
-/// Runs the examples of the documentation, which take one processor most of the time, and the concurrency tests.
+/// Runs the examples of the documentation, which keep one processor busy most of the time, and beside them the
+/// concurrency tests.
 ///
 /// # Errors
 /// If one of them fails.

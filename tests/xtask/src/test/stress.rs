@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use super::runner::{self, Outcome};
 
@@ -22,18 +22,15 @@ const REPEATS: usize = 30;
 pub(crate) fn run() -> Result<()> {
     let failed = beside_a_load(|| -> Result<_> {
         let mut failed: BTreeMap<String, usize> = BTreeMap::new();
-        let mut add = |outcome: Outcome| -> Result<()> {
-            let has_reason = outcome.has_passed || outcome.cases.iter().any(|case| case.has_failed);
-            ensure!(has_reason, "the tests cannot be run");
+        let mut add = |outcome: Outcome| {
             for case in outcome.cases.into_iter().filter(|case| case.has_failed) {
                 *failed.entry(case.name).or_default() += 1;
             }
-            Ok(())
         };
-        add(runner::run("default", &[])?)?;
+        add(runner::run("default", &[])?);
         for round in 1..=REPEATS {
             println!("\nreal clock, round {round} of {REPEATS}");
-            add(runner::run("default", &["-E".to_owned(), "group(real-clock)".to_owned()])?)?;
+            add(runner::run("default", &["-E".to_owned(), "group(real-clock)".to_owned()])?);
         }
         Ok(failed)
     })?;
@@ -54,7 +51,7 @@ pub(crate) fn run() -> Result<()> {
 fn beside_a_load<T>(work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Also if the work panics, the threads of the load end, for which the scope waits.
+        // Ends the load even if the work panics: the scope waits for its threads.
         let _ends = Ends(&is_over);
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
@@ -67,7 +64,7 @@ fn beside_a_load<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Says that it is over when it is dropped.
+/// Ends the load when it is dropped.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
