@@ -1,28 +1,12 @@
 //! Files that are cut, changed or of another kind: each is refused by name, and none ends the reader.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
-use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use flate2::{Compression, write::GzEncoder};
 use proctor_nifti_file::{AxisOrder, Image, NewImage, NiftiError, Volume, VoxelFault, encode};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-fn packed() -> Vec<u8> {
-    let values = (0..3 * 4 * 5).map(|value| value as i16 * 7 - 100).collect();
-    encode(&NewImage { volume: &Volume::new([3, 4, 5], values), spacing_mm: [3.0, 0.8, 0.8] })
-}
-
-fn plain() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    GzDecoder::new(packed().as_slice()).read_to_end(&mut bytes).unwrap();
-    bytes
-}
-
-/// The file with other bytes at a place.
-fn with(at: usize, bytes: &[u8]) -> Vec<u8> {
-    let mut file = plain();
-    file[at..at + bytes.len()].copy_from_slice(bytes);
-    file
-}
+use crate::{packed, plain, with};
 
 fn refusal(file: &[u8]) -> NiftiError {
     Image::parse(file).expect_err("a file to be refused")
