@@ -2,6 +2,7 @@
 
 #![cfg(not(loom))]
 
+mod arrivals;
 mod behaviour;
 mod differential;
 mod from_config;
