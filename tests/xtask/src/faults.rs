@@ -177,6 +177,10 @@ pub(crate) fn run(args: &FaultArgs) -> Result<()> {
 /// Returns the tier and the test that find a fault, if one does.
 fn find(fault: &Fault) -> Result<Option<String>> {
     let _planted = Planted::plant(fault)?;
+    if fault.packages.contains(&"proctor-tests") {
+        // These start the program, which has to have the fault.
+        build()?;
+    }
     let packages: Vec<_> = fault.packages.iter().map(|package| format!("--package={package}")).collect();
     if let Some(test) = first_failure("default", &packages)? {
         return Ok(Some(format!("first tier: {test}")));
