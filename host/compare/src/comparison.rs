@@ -169,9 +169,10 @@ impl Comparison {
         let found = |figure| shifts.iter().find(|row| row.figure == figure).copied();
         let figures = Figure::of(first_a.scenario).into_iter();
         let mut rows: Vec<_> = figures.filter_map(|figure| found(figure).or_else(|| row(figure))).collect();
-        if shifts.is_empty() {
+        if first_a.scenario == Scenario::Offline {
             remarks.push(Remark::OfflineLatencies);
         }
+        remarks.extend(unanswered(a, b, &rows));
         match (accuracy(a), accuracy(b)) {
             (Some(of_a), Some(of_b)) if of_a.0 == of_b.0 => {
                 rows.push(Row::exact(Figure::Accuracy, of_a.1, of_b.1));
@@ -207,18 +208,57 @@ impl Comparison {
         self.rows.iter().find(|row| row.figure == figure)
     }
 
-    /// Whether a condition holds against B; `None` where the samples do not tell.
+    /// Whether a condition holds against B, as all of them do where there is an [`obstacle`](Self::obstacle); `None`
+    /// where the samples do not tell.
     ///
     /// # Errors
     /// [`CompareError::NoSuchFigure`].
     pub fn fails(&self, condition: &Condition) -> Result<Option<bool>, CompareError> {
-        let row = self.row(condition.figure).ok_or_else(|| CompareError::NoSuchFigure {
-            condition: condition.to_string(),
-            figure: condition.figure,
-            has: self.rows.iter().map(|row| row.figure.to_string()).collect::<Vec<_>>().join(", "),
-        })?;
-        Ok(condition.fails(row.interval))
+        let withholds = |remark: &Remark| {
+            matches!(remark, Remark::Withheld { figures } if figures.contains(&condition.figure))
+        };
+        let row = self.row(condition.figure);
+        if row.is_none() && !self.remarks.iter().any(withholds) {
+            return Err(CompareError::NoSuchFigure {
+                condition: condition.to_string(),
+                figure: condition.figure,
+                has: self.rows.iter().map(|row| row.figure.to_string()).collect::<Vec<_>>().join(", "),
+            });
+        }
+        if self.obstacle().is_some() {
+            return Ok(Some(true));
+        }
+        Ok(condition.fails(row.and_then(|row| row.interval)))
     }
+
+    /// Why no condition passes, whatever the figures are: a run that is INVALID or not whole, or samples without an
+    /// answer. `None` where the figures decide.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<String> {
+        let mut obstacles = self.remarks.iter().filter(|remark| remark.is_obstacle());
+        let first = obstacles.next()?;
+        Some(match obstacles.count() {
+            0 => first.to_string(),
+            more => format!("{first}; and {more} more, in the notes"),
+        })
+    }
+}
+
+/// Remarks on samples without an answer: that B has more of them, and the figures that they leave without a meaning.
+fn unanswered(a: &Side, b: &Side, rows: &[Row]) -> Vec<Remark> {
+    let (of_a, of_b) = (a.unanswered(), b.unanswered());
+    let mut remarks = Vec::new();
+    if u128::from(of_b.0) * u128::from(of_a.1) > u128::from(of_a.0) * u128::from(of_b.1) {
+        remarks.push(Remark::AnswersLess { a: of_a, b: of_b });
+    }
+    if of_a.0 + of_b.0 > 0 {
+        let is_missing = |figure: &Figure| rows.iter().all(|row| row.figure != *figure);
+        let figures: Vec<_> = Figure::of(a.runs[0].scenario).into_iter().filter(is_missing).collect();
+        if !figures.is_empty() {
+            remarks.push(Remark::Withheld { figures });
+        }
+    }
+    remarks
 }
 
 /// The greatest floor of the runs of both sides that a latency is to be held against.

@@ -11,7 +11,8 @@ use crate::{
 const SCHEMA_VERSION: u32 = 1;
 
 impl Comparison {
-    /// All of it, with the verdicts on conditions: null where the samples do not tell.
+    /// All of it, with the verdicts on conditions: null where the samples do not tell. `obstacle` says why all of them
+    /// fail, where they do.
     #[must_use]
     pub fn json(&self, conditions: &[(Condition, Option<bool>)]) -> Value {
         let side = |(name, runs): &(String, usize)| json!({"folder": name, "run_count": runs});
@@ -28,6 +29,7 @@ impl Comparison {
             "figures": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
             "shifts": self.shifts.iter().map(Row::json).collect::<Vec<_>>(),
             "conditions": judged.collect::<Vec<_>>(),
+            "obstacle": self.obstacle(),
             "remarks": self.remarks.iter().map(|remark| json!({"kind": remark.kind(), "text": remark.to_string()}))
                 .collect::<Vec<_>>(),
         })

@@ -20,6 +20,8 @@ pub enum Remark {
     LeftOut {
         /// Its folder.
         run: PathBuf,
+        /// Whether it was the user who ended it.
+        is_interrupted: bool,
     },
     /// The file of samples ends within one.
     Torn {
@@ -51,6 +53,18 @@ pub enum Remark {
         /// Its folder.
         run: PathBuf,
     },
+    /// A greater share of the samples has no answer in B than in A.
+    AnswersLess {
+        /// Samples without an answer in A, and all of them.
+        a: (u64, u64),
+        /// The same of B.
+        b: (u64, u64),
+    },
+    /// Samples without an answer leave figures without a meaning.
+    Withheld {
+        /// The figures.
+        figures: Vec<Figure>,
+    },
     /// The latencies of Offline are the progress of the run.
     OfflineLatencies,
     /// Neighbours hang together over too large a part of the run.
@@ -70,6 +84,18 @@ pub enum Remark {
 }
 
 impl Remark {
+    /// Whether no figure can pass a condition beside it: what was measured is not all that was asked for.
+    pub(crate) fn is_obstacle(&self) -> bool {
+        matches!(
+            self,
+            Self::LeftOut { is_interrupted: false, .. }
+                | Self::OtherCount { .. }
+                | Self::Invalid { .. }
+                | Self::AnswersLess { .. }
+                | Self::Withheld { .. }
+        )
+    }
+
     /// Its name for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -82,6 +108,8 @@ impl Remark {
             Self::OtherCount { .. } => "other_count",
             Self::WithoutLatency { .. } => "without_latency",
             Self::Invalid { .. } => "invalid",
+            Self::AnswersLess { .. } => "answers_less",
+            Self::Withheld { .. } => "withheld",
             Self::OfflineLatencies => "offline_latencies",
             Self::LongCorrelation { .. } => "long_correlation",
             Self::TooFewSamples { .. } => "too_few_samples",
@@ -106,7 +134,7 @@ impl fmt::Display for Remark {
             Self::FewRepeats { count } => {
                 write!(f, "{count} repeats tell little of how runs vary, and the intervals are as wide as that: make 5")
             }
-            Self::LeftOut { run } => write!(f, "{} is not whole and left out", run.display()),
+            Self::LeftOut { run, .. } => write!(f, "{} is not whole and left out", run.display()),
             Self::Torn { run, bytes } => {
                 write!(f, "samples.bin of {} ends within a sample: its last {bytes} bytes are left out", run.display())
             }
@@ -117,10 +145,17 @@ impl fmt::Display for Remark {
             ),
             Self::WithoutLatency { run, failed, missing } => write!(
                 f,
-                "{}: {failed} samples failed and {missing} never completed; their queries are left out",
+                "{}: {failed} samples failed and {missing} never completed; to a percentile their queries are slower than all \
+                 others, and they are in no mean and no throughput",
                 run.display()
             ),
             Self::Invalid { run } => write!(f, "{} is INVALID; host report tells why", run.display()),
+            Self::AnswersLess { a, b } => {
+                write!(f, "B has no answer to {} of {} samples, and A to {} of {}", b.0, b.1, a.0, a.1)
+            }
+            Self::Withheld { figures } => {
+                write!(f, "{}: withheld, as samples without an answer have no latency", names(figures))
+            }
             Self::OfflineLatencies => f.write_str(
                 "in Offline every latency counts from the start, so that percentiles are the progress of the run: \
                  throughput is compared",

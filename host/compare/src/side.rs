@@ -31,6 +31,10 @@ pub(crate) struct SideRun {
     pub(crate) result: ResultFile,
     pub(crate) json: Value,
     pub(crate) scenario: Scenario,
+    /// Samples that failed or never completed.
+    pub(crate) unanswered: u64,
+    /// Samples that were issued.
+    pub(crate) issued: u64,
     pub(crate) measured: Measured,
 }
 
@@ -49,7 +53,7 @@ impl Side {
                     let run = Run::open(&run)?;
                     let is_interrupted = run.result().is_some_and(|result| result.verdict.interrupted);
                     if is_interrupted || matches!(run.kind, RunKind::Partial(_)) {
-                        remarks.push(Remark::LeftOut { run: run.folder.clone() });
+                        remarks.push(Remark::LeftOut { run: run.folder, is_interrupted });
                     } else {
                         runs.push(SideRun::open(run, &mut remarks)?);
                     }
@@ -87,6 +91,12 @@ impl Side {
         Ok(())
     }
 
+    /// Samples of its runs that failed or never completed, and all that were issued.
+    pub(crate) fn unanswered(&self) -> (u64, u64) {
+        let sum = |of: fn(&SideRun) -> u64| self.runs.iter().map(of).sum::<u64>();
+        (sum(|run| run.unanswered), sum(|run| run.issued))
+    }
+
     /// The measurements.
     pub(crate) fn measured(&self) -> Vec<&Measured> {
         self.runs.iter().map(|run| &run.measured).collect()
@@ -108,8 +118,8 @@ impl SideRun {
             RunKind::Logs(_) => return Err(CompareError::Logs { path: folder }),
             RunKind::Whole(_) => run.samples()?,
         };
+        let found = samples.issued().count();
         if let Some(issued) = run.other_sample_count(&samples) {
-            let found = samples.issued().count();
             remarks.push(Remark::OtherCount { run: folder.clone(), found, issued });
         }
         let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
@@ -150,6 +160,7 @@ impl SideRun {
         if measured.count < 2 {
             return Err(CompareError::TooFewSamples { path: folder, count: measured.count });
         }
-        Ok(Self { result, json, scenario, measured })
+        let (unanswered, issued) = ((failed + missing) as u64, found as u64);
+        Ok(Self { result, json, scenario, unanswered, issued, measured })
     }
 }

@@ -15,8 +15,10 @@ use crate::figure::Figure;
 /// Most atoms of a run: a power of two.
 const ATOMS_MAX: usize = 1 << ATOM_BITS;
 const ATOM_BITS: u32 = 11;
+/// Stands for the latency of a query without an answer, which is beyond any other.
+const UNANSWERED_NS: u64 = (1 << (u64::BITS - ATOM_BITS)) - 1;
 /// Largest latency that is told apart from larger ones, in ns: 104 days.
-const LATENCY_MAX_NS: u64 = (1 << (u64::BITS - ATOM_BITS)) - 1;
+const LATENCY_MAX_NS: u64 = UNANSWERED_NS - 1;
 /// Points of a grid.
 const GRID_POINTS: usize = 128;
 /// Half the width of a grid in standard errors of its quantile.
@@ -151,8 +153,9 @@ impl Sorted {
 }
 
 impl Measured {
-    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest;
-    /// without those that failed or are missing there is none.
+    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest. One of
+    /// which a sample failed or is missing has none: to a percentile it is slower than all others, there is no mean
+    /// beside it, and a percentile that falls among such queries is no latency and left out.
     pub(crate) fn of(records: &[SampleRecord], samples_per_query: usize, wanted: &[Figure]) -> Self {
         let samples_per_query = samples_per_query.max(1);
         let queries = records.chunks(samples_per_query);
@@ -163,19 +166,25 @@ impl Measured {
             0
         });
         let mut sums = vec![(0.0, 0.0); atoms.atom_count];
-        let (mut schedule, mut digest) = (0, 0);
+        let (mut schedule, mut digest, mut count) = (0, 0, 0);
         for (number, query) in queries.enumerate() {
             schedule = mix(schedule ^ query[0].scheduled_ns);
+            if !query[0].is_issued() {
+                continue;
+            }
             let slowest =
                 query.iter().try_fold(0, |slowest: u64, record| Some(slowest.max(good_latency_ns(*record)?)));
-            let Some(latency_ns) = slowest else { continue };
-            digest = mix(digest ^ latency_ns);
+            digest = mix(digest ^ slowest.unwrap_or(u64::MAX));
             let atom = atoms.atom(number);
-            sums[atom].0 += latency_ns as f64;
             sums[atom].1 += 1.0;
-            sorted.push(latency_ns.min(LATENCY_MAX_NS) << ATOM_BITS | atom as u64);
+            if let Some(latency_ns) = slowest {
+                sums[atom].0 += latency_ns as f64;
+                count += 1;
+            }
+            let latency_ns = slowest.map_or(UNANSWERED_NS, |latency_ns| latency_ns.min(LATENCY_MAX_NS));
+            sorted.push(latency_ns << ATOM_BITS | atom as u64);
         }
-        let count = sorted.len();
+        let is_whole = count == sorted.len();
         sorted.sort_unstable();
         let sorted = Sorted(sorted);
         let quantiles: Vec<_> = wanted
@@ -185,11 +194,11 @@ impl Measured {
                 _ => None,
             })
             .collect();
-        let mut figures = quantile_tables(&sorted, &sums, &quantiles);
+        let mut figures = quantile_tables(&sorted, count, &sums, quantiles);
         drop(sorted);
         for figure in wanted {
             let table = match figure {
-                Figure::Mean => ratio_table(&sums),
+                Figure::Mean if is_whole => ratio_table(&sums),
                 Figure::Throughput => throughput_table(records),
                 _ => continue,
             };
@@ -198,7 +207,7 @@ impl Measured {
         Self { schedule: (records.len(), schedule), digest: mix(digest ^ schedule), count, figures }
     }
 
-    /// The table of a figure, if it was wanted and there is a latency.
+    /// The table of a figure, if it was wanted and the answers make one.
     pub(crate) fn table(&self, figure: Figure) -> Option<&Table> {
         self.figures.iter().find(|(other, _)| *other == figure).map(|(_, table)| table)
     }
@@ -222,16 +231,19 @@ fn counts_at(sorted: &Sorted, points_ns: &[u64], atom_count: usize, mut take: im
     }
 }
 
+/// The tables of those quantiles that fall among the `answered` first of the latencies.
 fn quantile_tables(
     sorted: &Sorted,
+    answered: usize,
     sums: &[(f64, f64)],
-    quantiles: &[(Figure, f64)],
+    mut quantiles: Vec<(Figure, f64)>,
 ) -> Vec<(Figure, Table)> {
     let (count, atom_count) = (sorted.0.len(), sums.len());
-    if count == 0 {
+    let rank = |quantile: f64| percentile_rank(count as u64, quantile) as usize;
+    quantiles.retain(|(_, quantile)| rank(*quantile) < answered);
+    if quantiles.is_empty() {
         return Vec::new();
     }
-    let rank = |quantile: f64| percentile_rank(count as u64, quantile) as usize;
     let at: Vec<_> = quantiles.iter().map(|(_, quantile)| sorted.latency_ns(rank(*quantile))).collect();
     let mut correlations = Vec::new();
     counts_at(sorted, &at, atom_count, |_, counts| {
@@ -263,11 +275,11 @@ fn quantile_tables(
                 latency_ns == sorted.latency_ns(pair[0]) || latency_ns == sorted.latency_ns(pair[1])
             })
         };
-        neighbours.push(
-            std::iter::once(true)
-                .chain(ranks.windows(2).map(|pair| pair[1] - pair[0] < 64 && next(pair)))
-                .collect::<Vec<_>>(),
-        );
+        let is_next = std::iter::once(true)
+            .chain(ranks.windows(2).map(|pair| pair[1] - pair[0] < 64 && next(pair)))
+            .collect::<Vec<_>>();
+        // A resample that ends among the queries without an answer has no value.
+        neighbours.push((is_next, to < answered));
         grids.push(ranks.into_iter().map(|rank| sorted.latency_ns(rank)).collect());
     }
     let mut all: Vec<_> = grids.iter().flatten().copied().collect();
@@ -287,7 +299,7 @@ fn quantile_tables(
         }
     });
     let mut found = Vec::new();
-    for (((figure, quantile), (correlation, share)), ((grid, is_next), mut counts)) in
+    for (((figure, quantile), (correlation, share)), ((grid, (is_next, is_clear)), mut counts)) in
         quantiles.iter().zip(correlations).zip(grids.into_iter().zip(neighbours).zip(tables))
     {
         let mut before = 0;
@@ -303,7 +315,7 @@ fn quantile_tables(
         let points_ns = grid.iter().map(|point| *point as f64).collect();
         let value = sorted.latency_ns(rank(*quantile)) as f64;
         let kind = Kind::Quantile { quantile: *quantile, points_ns, is_next, counts };
-        let carries = beyond >= FEWEST_BEYOND || is_constant;
+        let carries = is_clear && (beyond >= FEWEST_BEYOND || is_constant);
         found.push((*figure, Table { kind, correlation, value, carries }));
     }
     found
@@ -327,7 +339,7 @@ fn ratio_table(sums: &[(f64, f64)]) -> Option<Table> {
     Some(Table { kind: Kind::Ratio { sums: before }, correlation, value, carries })
 }
 
-/// The table of completed samples over time: the stretches from each completion to the next add up to the run.
+/// The table of answered samples over time: the stretches from each completion to the next add up to the run.
 fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
     let good = records.iter().filter(|record| !record.is_failed());
     let mut completed: Vec<_> = good.filter_map(|record| record.completed_ns()).collect();
@@ -340,6 +352,12 @@ fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
         atom.0 += 1.0;
         atom.1 += (completed_ns - before_ns) as f64 / 1e9;
         before_ns = *completed_ns;
+    }
+    // Time in which nothing was answered any more counts, too.
+    let issued = records.iter().filter(|record| record.is_issued());
+    let end_ns = issued.map(|record| record.completed_ns().unwrap_or(record.scheduled_ns)).max();
+    if let Some((last, end_ns)) = sums.last_mut().zip(end_ns) {
+        last.1 += end_ns.saturating_sub(before_ns) as f64 / 1e9;
     }
     let mut table = ratio_table(&sums)?;
     table.carries = completed.len() as f64 >= FEWEST_BEYOND;

@@ -225,11 +225,61 @@ fn the_slowest_sample_is_the_latency_of_a_query_and_failed_ones_leave_none() {
     all.extend([failed, failed, SampleRecord::NOT_ISSUED]);
     let run = Measured::of(&all, 2, &[MEDIAN, Figure::Mean, Figure::Throughput]);
     assert_eq!(run.count, 2);
-    assert_eq!(run.table(Figure::Mean).unwrap().value, 4.0);
+    // The second of three is 5, and the third has no end.
     assert_eq!(run.table(MEDIAN).unwrap().value, 5.0);
+    assert!(run.table(Figure::Mean).is_none());
+    assert_eq!(Measured::of(&all[..4], 2, &[Figure::Mean]).table(Figure::Mean).unwrap().value, 4.0);
     // Four samples, the last of which is complete 11 ns from the start.
     assert!((run.table(Figure::Throughput).unwrap().value - 4.0 / 11e-9).abs() < 1.0);
     assert!(Measured::of(&[], 1, &[MEDIAN, Figure::Mean, Figure::Throughput]).table(MEDIAN).is_none());
+}
+
+/// The same records, in which the slowest twentieth is failed, or missing, by a mark on the latency.
+fn without_the_slowest(all: &[SampleRecord], mark: u64) -> Vec<SampleRecord> {
+    let mut sorted: Vec<_> = all.iter().map(|record| record.latency_ns).collect();
+    sorted.sort_unstable();
+    let slow_ns = sorted[sorted.len() - sorted.len() / 20];
+    let marked = |record: &SampleRecord| match record.latency_ns >= slow_ns {
+        true => SampleRecord { latency_ns: record.latency_ns | mark, ..*record },
+        false => *record,
+    };
+    all.iter().map(marked).collect()
+}
+
+#[test]
+fn queries_without_an_answer_are_slower_than_all_others() {
+    let wanted = Figure::of(Scenario::SingleStream);
+    let value = |run: &Measured, tenths| Some(run.table(Figure::Percentile(tenths))?.value);
+    for mark in [SampleRecord::FAILED_BIT, SampleRecord::NOT_COMPLETED] {
+        for (count, is_clear) in [(8000, true), (1500, false)] {
+            let all = records(latencies(1, count, 0.0).into_iter().map(|latency_ns| latency_ns as u64));
+            let cut = Measured::of(&without_the_slowest(&all, mark), 1, &wanted);
+            let all = Measured::of(&all, 1, &wanted);
+            assert!(cut.count <= count - count / 20, "{}", cut.count);
+            assert_eq!(value(&cut, 500), value(&all, 500));
+            assert_eq!(value(&cut, 900), value(&all, 900));
+            assert_eq!([950, 970, 990, 999].map(|tenths| value(&cut, tenths)), [None; 4]);
+            assert!(cut.table(Figure::Mean).is_none());
+            // A few standard errors from them there is nothing to resample.
+            let found = difference(&[&all], &[&cut], Figure::Percentile(900), Method::default()).unwrap();
+            assert_eq!((found.log_ratio, found.interval.is_some()), (0.0, is_clear), "{count}");
+        }
+    }
+}
+
+#[test]
+fn time_in_which_nothing_is_answered_any_more_is_part_of_the_throughput() {
+    let all = records([10; 100]);
+    let throughput = |records: &[SampleRecord]| {
+        Measured::of(records, 1, &[Figure::Throughput]).table(Figure::Throughput).unwrap().value
+    };
+    assert!((throughput(&all) - 1e8).abs() < 1.0);
+    for mark in [SampleRecord::FAILED_BIT, SampleRecord::NOT_COMPLETED] {
+        let mut stopped = all.clone();
+        stopped[50..].iter_mut().for_each(|record| record.latency_ns |= mark);
+        // 50 in 1000 ns; of one that is missing the issue is known, 10 ns before.
+        assert!((throughput(&stopped) / 5e7 - 1.0).abs() < 0.02, "{}", throughput(&stopped));
+    }
 }
 
 proptest! {

@@ -18,7 +18,7 @@ pub(crate) struct CompareFlags {
     /// repeats says how they vary
     #[arg(value_name = "FOLDER", required = true, num_args = 1..)]
     folders: Vec<PathBuf>,
-    /// Fail if a figure is certain to be worse by more: "p99 > 5%"; may be repeated
+    /// Fail if a figure is certain to be worse by more, "p99 > 5%", or a run is INVALID; may be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
     /// Probability that an interval holds the true difference
@@ -83,8 +83,9 @@ fn in_json(answers: &[Answer]) -> String {
 
 fn in_text(answers: &[Answer]) -> String {
     let one = |(comparison, judged): &Answer| {
+        let why = comparison.obstacle().map_or(String::new(), |obstacle| format!(": {obstacle}"));
         let lines = judged.iter().map(|(condition, fails)| match fails {
-            Some(true) => format!("  FAIL      {condition}\n"),
+            Some(true) => format!("  FAIL      {condition}{why}\n"),
             Some(false) => format!("  pass      {condition}\n"),
             None => format!("  no answer {condition}: too few samples to tell\n"),
         });
@@ -115,4 +116,5 @@ difference is inside the noise. docs/comparing-runs.md tells how it is made.
 
 A condition names a figure (p50, p90, p95, p97, p99, p99.9, mean, throughput,
 accuracy) and by how much it may get worse: up for latencies, down for throughput
-and accuracy. It fails, with exit code 1, only if the whole interval is beyond.";
+and accuracy. It fails, with exit code 1, only if the whole interval is beyond, or
+if a run is INVALID or not whole, or B answers fewer of its samples than A.";

@@ -122,6 +122,57 @@ fn conditions_decide_the_exit_code() {
 }
 
 #[test]
+fn no_condition_passes_where_samples_have_no_answer_or_a_run_is_not_valid() {
+    let bench = Bench::new();
+    let [a, b] = [1, 2].map(|seed| correlated(&bench, seed, 1000));
+    let conditions = "--fail-if p50>100% --fail-if p99>100%";
+    assert_eq!(compare(&bench, &[&a, &b], conditions).code(), GOOD);
+    let fails = |runs: &[&Run], why: &str| {
+        let finished = compare(&bench, runs, conditions);
+        assert_eq!(finished.code(), BAD, "{finished}");
+        for condition in ["p50 > 100%", "p99 > 100%"] {
+            let line = format!("  FAIL      {condition}: {why}");
+            assert!(finished.stdout.lines().any(|found| found.starts_with(&line)), "{line}: {finished}");
+        }
+    };
+
+    // The slowest twentieth of B fails, without which the rest is faster.
+    let samples = b.folder().join("samples.bin");
+    let whole = fs::read(&samples).unwrap();
+    let latency_ns = |record: &[u8]| u64::from_le_bytes(record[8..].try_into().unwrap());
+    let mut sorted: Vec<_> = whole.chunks_exact(16).map(latency_ns).collect();
+    sorted.sort_unstable();
+    let slow_ns = sorted[sorted.len() - sorted.len() / 20];
+    let mut failed = whole.clone();
+    for record in failed.chunks_exact_mut(16).filter(|record| latency_ns(record) >= slow_ns) {
+        record[15] |= 0x80;
+    }
+    fs::write(&samples, failed).unwrap();
+    fails(&[&a, &b], "B has no answer to 125 of 2500 samples, and A to 0 of 2500");
+    let answer = json(&compare(&bench, &[&a, &b], "--json"));
+    let names: Vec<_> = answer["figures"].as_array().unwrap().iter().map(|row| &row["figure"]).collect();
+    assert_eq!(names, ["p50", "p90", "throughput"], "{answer:#}");
+    assert!(answer["obstacle"].as_str().unwrap().starts_with("B has no answer to 125"), "{answer:#}");
+    fs::write(&samples, whole).unwrap();
+
+    let path = a.folder().join("result.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut result: Value = serde_json::from_str(&text).unwrap();
+    result["verdict"]["valid"] = false.into();
+    fs::write(&path, result.to_string()).unwrap();
+    fails(&[&a, &b], &format!("{} is INVALID", a.folder().display()));
+    fails(&[&b, &a], &format!("{} is INVALID", a.folder().display()));
+    fs::write(&path, text).unwrap();
+
+    // A repeat that crashed is none that went well.
+    bench.write("side/repeat-2.partial/crash.txt", "the plugin crashed in execute");
+    fs::rename(b.folder(), bench.file("side/repeat-1")).unwrap();
+    let finished = bench.host(&format!("compare {} side {conditions}", a.folder().display()));
+    assert_eq!(finished.code(), BAD, "{finished}");
+    assert!(finished.stdout.contains("side/repeat-2.partial is not whole and left out"), "{finished}");
+}
+
+#[test]
 fn every_scenario_is_compared_also_with_itself() {
     let bench = Bench::new();
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
