@@ -4,6 +4,7 @@ use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use crate::{
+    accuracy::{accuracies, half_width, have_same_answers, mean},
     condition::Condition,
     differences::{Difference, differences},
     error::CompareError,
@@ -88,17 +89,17 @@ impl Row {
         row
     }
 
-    /// A row of a figure that has no interval because nothing of it is left to chance.
-    fn exact(figure: Figure, a: f64, b: f64) -> Self {
-        let change = if a == b { 0.0 } else { b / a - 1.0 };
+    /// The row of the accuracy: means of both sides, and half the width of the interval of their difference.
+    fn of_accuracy(a: f64, b: f64, half: Option<f64>) -> Self {
+        let share = |difference: f64| if difference == 0.0 { 0.0 } else { difference / a };
         let mut row = Self {
-            figure,
+            figure: Figure::Accuracy,
             a,
             b,
-            change,
-            interval: Some((change, change)),
+            change: share(b - a),
+            interval: half.map(|half| (share(b - a - half), share(b - a + half))),
             floor_ns: None,
-            verdict: Verdict::Same,
+            verdict: Verdict::Unknown,
         };
         row.verdict = row.judged();
         row
@@ -173,15 +174,17 @@ impl Comparison {
             remarks.push(Remark::OfflineLatencies);
         }
         remarks.extend(unanswered(a, b, &rows));
-        match (accuracy(a), accuracy(b)) {
-            (Some(of_a), Some(of_b)) if of_a.0 == of_b.0 => {
-                rows.push(Row::exact(Figure::Accuracy, of_a.1, of_b.1));
+        match (accuracies(a), accuracies(b)) {
+            (Some((metric, of_a)), Some((other, of_b))) if metric == other => {
+                let exact = || have_same_answers(a, b).then_some(0.0);
+                let half = half_width(&of_a, &of_b, method.confidence).or_else(exact);
+                rows.push(Row::of_accuracy(mean(&of_a), mean(&of_b), half));
             }
             (Some(_), Some(_)) => remarks.push(Remark::OtherMetric),
             _ => {}
         }
-        let without =
-            rows.iter().filter(|row| row.interval.is_none()).map(|row| row.figure).collect::<Vec<_>>();
+        let without = rows.iter().filter(|row| row.interval.is_none() && row.figure != Figure::Accuracy);
+        let without: Vec<_> = without.map(|row| row.figure).collect();
         if !without.is_empty() {
             remarks.push(Remark::TooFewSamples { figures: without });
         }
@@ -269,13 +272,4 @@ fn floor_ns(a: &Side, b: &Side, figure: Figure) -> Option<f64> {
         .map(|floor| if of_tail { floor.latency_p99_ns } else { floor.latency_p50_ns })
         .max()
         .map(|ns| ns as f64)
-}
-
-/// The metric of the accuracy of a side and its mean; `None` if a run has none.
-fn accuracy(side: &Side) -> Option<(&str, f64)> {
-    let parts = side.runs.iter().map(|run| run.result.accuracy.as_ref()).collect::<Option<Vec<_>>>()?;
-    let first = parts[0].value;
-    // From the first, so that the mean of equal values is that value to the last bit.
-    let mean = first + parts.iter().map(|part| part.value - first).sum::<f64>() / parts.len() as f64;
-    Some((&parts[0].metric, mean))
 }

@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accuracy;
 mod comparison;
 mod condition;
 mod differences;

@@ -14,6 +14,11 @@ use crate::{
     statistics::measured::Measured,
 };
 
+/// Folder of the accuracy run.
+const ACCURACY_FOLDER: &str = "accuracy";
+/// LoadGen's log of answers.
+const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
+
 /// One side.
 #[derive(Debug)]
 pub struct Side {
@@ -31,6 +36,8 @@ pub(crate) struct SideRun {
     pub(crate) result: ResultFile,
     pub(crate) json: Value,
     pub(crate) scenario: Scenario,
+    /// File of the answers that the accuracy is of, if there is one.
+    pub(crate) accuracy_log: PathBuf,
     /// Samples that failed or never completed.
     pub(crate) unanswered: u64,
     /// Samples that were issued.
@@ -122,6 +129,12 @@ impl SideRun {
         if let Some(issued) = run.other_sample_count(&samples) {
             remarks.push(Remark::OtherCount { run: folder.clone(), found, issued });
         }
+        let log_folder = match run.result().is_some_and(|result| result.accuracy_run.is_some()) {
+            true => folder.join(ACCURACY_FOLDER),
+            // One test of both.
+            false => run.performance_folder()?,
+        };
+        let accuracy_log = log_folder.join(ACCURACY_LOG);
         let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
         let proctor_results::WholeRun { result, json } = *whole;
         let scenario = result.scenario.parse::<Scenario>().map_err(|error| ResultsError::Malformed {
@@ -161,6 +174,6 @@ impl SideRun {
             return Err(CompareError::TooFewSamples { path: folder, count: measured.count });
         }
         let (unanswered, issued) = ((failed + missing) as u64, found as u64);
-        Ok(Self { result, json, scenario, unanswered, issued, measured })
+        Ok(Self { result, json, scenario, accuracy_log, unanswered, issued, measured })
     }
 }

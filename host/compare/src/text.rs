@@ -7,6 +7,7 @@ use proctor_run::text::{counted, duration, table};
 use crate::{
     comparison::{Comparison, Row, Verdict},
     differences::{Difference, listed},
+    figure::Figure,
 };
 
 /// Columns of the picture of shifts.
@@ -109,6 +110,12 @@ impl Row {
                 duration(self.floor_ns.unwrap_or_default().round() as u64)
             ),
             Verdict::Better | Verdict::Worse => format!("B is {size} {direction}{bracket}"),
+            Verdict::Unknown if self.figure == Figure::Accuracy && self.change == 0.0 => {
+                "the same value of other answers, and one run each does not tell".to_owned()
+            }
+            Verdict::Unknown if self.figure == Figure::Accuracy => {
+                format!("{size} {direction}, and one run each does not tell")
+            }
             Verdict::Unknown => format!("{size} {direction}, too few samples to tell"),
         }
     }

@@ -100,6 +100,14 @@ pub(crate) struct Between {
     pub(crate) freedom: f64,
 }
 
+impl Between {
+    /// Degrees of freedom of the sum of both variances, of which one is above 0, by Welch and Satterthwaite.
+    pub(crate) fn freedom_with(self, other: Self) -> f64 {
+        let own = |one: Self| one.variance.powi(2) / one.freedom;
+        (self.variance + other.variance).powi(2) / (own(self) + own(other))
+    }
+}
+
 /// Mean square, less that of the mean.
 pub(crate) fn variance_of(deviations: &[f64]) -> f64 {
     let count = deviations.len().max(1) as f64;

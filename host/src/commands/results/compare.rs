@@ -3,7 +3,7 @@
 use std::{io::Write, path::PathBuf};
 
 use clap::Args;
-use proctor_compare::{CompareError, Comparison, Condition, Method, Side};
+use proctor_compare::{CompareError, Comparison, Condition, Figure, Method, Side};
 use proctor_display::print;
 use proctor_results::with_cause;
 use proctor_run::{Conclusion, HostError, write_whole};
@@ -87,6 +87,9 @@ fn in_text(answers: &[Answer]) -> String {
         let lines = judged.iter().map(|(condition, fails)| match fails {
             Some(true) => format!("  FAIL      {condition}{why}\n"),
             Some(false) => format!("  pass      {condition}\n"),
+            None if condition.figure == Figure::Accuracy => {
+                format!("  no answer {condition}: one run each does not tell\n")
+            }
             None => format!("  no answer {condition}: too few samples to tell\n"),
         });
         comparison.text() + &lines.collect::<String>()

@@ -173,6 +173,37 @@ fn no_condition_passes_where_samples_have_no_answer_or_a_run_is_not_valid() {
 }
 
 #[test]
+fn an_accuracy_is_exact_by_its_answers_or_by_repeats() {
+    let bench = Bench::new();
+    let flags =
+        "--plugin mock --virtual-time --duration 1ms --set mock.service=fixed --set min_query_count=300";
+    let [a, b] = [0, 1].map(|_| bench.run(flags));
+    let of = |finished: &Finished| figure(&json(finished), "accuracy").clone();
+    assert_eq!(of(&compare(&bench, &[&a, &b], "--json"))["verdict"], "same");
+    // Other answers, of the same accuracy.
+    let log = b.folder().join("accuracy/mlperf_log_accuracy.json");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text + " ").unwrap();
+    assert_eq!(of(&compare(&bench, &[&a, &b], "--json"))["verdict"], "unknown");
+    let finished = compare(&bench, &[&a, &b], "--fail-if accuracy>0%");
+    assert_eq!(finished.code(), GOOD, "{finished}");
+    assert!(finished.stdout.contains("no answer accuracy > 0%: one run each does not tell"), "{finished}");
+
+    // Repeats say how it varies.
+    for (side, values) in [("a", [0.9, 0.9, 0.9]), ("b", [0.8, 0.8, 0.8]), ("c", [0.95, 0.75, 0.8])] {
+        bench.host(&format!("run {flags} --repeat 3 -o {side}"));
+        for (number, value) in (1..).zip(values) {
+            let path = bench.file(&format!("{side}/repeat-{number}/result.json"));
+            let mut result: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            result["accuracy"]["value"] = value.into();
+            fs::write(&path, result.to_string()).unwrap();
+        }
+    }
+    let verdict = |b: &str| of(&bench.host(&format!("compare a {b} --json")))["verdict"].clone();
+    assert_eq!((verdict("b"), verdict("c")), ("worse".into(), "no_difference".into()));
+}
+
+#[test]
 fn every_scenario_is_compared_also_with_itself() {
     let bench = Bench::new();
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
