@@ -152,10 +152,7 @@ impl Comparison {
             _ => {}
         }
         let (of_a, of_b) = (a.measured(), b.measured());
-        if let ([a], [b]) = (&of_a[..], &of_b[..])
-            && a.schedule == b.schedule
-            && first_a.scenario == Scenario::Server
-        {
+        if first_a.scenario == Scenario::Server && interval::have_same_arrivals(&of_a, &of_b) {
             remarks.push(Remark::SameSchedule);
         }
         let mut reaching = Vec::new();

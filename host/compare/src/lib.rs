@@ -10,7 +10,8 @@
 //! - **The width is corrected for few blocks.** Percentiles of resamples alone are too narrow where neighbours hang
 //!   together. The resamples say how the interval lies, the variance by a flat-top window and Student's distribution
 //!   say how wide it is.
-//! - **Between repeats** counts how the runs themselves vary, at least as much as within them.
+//! - **Between repeats** counts how the runs themselves vary, at least as much as within them, but for what the same
+//!   arrivals do to both sides.
 //! - **Differences are ratios**, so that an exchange of the sides is their inverse. The random numbers of a run come
 //!   from the seed and its own samples.
 //! - A run is reduced to some thousand atoms, so that ten million samples take a second to resample.

@@ -77,7 +77,7 @@ pub enum Remark {
         /// The figures.
         figures: Vec<Figure>,
     },
-    /// Both runs issued their queries at the same instants.
+    /// All runs issued their queries at the same instants.
     SameSchedule,
     /// The accuracy is judged by different metrics.
     OtherMetric,
@@ -169,7 +169,7 @@ impl fmt::Display for Remark {
                 write!(f, "{}: too few independent samples beyond for an interval; run longer", names(figures))
             }
             Self::SameSchedule => f.write_str(
-                "both runs have the same arrivals: what these do to both is taken out of the difference",
+                "all runs have the same arrivals: what these do to both sides is taken out of the difference",
             ),
             Self::OtherMetric => f.write_str("the accuracies are of different metrics and not compared"),
         }

@@ -28,12 +28,14 @@ pub(crate) struct Estimate {
     pub(crate) inflation: f64,
     /// Degrees of freedom of the variance.
     pub(crate) freedom: f64,
+    /// Variance of the value by how the runs vary, of a side that is resampled together with the other.
+    pub(crate) between: Option<Between>,
 }
 
 impl Estimate {
     /// Estimates a figure of the runs of a side. `random` makes the random numbers of a run by its number; with equal
-    /// ones and equal `block_len` two sides are resampled together. `between` is the variance between runs that is to
-    /// be taken for a side of a single run.
+    /// ones and a `block_len` of both, two sides are resampled together. `between` is the variance between runs that is
+    /// to be taken for a side of a single run.
     ///
     /// Returns `None` if a run lacks the figure.
     pub(crate) fn of(
@@ -52,8 +54,27 @@ impl Estimate {
         match (&runs_alone[..], between) {
             ([], _) => None,
             ([one], None) => Some(one.clone()),
+            ([one], _) if block_len.is_some() => Some(Self { between, ..one.clone() }),
             ([one], Some(between)) => Some(one.clone().with_variance(between)),
+            (several, _) if block_len.is_some() => Some(Self::of_repeats_together(several)),
             (several, _) => Some(Self::of_repeats(several, &mut random(&digests(runs)))),
+        }
+    }
+
+    /// Averages repeats that have the same arrivals, resample by resample: each draws the same blocks of all of them,
+    /// so that what the arrivals do is drawn once and not once for each run.
+    fn of_repeats_together(runs: &[Self]) -> Self {
+        let count = runs.len() as f64;
+        let mean = |of: &dyn Fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / count;
+        let log = mean(&|run| run.log);
+        let of_resamples = mean(&|run| variance_of(&run.deviations));
+        let variance = count / (count - 1.0) * mean(&|run| (run.log - log).powi(2));
+        Self {
+            log,
+            deviations: (0..RESAMPLES).map(|number| mean(&|run| run.deviations[number])).collect(),
+            inflation: if of_resamples > 0.0 { mean(&Self::variance) / of_resamples } else { 1.0 },
+            freedom: runs.iter().map(|run| run.freedom).fold(f64::INFINITY, f64::min),
+            between: Some(Between { variance: variance / count, freedom: count - 1.0 }),
         }
     }
 
@@ -71,7 +92,7 @@ impl Estimate {
         let deviations: Vec<_> = (0..RESAMPLES).map(|_| one()).collect();
         let squares = runs.iter().map(|run| (run.log - log).powi(2)).sum::<f64>();
         let within = runs.iter().map(Self::variance).sum::<f64>() / count;
-        let side = Self { log, deviations, inflation: 1.0, freedom: 1.0 };
+        let side = Self { log, deviations, inflation: 1.0, freedom: 1.0, between: None };
         // That between the runs includes that within, which is known better, and of which it cannot be less.
         let variance = (squares / (count - 1.0)).max(within) / count;
         side.with_variance(Between { variance, freedom: count - 1.0 })
@@ -155,5 +176,6 @@ fn of_run(table: &Table, figure: Figure, block_len: usize, random: Mt19937) -> E
         deviations: resample(table, figure, block_len, random),
         inflation: shortened.inflation,
         freedom: shortened.freedom,
+        between: None,
     }
 }

@@ -54,13 +54,9 @@ pub(crate) fn difference(
     let tables = a.iter().chain(b).map(table_of).collect::<Option<Vec<_>>>()?;
     let carries = tables.iter().all(|(carries, _)| *carries);
     let reaches_too_far = tables.iter().any(|(_, correlation)| correlation.reaches_too_far);
-    // Queries that arrived at the same instants on both sides are drawn together: what the arrivals do to both of them
-    // is no difference.
-    let together = match (a, b) {
-        ([a], [b]) if a.schedule == b.schedule && a.count == b.count => {
-            tables.iter().map(|(_, correlation)| correlation.block_len).max()
-        }
-        _ => None,
+    let together = match have_same_arrivals(a, b) {
+        true => tables.iter().map(|(_, correlation)| correlation.block_len).max(),
+        false => None,
     };
     let purpose = mix_figure(figure);
     let alone = |own: &[u64]| {
@@ -95,7 +91,8 @@ pub(crate) fn difference(
             reaches_too_far,
         });
     }
-    let interval = carries.then(|| interval(&of_a, &of_b, together.is_some(), method.confidence));
+    let spread = if together.is_some() { spread_together } else { spread_apart };
+    let interval = carries.then(|| spread(&of_a, &of_b).ends(method.confidence));
     Some(Difference {
         value_a: of_a.log.exp(),
         value_b: of_b.log.exp(),
@@ -105,42 +102,89 @@ pub(crate) fn difference(
     })
 }
 
-/// The variance of a single run beside a side of `count` runs.
-fn borrowed(several: &Estimate, count: usize, single: &Estimate) -> Between {
-    let variance = (several.variance() * count as f64).max(single.variance());
-    Between { variance, freedom: several.freedom }
+/// Whether the queries of all runs of both sides arrived at the same instants. They are drawn together then: what the
+/// arrivals do to both sides is no difference.
+pub(crate) fn have_same_arrivals(a: &[&Measured], b: &[&Measured]) -> bool {
+    a.iter().chain(b).all(|run| (run.schedule, run.count) == (a[0].schedule, a[0].count))
 }
 
-/// Ends of the interval, from the difference itself: those of the resamples, as far apart as the variance and its
-/// degrees of freedom want them.
-fn interval(a: &Estimate, b: &Estimate, are_together: bool, confidence: f64) -> (f64, f64) {
-    let mut deviations: Vec<_> = a.deviations.iter().zip(&b.deviations).map(|(a, b)| b - a).collect();
-    let of_resamples = variance_of(&deviations);
-    if of_resamples <= 0.0 {
-        return (0.0, 0.0);
+/// The variance of a single run beside a side of `count` runs.
+fn borrowed(several: &Estimate, count: usize, single: &Estimate) -> Between {
+    let count = count as f64;
+    match several.between {
+        // What varies within a run is looked at for both sides together.
+        Some(between) => Between { variance: between.variance * count, ..between },
+        None => Between {
+            variance: (several.variance() * count).max(single.variance()),
+            freedom: several.freedom,
+        },
     }
-    let (variance_a, variance_b) = (a.variance(), b.variance());
-    let sum = variance_a + variance_b;
-    let variance = if are_together {
-        // What both have in common is in the resamples alone.
-        of_resamples * sum / (variance_of(&a.deviations) + variance_of(&b.deviations))
-    } else {
-        sum
+}
+
+/// The resamples of a difference, less the difference itself, and how far apart they are to be.
+struct Spread {
+    deviations: Vec<f64>,
+    variance: f64,
+    freedom: f64,
+}
+
+/// Of sides that have nothing in common.
+fn spread_apart(a: &Estimate, b: &Estimate) -> Spread {
+    let [of_a, of_b] = [a, b].map(|side| Between { variance: side.variance(), freedom: side.freedom });
+    Spread {
+        deviations: differences(a, b),
+        variance: of_a.variance + of_b.variance,
+        freedom: of_a.freedom_with(of_b),
+    }
+}
+
+/// Of sides with the same arrivals: what these do to both is in the resamples alone, and leaves their difference.
+fn spread_together(a: &Estimate, b: &Estimate) -> Spread {
+    let deviations = differences(a, b);
+    let alone = variance_of(&a.deviations) + variance_of(&b.deviations);
+    // The part of a side in the variance of the difference.
+    let within = |side: &Estimate| match alone > 0.0 {
+        true => side.variance() * variance_of(&deviations) / alone,
+        false => 0.0,
     };
-    // Welch and Satterthwaite; drawn together, the two are one sequence.
-    let freedom = if are_together {
-        a.freedom.min(b.freedom)
-    } else {
-        sum.powi(2) / (variance_a.powi(2) / a.freedom + variance_b.powi(2) / b.freedom)
+    let (of_a, of_b) = (within(a), within(b));
+    let Some((between_a, between_b)) = a.between.zip(b.between) else {
+        // The two are one sequence.
+        return Spread { deviations, variance: of_a + of_b, freedom: a.freedom.min(b.freedom) };
     };
-    let fraction = f64::midpoint(1.0, confidence);
-    let widening = student_quantile(fraction, freedom) / normal_quantile(fraction);
-    let factor = widening * (variance / of_resamples).sqrt();
-    deviations.sort_by(f64::total_cmp);
-    // The resample at a fraction, rounded away from the middle.
-    let last = deviations.len() - 1;
-    let high = ((fraction * deviations.len() as f64) as usize).min(last);
-    (factor * deviations[last - high], factor * deviations[high])
+    // That between the runs includes that within, which is known better, and of which it cannot be less.
+    let of_a = Between { variance: between_a.variance.max(of_a), ..between_a };
+    let of_b = Between { variance: between_b.variance.max(of_b), ..between_b };
+    Spread { deviations, variance: of_a.variance + of_b.variance, freedom: of_a.freedom_with(of_b) }
+}
+
+fn differences(a: &Estimate, b: &Estimate) -> Vec<f64> {
+    a.deviations.iter().zip(&b.deviations).map(|(a, b)| b - a).collect()
+}
+
+impl Spread {
+    /// Ends of the interval, from the difference itself: those of the resamples, as far apart as the variance and its
+    /// degrees of freedom want them.
+    fn ends(self, confidence: f64) -> (f64, f64) {
+        let Self { mut deviations, variance, freedom } = self;
+        if variance <= 0.0 {
+            return (0.0, 0.0);
+        }
+        let fraction = f64::midpoint(1.0, confidence);
+        let student = student_quantile(fraction, freedom);
+        let of_resamples = variance_of(&deviations);
+        if of_resamples <= 0.0 {
+            // All that varies is from run to run.
+            let half = student * variance.sqrt();
+            return (-half, half);
+        }
+        let factor = student / normal_quantile(fraction) * (variance / of_resamples).sqrt();
+        deviations.sort_by(f64::total_cmp);
+        // The resample at a fraction, rounded away from the middle.
+        let last = deviations.len() - 1;
+        let high = ((fraction * deviations.len() as f64) as usize).min(last);
+        (factor * deviations[last - high], factor * deviations[high])
+    }
 }
 
 fn mix_figure(figure: Figure) -> u64 {

@@ -147,25 +147,70 @@ fn repeats_count_how_runs_vary() {
     assert!(high - low > 0.1, "{found:?}");
 }
 
+/// A run whose latencies are those of bursts, as arrivals make them, and a tenth as much of its own.
+fn in_bursts(bursts: &[f64], seed: u64, factor: f64) -> Measured {
+    let own = latencies(seed, bursts.len(), 0.0);
+    let latencies_ns = bursts.iter().zip(&own).map(|(burst, own)| (factor * (burst + 0.1 * own)) as u64);
+    let records: Vec<_> = latencies_ns
+        .enumerate()
+        .map(|(number, latency_ns)| SampleRecord { scheduled_ns: number as u64 * 1000, latency_ns })
+        .collect();
+    Measured::of(&records, 1, &[MEDIAN])
+}
+
 #[test]
 fn what_arrivals_do_to_both_sides_is_no_difference() {
     // Both have the same bursts, as two runs with the same seeds do.
     let bursts = latencies(5, 4000, 0.9);
-    let of = |seed, factor: f64| {
-        let own = latencies(seed, 4000, 0.0);
-        let latencies_ns = bursts.iter().zip(&own).map(|(burst, own)| (factor * (burst + 0.1 * own)) as u64);
-        let records: Vec<_> = latencies_ns
-            .enumerate()
-            .map(|(number, latency_ns)| SampleRecord { scheduled_ns: number as u64 * 1000, latency_ns })
-            .collect();
-        Measured::of(&records, 1, &[MEDIAN])
-    };
-    let (a, b) = (of(6, 1.0), of(7, 1.03));
+    let (a, b) = (in_bursts(&bursts, 6, 1.0), in_bursts(&bursts, 7, 1.03));
     let together = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap();
     assert!(!holds(together, 0.0) && holds(together, 1.03_f64.ln()), "{together:?}");
     let mut apart = b;
     apart.schedule = (0, 0);
     assert!(holds(difference(&[&a], &[&apart], MEDIAN, Method::default()).unwrap(), 0.0));
+}
+
+#[test]
+fn what_arrivals_do_to_all_repeats_is_no_difference_either() {
+    let bursts = latencies(5, 4000, 0.9);
+    // Each run has a pace of its own beside them.
+    let pace = |seed: u64| (0.004 * normal(&mut sequence(seed, &[2]))).exp();
+    let side = |seed: u64, factor: f64| -> Vec<_> {
+        (seed..seed + 4).map(|seed| in_bursts(&bursts, seed, factor * pace(seed))).collect()
+    };
+    let (mut held, mut found, mut widths) = (0, 0, [0.0; 3]);
+    for pair in 0..20 {
+        let (a, b) = (side(100 + 8 * pair, 1.0), side(104 + 8 * pair, 1.03));
+        let (a, mut b): (Vec<_>, _) = (a.iter().collect(), b);
+        let of = |b: &[Measured]| {
+            difference(&a, &b.iter().collect::<Vec<_>>(), MEDIAN, Method::default()).unwrap()
+        };
+        let (together, single) = (of(&b), of(&b[..1]));
+        held += usize::from(holds(together, 1.03_f64.ln()));
+        found += usize::from(!holds(together, 0.0));
+        b[3].schedule = (0, 0);
+        for (sum, found) in widths.iter_mut().zip([together, single, of(&b)]) {
+            *sum += found.interval.map_or(0.0, |(low, high)| high - low);
+        }
+    }
+    assert!(held >= 16 && found >= 18, "{held} and {found} of 20");
+    // A single run beside repeats tells less, and other arrivals far less.
+    assert!(widths[1] > 1.2 * widths[0] && widths[2] > 3.0 * widths[0], "{widths:?}");
+}
+
+#[test]
+fn repeats_of_constant_latencies_differ_by_how_they_vary() {
+    let runs = |latencies_ns: [u64; 3]| {
+        latencies_ns.map(|latency_ns| {
+            let record = |number: u64| SampleRecord { scheduled_ns: number * 1000, latency_ns };
+            Measured::of(&(0..100).map(record).collect::<Vec<_>>(), 1, &[MEDIAN])
+        })
+    };
+    let (a, b, c) = (runs([1000, 1010, 1020]), runs([1015, 1005, 1025]), runs([1500, 1510, 1520]));
+    let of = |other: &[Measured; 3]| {
+        difference(&a.each_ref(), &other.each_ref(), MEDIAN, Method::default()).unwrap()
+    };
+    assert!(holds(of(&b), 0.0) && !holds(of(&c), 0.0));
 }
 
 #[test]
