@@ -37,6 +37,13 @@ impl Goal {
         violation_share > allowed + 2.0 * (allowed * self.tail / batches.max(1) as f64).sqrt()
     }
 
+    /// Whether this share of violations is no more than the tail leaves out.
+    #[must_use]
+    pub fn allows(&self, violation_share: f64) -> bool {
+        // In binary 1 - 0.9 is less than a tenth.
+        violation_share <= 1.0 - self.tail + 1e-9
+    }
+
     /// The least that may be set: what is not turned stays where it is.
     #[must_use]
     pub fn least(&self) -> Knobs {
@@ -71,4 +78,18 @@ pub enum Approach {
     Batching,
     /// The number of instances alone.
     MultiTenancy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_that_the_tail_leaves_out_is_allowed_and_no_more() {
+        for tail in [0.9, 0.95, 0.99, 0.999] {
+            let goal = Goal::new(1, tail, Knobs::LEAST);
+            assert!(goal.allows(0.0) && goal.allows((1e4 * (1.0 - tail)).round() / 1e4), "{tail}");
+            assert!(!goal.allows(1.0 - tail + 1e-4), "{tail}");
+        }
+    }
 }

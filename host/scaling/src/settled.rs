@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use crate::window::{Done, WindowRule};
+use crate::{
+    goal::Goal,
+    policy::Look,
+    window::{Done, WindowRule},
+};
 
 /// Batches and samples that were completed since a policy has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -26,10 +30,23 @@ impl Settled {
         Self { since_ns, until_ns: since_ns, ..Self::default() }
     }
 
-    /// Whether the batches are enough to judge by: as many as a window has at least.
+    /// Whether the batches are enough for figures: as many as a window has at least.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.batches >= WindowRule::BATCHES_MIN
+    }
+
+    /// Batches that are enough to tell whether the tail is within the target: as many as a window takes that looks at
+    /// the tail. With a few there is often none above the target where far too many would be.
+    #[must_use]
+    pub fn batches_to_tell(goal: &Goal) -> u64 {
+        WindowRule::default().batches(goal, Look::Tail, 1)
+    }
+
+    /// Whether the batches are enough to tell whether the tail is within the target.
+    #[must_use]
+    pub fn tells(&self, goal: &Goal) -> bool {
+        self.batches >= Self::batches_to_tell(goal)
     }
 
     /// Takes a batch, of which `violations` samples were above the target.
@@ -52,5 +69,20 @@ impl Settled {
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
     pub fn violation_share(&self) -> f64 {
         self.violations as f64 / self.samples.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knobs::Knobs;
+
+    #[test]
+    fn a_tail_is_told_by_four_batches_beyond_it_on_average() {
+        for (tail, batches) in [(0.5, 8), (0.9, 40), (0.95, 80), (0.99, 400), (0.999, 4000)] {
+            let goal = Goal::new(1, tail, Knobs::LEAST);
+            let tells = |batches| Settled { batches, ..Settled::default() }.tells(&goal);
+            assert_eq!((tells(batches - 1), tells(batches)), (false, true), "{tail}");
+        }
     }
 }

@@ -53,7 +53,7 @@ impl WindowRule {
         clippy::cast_sign_loss,
         reason = "small"
     )]
-    fn batches(&self, goal: &Goal, look: Look, instances: usize) -> u64 {
+    pub(crate) fn batches(&self, goal: &Goal, look: Look, instances: usize) -> u64 {
         let of_look = match look {
             Look::Throughput => self.profile_batches.saturating_mul(instances as u64),
             Look::Closer => self.profile_batches.saturating_mul(10 * instances as u64),

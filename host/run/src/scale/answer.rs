@@ -1,7 +1,7 @@
 //! The view of the user of a system that is scaled.
 
 use proctor_loadgen::ArrivalProcess;
-use proctor_scaling::{ControlLoop, Decision, Goal};
+use proctor_scaling::{ControlLoop, Decision, Goal, Settled};
 
 use super::{ScaleInput, ScaleOptions, result::PolicyResult};
 use crate::{
@@ -126,7 +126,14 @@ pub(super) fn summary(result: &PolicyResult) -> String {
             );
             match course.within_target {
                 Some(true) => format!("{policy}: use {found}"),
-                _ => format!("{policy}: rests above the target at {found}; do not use it"),
+                Some(false) => format!("{policy}: rests above the target at {found}; do not use it"),
+                None => format!(
+                    "{policy}: rests at {found}, and ended too early to tell: p{} needs {} batches, and there were {}; \
+                     give it more time with --duration",
+                    four_or_fewer(course.goal.tail * 100.0),
+                    Settled::batches_to_tell(&course.goal),
+                    course.settled.map_or(0, |settled| settled.batches)
+                ),
             }
         }
         (Some(knobs), ..) => {

@@ -147,6 +147,21 @@ fn what_has_settled_too_late_is_not_judged() {
 }
 
 #[test]
+fn a_tail_is_not_judged_by_fewer_batches_than_it_needs() {
+    let bench = Bench::new();
+    // None of some 240 batches is above the target, and a hundredth may be.
+    let flags = format!("--slo-ms 8 --tail 99 --compare 1x1,2x1 --duration 1 {MOCK}");
+    let (finished, result) = scale(&bench, "early", &flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    for course in result["courses"].as_array().unwrap() {
+        assert_eq!((&course["violation_share"], &course["within_target"]), (&json!(0.0), &Value::Null));
+    }
+    assert!(finished.stdout.contains("ended too early to tell: p99 needs 400 batches"), "{finished}");
+    let (finished, _) = scale(&bench, "long", &flags.replace("--duration 1 ", "--duration 3 "));
+    assert_eq!(finished.code(), 0, "{finished}");
+}
+
+#[test]
 fn latency_counts_from_the_arrival_where_samples_arrive() {
     let bench = Bench::new();
     // One sample at a time is served at 244 in a second: at 500 there have to be batches, or instances.

@@ -30,7 +30,8 @@ pub(crate) struct Course {
     pub(crate) throughput_qps: Option<f64>,
     /// Share of the samples above the target since then.
     pub(crate) violation_share: Option<f64>,
-    /// Whether that is no more than the tail leaves out, and what chance adds; null if the policy has not settled.
+    /// Whether that is no more than the tail leaves out; null if the policy has not settled, or too few batches came
+    /// since to tell.
     pub(crate) within_target: Option<bool>,
     /// The share of the whole run.
     pub(crate) violation_share_of_all: f64,
@@ -50,7 +51,7 @@ impl Course {
         timeline: &Timeline,
         events: Vec<ScalingEvent>,
     ) -> Self {
-        let settled = timeline.settled().copied().filter(Settled::is_enough);
+        let settled = timeline.settled(&goal).copied().filter(Settled::is_enough);
         let last = decisions.last();
         let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
         Self {
@@ -65,7 +66,8 @@ impl Course {
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
             violation_share: settled.map(|settled| settled.violation_share()),
             within_target: settled
-                .map(|settled| !goal.is_exceeded(settled.batches, settled.violation_share())),
+                .filter(|settled| settled.tells(&goal))
+                .map(|settled| goal.allows(settled.violation_share())),
             violation_share_of_all: timeline.violations as f64 / timeline.samples.max(1) as f64,
             decisions,
             spans: timeline.spans().to_vec(),
@@ -98,4 +100,50 @@ impl Course {
 
 fn is_infeasible(decision: &Decision) -> bool {
     decision.reason == Reason::Infeasible
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_scaling::{ControlLoop, Done, Fixed, WindowRule};
+
+    use super::*;
+
+    /// The course of batches that take 100 ns, and of which `late` take longer than the target.
+    fn course(tail: f64, batches: u64, late: u64) -> Course {
+        let knobs = Knobs { batch_size: 1, instances: 1 };
+        let goal = Goal::new(100, tail, knobs);
+        let mut control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
+        control.in_force(0);
+        let mut timeline = Timeline::new(None, 0, LatencyFrom::BatchStart);
+        for number in 0..batches {
+            let started_ns = 1000 * number;
+            let completed_ns = started_ns + if number < late { 200 } else { 100 };
+            let done = Done { instance: 0, started_ns, completed_ns, samples: 1 };
+            timeline.push(&done, &[], &control, Some(0));
+        }
+        let decisions = control.decisions().to_vec();
+        let lasted_ns = 1000 * batches;
+        Course::new("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())
+    }
+
+    #[test]
+    fn a_target_is_kept_by_enough_batches_with_the_share_that_the_tail_leaves_out() {
+        for (tail, batches, late, expected) in [
+            (0.95, 79, 0, None),
+            (0.95, 80, 0, Some(true)),
+            (0.95, 80, 4, Some(true)),
+            (0.95, 80, 5, Some(false)),
+            (0.99, 8, 0, None),
+            (0.99, 399, 0, None),
+            (0.99, 400, 4, Some(true)),
+            (0.999, 400, 0, None),
+        ] {
+            let course = course(tail, batches, late);
+            assert_eq!(course.within_target, expected, "{tail}: {late} of {batches}");
+            // Figures there are all the same.
+            assert_eq!(course.violation_share, Some(late as f64 / batches as f64));
+            assert!(course.throughput_qps.is_some() && course.setting.is_some());
+        }
+        assert_eq!(course(0.95, 7, 0).violation_share, None);
+    }
 }

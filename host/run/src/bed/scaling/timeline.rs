@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use proctor_scaling::{ControlLoop, Done, Knobs, Settled};
+use proctor_scaling::{ControlLoop, Done, Goal, Knobs, Settled};
 use serde::Serialize;
 
 use crate::bed::scaling::{inbox::Unseen, latency_from::LatencyFrom};
@@ -41,6 +41,8 @@ pub(crate) struct Timeline {
     settled: Option<Settled>,
     /// Whether each batch since it settled had a sample above the target, as while a queue is served.
     is_behind: bool,
+    /// The same since the queue is served that it had found when it settled.
+    served: Option<Settled>,
     /// Where the knobs stood at the last decision, and the target, in ns.
     decided: Option<(Knobs, u64)>,
     pub(crate) samples: u64,
@@ -109,7 +111,7 @@ impl Timeline {
             self.decisions = control.decisions().len();
             let decided = Some((control.knobs(), target_ns));
             if !control.is_settled() || self.decided != decided {
-                self.settled = None;
+                (self.settled, self.served) = (None, None);
             }
             self.decided = decided;
         }
@@ -123,18 +125,22 @@ impl Timeline {
             let settled = self.settled.get_or_insert(Settled::begin(since_ns));
             if done.started_ns >= settled.since_ns {
                 if violations == 0 && mem::take(&mut self.is_behind) && settled.batches > 0 {
-                    *settled = Settled::begin(done.started_ns);
+                    self.served = Some(Settled::begin(done.started_ns));
                 }
                 settled.push(done, violations);
+            }
+            if let Some(served) = self.served.as_mut().filter(|served| done.started_ns >= served.since_ns) {
+                served.push(done, violations);
             }
         }
     }
 
     /// Counts since the policy has settled and its knobs are in force, if they are, without batches that began before.
     /// A doubt that ends in staying does not reset them. Where samples arrive, they begin once the queue that the
-    /// search has left is served, if it ever is.
-    pub(crate) fn settled(&self) -> Option<&Settled> {
-        self.settled.as_ref()
+    /// search has left is served, if what came since is enough to judge the goal by: a row of late batches is dropped
+    /// for its good end, which counts for much among few.
+    pub(crate) fn settled(&self, goal: &Goal) -> Option<&Settled> {
+        self.served.as_ref().filter(|served| served.tells(goal)).or(self.settled.as_ref())
     }
 
     /// The spans that are over.
@@ -188,7 +194,7 @@ fn quantile(ascending: &[(u64, u64)], rank: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use proctor_scaling::{Goal, Look, Move, Reason, ScalingPolicy, Seen, WindowRule};
+    use proctor_scaling::{Look, Move, Reason, ScalingPolicy, Seen, WindowRule};
 
     use super::*;
 
@@ -246,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_that_a_search_has_left_is_not_counted_unless_it_never_ends() {
+    fn the_queue_that_a_search_has_left_is_not_counted_if_enough_follows_it() {
         let knobs = Knobs { batch_size: 1, instances: 2 };
         let mut control =
             ControlLoop::new(Box::new(AtOnce), Goal::new(100, 0.95, knobs), WindowRule::default(), 0);
@@ -255,15 +261,20 @@ mod tests {
         let mut serve = |started_ns: u64, waited_ns: u64| {
             let done = Done { instance: 0, started_ns, completed_ns: started_ns + 10, samples: 1 };
             timeline.push(&done, &[started_ns - waited_ns], &control, Some(0));
-            let settled = timeline.settled().unwrap();
+            let settled = timeline.settled(control.goal()).unwrap();
             (settled.since_ns, settled.batches, settled.violations)
         };
         assert_eq!(serve(1000, 950), (0, 1, 1));
         assert_eq!(serve(1010, 500), (0, 2, 2));
-        // The queue is served: what comes now counts, also what is late.
-        assert_eq!(serve(1020, 10), (1020, 1, 0));
-        assert_eq!(serve(1030, 300), (1020, 2, 1));
-        assert_eq!(serve(1040, 10), (1020, 3, 1));
+        // The queue is served, but of what comes now there is too little to tell.
+        assert_eq!(serve(1020, 10), (0, 3, 2));
+        assert_eq!(serve(1030, 300), (0, 4, 3));
+        for batch in 5..=81 {
+            assert_eq!(serve(1000 + 10 * batch, 10), (0, batch, 3));
+        }
+        // The eightieth since then: what is late now counts all the same.
+        assert_eq!(serve(2000, 10), (1020, 80, 1));
+        assert_eq!(serve(2010, 300), (1020, 81, 2));
     }
 
     #[test]
@@ -274,13 +285,13 @@ mod tests {
         let batch = |started_ns, completed_ns| Done { instance: 0, started_ns, completed_ns, samples: 1 };
         assert!(control.is_settled());
         timeline.push(&batch(10, 500), &[], &control, None);
-        assert_eq!(timeline.settled(), None);
+        assert_eq!(timeline.settled(&goal), None);
         control.in_force(600);
         // One that began before, and one after.
         timeline.push(&batch(590, 700), &[], &control, Some(600));
         timeline.push(&batch(600, 650), &[], &control, Some(600));
         let settled = Settled { since_ns: 600, until_ns: 650, batches: 1, samples: 1, violations: 0 };
-        assert_eq!(timeline.settled(), Some(&settled));
+        assert_eq!(timeline.settled(&goal), Some(&settled));
         assert_eq!((timeline.samples, timeline.violations), (3, 2));
         timeline.count(&Unseen { batches: 2, samples: 4, violations: 1 });
         assert_eq!((timeline.samples, timeline.violations), (7, 3));
@@ -288,10 +299,11 @@ mod tests {
         control.limit(700, goal.most);
         control.in_force(700);
         timeline.push(&batch(700, 750), &[], &control, Some(700));
-        assert_eq!(timeline.settled().map(|settled| (settled.since_ns, settled.batches)), Some((600, 2)));
+        let counted = |timeline: &Timeline| timeline.settled(&goal).map(|it| (it.since_ns, it.batches));
+        assert_eq!(counted(&timeline), Some((600, 2)));
         control.set_target(800, 90);
         control.in_force(800);
         timeline.push(&batch(800, 850), &[], &control, Some(800));
-        assert_eq!(timeline.settled().map(|settled| (settled.since_ns, settled.batches)), Some((800, 1)));
+        assert_eq!(counted(&timeline), Some((800, 1)));
     }
 }
