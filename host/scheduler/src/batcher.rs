@@ -100,14 +100,20 @@ impl Batcher {
         })
     }
 
-    /// Samples have arrived. `more_coming` says that the rest of their query follows at once.
+    /// Samples have arrived, now or at an instant before, from which they wait. `more_coming` says that the rest of
+    /// their query follows at once.
     ///
     /// # Errors
     /// [`Busy`] if not all of them fit; those that fit are taken.
-    pub fn arrive(&mut self, now_ns: u64, samples: &[QuerySample], more_coming: bool) -> Result<(), Busy> {
+    pub fn arrive(
+        &mut self,
+        arrived_ns: u64,
+        samples: &[QuerySample],
+        more_coming: bool,
+    ) -> Result<(), Busy> {
         let room = self.queue_capacity - self.queue.len();
         let taken = &samples[..samples.len().min(room)];
-        self.queue.extend(taken.iter().map(|&sample| Waiting { sample, arrived_ns: now_ns }));
+        self.queue.extend(taken.iter().map(|&sample| Waiting { sample, arrived_ns }));
         self.flushing = false;
         self.more_coming = more_coming;
 

@@ -108,6 +108,27 @@ impl ThreadedScheduler {
         Ok(scheduler)
     }
 
+    /// Takes samples that were due at `arrived_ns` of the scheduler's clock. Who observes batches hears of that
+    /// instant, so that an issuer that is late hides nothing.
+    pub fn issue_arrived(&self, arrived_ns: u64, samples: &[QuerySample]) {
+        self.enqueue(QueryPart::whole(samples), Some(arrived_ns));
+    }
+
+    fn enqueue(&self, part: QueryPart<'_>, arrived_ns: Option<u64>) {
+        if let Some(singles) = &self.shared.singles {
+            return self.issue_singles(singles, part.samples);
+        }
+        let mut rest = part.samples;
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.len().min(SAMPLES_PER_LOCK));
+            let more_coming = !tail.is_empty() || part.is_followed();
+            if let Err(Busy { rejected }) = self.shared.dispatcher.arrive(head, more_coming, arrived_ns) {
+                fail_samples(&head[head.len() - rejected..], &*self.shared.sink);
+            }
+            rest = tail;
+        }
+    }
+
     fn issue_singles(&self, singles: &Singles, samples: &[QuerySample]) {
         let taken = singles.arrive(samples);
         fail_samples(&samples[taken..], &*self.shared.sink);
@@ -247,18 +268,7 @@ impl SystemUnderTest for ThreadedScheduler {
     }
 
     fn issue_part(&self, part: QueryPart<'_>) {
-        if let Some(singles) = &self.shared.singles {
-            return self.issue_singles(singles, part.samples);
-        }
-        let mut rest = part.samples;
-        while !rest.is_empty() {
-            let (head, tail) = rest.split_at(rest.len().min(SAMPLES_PER_LOCK));
-            let more_coming = !tail.is_empty() || part.is_followed();
-            if let Err(Busy { rejected }) = self.shared.dispatcher.arrive(head, more_coming) {
-                fail_samples(&head[head.len() - rejected..], &*self.shared.sink);
-            }
-            rest = tail;
-        }
+        self.enqueue(part, None);
     }
 
     fn flush(&self) {

@@ -107,7 +107,7 @@ impl Shown {
 
 /// The end of one policy.
 pub(super) fn summary(result: &PolicyResult) -> String {
-    let PolicyResult { course, counts, hung, first_error, .. } = result;
+    let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, first_error, .. } = result;
     let Course { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
@@ -167,6 +167,19 @@ pub(super) fn summary(result: &PolicyResult) -> String {
         text.push_str(&format!(
             "{} were not issued, since too many were outstanding: the rate is above what the plugin serves\n",
             counted(counts.refused, "arrival")
+        ));
+    }
+    let waiting = unanswered.unwrap_or(0).saturating_sub(counts.refused);
+    if waiting > 0 {
+        text.push_str(&format!(
+            "{} without an answer at the end had waited for longer than the target, and count as above it\n",
+            counted(waiting, "arrival")
+        ));
+    }
+    if let Some(delay_ns) = issue_delay_p99_ns {
+        text.push_str(&format!(
+            "of 100 arrivals 99 were issued within {} of their time, from which latency counts\n",
+            duration(*delay_ns)
         ));
     }
     text

@@ -55,6 +55,12 @@ pub(crate) struct PolicyResult {
     #[serde(flatten)]
     pub(super) course: Course,
     pub(super) counts: TrafficCounts,
+    /// Arrivals that were refused, or waited for longer than the target at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unanswered: Option<u64>,
+    /// Lateness of the issuing thread at p99, in ns; only with arrivals in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) issue_delay_p99_ns: Option<u64>,
     /// Instances that did not come back from their last batch.
     pub(super) hung: usize,
     /// The plugin's first error.
@@ -113,6 +119,7 @@ impl ScaleResult {
                 && course.within_target == Some(true)
                 && counts.failed == 0
                 && counts.unknown == 0
+                && counts.refused == 0
                 && *hung == 0
         };
         !self.interrupted

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use proctor_config::RunSettings;
-use proctor_loadgen::QuerySampleLibrary;
+use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
 use proctor_scaling::Goal;
 use proctor_vocabulary::SampleIndex;
 
@@ -77,39 +77,53 @@ pub(super) fn run_policy(
             },
         )?;
         bed.plugin.backend.set_sink(Some(Arc::clone(&traffic) as _));
-        let sut = system.sut();
-        traffic.connect(&sut);
+        let intake = system.intake();
+        traffic.connect(&intake);
         bed.interrupt().measuring();
         let begun_ns = bed.clock.reader()();
-        let lasted_ns = serve(bed, &system, &traffic, options);
-        drop(sut);
+        let Served { lasted_ns, unanswered, delays } = serve(bed, &system, &traffic, options);
+        drop(intake);
         // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
         bed.plugin.backend.set_sink(None);
+        system.scaler.set_unanswered(unanswered.unwrap_or(0));
         let course = system.course((begun_ns, lasted_ns));
         let first_error = first_error.get().map(ToString::to_string);
         if traffic.stands_still() {
             return Err(takes_no_time(&run.plugin, first_error));
         }
-        Ok(PolicyResult { round, course, counts: traffic.counts(), hung, first_error })
+        let issue_delay_p99_ns = delays.map(|delays| IssueDelay::from(&delays).p99_ns);
+        let counts = traffic.counts();
+        Ok(PolicyResult { round, course, counts, unanswered, issue_delay_p99_ns, hung, first_error })
     })
 }
 
-/// Serves for as long as is asked for, or until the user wants no more. Returns how long that was, in ns.
-fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, options: &ScaleOptions) -> u64 {
+/// A load that has ended.
+struct Served {
+    /// How long it lasted, in ns.
+    lasted_ns: u64,
+    /// Arrivals that were refused, or waited for longer than the target at the end.
+    unanswered: Option<u64>,
+    /// How late the issuing thread was, where there was one.
+    delays: Option<Histogram>,
+}
+
+/// Serves for as long as is asked for, or until the user wants no more.
+fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, options: &ScaleOptions) -> Served {
     let (clock, test, interrupt) = (&bed.clock, &bed.settings().test, bed.interrupt());
     let now = clock.reader();
     let begun_ns = now();
     let end_ns = begun_ns + options.duration_ns;
     let mut shown = Shown::new(begun_ns);
     let mut target_changes = options.target_changes.iter().peekable();
-    let mut arrivals = match options.input {
+    let due = || match options.input {
         ScaleInput::Saturated => None,
         ScaleInput::Arrivals { rate_qps } => {
             let offsets = test.arrivals.offsets(rate_qps, test.schedule_rng_seed);
-            Some(offsets.map(move |offset_ns| begun_ns + offset_ns).peekable())
+            Some(offsets.map(move |offset_ns| begun_ns + offset_ns))
         }
     };
+    let mut arrivals = due().map(Iterator::peekable);
     if arrivals.is_none() {
         traffic.saturate();
     }
@@ -119,6 +133,7 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
     if let Some(arrivals) = arrivals.take_if(|_| is_real) {
         let (clock, traffic, now) = (clock.clone(), Arc::clone(traffic), Arc::clone(&now));
         let issue = move || {
+            let mut delays = Histogram::default();
             for at_ns in arrivals.take_while(|at_ns| *at_ns < end_ns) {
                 // In steps, so that a gap of minutes ends with the run.
                 let mut now_ns = now();
@@ -127,10 +142,12 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
                     now_ns = now();
                 }
                 if traffic.is_stopped() {
-                    return;
+                    break;
                 }
-                traffic.arrive();
+                delays.add(now_ns.saturating_sub(at_ns));
+                traffic.arrive(at_ns);
             }
+            delays
         };
         issuer = Some(thread::spawn(issue));
     }
@@ -157,24 +174,27 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
             Some(arrivals) => {
                 while let Some(at_ns) = arrivals.next_if(|at_ns| *at_ns < until_ns) {
                     wait_until(clock, at_ns);
-                    traffic.arrive();
+                    traffic.arrive(at_ns);
                 }
                 wait_until(clock, until_ns);
             }
         }
     }
-    let lasted_ns = now() - begun_ns;
+    let ended_ns = now();
     system.scaler.stop();
     traffic.stop();
-    if let Some(issuer) = issuer {
-        // It runs code of the host alone, and ends at its next arrival.
-        let _ = issuer.join();
-    }
+    let unanswered = due().map(|due| {
+        let target_ns = system.scaler.with_control(|control, timeline| timeline.target_ns(control));
+        let is_overdue = |at_ns: &u64| *at_ns < end_ns && at_ns.saturating_add(target_ns) < ended_ns;
+        traffic.unanswered(due.take_while(is_overdue).count() as u64)
+    });
+    // It runs code of the host alone, and ends at its next arrival.
+    let delays = issuer.and_then(|issuer| issuer.join().ok());
     // In virtual time batches end on the clock that the next policy goes on with.
     while !is_real && traffic.outstanding() > 0 && !traffic.stands_still() {
         wait_until(clock, now() + DRAIN_STEP_NS);
     }
-    lasted_ns
+    Served { lasted_ns: ended_ns - begun_ns, unanswered, delays }
 }
 
 /// The error where virtual time stands still with saturated input.

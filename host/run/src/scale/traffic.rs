@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-use proctor_loadgen::SystemUnderTest;
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex};
+
+use crate::bed::scaling::system::Intake;
 
 /// Samples that are issued one by one, each by a client that has one outstanding at a time.
 ///
@@ -20,7 +21,7 @@ pub(crate) struct Traffic {
     clients: Vec<AtomicU64>,
     sample_count: u64,
     saturates: bool,
-    system: OnceLock<Weak<dyn SystemUnderTest + Send>>,
+    system: OnceLock<Weak<dyn Intake>>,
     is_stopped: AtomicBool,
     /// `None` in real time, which goes by of itself.
     standstill: Option<Standstill>,
@@ -110,24 +111,34 @@ impl Traffic {
     }
 
     /// Has clients issue to this system, which is kept alive by its owner alone.
-    pub(crate) fn connect(&self, system: &Arc<dyn SystemUnderTest + Send>) {
+    pub(crate) fn connect(&self, system: &Arc<dyn Intake>) {
         let _ = self.system.set(Arc::downgrade(system));
     }
 
     /// Has all clients issue their first sample.
     pub(crate) fn saturate(&self) {
         let sequence: Vec<_> = (0..self.clients.len() as u64).collect();
-        sequence.chunks(AT_ONCE).for_each(|sequence| self.issue(sequence));
+        sequence.chunks(AT_ONCE).for_each(|sequence| self.issue(sequence, None));
     }
 
-    /// Issues one sample, unless its client still waits for an answer.
-    pub(crate) fn arrive(&self) {
+    /// Issues one sample that was due at this instant, unless its client still waits for an answer.
+    pub(crate) fn arrive(&self, due_ns: u64) {
         let sequence = self.arrived.fetch_add(1, Relaxed);
         if self.client(sequence).load(Relaxed) == 0 {
-            self.issue(&[sequence]);
+            self.issue(&[sequence], Some(due_ns));
         } else {
             self.refused.fetch_add(1, Relaxed);
         }
+    }
+
+    /// Number of arrivals that were refused, and of those among the first `count` that were not issued yet or have no
+    /// answer.
+    pub(crate) fn unanswered(&self, count: u64) -> u64 {
+        let arrived = self.arrived.load(Relaxed);
+        let waits = |sequence: &u64| {
+            *sequence >= arrived || self.client(*sequence).load(Relaxed) == *sequence + 1
+        };
+        self.refused.load(Relaxed) + (0..count).filter(waits).count() as u64
     }
 
     /// Issues nothing more.
@@ -164,8 +175,8 @@ impl Traffic {
         &self.clients[usize::try_from(sequence % self.clients.len() as u64).expect("fewer than clients")]
     }
 
-    /// Issues the samples with these sequence numbers, at most [`AT_ONCE`].
-    fn issue(&self, sequence: &[u64]) {
+    /// Issues the samples with these sequence numbers, at most [`AT_ONCE`], which were due at this instant.
+    fn issue(&self, sequence: &[u64], due_ns: Option<u64>) {
         let Some(system) = self.system.get().and_then(Weak::upgrade) else { return };
         let mut samples = [QuerySample { id: ResponseId(0), index: SampleIndex(0) }; AT_ONCE];
         for (sample, number) in samples.iter_mut().zip(sequence) {
@@ -174,7 +185,7 @@ impl Traffic {
             *sample = QuerySample { id: ResponseId(id), index: SampleIndex(number % self.sample_count) };
         }
         self.outstanding.fetch_add(sequence.len(), Relaxed);
-        system.issue(&samples[..sequence.len()]);
+        system.take(&samples[..sequence.len()], due_ns);
     }
 
     /// Takes the answer of a sample, and returns the sequence number if it was outstanding.
@@ -203,7 +214,7 @@ impl CompletionSink for Traffic {
             self.outstanding.fetch_sub(count, Relaxed);
             let stands_still = |it: &Standstill| it.count(count, self.clients.len());
             if self.saturates && !self.is_stopped() && !self.standstill.as_ref().is_some_and(stands_still) {
-                self.issue(&next[..count]);
+                self.issue(&next[..count], None);
             }
         }
     }
@@ -220,18 +231,12 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Issued(Mutex<Vec<QuerySample>>);
+    struct Issued(Mutex<Vec<(QuerySample, Option<u64>)>>);
 
-    impl SystemUnderTest for Issued {
-        fn name(&self) -> &str {
-            "issued"
+    impl Intake for Issued {
+        fn take(&self, samples: &[QuerySample], due_ns: Option<u64>) {
+            self.0.lock().unwrap().extend(samples.iter().map(|sample| (*sample, due_ns)));
         }
-
-        fn issue(&self, samples: &[QuerySample]) {
-            self.0.lock().unwrap().extend_from_slice(samples);
-        }
-
-        fn flush(&self) {}
     }
 
     fn answer(id: u64) -> QuerySampleResponse<'static> {
@@ -239,12 +244,12 @@ mod tests {
     }
 
     fn ids(system: &Issued) -> Vec<u64> {
-        system.0.lock().unwrap().drain(..).map(|sample| sample.id.0).collect()
+        system.0.lock().unwrap().drain(..).map(|(sample, _)| sample.id.0).collect()
     }
 
     fn connected(clients: usize, saturates: bool) -> (Arc<Traffic>, Arc<Issued>) {
         let (traffic, system) = (Traffic::new(clients, 3, saturates, None), Arc::new(Issued::default()));
-        let shared: Arc<dyn SystemUnderTest + Send> = Arc::clone(&system) as _;
+        let shared: Arc<dyn Intake> = Arc::clone(&system) as _;
         traffic.connect(&shared);
         (traffic, system)
     }
@@ -268,7 +273,7 @@ mod tests {
         let now_ns = Arc::new(AtomicU64::new(0));
         let clock = Arc::clone(&now_ns);
         let traffic = Traffic::new(2, 3, true, Some(Arc::new(move || clock.load(Relaxed))));
-        let system: Arc<dyn SystemUnderTest + Send> = Arc::new(Issued::default());
+        let system: Arc<dyn Intake> = Arc::new(Issued::default());
         traffic.connect(&system);
         traffic.saturate();
         // Client 0 has the ids 1, 3, 5 and so on.
@@ -286,11 +291,22 @@ mod tests {
     #[test]
     fn arrivals_are_refused_where_too_many_are_outstanding() {
         let (traffic, system) = connected(2, false);
-        (0..3).for_each(|_| traffic.arrive());
+        (0..3).for_each(|due_ns| traffic.arrive(due_ns));
         assert_eq!(ids(&system), [1, 2]);
         traffic.complete(&[answer(2)]);
-        traffic.arrive();
+        traffic.arrive(3);
         assert_eq!(ids(&system), [4], "the sequence number 2 was refused, and 3 has the client of 1");
         assert_eq!(traffic.counts().refused, 1);
+    }
+
+    #[test]
+    fn arrivals_are_issued_with_the_instant_at_which_they_were_due_and_counted_if_they_wait() {
+        let (traffic, system) = connected(4, false);
+        (0..5).for_each(|number| traffic.arrive(10 * number));
+        let due: Vec<_> = system.0.lock().unwrap().iter().map(|(_, due_ns)| *due_ns).collect();
+        assert_eq!(due, [Some(0), Some(10), Some(20), Some(30)]);
+        traffic.complete(&[answer(1), answer(3)]);
+        // The fifth was refused. Of the first two the second waits; of seven the last two were not issued yet, too.
+        assert_eq!([0, 2, 7].map(|count| traffic.unanswered(count)), [1, 2, 5]);
     }
 }

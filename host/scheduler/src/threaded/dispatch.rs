@@ -100,14 +100,21 @@ impl<C: Clock> Dispatcher<C> {
         }
     }
 
-    /// Puts samples into the queue. After a stop nothing fits.
-    pub(super) fn arrive(&self, samples: &[QuerySample], more_coming: bool) -> Result<(), Busy> {
+    /// Puts samples into the queue, which have arrived now, or at `arrived_ns` if they were due before. After a stop
+    /// nothing fits.
+    pub(super) fn arrive(
+        &self,
+        samples: &[QuerySample],
+        more_coming: bool,
+        arrived_ns: Option<u64>,
+    ) -> Result<(), Busy> {
         let now_ns = self.clock.now_ns();
         let mut state = lock(&self.state);
         if state.stopping {
             return Err(Busy { rejected: samples.len() });
         }
-        let taken = state.batcher.arrive(now_ns, samples, more_coming);
+        let arrived_ns = arrived_ns.map_or(now_ns, |at_ns| at_ns.min(now_ns));
+        let taken = state.batcher.arrive(arrived_ns, samples, more_coming);
         self.announce(state, now_ns);
         taken
     }
@@ -361,7 +368,7 @@ mod loom_tests {
         let instances = [0, 1].map(|number| thread::spawn(move || instance(number)));
         for id in 1..=2 {
             let sample = QuerySample { id: ResponseId(id), index: SampleIndex(id) };
-            dispatcher.arrive(&[sample], false).unwrap();
+            dispatcher.arrive(&[sample], false, None).unwrap();
         }
         for instance in instances {
             instance.join().unwrap();
@@ -424,7 +431,7 @@ mod loom_tests {
         let instances = [0, 1].map(|number| thread::spawn(move || instance(number)));
         assert_eq!(dispatcher.retire(None).unwrap(), 1);
         let sample = QuerySample { id: ResponseId(1), index: SampleIndex(1) };
-        dispatcher.arrive(&[sample], false).unwrap();
+        dispatcher.arrive(&[sample], false, None).unwrap();
         for instance in instances {
             instance.join().unwrap();
         }

@@ -211,7 +211,7 @@ mod tests {
             let mut batch = Batch::with_room(config.batch_size, true);
             let counted = allocation_counter::measure(|| {
                 for round in 0..1000 {
-                    shared.dispatcher.arrive(&samples, false).unwrap();
+                    shared.dispatcher.arrive(&samples, false, None).unwrap();
                     shared.dispatcher.flush();
                     assert!(shared.dispatcher.next_batch(0, round > 0, &mut batch));
                     shared.run_formed(0, &mut AtOnce, &batch);

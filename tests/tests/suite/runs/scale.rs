@@ -253,8 +253,39 @@ fn a_rate_that_is_not_served_within_the_target_gives_no_setting_to_use() {
     let flags = format!("--slo-ms 24 --target-qps 80000 --policy dnnscaler --duration 20 {MOCK}");
     let (finished, result) = scale(&bench, "overload", &flags);
     assert_eq!(finished.code(), 1, "{finished}");
-    assert_eq!(result["courses"][0]["within_target"], false, "{finished}");
+    let course = &result["courses"][0];
+    assert_eq!(course["within_target"], false, "{finished}");
     assert!(finished.stdout.contains("rests above the target at "), "{finished}");
+    // What still waits at the end is above the target as well.
+    assert!(course["unanswered"].as_u64().unwrap() > 100_000, "{finished}");
+    assert!(finished.stdout.contains("without an answer at the end had waited"), "{finished}");
+}
+
+#[test]
+fn arrivals_that_still_wait_at_the_end_are_above_the_target() {
+    let bench = Bench::new();
+    // The first batch is under way at the end, and all others wait.
+    let flags = "--slo-ms 50 --target-qps 100 --instances 1 --plugin mock --virtual-time --set mock.service=fixed \
+                 --set mock.service_us=5000000 --duration 1";
+    let (finished, result) = scale(&bench, "stuck", flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    let course = &result["courses"][0];
+    // About a hundred have arrived. Those of the last 50 ms may still be answered in time.
+    let unanswered = course["unanswered"].as_u64().unwrap();
+    assert!((50..150).contains(&unanswered), "{unanswered}");
+    assert_eq!(course["violation_share_of_all"], 1.0, "{finished}");
+    assert!(course["issue_delay_p99_ns"].is_null(), "nobody is late in virtual time");
+}
+
+#[test]
+fn the_lateness_of_arrivals_in_real_time_is_told() {
+    let bench = Bench::new();
+    let flags = "--slo-ms 500 --target-qps 100 --plugin mock --set mock.service=fixed --set mock.service_us=1000 \
+                 --duration 1";
+    let (finished, result) = scale(&bench, "late", flags);
+    let course = &result["courses"][0];
+    assert!(course["issue_delay_p99_ns"].is_u64(), "{finished}");
+    assert!(finished.stdout.contains("of 100 arrivals 99 were issued within "), "{finished}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Course {
     pub(crate) settled: Option<Settled>,
     /// Samples completed in a second since then.
     pub(crate) throughput_qps: Option<f64>,
-    /// Share of the samples above the target since then.
+    /// Share of the samples above the target since then, those among them that never had an answer.
     pub(crate) violation_share: Option<f64>,
     /// Whether that is no more than the tail leaves out; null if the policy has not settled, or too few batches came
     /// since to tell.
@@ -52,6 +52,11 @@ impl Course {
         events: Vec<ScalingEvent>,
     ) -> Self {
         let settled = timeline.settled(&goal).copied().filter(Settled::is_enough);
+        let share = |violations: u64, samples: u64| {
+            let unanswered = timeline.unanswered;
+            (violations + unanswered) as f64 / (samples + unanswered).max(1) as f64
+        };
+        let violation_share = settled.map(|settled| share(settled.violations, settled.samples));
         let last = decisions.last();
         let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
         Self {
@@ -64,11 +69,11 @@ impl Course {
             last: last.map_or(Knobs::LEAST, |last| last.knobs),
             settled,
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
-            violation_share: settled.map(|settled| settled.violation_share()),
-            within_target: settled
-                .filter(|settled| settled.tells(&goal))
-                .map(|settled| goal.allows(settled.violation_share())),
-            violation_share_of_all: timeline.violations as f64 / timeline.samples.max(1) as f64,
+            violation_share,
+            within_target: violation_share
+                .filter(|_| settled.is_some_and(|settled| settled.tells(&goal)))
+                .map(|share| goal.allows(share)),
+            violation_share_of_all: share(timeline.violations, timeline.samples),
             decisions,
             spans: timeline.spans().to_vec(),
             events,
@@ -108,8 +113,9 @@ mod tests {
 
     use super::*;
 
-    /// The course of batches that take 100 ns, and of which `late` take longer than the target.
-    fn course(tail: f64, batches: u64, late: u64) -> Course {
+    /// The course of batches that take 100 ns, and of which `late` take longer than the target, beside samples without
+    /// an answer.
+    fn course(tail: f64, batches: u64, late: u64, unanswered: u64) -> Course {
         let knobs = Knobs { batch_size: 1, instances: 1 };
         let goal = Goal::new(100, tail, knobs);
         let mut control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
@@ -121,6 +127,7 @@ mod tests {
             let done = Done { instance: 0, started_ns, completed_ns, samples: 1 };
             timeline.push(&done, &[], &control, Some(0));
         }
+        timeline.unanswered = unanswered;
         let decisions = control.decisions().to_vec();
         let lasted_ns = 1000 * batches;
         Course::new("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())
@@ -138,12 +145,22 @@ mod tests {
             (0.99, 400, 4, Some(true)),
             (0.999, 400, 0, None),
         ] {
-            let course = course(tail, batches, late);
+            let course = course(tail, batches, late, 0);
             assert_eq!(course.within_target, expected, "{tail}: {late} of {batches}");
             // Figures there are all the same.
             assert_eq!(course.violation_share, Some(late as f64 / batches as f64));
             assert!(course.throughput_qps.is_some() && course.setting.is_some());
         }
-        assert_eq!(course(0.95, 7, 0).violation_share, None);
+        assert_eq!(course(0.95, 7, 0, 0).violation_share, None);
+    }
+
+    #[test]
+    fn samples_without_an_answer_are_above_the_target() {
+        let course = |unanswered| course(0.95, 95, 0, unanswered);
+        assert_eq!((course(5).violation_share, course(5).within_target), (Some(0.05), Some(true)));
+        let (many, none) = (course(6), course(0));
+        assert_eq!((many.within_target, many.violation_share_of_all), (Some(false), 6.0 / 101.0));
+        // They are not served.
+        assert_eq!(many.throughput_qps, none.throughput_qps);
     }
 }

@@ -127,6 +127,11 @@ impl Scaler {
         self.is_stopped.store(true, Relaxed);
     }
 
+    /// Counts samples that never had an answer, or not in time.
+    pub(crate) fn set_unanswered(&self, samples: u64) {
+        self.state().timeline.unanswered = samples;
+    }
+
     /// Ends the scaling and returns what is left of it. Batches that were not read are in the timeline, and nothing is
     /// decided by them.
     pub(crate) fn end(&self) -> (Vec<Decision>, Timeline, Vec<ScalingEvent>) {

@@ -9,7 +9,7 @@ use proctor_scheduler::{
     BatchObserver, Instance, ScalingBounds, SchedulerConfig, ShutdownReport, SimulatedScheduler, Statistics,
     ThreadedScheduler,
 };
-use proctor_vocabulary::CompletionSink;
+use proctor_vocabulary::{CompletionSink, QuerySample};
 
 use crate::{
     bed::{
@@ -47,6 +47,28 @@ pub(crate) struct ScaledSystem {
     goal: Goal,
     latency_from: LatencyFrom,
     pub(crate) scaler: Arc<Scaler>,
+}
+
+/// Takes the samples of a load.
+pub(crate) trait Intake: Send + Sync {
+    /// Takes samples that were due at an instant, from which their latency counts; `None` for now.
+    fn take(&self, samples: &[QuerySample], due_ns: Option<u64>);
+}
+
+impl Intake for ThreadedScheduler {
+    fn take(&self, samples: &[QuerySample], due_ns: Option<u64>) {
+        match due_ns {
+            Some(due_ns) => self.issue_arrived(due_ns, samples),
+            None => self.issue(samples),
+        }
+    }
+}
+
+impl Intake for SimulatedScheduler {
+    /// In virtual time a load is never late.
+    fn take(&self, samples: &[QuerySample], _: Option<u64>) {
+        self.issue(samples);
+    }
 }
 
 enum Scheduler {
@@ -125,15 +147,15 @@ impl ScaledSystem {
         self.scaler.set_target(now_ns, target_ns / self.latency_from.service_times());
     }
 
-    /// The system as the load sees it.
-    pub(crate) fn sut(&self) -> Arc<dyn SystemUnderTest + Send> {
+    /// The system as a load sees it that says when samples were due.
+    pub(crate) fn intake(&self) -> Arc<dyn Intake> {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => Arc::clone(scheduler) as _,
             Scheduler::Simulated(scheduler) => Arc::clone(scheduler) as _,
         }
     }
 
-    /// The same, borrowed.
+    /// The system as the load generator sees it.
     pub(crate) fn as_sut(&self) -> &dyn SystemUnderTest {
         match &self.scheduler {
             Scheduler::Threaded(scheduler) => &**scheduler,

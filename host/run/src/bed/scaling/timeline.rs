@@ -47,6 +47,8 @@ pub(crate) struct Timeline {
     decided: Option<(Knobs, u64)>,
     pub(crate) samples: u64,
     pub(crate) violations: u64,
+    /// Samples that never had an answer, or not in time: each is above the target, and in no other count.
+    pub(crate) unanswered: u64,
 }
 
 impl Timeline {
@@ -64,7 +66,7 @@ impl Timeline {
     }
 
     /// Target of the latency, in ns.
-    pub(super) fn target_ns(&self, control: &ControlLoop) -> u64 {
+    pub(crate) fn target_ns(&self, control: &ControlLoop) -> u64 {
         control.goal().target_ns * self.service_times
     }
 

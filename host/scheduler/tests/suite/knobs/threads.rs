@@ -28,6 +28,20 @@ fn a_completion_may_issue_on_threads() {
 }
 
 #[test]
+fn the_observer_hears_when_samples_were_due_and_never_of_an_arrival_to_come() {
+    let real = Real::new(&config("size-or-timeout", 1, 1), vec![takes_ns(0)], Observer::idle());
+    real.scheduler.issue_arrived(5, &samples(1..2));
+    real.scheduler.issue_arrived(u64::MAX, &samples(2..3));
+    real.scheduler.issue(&samples(3..4));
+    real.recorder.wait_for(3);
+    // The observer hears of a batch after its samples are complete.
+    assert!(real.scheduler.shutdown(PATIENCE).hung.is_empty());
+    let arrived_ns: Vec<_> = real.observer.heard().into_iter().flat_map(|heard| heard.arrived_ns).collect();
+    let [due, ahead, now] = arrived_ns[..] else { panic!("{arrived_ns:?}") };
+    assert!(due == 5 && due < ahead && ahead <= now && now < u64::MAX, "{arrived_ns:?}");
+}
+
+#[test]
 fn an_instance_that_is_retired_finishes_its_batch_on_its_thread() {
     let (start, started) = mpsc::channel();
     let (release, held) = mpsc::channel();
