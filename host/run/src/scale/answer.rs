@@ -1,7 +1,7 @@
 //! The view of the user of a system that is scaled.
 
 use proctor_loadgen::ArrivalProcess;
-use proctor_scaling::{ControlLoop, Decision, Goal, Settled};
+use proctor_scaling::{ControlLoop, Decision, Goal, Knobs, Settled};
 
 use super::{ScaleInput, ScaleOptions, result::PolicyResult};
 use crate::{
@@ -185,8 +185,8 @@ pub(super) fn summary(result: &PolicyResult) -> String {
     text
 }
 
-/// The table of several policies: of each the round with the median throughput, and the median of the ratios to the
-/// first policy, round by round.
+/// The table of several policies: of each the setting that most rounds came to, and medians over the rounds, those of
+/// the ratios to the first policy round by round.
 pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> String {
     let first = policies.first().map_or("", String::as_str);
     let mut rows: Vec<Vec<String>> = vec![
@@ -203,24 +203,45 @@ pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> Strin
         .to_vec(),
     ];
     for policy in policies {
-        let mut of_policy: Vec<_> = results.iter().filter(|result| result.course.policy == *policy).collect();
-        of_policy.sort_by(|one, other| throughput(one).total_cmp(&throughput(other)));
-        let Some(PolicyResult { course, .. }) = of_policy.get(of_policy.len() / 2) else { continue };
+        let rounds: Vec<_> = results.iter().filter(|result| result.course.policy == *policy).collect();
+        if rounds.is_empty() {
+            continue;
+        }
         let of_first = |round| results.iter().find(|it| it.course.policy == first && it.round == round);
-        let ratios = of_policy.iter().filter_map(|it| Some(throughput(it) / throughput(of_first(it.round)?)));
-        let ratio = Some(median(ratios.collect())).filter(|ratio| ratio.is_finite());
+        let ratio = |it: &PolicyResult| Some(throughput(it) / throughput(of_first(it.round)?));
+        // Of what a round lacks there is a median if most rounds have it.
+        let of_most = |of: &dyn Fn(&Course) -> Option<f64>| {
+            let values: Vec<_> = rounds.iter().filter_map(|it| of(&it.course)).collect();
+            (2 * values.len() > rounds.len()).then(|| median(values))
+        };
+        let throughput = median(rounds.iter().map(|it| throughput(it)).collect());
+        let ratio = median(rounds.iter().filter_map(|it| ratio(it)).collect());
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let to_settle = of_most(&|course| Some(course.decisions_to_settle()? as f64));
+        let decisions = median(rounds.iter().map(|it| it.course.decisions.len() as f64).collect());
         rows.push(vec![
             policy.clone(),
-            or_dash(course.setting.map(|knobs| knobs.to_string())),
-            or_dash(course.throughput_qps.map(four_digits)),
-            or_dash(ratio.map(|ratio| format!("{ratio:.3}"))),
-            or_dash(course.violation_share.map(percent)),
-            or_dash(course.decisions_to_settle().map(|count| count.to_string())),
-            course.decisions.len().to_string(),
+            or_dash(usual_setting(&rounds)),
+            or_dash(Some(throughput).filter(|qps| *qps > 0.0).map(four_digits)),
+            or_dash(Some(ratio).filter(|ratio| ratio.is_finite()).map(|ratio| format!("{ratio:.3}"))),
+            or_dash(of_most(&|course| course.violation_share).map(percent)),
+            or_dash(to_settle.map(four_or_fewer)),
+            four_or_fewer(decisions),
         ]);
     }
     format!("\n{}\n", table(&rows))
+}
+
+/// The setting that most rounds came to, of several the first, and how many did if not all; `None` if that is none.
+fn usual_setting(rounds: &[&PolicyResult]) -> Option<String> {
+    let count = |setting: Option<Knobs>| rounds.iter().filter(|it| it.course.setting == setting).count();
+    // Of equal ones `max_by_key` takes the last.
+    let usual = rounds.iter().rev().map(|it| it.course.setting).max_by_key(|setting| count(*setting))?;
+    let of_rounds = match (count(usual), rounds.len()) {
+        (count, all) if count < all => format!(" ({count} of {all} rounds)"),
+        _ => String::new(),
+    };
+    usual.map(|knobs| format!("{knobs}{of_rounds}"))
 }
 
 /// Throughput since it settled; 0 if it has not.
@@ -234,5 +255,94 @@ fn median(mut values: Vec<f64>) -> f64 {
     match values.len() {
         0 => f64::NAN,
         count => f64::midpoint(values[(count - 1) / 2], values[count / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_scaling::{Fixed, WindowRule};
+
+    use super::*;
+    use crate::{bed::scaling::latency_from::LatencyFrom, scale::traffic::TrafficCounts};
+
+    /// A round of a policy that came to a setting, or to none.
+    fn round(
+        policy: &str,
+        round: u32,
+        throughput_qps: Option<f64>,
+        violation_share: f64,
+        batch_size: usize,
+    ) -> PolicyResult {
+        let knobs = Knobs { batch_size, instances: 1 };
+        let goal = Goal::new(1_000_000, 0.95, Knobs { batch_size: 8, instances: 1 });
+        let control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
+        PolicyResult {
+            round,
+            course: Course {
+                policy: policy.to_owned(),
+                goal,
+                latency_from: LatencyFrom::BatchStart,
+                begun_ns: 0,
+                lasted_ns: 1,
+                setting: throughput_qps.map(|_| knobs),
+                last: knobs,
+                settled: None,
+                throughput_qps,
+                violation_share: throughput_qps.map(|_| violation_share),
+                within_target: None,
+                violation_share_of_all: 0.0,
+                decisions: control.decisions().to_vec(),
+                spans: Vec::new(),
+                events: Vec::new(),
+            },
+            counts: TrafficCounts { completed: 1, failed: 0, unknown: 0, refused: 0 },
+            unanswered: None,
+            issue_delay_p99_ns: None,
+            hung: 0,
+            first_error: None,
+        }
+    }
+
+    fn rows(results: &[PolicyResult]) -> Vec<Vec<String>> {
+        let text = comparison(&["a".to_owned(), "b".to_owned()], results);
+        let cells = |line: &str| {
+            let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+            cells.map(str::to_owned).collect::<Vec<_>>()
+        };
+        text.lines().filter(|line| !line.is_empty()).skip(1).map(cells).collect()
+    }
+
+    #[test]
+    fn each_column_is_a_median_of_its_own() {
+        let mut results = vec![
+            round("a", 1, Some(100.0), 0.03, 4),
+            round("b", 1, Some(150.0), 0.01, 8),
+            round("b", 2, Some(400.0), 0.02, 4),
+            round("a", 2, Some(200.0), 0.01, 4),
+        ];
+        assert_eq!(
+            rows(&results),
+            [
+                ["a", "batch 4 x 1 instance", "150.0", "1.000", "2.00%", "1", "1"],
+                ["b", "batch 8 x 1 instance (1 of 2 rounds)", "275.0", "1.750", "1.50%", "1", "1"],
+            ]
+        );
+        // A round without a setting is one without throughput.
+        results.push(round("a", 3, None, 0.0, 4));
+        results.push(round("b", 3, Some(300.0), 0.05, 4));
+        assert_eq!(
+            rows(&results),
+            [
+                ["a", "batch 4 x 1 instance (2 of 3 rounds)", "100.0", "1.000", "2.00%", "1", "1"],
+                ["b", "batch 4 x 1 instance (2 of 3 rounds)", "300.0", "2.000", "2.00%", "1", "1"],
+            ]
+        );
+    }
+
+    #[test]
+    fn a_policy_that_most_rounds_do_not_settle_has_no_figures() {
+        let results =
+            [(1, None), (2, None), (3, Some(1.0))].map(|(number, qps)| round("a", number, qps, 0.0, 1));
+        assert_eq!(rows(&results), [["a", "-", "-", "-", "-", "1", "1"]]);
     }
 }
