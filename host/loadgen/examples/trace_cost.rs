@@ -76,7 +76,7 @@ fn query_ns(scenario: Scenario, enable_trace: bool) -> Result<f64, LoadGenError>
 
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }
 
 fn main() -> Result<(), LoadGenError> {

@@ -135,7 +135,10 @@ pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread
     let of = |interval: &Interval| interval.values.get(Quantity::GreatestFrequency);
     let mut khz: Vec<_> = intervals.iter().filter_map(of).collect();
     khz.sort_unstable();
-    Scale { processor_count, issuing_thread_count, usual_khz: khz.get(khz.len() / 2).copied() }
+    let at = |place: usize| khz.get(place).copied();
+    let middle = at(khz.len().saturating_sub(1) / 2).zip(at(khz.len() / 2));
+    let usual_khz = middle.map(|(low, high)| u64::midpoint(low, high));
+    Scale { processor_count, issuing_thread_count, usual_khz }
 }
 
 impl Serialize for Series {
@@ -191,6 +194,17 @@ mod tests {
         assert_eq!(value["series"]["end_ns"].as_array().unwrap().len(), 3);
         assert_eq!(value["noisy_intervals"][0]["causes"][0]["kind"], "foreign_load");
         assert!((noise.cost.share_of_processor - 200_000.0 / 3e9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_usual_frequency_is_a_median() {
+        let usual_khz = |khz: &[u64]| {
+            let values = |khz: &u64| Values::default().with(Quantity::GreatestFrequency, Some(*khz));
+            let of = |khz| Interval { values: values(khz), ..interval(0, None) };
+            scale(&khz.iter().map(of).collect::<Vec<_>>(), 2, 1).usual_khz
+        };
+        assert_eq!([usual_khz(&[]), usual_khz(&[3])], [None, Some(3)]);
+        assert_eq!([usual_khz(&[9, 3]), usual_khz(&[9, 1, 3])], [Some(6), Some(3)]);
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn answer(case: &Case, threads: usize, shows_plan: bool) -> Result<serde_json::V
     let mut times = bed.measure(&schedule, &mut team, &mut workspace);
     times.sort_unstable();
     let ms = |index: usize| times[index.min(times.len() - 1)].as_secs_f64() * 1e3;
-    let median = ms(times.len() / 2);
+    let median = f64::midpoint(ms((times.len() - 1) / 2), ms(times.len() / 2));
     Ok(json!({
         "median_ms": median, "p99_ms": ms(times.len() * 99 / 100), "min_ms": ms(0), "reps": times.len(),
         "gflops": bed.flops() as f64 / median / 1e6, "max_abs_diff": difference,

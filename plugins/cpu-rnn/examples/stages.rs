@@ -106,5 +106,6 @@ fn median(run: &Run, name: Option<&str>) -> f64 {
     };
     let mut times: Vec<u64> = run.stages().map(of_batch).collect();
     times.sort_unstable();
-    times[times.len() / 2] as f64 / 1e6
+    let middle = u64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2]);
+    middle as f64 / 1e6
 }

@@ -83,5 +83,16 @@ fn timed<D: Driver>(
 
 fn median(mut times_ns: Vec<u64>) -> u64 {
     times_ns.sort_unstable();
-    times_ns.get(times_ns.len() / 2).copied().unwrap_or(0)
+    let at = |place: usize| times_ns.get(place).copied().unwrap_or(0);
+    u64::midpoint(at(times_ns.len().saturating_sub(1) / 2), at(times_ns.len() / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_has_half_of_the_times_on_either_side() {
+        assert_eq!([vec![], vec![7], vec![9, 1], vec![9, 1, 2]].map(median), [0, 7, 5, 2]);
+    }
 }

@@ -49,7 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut pairs = times_s(&driver, &graph, tuning)?;
             let mut median = |key: fn(&[f64; 2]) -> f64, part: usize| {
                 pairs.sort_unstable_by(|one, other| key(one).total_cmp(&key(other)));
-                key(&pairs[pairs.len() * part / 4])
+                let end = pairs.len() * part;
+                f64::midpoint(key(&pairs[(end - 1) / 4]), key(&pairs[end / 4]))
             };
             let (whole, parts) = (median(|pair| pair[0], 2), median(|pair| pair[1], 2));
             let [low, ratio, high] = [1, 2, 3].map(|part| median(|pair| pair[0] / pair[1], part));

@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let prepared = prepared.ok_or("a count of at least 1")?;
     let sum: f64 = prepared.values().iter().map(|value| f64::from(*value)).sum();
-    println!("proctor: {} ({:?}, sum {sum})", rate(&mut ours), prepared.shape());
+    let ours = median(&mut ours);
+    println!("proctor: {} ({:?}, sum {sum})", rate(ours), prepared.shape());
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/speed.py");
     let output = Command::new("python3").arg(script).arg(&path).arg(count.to_string()).output()?;
@@ -36,16 +37,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let output = String::from_utf8(output.stdout)?;
     let mut theirs: Vec<f64> = output.lines().filter_map(|line| line.parse().ok()).collect();
-    println!("SciPy:   {} ({})", rate(&mut theirs), output.lines().last().unwrap_or_default());
-    println!("ratio:   {:.2}", theirs[theirs.len() / 2] / ours[ours.len() / 2]);
+    let theirs = median(&mut theirs);
+    println!("SciPy:   {} ({})", rate(theirs), output.lines().last().unwrap_or_default());
+    println!("ratio:   {:.2}", theirs / ours);
     Ok(())
 }
 
-/// Sorts the times; the median is in the middle.
-fn rate(seconds: &mut [f64]) -> String {
+fn median(seconds: &mut [f64]) -> f64 {
     seconds.sort_by(f64::total_cmp);
-    let median = seconds[seconds.len() / 2];
-    format!("{:.3} volumes/s, {median:.3} s each", 1.0 / median)
+    f64::midpoint(seconds[(seconds.len() - 1) / 2], seconds[seconds.len() / 2])
+}
+
+fn rate(seconds: f64) -> String {
+    format!("{:.3} volumes/s, {seconds:.3} s each", 1.0 / seconds)
 }
 
 /// Air around a body with some noise, so that it is packed about as well as a scan.

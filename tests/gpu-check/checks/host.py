@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from statistics import median
 from typing import Callable, Optional
 
 from .context import Context, Failed
@@ -153,9 +154,8 @@ def last_setting(course: dict) -> dict:
     if not samples:
         return {"samples/s": course["throughput_qps"]}
     mean_ns = sum(span["mean_ns"] * span["samples"] for span in spans) / samples
-    tails = sorted(span["tail_ns"] for span in spans)
-    rates = sorted(span["throughput_qps"] for span in spans)
+    tail_ns = median(span["tail_ns"] for span in spans)
     # Where it did not settle, the rate in the last setting is all that there is.
-    rate = course["throughput_qps"] or rates[len(rates) // 2]
+    rate = course["throughput_qps"] or median(span["throughput_qps"] for span in spans)
     figures = {"samples/s": rate, "batch mean us": mean_ns / NS_PER_US}
-    return {**figures, "batch p95 us": tails[len(tails) // 2] / NS_PER_US}
+    return {**figures, "batch p95 us": tail_ns / NS_PER_US}

@@ -198,7 +198,8 @@ impl Spread {
     fn of(mut times_ns: Vec<u64>) -> Self {
         times_ns.sort_unstable();
         let count = times_ns.len();
-        let median_ns = times_ns.get(count.saturating_sub(1) / 2).copied().unwrap_or(0);
+        let at = |place: usize| times_ns.get(place).copied().unwrap_or(0);
+        let median_ns = u64::midpoint(at(count.saturating_sub(1) / 2), at(count / 2));
         Self { count, median_ns, greatest_ns: times_ns.last().copied().unwrap_or(0) }
     }
 }
@@ -243,6 +244,16 @@ mod tests {
         let mut changed = lines();
         change(&mut changed);
         Comparison::new(&Recorded::of(lines()), &Recorded::of(changed))
+    }
+
+    #[test]
+    fn a_median_has_half_of_the_times_on_either_side() {
+        let of = |times_ns: &[u64]| {
+            let Spread { count, median_ns, greatest_ns } = Spread::of(times_ns.to_vec());
+            (count, median_ns, greatest_ns)
+        };
+        assert_eq!((of(&[]), of(&[7])), ((0, 0, 0), (1, 7, 7)));
+        assert_eq!((of(&[9, 1, 2]), of(&[9, 1, 2, 4])), ((3, 2, 9), (4, 3, 9)));
     }
 
     #[test]

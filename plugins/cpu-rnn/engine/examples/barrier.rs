@@ -78,7 +78,7 @@ fn median(mut run: impl FnMut()) -> Duration {
         })
         .collect();
     times.sort_unstable();
-    times[times.len() / 2]
+    (times[(times.len() - 1) / 2] + times[times.len() / 2]) / 2
 }
 
 /// Time in which a line moves from one core to the other: half of the way there and back of a number that two threads

@@ -58,7 +58,7 @@ fn ratio(mut time: impl FnMut(usize) -> Duration) -> f64 {
         ratios.push(times[0].as_secs_f64() / times[1].as_secs_f64());
     }
     ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    f64::midpoint(ratios[(ratios.len() - 1) / 2], ratios[ratios.len() / 2])
 }
 
 /// Two products of inputs of these widths: in sequence, half of the columns of each on each thread, and side by side.

@@ -52,7 +52,7 @@ fn main() {
         let median = |which: usize| {
             let mut all: Vec<f64> = figures.iter().map(|figures| figures[which]).collect();
             all.sort_by(f64::total_cmp);
-            all[all.len() / 2]
+            f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2])
         };
         let [kernel, step, call] = [0, 1, 2].map(median);
         println!("| {units}, {rows} | {kernel:.0} | {step:.0} | {:.0} | {call:.0} |", step - kernel);

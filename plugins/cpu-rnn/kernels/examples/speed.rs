@@ -231,7 +231,7 @@ fn median(mut call: impl FnMut()) -> f64 {
         times.push(before.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    f64::midpoint(times[(times.len() - 1) / 2], times[times.len() / 2])
 }
 
 fn measure(isa: Isa, name: &str, kind: Cell, precision: Precision, shape: [usize; 4]) {
