@@ -12,6 +12,11 @@ use crate::{
 
 /// Samples to a byte of a file, at most, that room is made for at once: a header may claim any number.
 const SAMPLES_PER_BYTE: usize = 8;
+/// The most samples of a FLAC file that are decoded, those of all channels together: more than an hour of speech. A
+/// frame of a dozen bytes may stand for 65,535, and a header may claim any number of them, or none.
+pub const SAMPLES_MAX: u64 = 1 << 26;
+/// Bytes of an ID3v1 tag, which some programs put behind the last frame.
+const TAG_BYTES: usize = 128;
 
 /// Reads the description of the samples.
 ///
@@ -24,22 +29,33 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, SoundError> {
 /// Decodes the samples of a file, if they are of this format.
 ///
 /// # Errors
-/// [`SoundError::Flac`], [`SoundError::Format`] or [`SoundError::Samples`].
+/// [`SoundError::Flac`], [`SoundError::Format`], [`SoundError::TooLong`] or [`SoundError::Samples`].
 pub(crate) fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundError> {
+    decode_up_to(SAMPLES_MAX, bytes, expected)
+}
+
+fn decode_up_to(most: u64, bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundError> {
     let mut reader = open(bytes)?;
     let info = reader.streaminfo();
     let header = described(&info);
     header.check(expected)?;
-    let channel_count = usize::from(expected.channel_count);
-    let count = header.sample_count.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
-    let claimed = count.saturating_mul(channel_count);
-    let mut samples: Vec<i16> = Vec::with_capacity(claimed.min(bytes.len() * SAMPLES_PER_BYTE));
+    let channel_count = u64::from(expected.channel_count);
+    let claimed = header.sample_count.map(|count| count.saturating_mul(channel_count));
+    if claimed.is_some_and(|claimed| claimed > most) {
+        return Err(SoundError::TooLong { most });
+    }
+    let room = claimed.unwrap_or(0).min((bytes.len() * SAMPLES_PER_BYTE) as u64);
+    let mut samples: Vec<i16> = Vec::with_capacity(room as usize);
     let mut blocks = reader.blocks();
     let mut buffer = Vec::new();
     while let Some(block) = blocks.read_next_or_eof(buffer).map_err(fault)? {
         // A frame says for itself how many channels and bits it has.
         if block.channels() != u32::from(expected.channel_count) {
             return Err(SoundError::Samples(Part::Header));
+        }
+        if samples.len() as u64 + u64::from(block.len()) > claimed.unwrap_or(most) {
+            let too_long = SoundError::TooLong { most };
+            return Err(claimed.map_or(too_long, |_| SoundError::Samples(Part::Count)));
         }
         for at in 0..block.duration() {
             for channel in 0..block.channels() {
@@ -49,7 +65,7 @@ pub(crate) fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundEr
         }
         buffer = block.into_buffer();
     }
-    if header.sample_count.is_some() && samples.len() != claimed {
+    if claimed.is_some_and(|claimed| claimed != samples.len() as u64) {
         return Err(SoundError::Samples(Part::Count));
     }
     // All zeros stand for a sum that the encoder has not computed.
@@ -60,7 +76,11 @@ pub(crate) fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundEr
 }
 
 fn open(bytes: &[u8]) -> Result<FlacReader<Cursor<&[u8]>>, SoundError> {
-    FlacReader::new(Cursor::new(bytes)).map_err(fault)
+    let stream = match bytes.split_last_chunk::<TAG_BYTES>() {
+        Some((stream, tag)) if tag.starts_with(b"TAG") => stream,
+        _ => bytes,
+    };
+    FlacReader::new(Cursor::new(stream)).map_err(fault)
 }
 
 fn described(info: &StreamInfo) -> Header {
@@ -139,6 +159,44 @@ mod tests {
         let header = Header { kind: Kind::Flac, format: Format::SPEECH, sample_count: Some(1000) };
         assert_eq!(Header::read(&file).unwrap(), header);
         assert_eq!(decode(&file, Format::SPEECH).unwrap(), samples());
+    }
+
+    /// The file with another number of samples in its header.
+    fn claiming(mut file: Vec<u8>, count: u32) -> Vec<u8> {
+        file[22..26].copy_from_slice(&count.to_be_bytes());
+        file
+    }
+
+    #[test]
+    fn no_more_is_decoded_than_the_header_claims_or_than_is_read_at_all() {
+        let whole = flac(Format::SPEECH, &samples(), 250);
+        let claims_fewer = claiming(whole.clone(), 300);
+        let fewer = decode(&claims_fewer, Format::SPEECH).unwrap_err();
+        assert_eq!(fewer, SoundError::Samples(Part::Count));
+        // Damage behind the samples that it claims is not come to.
+        let end = whole.len() - 100;
+        let mut damaged = claims_fewer;
+        damaged[end] ^= 1;
+        assert_eq!(decode(&damaged, Format::SPEECH).unwrap_err(), fewer);
+
+        let unknown = claiming(whole.clone(), 0);
+        assert_eq!(Header::read(&unknown).unwrap().sample_count, None);
+        let up_to = |most, file: &[u8]| decode_up_to(most, file, Format::SPEECH);
+        assert_eq!(up_to(1000, &unknown).unwrap(), samples());
+        assert_eq!(up_to(999, &unknown).unwrap_err(), SoundError::TooLong { most: 999 });
+        assert_eq!(up_to(1000, &whole).unwrap(), samples());
+        assert_eq!(up_to(999, &whole).unwrap_err(), SoundError::TooLong { most: 999 });
+        let endless = decode(&claiming(whole, u32::MAX), Format::SPEECH).unwrap_err();
+        assert_eq!(endless, SoundError::TooLong { most: SAMPLES_MAX });
+    }
+
+    #[test]
+    fn a_tag_behind_the_last_frame_is_passed_over() {
+        let mut file = flac(Format::SPEECH, &samples(), 250);
+        file.extend(b"TAG");
+        file.extend([0; 125]);
+        assert_eq!(decode(&file, Format::SPEECH).unwrap(), samples());
+        assert_eq!(decode(&claiming(file, 0), Format::SPEECH).unwrap(), samples());
     }
 
     #[test]

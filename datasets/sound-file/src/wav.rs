@@ -1,4 +1,5 @@
-//! WAV: chunks of a RIFF file, of which `fmt ` says how the samples in `data` are to be read.
+//! WAV: chunks of a RIFF file, of which `fmt ` says how the samples in `data` are to be read. In files beyond 4 GiB,
+//! RF64, `ds64` has the lengths.
 
 use crate::{
     error::{Part, SoundError},
@@ -13,6 +14,9 @@ const EXTENDED_ENCODING: usize = 24;
 /// Bytes of a chunk's name and size, and of those of the file.
 const CHUNK_HEAD: usize = 8;
 const FILE_HEAD: usize = 12;
+/// The least length of `data` that is not believed of a shorter file: who writes into a pipe cannot know it, and claims
+/// as much as there can be: sox 7ffff000 in whole samples, arecord 80000000, ffmpeg ffffffff.
+const UNKNOWN_FROM: u64 = 0x7fff_0000;
 
 /// The two chunks that matter.
 pub(crate) struct Chunks<'a> {
@@ -27,15 +31,19 @@ pub(crate) struct Chunks<'a> {
 pub(crate) fn chunks(bytes: &[u8]) -> Result<Chunks<'_>, SoundError> {
     let cut = |within| SoundError::Cut { size_bytes: bytes.len(), within };
     let mut rest = bytes.get(FILE_HEAD..).unwrap_or_default();
-    let mut format = None;
+    let (mut format, mut size_64) = (None, None);
     loop {
         let (head, after) = rest.split_at_checked(CHUNK_HEAD).ok_or_else(|| cut(Part::Header))?;
-        let size = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        let size_32 = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        let size = size_32 as usize;
         let chunk = after.get(..size);
         match (&head[..4], format) {
             (b"fmt ", _) => format = Some(read_format(chunk.ok_or_else(|| cut(Part::Header))?, bytes.len())?),
+            // The length of the file, then that of `data`.
+            (b"ds64", _) => size_64 = chunk.and_then(|chunk| chunk.get(8..)?.first_chunk::<8>()),
             (b"data", Some(format)) => {
-                return Ok(Chunks { format, data: chunk.ok_or_else(|| cut(Part::Samples))? });
+                let data = samples_in(after, size_32, size_64).ok_or_else(|| cut(Part::Samples))?;
+                return Ok(Chunks { format, data });
             }
             // Samples before their format are as good as none.
             _ => {}
@@ -43,6 +51,19 @@ pub(crate) fn chunks(bytes: &[u8]) -> Result<Chunks<'_>, SoundError> {
         // Chunks begin at even places.
         rest = after.get(size + size % 2..).ok_or_else(|| cut(Part::Header))?;
     }
+}
+
+/// The samples at the beginning of `rest`, by the length of `data` and the one that `ds64` has in its place. Where the
+/// writer could not know it, they go on to the end of the file.
+///
+/// Source: EBU Tech 3306 for `ds64`; libsndfile, which takes the rest of the file for a length of 0.
+fn samples_in<'a>(rest: &'a [u8], size_32: u32, size_64: Option<&[u8; 8]>) -> Option<&'a [u8]> {
+    let (size, unknown_from) = match size_64 {
+        Some(size) if size_32 == u32::MAX => (u64::from_le_bytes(*size), u64::MAX),
+        _ => (size_32.into(), UNKNOWN_FROM),
+    };
+    let claimed = usize::try_from(size).ok().and_then(|size| rest.get(..size));
+    if size == 0 { Some(rest) } else { claimed.or((size >= unknown_from).then_some(rest)) }
 }
 
 fn read_format(chunk: &[u8], size_bytes: usize) -> Result<Format, SoundError> {
@@ -144,6 +165,45 @@ mod tests {
         let mut odd = whole.clone();
         odd[40] = 5;
         assert!(matches!(decode(&odd, Format::SPEECH), Err(SoundError::Cut { within: Part::Samples, .. })));
+    }
+
+    #[test]
+    fn samples_of_unknown_number_go_on_to_the_end() {
+        let whole = wav(Format::SPEECH, &[1, -2, 3]);
+        let with = |size: u32| [&whole[..40], &size.to_le_bytes(), &whole[44..]].concat();
+        for size in [0, 0x7fff_effe, 0x7fff_f000, 0x8000_0000, u32::MAX] {
+            assert_eq!(decode(&with(size), Format::SPEECH).unwrap(), [1, -2, 3], "{size:x}");
+            assert_eq!(Header::read(&with(size)).unwrap().sample_count, Some(3));
+            let half = decode(&with(size)[..49], Format::SPEECH).unwrap_err();
+            assert!(matches!(half, SoundError::Cut { within: Part::Samples, .. }), "{half}");
+        }
+        let empty = &with(0)[..44];
+        assert_eq!(decode(empty, Format::SPEECH).unwrap(), [0_i16; 0]);
+        for size in [7, 0x7ffe_ffff] {
+            assert!(matches!(decode(&with(size), Format::SPEECH), Err(SoundError::Cut { .. })), "{size:x}");
+        }
+    }
+
+    #[test]
+    fn large_files_have_their_length_in_a_chunk_of_its_own() {
+        let whole = wav(Format::SPEECH, &[1, -2, 3]);
+        let with = |name: &[u8], size_64: u64, size_32: u32| {
+            let ds64 = [b"ds64\x1c\0\0\0".as_slice(), &[0; 8], &size_64.to_le_bytes(), &[0; 12]].concat();
+            [name, &[0xff; 4], b"WAVE", &ds64, &whole[12..40], &size_32.to_le_bytes(), &whole[44..]].concat()
+        };
+        for name in [b"RF64", b"BW64"] {
+            assert_eq!(decode(&with(name, 6, u32::MAX), Format::SPEECH).unwrap(), [1, -2, 3]);
+            assert_eq!(decode(&with(name, 4, u32::MAX), Format::SPEECH).unwrap(), [1, -2]);
+            assert_eq!(decode(&with(name, 4, 2), Format::SPEECH).unwrap(), [1]);
+            assert_eq!(decode(&with(name, 0, u32::MAX), Format::SPEECH).unwrap(), [1, -2, 3]);
+            for size in [8, 1 << 40] {
+                let cut = decode(&with(name, size, u32::MAX), Format::SPEECH).unwrap_err();
+                assert!(matches!(cut, SoundError::Cut { within: Part::Samples, .. }), "{cut}");
+            }
+        }
+        // As programs write that only exchange the name.
+        let renamed = [b"RF64".as_slice(), &whole[4..]].concat();
+        assert_eq!(decode(&renamed, Format::SPEECH).unwrap(), [1, -2, 3]);
     }
 
     #[test]
