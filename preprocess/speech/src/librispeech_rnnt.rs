@@ -11,7 +11,7 @@ const NAME: &str = "librispeech-rnnt";
 /// The least sample becomes -1. The quotient is exact in f32: the divisor is a power of two.
 const FULL_SCALE: f32 = 32_768.0;
 
-inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
+inventory::submit! { PipelineEntry { name: NAME, version: 2, build } }
 
 /// The waveform of a sound file of 16 kHz and one channel.
 ///
@@ -60,14 +60,14 @@ impl Pipeline for LibrispeechRnnt {
         let room = waveform_spec.element_count();
         let refused = |got| PreprocessError::Sample {
             pipeline: NAME.to_owned(),
-            reads: format!("a WAV or FLAC file of {} and up to {room} samples", Format::SPEECH),
+            reads: format!("a WAV or FLAC file of {} and 1 to {room} samples", Format::SPEECH),
             got,
         };
         if sample.element_type != ElementType::U8 || sample.shape.len() != 1 {
             return Err(refused(format!("{}{:?}", sample.element_type, sample.shape)));
         }
         let waveform = waveform(&sample.bytes).map_err(|error| refused(format!("none ({error})")))?;
-        if waveform.len() > room {
+        if waveform.is_empty() || waveform.len() > room {
             return Err(refused(format!("one of {} samples", waveform.len())));
         }
         let (values, rest) = first.split_at_mut(4 * waveform.len());
@@ -130,9 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn longer_recordings_and_other_files_are_refused() {
+    fn longer_and_empty_recordings_and_other_files_are_refused() {
         let error = run(wav(Format::SPEECH, &[0; 5]), 4, ElementType::I32).unwrap_err();
-        assert!(error.contains("up to 4 samples, but the sample is one of 5 samples"), "{error}");
+        assert!(error.contains("1 to 4 samples, but the sample is one of 5 samples"), "{error}");
+        let error = run(wav(Format::SPEECH, &[]), 4, ElementType::I32).unwrap_err();
+        assert!(error.contains("1 to 4 samples, but the sample is one of 0 samples"), "{error}");
         let stereo = Format { channel_count: 2, ..Format::SPEECH };
         let error = run(wav(stereo, &[0; 4]), 4, ElementType::I32).unwrap_err();
         assert!(error.contains("16000 Hz, 2 channels and 16 bits a sample instead of"), "{error}");
@@ -154,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_sample_comes_back_from_its_part_of_the_full_scale(samples in prop::collection::vec(any::<i16>(), 0..50)) {
+        fn every_sample_comes_back_from_its_part_of_the_full_scale(samples in prop::collection::vec(any::<i16>(), 1..50)) {
             let (waveform, _) = run(wav(Format::SPEECH, &samples), 50, ElementType::I32).unwrap();
             let back: Vec<f32> = waveform.iter().map(|value| value * 32_768.0).collect();
             prop_assert!(samples.iter().zip(&back).all(|(sample, back)| f32::from(*sample) == *back));

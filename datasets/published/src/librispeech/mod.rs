@@ -5,7 +5,10 @@
 mod generate;
 mod manifest;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use proctor_datasets::{Dataset, DatasetError, RawSample};
 use proctor_sound_file::{Format, Header, decode};
@@ -31,6 +34,8 @@ const SAMPLE_COUNT: u64 = 2513;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibriSpeech {
     files: FileSamples,
+    /// Samples of the recordings by their names, where the manifest says how many.
+    sample_counts: HashMap<String, u64>,
     too_long_count: u64,
 }
 
@@ -63,16 +68,31 @@ impl Dataset for LibriSpeech {
         self.files.sample_count()
     }
 
-    /// Returns a file, whose header is looked at: 16 kHz, one channel, 16 bits a sample.
+    /// Returns a file, whose header is looked at: 16 kHz, one channel, 16 bits a sample, and as many samples as the
+    /// manifest says.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let sample = self.files.read(index)?;
-        let header = Header::read(&sample.bytes).and_then(|header| header.check(Format::SPEECH));
-        header.map_err(|error| DatasetError::Malformed {
+        let name = usize::try_from(index.0).ok().and_then(|index| self.sample_names().get(index));
+        let expected = name.and_then(|name| self.sample_counts.get(name)).copied();
+        check_header(&sample.bytes, expected).map_err(|problem| DatasetError::Malformed {
             path: self.files.path(index).unwrap_or(Path::new("")).to_owned(),
-            reason: error.to_string(),
+            reason: problem.to_string(),
         })?;
         Ok(sample)
     }
+}
+
+/// Looks at the header of a recording, of which the manifest may say how many samples it has.
+fn check_header(bytes: &[u8], expected: Option<u64>) -> Result<(), Problem> {
+    let header = Header::read(bytes)?;
+    header.check(Format::SPEECH)?;
+    let Some(expected) = expected else { return Ok(()) };
+    let got = match header.sample_count {
+        Some(count) => count,
+        // Of a file that does not say they are counted.
+        None => decode(bytes, Format::SPEECH)?.len() as u64,
+    };
+    if got == expected { Ok(()) } else { Err(Problem::Count { things: "samples", expected, got }) }
 }
 
 /// Opens the data set.
@@ -85,10 +105,10 @@ pub fn open(folder: &Path) -> Result<LibriSpeech, DatasetError> {
     let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
     let manifest = Manifest::parse(&read_text(&path)?);
     let manifest = manifest.map_err(|error| malformed(format!("{error}; restore the file")))?;
-    let mut files = Vec::new();
+    let (mut files, mut sample_counts) = (Vec::new(), HashMap::new());
     let mut too_long_count = 0;
     for (number, entry) in manifest.entries() {
-        let Some(Recording { name, .. }) = entry.recording() else {
+        let Some(Recording { name, sample_count }) = entry.recording() else {
             return Err(malformed(format!("entry {number} names no file of speed 1; correct the entry")));
         };
         if !stays_inside(name) {
@@ -101,9 +121,11 @@ pub fn open(folder: &Path) -> Result<LibriSpeech, DatasetError> {
             too_long_count += 1;
         } else {
             files.push((name.to_owned(), folder.join(name)));
+            sample_counts.extend(sample_count.map(|count| (name.to_owned(), count)));
         }
     }
-    Ok(LibriSpeech { files: FileSamples::of_list("librispeech", &path, files)?, too_long_count })
+    let files = FileSamples::of_list("librispeech", &path, files)?;
+    Ok(LibriSpeech { files, sample_counts, too_long_count })
 }
 
 /// Text on the files, and on how to get them.
@@ -247,6 +269,31 @@ mod tests {
         write(&names[0], wav(Format::SPEECH, &[0; 100]));
         let listed = problems(folder.path());
         assert!(matches!(listed[0].1, Problem::Count { things: "samples", got: 100, .. }), "{listed:?}");
+    }
+
+    #[test]
+    fn a_recording_of_another_length_than_the_manifest_says_is_refused() {
+        let folder = generated();
+        let names = open(folder.path()).unwrap().sample_names().to_owned();
+        let path = folder.path().join(&names[0]);
+        let whole = fs::read(&path).unwrap();
+        let read = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let speech = open(folder.path()).unwrap();
+            speech.read(SampleIndex(0)).map(drop).map_err(|error| error.to_string())
+        };
+        // As a writer into a pipe leaves it.
+        let streamed = [&whole[..40], &[0; 4], &whole[44..]].concat();
+        read(&streamed).unwrap();
+        let expected = (whole.len() - 44) / 2;
+        let other = wav(Format::SPEECH, &[7; 3]);
+        for (bytes, got) in [(&streamed[..44], 0), (&streamed[..64], 10), (&other[..], 3)] {
+            let error = read(bytes).unwrap_err();
+            let count = format!("{}: it holds {got} samples instead of {expected}: ", names[0]);
+            assert!(error.contains(&count), "{error}");
+        }
+        edit(folder.path(), |list| drop(list[0].as_object_mut().unwrap().remove("original_num_samples")));
+        read(&other).unwrap();
     }
 
     #[test]
