@@ -19,6 +19,10 @@ use crate::{
 /// The most pixels that are decoded: 8192 rows of as many. The greatest picture of a published set has a fifth of that.
 pub const PIXELS_MAX: u64 = 1 << 26;
 
+/// The most scans of a file: ten times as many as libjpeg makes of a progressive picture. Each takes its time for all
+/// blocks, however few bytes it has.
+pub const SCANS_MAX: usize = 100;
+
 /// Decodes the pixels of a part of a picture as it is stored, before any turn.
 ///
 /// The bytes are those of a whole file: where its end is missing, [`Header::read`](crate::Header::read) says so.
@@ -62,6 +66,7 @@ fn decode_planes(bytes: &[u8], part: Part) -> Result<Decoded, JpegError> {
     let mut tables = Tables::default();
     let (mut is_jfif, mut adobe) = (false, None);
     let mut pixels: Option<(Frame, Vec<Plane>)> = None;
+    let mut scan_count = 0;
     loop {
         let within = if pixels.is_some() { Where::Pixels } else { Where::Header };
         let segment = segments.next(within)?;
@@ -92,6 +97,10 @@ fn decode_planes(bytes: &[u8], part: Part) -> Result<Decoded, JpegError> {
             }
             marker::SCAN => {
                 let Some((frame, planes)) = &mut pixels else { return Err(segment.damaged(Fault::NoFrame)) };
+                scan_count += 1;
+                if scan_count > SCANS_MAX {
+                    return Err(JpegError::Unsupported(Unsupported::Scans(SCANS_MAX)));
+                }
                 let scan = Scan::read(&segment, frame)?;
                 match scan.decode(segments.bytes(), segments.position(), frame, &tables, planes)? {
                     Some(position) => segments.skip_to(position),

@@ -171,6 +171,8 @@ pub enum Unsupported {
     HeightAfterPixels,
     /// Components whose numbers of samples are no multiples of each other.
     FractionalSampling,
+    /// More scans than this.
+    Scans(usize),
 }
 
 impl fmt::Display for Unsupported {
@@ -183,6 +185,7 @@ impl fmt::Display for Unsupported {
             Self::Components(count) => write!(f, "of {count} components"),
             Self::HeightAfterPixels => f.write_str("that gives its height after its pixels"),
             Self::FractionalSampling => f.write_str("with fractions of samples"),
+            Self::Scans(most) => write!(f, "of more than {most} scans"),
         }
     }
 }

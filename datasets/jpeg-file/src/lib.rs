@@ -14,7 +14,7 @@
 //!   crate turbojpeg would bring these pixels, too, and CMake, a compiler for C and an assembler to be installed.
 //! - A cut or damaged file is refused, where libjpeg warns and goes on with grey.
 //! - Memory is bounded before any is taken: by [`PIXELS_MAX`], and by the file, each of whose bits codes a block at
-//!   most.
+//!   most. Time is bounded by [`SCANS_MAX`], since each scan goes through all blocks.
 //! - The bytes between two markers are copied without their stuffing first, so that bits are read without a look at
 //!   each byte.
 //! - Blocks that a part does not need are read and not transformed, and rows below it are not even read.
@@ -47,7 +47,7 @@ mod segments;
 mod transform;
 mod upsample;
 
-pub use decode::{PIXELS_MAX, decode};
+pub use decode::{PIXELS_MAX, SCANS_MAX, decode};
 pub use error::{Fault, FileKind, JpegError, Unsupported, Where};
 pub use frame::Coding;
 pub use header::Header;

@@ -1,7 +1,7 @@
 //! Files that are whole, cut, damaged and too large.
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
-use proctor_jpeg_file::{Fault, JpegError, PIXELS_MAX, Part, Picture, Where, decode};
+use proctor_jpeg_file::{Fault, JpegError, PIXELS_MAX, Part, Picture, SCANS_MAX, Unsupported, Where, decode};
 
 const WIDTH: u16 = 61;
 const HEIGHT: u16 = 35;
@@ -117,6 +117,23 @@ fn what_a_file_cannot_hold_takes_no_memory() {
     bytes[frame + 5..frame + 9].copy_from_slice(&[0x10, 0, 0x10, 0]);
     let expected = JpegError::Cut { size_bytes: bytes.len(), within: Where::Pixels };
     assert_eq!(decode(&bytes, whole()), Err(expected));
+}
+
+#[test]
+fn more_scans_than_any_picture_has_are_refused() {
+    let bytes = file(SamplingFactor::F_2_2, true, 0);
+    let begin = bytes.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap();
+    let pixels = pixels_of(&bytes);
+    let end = pixels + bytes[pixels..].windows(2).position(|pair| pair[0] == 0xff && pair[1] != 0).unwrap();
+    let scan_count = bytes.windows(2).filter(|pair| *pair == [0xff, 0xda]).count();
+    // The first scan has the first coefficients, and once more the same.
+    let with_scans = |count: usize| {
+        let again = bytes[begin..end].repeat(count - scan_count);
+        [&bytes[..end], &again, &bytes[end..]].concat()
+    };
+    assert_eq!(decode(&with_scans(SCANS_MAX), whole()), decode(&bytes, whole()));
+    let expected = JpegError::Unsupported(Unsupported::Scans(SCANS_MAX));
+    assert_eq!(decode(&with_scans(SCANS_MAX + 1), whole()), Err(expected));
 }
 
 #[test]
