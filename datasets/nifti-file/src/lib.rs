@@ -8,7 +8,9 @@
 //! - A reader of our own over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen
 //!   more packages, and hands out values without telling a scaling that is undefined from one that is absent.
 //! - A file is read to its end, so that the checksum of gzip is compared and a cut file is an error. Memory is bounded
-//!   by the size of the file: no header can ask for more than its gzip stream could hold.
+//!   by the size of the file: no header can ask for more than its gzip stream could hold, nor for more than 4 GiB of
+//!   voxels that are packed, and what it asks for is taken as the stream brings it.
+//! - Zeros behind a gzip stream are padding, as for gzip; anything else is an error that says so.
 //! - `scl_slope` and `scl_inter` are applied in f64, as nibabel does. A voxel that is no finite number after that, or a
 //!   label that is no whole one, is an error that names the voxel.
 //! - Both byte orders are read. NIfTI-2, Analyze 7.5, pairs of `.hdr` and `.img`, complex numbers and colours are

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::{
     error::NiftiError,
@@ -12,13 +12,17 @@ use crate::{
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Deflate makes at most 258 bytes of two bits, so no stream holds more than this many times its own size.
 const GZIP_RATIO_MAX: u64 = 1032;
+/// The most bytes of voxels that are unpacked: 2048 slices of 512 x 512 in f64, more than the scan of a body has.
+const UNPACKED_BYTES_MAX: u64 = 1 << 32;
+/// Bytes that room is made for at once, to a byte of the file: what scans are packed to. The rest grows as it comes.
+const UNPACKED_AT_ONCE: usize = 8;
 
 /// Reads the header alone.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, NiftiError> {
     if !bytes.starts_with(&GZIP_MAGIC) {
         return Header::parse(bytes);
     }
-    Header::parse(&head(&mut MultiGzDecoder::new(bytes))?)
+    Header::parse(&head(&mut Unpacked::new(bytes))?)
 }
 
 /// Reads the header and the voxels.
@@ -29,16 +33,51 @@ pub(crate) fn header_and_data(bytes: &[u8]) -> Result<(Header, Vec<u8>), NiftiEr
         let data = bytes[end.start..end.end].to_vec();
         return Ok((header, data));
     }
-    let mut stream = MultiGzDecoder::new(bytes);
+    let mut stream = Unpacked::new(bytes);
     let header = Header::parse(&head(&mut stream)?)?;
     let most = (bytes.len() as u64).saturating_mul(GZIP_RATIO_MAX);
     let range = data_end(&header, most, bytes.len())?;
+    let size = range.end - range.start;
+    if size as u64 > UNPACKED_BYTES_MAX {
+        return Err(NiftiError::TooLarge { size_bytes: size as u64, most: UNPACKED_BYTES_MAX });
+    }
     skip(&mut stream, range.start - HEADER_BYTES)?;
-    let mut data = vec![0; range.end - range.start];
-    fill(&mut stream, &mut data, "the volume", range.start as u64)?;
+    let mut data = Vec::with_capacity(size.min(bytes.len().saturating_mul(UNPACKED_AT_ONCE)));
+    stream.by_ref().take(size as u64).read_to_end(&mut data).map_err(gzip_fault)?;
+    if data.len() < size {
+        return Err(short("the volume", range.end as u64, range.start + data.len()));
+    }
     // To the end, where the checksum is compared.
     io::copy(&mut stream, &mut io::sink()).map_err(gzip_fault)?;
     Ok((header, data))
+}
+
+/// The bytes that gzip packed: of all members of a file, one after the other. Zeros between and behind them are padding,
+/// as gzip takes them.
+struct Unpacked<'a>(GzDecoder<&'a [u8]>);
+
+impl<'a> Unpacked<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self(GzDecoder::new(bytes))
+    }
+}
+
+impl Read for Unpacked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.0.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            let behind = *self.0.get_ref();
+            let Some(padding) = behind.iter().position(|byte| *byte != 0) else { return Ok(0) };
+            let rest = &behind[padding..];
+            if !rest.starts_with(&GZIP_MAGIC) {
+                return Err(io::Error::other(NiftiError::Behind { size_bytes: rest.len() }));
+            }
+            self.0 = GzDecoder::new(rest);
+        }
+    }
 }
 
 /// The bytes of the voxels, which must end within the `most` that a file of `got` bytes can hold.
@@ -52,9 +91,9 @@ fn data_end(header: &Header, most: u64, got: usize) -> Result<std::ops::Range<us
 }
 
 fn head(stream: &mut impl Read) -> Result<[u8; HEADER_BYTES], NiftiError> {
-    let mut head = [0; HEADER_BYTES];
-    fill(stream, &mut head, "the header", 0)?;
-    Ok(head)
+    let mut head = Vec::with_capacity(HEADER_BYTES);
+    stream.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(gzip_fault)?;
+    head.try_into().map_err(|head: Vec<u8>| short("the header", HEADER_BYTES as u64, head.len()))
 }
 
 fn skip(stream: &mut impl Read, count: usize) -> Result<(), NiftiError> {
@@ -65,28 +104,6 @@ fn skip(stream: &mut impl Read, count: usize) -> Result<(), NiftiError> {
     Ok(())
 }
 
-/// Fills the buffer from a stream that has given `before` bytes already.
-fn fill(
-    stream: &mut impl Read,
-    buffer: &mut [u8],
-    part: &'static str,
-    before: u64,
-) -> Result<(), NiftiError> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match stream.read(&mut buffer[filled..]) {
-            Ok(0) => {
-                let expected = before + buffer.len() as u64;
-                return Err(short(part, expected, before as usize + filled));
-            }
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(gzip_fault(error)),
-        }
-    }
-    Ok(())
-}
-
 fn gzip_fault(error: io::Error) -> NiftiError {
-    NiftiError::Gzip(error.kind())
+    error.downcast().unwrap_or_else(|error: io::Error| NiftiError::Gzip(error.kind()))
 }

@@ -34,9 +34,48 @@ fn a_damaged_gzip_stream_is_refused() {
     let checksum = file.len() - 8;
     file[checksum] ^= 1;
     assert!(matches!(refusal(&file), NiftiError::Gzip(_)));
-    let mut file = packed();
-    file.extend_from_slice(b"something behind");
-    assert!(matches!(refusal(&file), NiftiError::Gzip(_)));
+}
+
+#[test]
+fn members_and_padding_are_read_and_other_bytes_behind_them_named() {
+    let half = plain().len() / 2;
+    let gzip = |bytes: &[u8]| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    let (first, second) = (gzip(&plain()[..half]), gzip(&plain()[half..]));
+    let values = |file: &[u8]| {
+        Image::parse(file).unwrap().to_f32(AxisOrder::FirstSlowest).unwrap().into_values()
+    };
+    for parts in [
+        [&packed()[..], &[0; 512], &[]],
+        [&first[..], &[], &second],
+        [&first[..], &[0; 7], &second],
+        [&first[..], &second, &[0]],
+    ] {
+        assert_eq!(values(&parts.concat()), values(&plain()));
+    }
+    for (behind, size_bytes) in [(&b"something behind"[..], 16), (b"\0\0\x1fx", 2), (&[0x1f], 1)] {
+        let error = refusal(&[packed(), behind.to_vec()].concat());
+        assert_eq!(error, NiftiError::Behind { size_bytes });
+        assert!(error.to_string().starts_with(&format!("{size_bytes} bytes follow its gzip stream")));
+    }
+    let cut = [&packed()[..], &first[..first.len() - 1]].concat();
+    assert!(matches!(refusal(&cut), NiftiError::Gzip(_)));
+}
+
+#[test]
+fn more_than_is_unpacked_is_refused_by_its_header() {
+    // 32767 x 4 x 32767 voxels of two bytes, which zeros that come to as much as 9 MB could hold.
+    let mut file = plain();
+    file[42..44].copy_from_slice(&[0xff, 0x7f]);
+    file[46..48].copy_from_slice(&[0xff, 0x7f]);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+    gzip.write_all(&file).unwrap();
+    gzip.write_all(&vec![0; 9 << 20]).unwrap();
+    let expected = NiftiError::TooLarge { size_bytes: 32_767 * 4 * 32_767 * 2, most: 1 << 32 };
+    assert_eq!(refusal(&gzip.finish().unwrap()), expected);
 }
 
 #[test]
