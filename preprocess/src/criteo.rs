@@ -30,7 +30,7 @@ const DLRM: &str = "criteo-dlrm";
 const DLRM_V2: &str = "criteo-dlrm-v2";
 
 inventory::submit! { PipelineEntry { name: DLRM, version: 1, build: build_dlrm } }
-inventory::submit! { PipelineEntry { name: DLRM_V2, version: 1, build: build_dlrm_v2 } }
+inventory::submit! { PipelineEntry { name: DLRM_V2, version: 2, build: build_dlrm_v2 } }
 
 /// Rows of hashes.
 struct Dlrm([TensorSpec; 2]);

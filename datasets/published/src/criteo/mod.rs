@@ -1,6 +1,7 @@
 //! Criteo's terabyte of clicks: the text file of a day for DLRM, and arrays for DLRMv2.
 
 mod aggregation;
+mod content;
 pub mod day;
 pub(crate) mod fault;
 pub mod multi_hot;

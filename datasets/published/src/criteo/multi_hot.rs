@@ -23,6 +23,7 @@ use proctor_vocabulary::{ElementType, SampleIndex};
 use crate::{
     criteo::{
         aggregation::{Aggregation, Samples},
+        content::Content,
         fault::ArrayFault,
         rows::{CATEGORY_FIELDS, COUNT_FIELDS},
         zip::{Member, archive, members},
@@ -146,8 +147,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
         let problem = Problem::Count { things: "rows", expected, got };
         defects.push(Defect { path: arrays[0].path.clone(), problem });
     }
-    let mut all: Vec<(&Array, Content)> = vec![(&arrays[0], Content::Dense)];
-    all.extend(arrays[1..].iter().zip(0..).map(|(array, feature)| (array, Content::Feature(feature))));
+    let mut all: Vec<(&Array, Content)> = arrays.iter().zip(contents()).collect();
     match &labels {
         Err(defect) => defects.push(defect.clone()),
         Ok(labels) if labels.row_count != got => {
@@ -159,7 +159,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     let total: u64 = all.iter().map(|(array, _)| array.row_count * array.row_bytes()).sum();
     let mut done = 0;
     for (array, content) in all {
-        let outcome = content.check(array, &mut |bytes| {
+        let outcome = check(array, content, &mut |bytes| {
             done += bytes;
             progress(done, total);
         });
@@ -233,6 +233,7 @@ impl Dataset for MultiHotSamples {
         self.samples.count()
     }
 
+    /// Returns the rows of a sample, each of whose values is looked at: a plugin looks them up in its tables.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let Range { start, end } = self.samples.rows(index.0).ok_or_else(|| DatasetError::NoSuchSample {
             dataset: self.name().to_owned(),
@@ -242,12 +243,16 @@ impl Dataset for MultiHotSamples {
         let size = self.arrays.iter().map(|array| (end - start) * array.row_bytes()).sum::<u64>();
         let mut bytes = vec![0; size as usize];
         let mut rest = &mut bytes[..];
-        for array in &self.arrays {
+        for (array, content) in self.arrays.iter().zip(contents()) {
             let (part, behind) = rest.split_at_mut(((end - start) * array.row_bytes()) as usize);
             array
                 .file
                 .read_exact_at(part, array.offset + start * array.row_bytes())
                 .map_err(|source| DatasetError::Read { path: array.path.clone(), source })?;
+            content.check(part, start * array.width, array.width).map_err(|fault| DatasetError::Malformed {
+                path: array.path.clone(),
+                reason: fault.to_string(),
+            })?;
             rest = behind;
         }
         to_native(&mut bytes);
@@ -335,64 +340,27 @@ fn array_within(path: &Path, file: File, place: &Member, descr: &str, width: u64
     Ok(Array { path: path.to_owned(), file, offset, row_count: header.shape[0], width })
 }
 
-/// Which values an array may have.
-#[derive(Debug, Clone, Copy)]
-enum Content {
-    Dense,
-    /// Categories of the feature of this number.
-    Feature(usize),
-    Click,
+/// Values of the arrays of categories and of the dense features before them.
+fn contents() -> impl Iterator<Item = Content> {
+    let features = TABLE_ROWS.into_iter().enumerate();
+    let features = features.map(|(number, table_rows)| Content::Feature { number, table_rows });
+    std::iter::once(Content::Dense).chain(features)
 }
 
-impl Content {
-    /// Looks for the first value that is none, and tells `progress` how many bytes were looked at.
-    fn check(self, array: &Array, progress: &mut dyn FnMut(u64)) -> Result<(), Problem> {
-        let size_bytes = array.row_count * array.row_bytes();
-        let mut part = vec![0; PART_BYTES];
-        let mut at = 0;
-        while at < size_bytes {
-            let length = (size_bytes - at).min(PART_BYTES as u64) as usize;
-            let part = &mut part[..length];
-            array.file.read_exact_at(part, array.offset + at).map_err(|error| Problem::of_reading(&error))?;
-            let elements = part.as_chunks::<4>().0;
-            if let Some(bad) = elements.iter().position(|element| !self.is_good(*element)) {
-                let index = (at / ELEMENT_BYTES) + bad as u64;
-                let value = match self {
-                    Self::Dense => f64::from(f32::from_le_bytes(elements[bad])),
-                    _ => i32::from_le_bytes(elements[bad]).into(),
-                };
-                return Err(Problem::Array(ArrayFault::Value {
-                    what: self.to_string(),
-                    row: index / array.width,
-                    column: index % array.width,
-                    value,
-                }));
-            }
-            at += length as u64;
-            progress(length as u64);
-        }
-        Ok(())
+/// Looks for the first value of an array that is none, and tells `progress` how many bytes were looked at.
+fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Result<(), Problem> {
+    let size_bytes = array.row_count * array.row_bytes();
+    let mut part = vec![0; PART_BYTES];
+    let mut at = 0;
+    while at < size_bytes {
+        let length = (size_bytes - at).min(PART_BYTES as u64) as usize;
+        let part = &mut part[..length];
+        array.file.read_exact_at(part, array.offset + at).map_err(|error| Problem::of_reading(&error))?;
+        content.check(part, at / ELEMENT_BYTES, array.width)?;
+        at += length as u64;
+        progress(length as u64);
     }
-
-    fn is_good(self, element: [u8; 4]) -> bool {
-        match self {
-            Self::Dense => f32::from_le_bytes(element).is_finite(),
-            Self::Feature(feature) => u32::from_le_bytes(element) < TABLE_ROWS[feature],
-            Self::Click => u32::from_le_bytes(element) <= 1,
-        }
-    }
-}
-
-impl std::fmt::Display for Content {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Dense => f.write_str("finite dense feature"),
-            Self::Feature(feature) => {
-                write!(f, "category of feature {feature}, from 0 to {}", TABLE_ROWS[*feature] - 1)
-            }
-            Self::Click => f.write_str("label 0 or 1"),
-        }
-    }
+    Ok(())
 }
 
 /// The members of the archive whose checksums are others.
@@ -507,7 +475,12 @@ mod tests {
             file[at..at + 4].copy_from_slice(&bytes);
             fs::write(&path, file).unwrap();
             let found = problems(folder.path());
+            let sample = open(folder.path()).unwrap().read(SampleIndex(0)).map(drop);
             fs::write(&path, before).unwrap();
+            // Labels are no part of a sample.
+            let refusal = sample.map_err(|error| error.to_string()).err();
+            let expected = format!("{name}: {}", found[0]);
+            assert_eq!(refusal.is_some_and(|error| error.ends_with(&expected)), !name.contains("labels"));
             found
         };
         let value = |what: &str, row, column, value| {
