@@ -4,7 +4,9 @@ use std::{io, path::PathBuf};
 
 use proctor_vocabulary::registry::UnknownName;
 
-/// Why a data set could not be opened or read.
+use crate::printable::printable;
+
+/// Why a data set could not be opened or read. The text of paths and of what a file holds is [`printable`].
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// No registered data set has this name.
@@ -22,7 +24,7 @@ pub enum DatasetError {
         looked_in: Vec<PathBuf>,
     },
     /// The file cannot be read at all.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}", printable(path.display()))]
     Read {
         /// The file.
         path: PathBuf,
@@ -30,7 +32,7 @@ pub enum DatasetError {
         source: io::Error,
     },
     /// The file or folder cannot be written.
-    #[error("cannot write {}", path.display())]
+    #[error("cannot write {}", printable(path.display()))]
     Write {
         /// The file or folder.
         path: PathBuf,
@@ -38,13 +40,16 @@ pub enum DatasetError {
         source: io::Error,
     },
     /// A data set is to be made in a folder that holds something.
-    #[error("{} holds files already; name an empty or a new folder, so that none of them is lost", path.display())]
+    #[error(
+        "{} holds files already; name an empty or a new folder, so that none of them is lost",
+        printable(path.display())
+    )]
     NotEmpty {
         /// The folder.
         path: PathBuf,
     },
     /// The file is not the IDX file that it should be.
-    #[error("{} is not a usable IDX file", path.display())]
+    #[error("{} is not a usable IDX file", printable(path.display()))]
     Idx {
         /// The file.
         path: PathBuf,
@@ -54,7 +59,7 @@ pub enum DatasetError {
     /// The content is not what was published.
     #[error(
         "{} is damaged or was changed: its sha256 is {got}, but {listed_in} says {expected}; restore the file",
-        path.display()
+        printable(path.display())
     )]
     Checksum {
         /// The file.
@@ -67,7 +72,7 @@ pub enum DatasetError {
         got: String,
     },
     /// The list of checksums does not mention the file.
-    #[error("{} has no line for \"{file}\", so the file cannot be verified", list.display())]
+    #[error("{} has no line for \"{file}\", so the file cannot be verified", printable(list.display()))]
     NotListed {
         /// The list of checksums.
         list: PathBuf,
@@ -75,7 +80,7 @@ pub enum DatasetError {
         file: String,
     },
     /// A text file is not in the form that it should have.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {}", printable(path.display()), printable(reason))]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -135,4 +140,18 @@ pub enum IdxError {
 fn list(folders: &[PathBuf]) -> String {
     let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if names.is_empty() { "any folder".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_files_is_shown_without_control_characters() {
+        let path = PathBuf::from("a\x1bc");
+        let malformed = DatasetError::Malformed { path: path.clone(), reason: "line 1 is \"b\r\"".into() };
+        assert_eq!(malformed.to_string(), "a\\u{1b}c: line 1 is \"b\\r\"");
+        let unreadable = DatasetError::Read { path, source: io::ErrorKind::NotFound.into() };
+        assert_eq!(unreadable.to_string(), "cannot read a\\u{1b}c");
+    }
 }

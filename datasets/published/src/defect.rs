@@ -2,6 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
+use proctor_datasets::printable;
 use proctor_jpeg_file::JpegError;
 use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
@@ -20,7 +21,8 @@ pub struct Defect {
 
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.problem)
+        // Paths and excerpts come from files that may hold anything.
+        f.write_str(&printable(format_args!("{}: {}", self.path.display(), self.problem)))
     }
 }
 
@@ -298,4 +300,17 @@ pub enum AnnotationFault {
     /// The box is none.
     #[error("has no box of four numbers with a width and a height of at least 0")]
     NoBox,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_holds_is_shown_without_control_characters() {
+        let fault = LineFault::Field { field: RowField::Count, text: "\x1b[2J1\r".to_owned() };
+        let defect = Defect { path: PathBuf::from("day\n23"), problem: Problem::Line { number: 4, fault } };
+        let expected = "day\\n23: line 4 has \"\\u{1b}[2J1\\r\" for a count, ";
+        assert!(defect.to_string().starts_with(expected), "{defect}");
+    }
 }

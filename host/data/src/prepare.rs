@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use proctor_datasets::Dataset;
+use proctor_datasets::{Dataset, printable};
 use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_run::HostError;
@@ -105,9 +105,10 @@ impl Source<'_> {
         Ok(tensors)
     }
 
+    /// Name of a sample as an error shows it, or nothing.
     fn name(&self, index: SampleIndex) -> String {
         let name = usize::try_from(index.0).ok().and_then(|index| self.names.get(index));
-        name.cloned().unwrap_or_default()
+        name.map(printable).unwrap_or_default()
     }
 }
 

@@ -8,11 +8,15 @@ pub const COUNT_FIELDS: usize = 13;
 pub const CATEGORY_FIELDS: usize = 26;
 /// Numbers of a row without its label.
 pub const FIELDS: usize = COUNT_FIELDS + CATEGORY_FIELDS;
+/// Bytes of a wrong field that are shown: in a file of another kind it may go on to its end.
+const SHOWN_BYTES: usize = 40;
 
 /// Reads a line without its end: appends the counts and the hashes, and returns the label. An empty field is a 0.
 pub(crate) fn parse(line: &[u8], row: &mut Vec<i32>) -> Result<bool, LineFault> {
-    let fault =
-        |field, text: &[u8]| LineFault::Field { field, text: String::from_utf8_lossy(text).into_owned() };
+    let fault = |field, text: &[u8]| {
+        let shown = &text[..text.len().min(SHOWN_BYTES)];
+        LineFault::Field { field, text: String::from_utf8_lossy(shown).into_owned() }
+    };
     let mut fields = line.split(|byte| *byte == b'\t');
     let label = fields.next().unwrap_or_default();
     let is_click = match label {
@@ -75,5 +79,6 @@ mod tests {
         assert_eq!(fault("1\t2"), LineFault::Fields { expected: 40, got: 2 });
         assert_eq!(fault(&(line("1", "1", "a") + "\tb\tc")), LineFault::Fields { expected: 40, got: 42 });
         assert_eq!(fault(""), field(RowField::Click, ""));
+        assert_eq!(fault(&"x".repeat(1000)), field(RowField::Click, &"x".repeat(40)));
     }
 }
