@@ -1,8 +1,11 @@
 //! Things that are wrong with a data set on disk.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
-use proctor_datasets::printable;
+use proctor_datasets::{DatasetError, printable};
 use proctor_jpeg_file::JpegError;
 use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
@@ -26,12 +29,38 @@ impl fmt::Display for Defect {
     }
 }
 
+impl From<Defect> for DatasetError {
+    /// The defect of a file that a data set cannot be opened without.
+    fn from(Defect { path, problem }: Defect) -> Self {
+        match problem {
+            Problem::Missing => Self::Read { path, source: io::ErrorKind::NotFound.into() },
+            Problem::Unreadable(kind) => Self::Read { path, source: kind.into() },
+            problem => Self::Malformed { path, reason: problem.to_string() },
+        }
+    }
+}
+
 /// Something that is wrong with a file; as text it says what to do.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Problem {
     /// It is not there.
-    #[error("it is missing: restore it from the published archive")]
+    #[error("it is missing: restore it")]
     Missing,
+    /// It is not there, but packed by gzip.
+    #[error("it is missing, but {name} is there: unpack it")]
+    PackedBeside {
+        /// Name of the packed file beside it.
+        name: String,
+    },
+    /// It is packed.
+    #[error("it is packed by {by}: unpack it")]
+    Packed {
+        /// The program.
+        by: &'static str,
+    },
+    /// It begins with bytes that some editors put there to say that it is Unicode.
+    #[error("it begins with a byte order mark: save it as UTF-8 without one")]
+    ByteOrderMark,
     /// The system does not let it be read.
     #[error("it cannot be read ({0}): look at its permissions and at the disk")]
     Unreadable(io::ErrorKind),
@@ -42,7 +71,7 @@ pub enum Problem {
         listed_in: &'static str,
     },
     /// It holds another number of things than the published or generated set.
-    #[error("it holds {got} {things} instead of {expected}: restore it from the published archive")]
+    #[error("it holds {got} {things} instead of {expected}: restore it")]
     Count {
         /// The things, in the plural.
         things: &'static str,
@@ -67,7 +96,7 @@ pub enum Problem {
     },
     /// A voxel has a label that there is not.
     #[error(
-        "a voxel has the label {label}, and only {known:?} are known: restore it from the published archive"
+        "a voxel has the label {label}, and only {known:?} are known: restore it"
     )]
     VoxelLabel {
         /// The label.
@@ -108,7 +137,7 @@ pub enum Problem {
     #[error("{0}")]
     Vocabulary(#[from] VocabularyError),
     /// Its bytes are not those that were published.
-    #[error("its MD5 is {got} instead of {expected}: restore it from the published archive")]
+    #[error("its MD5 is {got} instead of {expected}: restore it")]
     Md5 {
         /// Sum of the published file.
         expected: &'static str,
@@ -124,11 +153,11 @@ pub enum Problem {
         got: String,
     },
     /// It is not UTF-8 text.
-    #[error("it is not UTF-8 text: restore it from the published archive")]
+    #[error("it is not UTF-8 text: restore it")]
     NotText,
     /// It is not the JSON that it should be.
     #[error(
-        "it is not JSON of the form that it should have ({reason}): restore it from the published archive"
+        "it is not JSON of the form that it should have ({reason}): restore it"
     )]
     Json {
         /// The fault with its place, from the parser.
@@ -159,7 +188,7 @@ pub enum Problem {
         fault: EntryFault,
     },
     /// A question has no answer.
-    #[error("question {id} has no answer: restore it from the published archive")]
+    #[error("question {id} has no answer: restore it")]
     NoAnswer {
         /// Its `id`.
         id: String,
@@ -182,10 +211,16 @@ pub enum Problem {
 
 impl Problem {
     /// A file that the system did not let be read.
-    pub(crate) fn of_reading(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound => Self::Missing,
-            kind => Self::Unreadable(kind),
+    pub(crate) fn of_reading(path: &Path, error: &io::Error) -> Self {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Self::Unreadable(error.kind());
+        }
+        let packed = path.with_added_extension("gz");
+        match packed.file_name() {
+            Some(name) if packed.is_file() => {
+                Self::PackedBeside { name: name.to_string_lossy().into_owned() }
+            }
+            _ => Self::Missing,
         }
     }
 }

@@ -5,6 +5,8 @@ use std::{fs, io, path::Path};
 use proctor_datasets::DatasetError;
 use serde::{Deserialize, Serialize};
 
+use crate::texts::read_text;
+
 /// The seed and the size of a data set that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,13 +27,13 @@ impl Generate {
     /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the note.
     pub fn of_folder(folder: &Path) -> Result<Option<Self>, DatasetError> {
         let path = folder.join(Self::NOTE);
-        match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| DatasetError::Malformed {
+        match read_text(&path) {
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| DatasetError::Malformed {
                 path,
                 reason: format!("it is no note on a generated data set ({error}); generate the set again"),
             }),
-            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(DatasetError::Read { path, source }),
+            Err(DatasetError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

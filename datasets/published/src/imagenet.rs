@@ -7,7 +7,7 @@ mod list;
 
 use std::path::Path;
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::DatasetError;
 
 pub use generate::generate;
 
@@ -17,6 +17,7 @@ use crate::{
     generate::Generate,
     imagenet::list::List,
     images::{check_picture, pictures_not_listed},
+    texts::{look_at, read_text},
 };
 
 /// The list of pictures and labels.
@@ -36,8 +37,7 @@ const CLASS_COUNT: u64 = 1000;
 pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     let path = folder.join(LIST);
     let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
-    let text =
-        String::from_utf8(read_file(&path)?).map_err(|_| malformed("it is not UTF-8 text".to_owned()))?;
+    let text = read_text(&path)?;
     let list = List::parse(&text);
     // A wrong label is for the one who reads labels.
     let is_of_labels = |fault: &LineFault| matches!(fault, LineFault::Label { .. });
@@ -69,18 +69,10 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
     let path = folder.join(LIST);
     let defect = |problem| Defect { path: path.clone(), problem };
-    let text = match std::fs::read(&path) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|_| Problem::NotText),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Problem::Missing),
-        Err(error) => Err(Problem::Unreadable(error.kind())),
-    };
-    let text = match text {
-        Ok(text) => text,
-        Err(problem) => return Ok(vec![defect(problem)]),
-    };
+    let mut defects = Vec::new();
+    let Some(text) = look_at(&path, None, &mut defects) else { return Ok(defects) };
     let list = List::parse(&text);
     let got = text.lines().count() as u64;
-    let mut defects = Vec::new();
     if got != expected {
         defects.push(defect(Problem::Count { things: "lines", expected, got }));
     }
@@ -211,7 +203,7 @@ mod tests {
         fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
         let count = Problem::Count { things: "lines", expected: 50_000, got: 3 };
         assert_eq!(problems(folder.path()), [(LIST.to_owned(), count)]);
-        fs::write(folder.path().join(LIST), [0xff, 0xfe]).unwrap();
+        fs::write(folder.path().join(LIST), [b'a', 0xff]).unwrap();
         assert_eq!(problems(folder.path()), [(LIST.to_owned(), Problem::NotText)]);
     }
 }

@@ -113,11 +113,8 @@ fn grey([red, green, blue]: [u8; 3]) -> u8 {
 /// The defect of the file.
 pub(crate) fn check_picture(path: &Path) -> Result<Header, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
-    match fs::read(path) {
-        Ok(bytes) => Header::read(&bytes).map_err(|error| defect(error.into())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(defect(Problem::Missing)),
-        Err(error) => Err(defect(Problem::Unreadable(error.kind()))),
-    }
+    let bytes = fs::read(path).map_err(|error| defect(Problem::of_reading(path, &error)))?;
+    Header::read(&bytes).map_err(|error| defect(error.into()))
 }
 
 /// Pictures beside those of a list that it does not name.

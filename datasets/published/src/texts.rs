@@ -1,9 +1,9 @@
 //! Files of text, as a look at a data set finds them.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::{fs, path::Path};
 
 use md5::{Digest, Md5};
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::DatasetError;
 
 use crate::defect::{Defect, Problem};
 
@@ -11,30 +11,14 @@ use crate::defect::{Defect, Problem};
 /// another MD5 than this one.
 pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<Defect>) -> Option<String> {
     let mut add = |problem| defects.push(Defect { path: path.to_owned(), problem });
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            add(Problem::Missing);
-            return None;
-        }
-        Err(error) => {
-            add(Problem::Unreadable(error.kind()));
-            return None;
-        }
-    };
+    let bytes = fs::read(path).map_err(|error| add(Problem::of_reading(path, &error))).ok()?;
     if let Some(expected) = md5 {
         let got: String = Md5::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if got != expected {
             add(Problem::Md5 { expected, got });
         }
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        Err(_) => {
-            add(Problem::NotText);
-            None
-        }
-    }
+    text_of(bytes).map_err(add).ok()
 }
 
 /// Reads a file of text of which a data set cannot be opened without.
@@ -42,10 +26,38 @@ pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`].
 pub(crate) fn read_text(path: &Path) -> Result<String, DatasetError> {
-    String::from_utf8(read_file(path)?).map_err(|_| DatasetError::Malformed {
-        path: path.to_owned(),
-        reason: "it is not UTF-8 text; restore it from the published archive".to_owned(),
-    })
+    let text = match fs::read(path) {
+        Ok(bytes) => text_of(bytes),
+        Err(source) => match Problem::of_reading(path, &source) {
+            problem @ Problem::PackedBeside { .. } => Err(problem),
+            // With the system's own words.
+            _ => return Err(DatasetError::Read { path: path.to_owned(), source }),
+        },
+    };
+    text.map_err(|problem| Defect { path: path.to_owned(), problem }.into())
+}
+
+/// The bytes of a file as text.
+///
+/// # Errors
+/// As [`check_start`]; [`Problem::NotText`].
+pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, Problem> {
+    check_start(&bytes)?;
+    String::from_utf8(bytes).map_err(|_| Problem::NotText)
+}
+
+/// Looks at the beginning of a file of text for what a reader of lines or of JSON stumbles over and cannot name.
+///
+/// # Errors
+/// [`Problem::Packed`] or [`Problem::ByteOrderMark`].
+pub(crate) fn check_start(bytes: &[u8]) -> Result<(), Problem> {
+    match bytes {
+        [0x1f, 0x8b, ..] => Err(Problem::Packed { by: "gzip" }),
+        [b'P', b'K', 3, 4, ..] => Err(Problem::Packed { by: "zip" }),
+        // UTF-8, and UTF-16 in both byte orders.
+        [0xef, 0xbb, 0xbf, ..] | [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(Problem::ByteOrderMark),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +82,33 @@ mod tests {
         let (text, problems) = look(Some(ABC));
         assert_eq!((text, problems.len()), (None, 2), "{problems:?}");
         assert!(matches!(&problems[..], [Problem::Md5 { expected: ABC, .. }, Problem::NotText]));
+    }
+
+    #[test]
+    fn packed_files_and_byte_order_marks_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let look = || {
+            let mut defects = Vec::new();
+            assert_eq!(look_at(&path, None, &mut defects), None);
+            let error = read_text(&path).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("a.json: {}", defects[0].problem)), "{error}");
+            defects.remove(0).problem
+        };
+        fs::write(folder.path().join("a.json.gz"), "").unwrap();
+        assert_eq!(look(), Problem::PackedBeside { name: "a.json.gz".to_owned() });
+        for (bytes, problem) in [
+            (&b"\x1f\x8b\x08"[..], Problem::Packed { by: "gzip" }),
+            (b"PK\x03\x04", Problem::Packed { by: "zip" }),
+            (b"\xef\xbb\xbf{}", Problem::ByteOrderMark),
+            (b"\xff\xfe{\0}\0", Problem::ByteOrderMark),
+            (b"\xfe\xff\0{\0}", Problem::ByteOrderMark),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(look(), problem);
+        }
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(folder.path().join("a.json.gz")).unwrap();
+        assert!(matches!(read_text(&path), Err(DatasetError::Read { .. })));
     }
 }

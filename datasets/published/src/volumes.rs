@@ -41,7 +41,7 @@ pub(crate) fn check_labels(
 
 fn read(path: &Path) -> Result<(Image, [usize; 3]), Defect> {
     let bytes = std::fs::read(path)
-        .map_err(|error| Defect { path: path.to_owned(), problem: Problem::of_reading(&error) })?;
+        .map_err(|error| Defect { path: path.to_owned(), problem: Problem::of_reading(path, &error) })?;
     let image = Image::parse(&bytes).map_err(|fault| defect(path, fault))?;
     let shape = image.header().volume_shape().map_err(|fault| defect(path, fault))?;
     Ok((image, shape))

@@ -5,7 +5,7 @@
 use std::{
     borrow::Cow,
     fs::File,
-    io::{BufRead, BufReader, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
@@ -20,6 +20,7 @@ use crate::{
     },
     defect::{Defect, Problem},
     generate::{Generate, write_file},
+    texts::check_start,
 };
 
 /// The file.
@@ -58,22 +59,28 @@ pub fn open(folder: &Path) -> Result<DaySamples, DatasetError> {
 }
 
 /// Opens the file: reads it through once, since text does not say where its rows begin. The samples are the first half
-/// of the rows, the larger one.
+/// of the rows, the larger one. The last row of all tells whether the file is cut.
 ///
 /// # Errors
-/// [`DatasetError::Read`], or [`DatasetError::Malformed`] if there is no row.
+/// [`DatasetError::Read`], or [`DatasetError::Malformed`] if the file is packed, has no row, or its last is not whole.
 pub fn open_aggregated(folder: &Path, aggregation: Aggregation) -> Result<DaySamples, DatasetError> {
     let path = folder.join(FILE);
-    let mut marks = Vec::new();
-    let row_count = for_each_line(&path, |row, at, _| {
+    let (mut marks, mut last) = (Vec::new(), 0);
+    let row_count = for_each_line(&path, open_rows(&path)?, |row, at, _| {
         if row % ROWS_BETWEEN_MARKS == 0 {
             marks.push(at);
         }
+        last = at;
         Ok(())
     })?;
+    let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
     if row_count == 0 {
-        return Err(DatasetError::Malformed { path, reason: "it has no row; unpack it again".to_owned() });
+        return Err(malformed("it has no row; unpack it again".to_owned()));
     }
+    let line = rest_from(&path, last).map_err(|source| DatasetError::Read { path: path.clone(), source })?;
+    parse(trimmed(&line), &mut Vec::new()).map_err(|fault| {
+        malformed(format!("line {row_count}, its last, {fault}; if the file is cut short, unpack it again"))
+    })?;
     Ok(DaySamples { path, samples: aggregation.samples(row_count.div_ceil(2)), marks })
 }
 
@@ -100,12 +107,16 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
     let defect = |problem| Defect { path: path.clone(), problem };
     let size_bytes = match std::fs::metadata(&path) {
         Ok(metadata) => metadata.len(),
-        Err(error) => return Ok(vec![defect(Problem::of_reading(&error))]),
+        Err(error) => return Ok(vec![defect(Problem::of_reading(&path, &error))]),
+    };
+    let reader = match open_rows(&path) {
+        Ok(reader) => reader,
+        Err(defect) => return Ok(vec![defect]),
     };
     let mut defects = Vec::new();
     let mut numbers = Vec::with_capacity(FIELDS);
     let mut row_count = 0;
-    let outcome = for_each_line(&path, |row, at, line| {
+    let outcome = for_each_line(&path, reader, |row, at, line| {
         row_count = row + 1;
         if row % ROWS_BETWEEN_MARKS == 0 {
             progress(at, size_bytes);
@@ -228,14 +239,32 @@ fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
+/// Opens the file, and looks at how it begins.
+fn open_rows(path: &Path) -> Result<BufReader<File>, Defect> {
+    let defect = |problem| Defect { path: path.to_owned(), problem };
+    let unreadable = |error: io::Error| defect(Problem::of_reading(path, &error));
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).map_err(unreadable)?);
+    check_start(reader.fill_buf().map_err(unreadable)?).map_err(defect)?;
+    Ok(reader)
+}
+
+/// The end of the file, from this byte on.
+fn rest_from(path: &Path, at: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(at))?;
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest)?;
+    Ok(rest)
+}
+
 /// Calls `visit` for each line with its number from 0, the byte at which it begins, and its text; ends early where that
 /// returns `Err`, which is an error then. Returns the number of lines.
 fn for_each_line(
     path: &Path,
+    mut reader: BufReader<File>,
     mut visit: impl FnMut(u64, u64, &[u8]) -> Result<(), ()>,
 ) -> Result<u64, DatasetError> {
     let fault = |source| DatasetError::Read { path: path.to_owned(), source };
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).map_err(fault)?);
     let mut line = Vec::new();
     let (mut row, mut at) = (0, 0);
     loop {
@@ -343,5 +372,26 @@ mod tests {
         assert!(matches!(open(folder.path()), Err(DatasetError::Malformed { .. })));
         fs::remove_file(&path).unwrap();
         assert_eq!(verified(folder.path()), [Problem::Missing]);
+        assert!(matches!(open(folder.path()), Err(DatasetError::Read { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_packed_is_refused_when_it_is_opened() {
+        let folder = generated(2);
+        let path = folder.path().join(FILE);
+        let whole = fs::read(&path).unwrap();
+        let refusal = || open(folder.path()).unwrap_err().to_string();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        open(folder.path()).unwrap();
+        let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        fs::write(&path, &whole[..last + 20]).unwrap();
+        assert!(refusal().contains("day_23: line 800, its last, has "), "{}", refusal());
+        fs::write(&path, [b"\x1f\x8b\x08".as_slice(), &whole].concat()).unwrap();
+        assert!(refusal().ends_with("day_23: it is packed by gzip: unpack it"), "{}", refusal());
+        assert_eq!(verified(folder.path()), [Problem::Packed { by: "gzip" }]);
+        fs::rename(&path, folder.path().join("day_23.gz")).unwrap();
+        let expected = "day_23: it is missing, but day_23.gz is there: unpack it";
+        assert!(refusal().ends_with(expected), "{}", refusal());
+        assert_eq!(verified(folder.path()), [Problem::PackedBeside { name: "day_23.gz".to_owned() }]);
     }
 }

@@ -97,11 +97,7 @@ pub fn open(folder: &Path) -> Result<MultiHotSamples, DatasetError> {
 /// that it must have.
 pub fn open_aggregated(folder: &Path, aggregation: Aggregation) -> Result<MultiHotSamples, DatasetError> {
     let suffix = suffix_of(folder);
-    let arrays = arrays_of(folder, suffix).map_err(|defect| match defect.problem {
-        Problem::Missing => DatasetError::Read { path: defect.path, source: io::ErrorKind::NotFound.into() },
-        Problem::Unreadable(kind) => DatasetError::Read { path: defect.path, source: kind.into() },
-        problem => DatasetError::Malformed { path: defect.path, reason: problem.to_string() },
-    })?;
+    let arrays = arrays_of(folder, suffix)?;
     let row_count = arrays[0].row_count;
     let row_count = if suffix.is_empty() { row_count.div_ceil(2) } else { row_count };
     Ok(MultiHotSamples { samples: aggregation.samples(row_count), arrays })
@@ -291,14 +287,15 @@ fn arrays_of(folder: &Path, suffix: &str) -> Result<Vec<Array>, Defect> {
 }
 
 fn plain_array(path: &Path, descr: &str, width: u64) -> Result<Array, Problem> {
-    let file = File::open(path).map_err(|error| Problem::of_reading(&error))?;
-    let size_bytes = file.metadata().map_err(|error| Problem::of_reading(&error))?.len();
+    let unreadable = |error: io::Error| Problem::of_reading(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    let size_bytes = file.metadata().map_err(unreadable)?.len();
     let whole = Member { name: String::new(), offset: 0, size_bytes, crc32: 0 };
     array_within(path, file, &whole, descr, width)
 }
 
 fn features(path: &Path, row_count: u64) -> Result<Vec<Array>, Problem> {
-    let unreadable = |error: io::Error| Problem::of_reading(&error);
+    let unreadable = |error: io::Error| Problem::of_reading(path, &error);
     let file = File::open(path).map_err(unreadable)?;
     let members = members(&file).map_err(unreadable)?.map_err(|fault| Problem::Array(fault.into()))?;
     let mut arrays = Vec::new();
@@ -320,7 +317,7 @@ fn features(path: &Path, row_count: u64) -> Result<Vec<Array>, Problem> {
 /// The array that a file or a member holds, which must fill it.
 fn array_within(path: &Path, file: File, place: &Member, descr: &str, width: u64) -> Result<Array, Problem> {
     let mut head = vec![0; place.size_bytes.min(HEADER_BYTES_MAX as u64) as usize];
-    file.read_exact_at(&mut head, place.offset).map_err(|error| Problem::of_reading(&error))?;
+    file.read_exact_at(&mut head, place.offset).map_err(|error| Problem::of_reading(path, &error))?;
     let member = place.name.clone();
     let fault = |fault| Problem::Array(fault);
     let header = NpyHeader::parse(&head)
@@ -355,7 +352,8 @@ fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Resu
     while at < size_bytes {
         let length = (size_bytes - at).min(PART_BYTES as u64) as usize;
         let part = &mut part[..length];
-        array.file.read_exact_at(part, array.offset + at).map_err(|error| Problem::of_reading(&error))?;
+        let read = array.file.read_exact_at(part, array.offset + at);
+        read.map_err(|error| Problem::of_reading(&array.path, &error))?;
         content.check(part, at / ELEMENT_BYTES, array.width)?;
         at += length as u64;
         progress(length as u64);
@@ -366,7 +364,7 @@ fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Resu
 /// The members of the archive whose checksums are others.
 fn wrong_checksums(path: &Path) -> Vec<Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
-    let unreadable = |error: io::Error| vec![defect(Problem::of_reading(&error))];
+    let unreadable = |error: io::Error| vec![defect(Problem::of_reading(path, &error))];
     let found = match File::open(path).and_then(|file| members(&file).map(|found| (file, found))) {
         Ok((file, Ok(found))) => (file, found),
         Ok((_, Err(fault))) => return vec![defect(Problem::Array(fault.into()))],

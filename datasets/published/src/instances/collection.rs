@@ -2,17 +2,17 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs, io,
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::DatasetError;
 use serde::Deserialize;
 
 use crate::{
     defect::{AnnotationFault, Defect, Problem},
     files::{FileSamples, stays_inside},
     images::{check_picture, pictures_not_listed},
+    texts::{look_at, read_text},
 };
 
 /// A data set of this form: where its files lie, and how many things it has.
@@ -95,7 +95,7 @@ impl Collection {
         let path = folder.join(self.list);
         let malformed =
             |problem: Problem| DatasetError::Malformed { path: path.clone(), reason: problem.to_string() };
-        let listed: Listed = serde_json::from_slice(&read_file(&path)?)
+        let listed: Listed = serde_json::from_str(&read_text(&path)?)
             .map_err(|error| malformed(Problem::Json { reason: error.to_string() }))?;
         let names = listed.images.iter().map(|image| (image.id, image.file_name.as_str()));
         if let Some(problem) = problems_of_names(names).into_iter().next() {
@@ -120,23 +120,19 @@ impl Collection {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Vec<Defect> {
         let path = folder.join(self.list);
-        let list = fs::read(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Problem::Missing,
-            kind => Problem::Unreadable(kind),
-        });
-        let list = list.and_then(|bytes| {
-            serde_json::from_slice::<Checked>(&bytes)
-                .map_err(|error| Problem::Json { reason: error.to_string() })
-        });
-        let list = match list {
+        let mut defects = Vec::new();
+        let Some(text) = look_at(&path, None, &mut defects) else { return defects };
+        let list = match serde_json::from_str::<Checked>(&text) {
             Ok(list) => list,
-            Err(problem) => return vec![Defect { path, problem }],
+            Err(error) => {
+                let problem = Problem::Json { reason: error.to_string() };
+                return vec![Defect { path, problem }];
+            }
         };
         let counts =
             image_count.map_or(self.counts, |count| Counts { images: Some(count), ..Counts::default() });
         let problems = [list.problems_of_counts(&counts), list.problems_of_entries()].concat();
-        let mut defects: Vec<_> =
-            problems.into_iter().map(|problem| Defect { path: path.clone(), problem }).collect();
+        defects.extend(problems.into_iter().map(|problem| Defect { path: path.clone(), problem }));
         let images: Vec<_> = list.images.iter().filter(|image| stays_inside(&image.file_name)).collect();
         let paths: Vec<_> = images.iter().map(|image| self.picture(folder, &image.file_name)).collect();
         for (done, (image, path)) in images.iter().zip(&paths).enumerate() {

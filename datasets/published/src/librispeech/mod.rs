@@ -183,8 +183,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 fn fault_of(path: &Path, expected: Option<u64>) -> Option<Problem> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Problem::Missing),
-        Err(error) => return Some(Problem::Unreadable(error.kind())),
+        Err(error) => return Some(Problem::of_reading(path, &error)),
     };
     let got = match decode(&bytes, Format::SPEECH) {
         Ok(samples) => samples.len() as u64,

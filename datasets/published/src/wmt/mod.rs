@@ -18,7 +18,7 @@ use crate::{
     texts::{look_at, read_text},
 };
 
-/// The sentences to translate, and their translations, which are not read here.
+/// The sentences to translate, and their translations, of which only the number is looked at here.
 const ENGLISH: &str = "newstest2014.tok.bpe.32000.en";
 const GERMAN: &str = "newstest2014.tok.bpe.32000.de";
 /// The vocabulary of both languages, which is one and the same.
@@ -77,7 +77,8 @@ impl Dataset for Wmt {
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for a file: one that is not there, a vocabulary with an empty
-/// line or the same token twice, or no sentence at all.
+/// line or the same token twice, no sentence at all, or another number of translations. The translations themselves may
+/// be missing: a run that is not scored needs none.
 pub fn open(folder: &Path) -> Result<Wmt, DatasetError> {
     let vocabulary = |name| {
         let path = folder.join(name);
@@ -89,8 +90,17 @@ pub fn open(folder: &Path) -> Result<Wmt, DatasetError> {
     let text = read_text(&path)?;
     let sentences: Vec<Vec<u32>> = lines(&text).map(|line| source.ids(line).collect()).collect();
     if sentences.is_empty() {
-        let reason = "it has no sentence; restore it from the published archive".to_owned();
+        let reason = "it has no sentence; restore it".to_owned();
         return Err(DatasetError::Malformed { path, reason });
+    }
+    let path = folder.join(GERMAN);
+    if path.is_file() {
+        // They are joined by their lines: with one too few, each behind it would be that of another sentence.
+        let (expected, got) = (sentences.len() as u64, lines(&read_text(&path)?).count() as u64);
+        if got != expected {
+            let problem = Problem::Count { things: "sentences", expected, got };
+            return Err(Defect { path, problem }.into());
+        }
     }
     Ok(Wmt { sentences, vocabulary: target })
 }
@@ -173,6 +183,7 @@ mod tests {
         assert_eq!(problems(folder.path()), []);
         fs::write(folder.path().join(ENGLISH_VOCABULARY), "<unk>\n<s>\n</s>\nriv@@\ner\nthe\n").unwrap();
         fs::write(folder.path().join(ENGLISH), "the riv@@ er\n\u{2028}x er\n").unwrap();
+        fs::write(folder.path().join(GERMAN), "der Fluss\n\u{2028}\n").unwrap();
         let wmt = open(folder.path()).unwrap();
         assert_eq!((wmt.name(), wmt.sample_count()), ("wmt", 2));
         let sample = wmt.read(SampleIndex(0)).unwrap();
@@ -208,6 +219,18 @@ mod tests {
         let folder = generated();
         fs::write(folder.path().join(ENGLISH), "").unwrap();
         assert!(open(folder.path()).unwrap_err().to_string().contains("it has no sentence"));
+    }
+
+    #[test]
+    fn another_number_of_translations_is_refused_and_none_at_all_is_not() {
+        let folder = generated();
+        let path = folder.path().join(GERMAN);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let error = open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(".bpe.32000.de: it holds 4 sentences instead of 5: "), "{error}");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(open(folder.path()).unwrap().sample_count(), 5);
     }
 
     #[test]
