@@ -87,6 +87,17 @@ pub fn open(folder: &Path) -> Result<BratsSamples, DatasetError> {
     Ok(samples)
 }
 
+/// Says that all cases are samples, where the list is not there.
+#[must_use]
+pub fn note(folder: &Path) -> Option<String> {
+    let is_listed = folder.join(LIST).is_file();
+    (!is_listed).then(|| {
+        format!(
+            "{LIST} is not there, so all cases are samples, and not the {SAMPLE_COUNT} that MLPerf has: copy it there"
+        )
+    })
+}
+
 /// Text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
@@ -278,7 +289,9 @@ mod tests {
         let list = folder.path().join(LIST);
         fs::write(&list, format!("{} \n{}\n", names[3], names[0])).unwrap();
         assert_eq!(open(folder.path()).unwrap().sample_names(), [names[3].clone(), names[0].clone()]);
+        assert_eq!(note(folder.path()), None);
         fs::remove_file(&list).unwrap();
+        assert!(note(folder.path()).is_some_and(|note| note.starts_with("fold1_validation.txt is not there")));
         let all = open(folder.path()).unwrap();
         assert_eq!(all.sample_names(), [0, 2, 1, 3].map(|index: usize| names[index].clone()));
     }

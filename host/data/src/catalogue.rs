@@ -37,6 +37,8 @@ pub(crate) struct Published {
     open: Open,
     /// Looks at everything in a folder, and lists what is wrong.
     pub(crate) verify: Verify,
+    /// Says what one has to know of the samples of a folder, if there is anything.
+    pub(crate) note: fn(&Path) -> Option<String>,
     /// The calibration samples that MLPerf Inference publishes for it.
     pub(crate) calibration: CalibrationLists,
     /// Makes a small data set of this layout.
@@ -106,6 +108,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: imagenet::layout,
         open: Open::Samples(|folder| imagenet::open(folder).map(Opened::files)),
         verify: imagenet::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_files(
             "calibration/ImageNet/cal_image_list_option_1.txt or cal_image_list_option_2.txt, not both: 500 pictures each, of the validation set itself",
         ),
@@ -116,6 +119,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open(folder).map(Opened::files)),
         verify: coco::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_files(
             "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
         ),
@@ -126,6 +130,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: coco::layout,
         open: Open::Samples(|folder| coco::open_annotated(folder).map(Opened::files)),
         verify: coco::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_files(
             "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
         ),
@@ -136,6 +141,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: open_images::layout,
         open: Open::Samples(|folder| open_images::open(folder).map(Opened::files)),
         verify: open_images::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_files(
             "calibration/openimages/openimages_cal_images_list.txt: 500 pictures for training: --files says where they are",
         ),
@@ -146,6 +152,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: wmt::layout,
         open: Open::Samples(|folder| wmt::open(folder).map(Opened::nameless)),
         verify: wmt::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/translation/calibration_data.tok.bpe.en: sentences for training, not of the data set",
         ),
@@ -160,6 +167,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: librispeech::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/LibriSpeech/calibration_files.txt: 500 recordings of train-clean-100, not of the data set",
         ),
@@ -174,6 +182,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, 0))
         }),
         verify: squad::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/SQuAD-v1.1/bert-calibration.txt or bert_calibration_qas_ids.txt, not both: 100 rows or questions of the data set itself",
         ),
@@ -184,6 +193,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         layout: kits::layout,
         open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
         verify: kits::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set",
         ),
@@ -198,6 +208,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::new(dataset, &names, missing_count))
         }),
         verify: brats::verify,
+        note: brats::note,
         calibration: CalibrationLists::of_samples(
             "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",
         ),
@@ -215,6 +226,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: day::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
         ),
@@ -232,6 +244,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             Ok(Opened::rows(dataset, &samples))
         }),
         verify: multi_hot::verify,
+        note: |_| None,
         calibration: CalibrationLists::of_samples(
             "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
         ),
@@ -240,11 +253,28 @@ pub(crate) const PUBLISHED: &[Published] = &[
 ];
 
 impl Published {
+    /// Opens a folder for work on its samples; `rows` says how samples are made of rows.
+    ///
+    /// # Errors
+    /// As [`Published::try_open`], with the commands that say more of a folder.
+    pub(crate) fn open(&self, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
+        self.try_open(folder, rows).map_err(|error| match error {
+            HostError::Dataset(_) => HostError::Data(format!(
+                "{}; `host data info {name}` says what has to lie where, and `host data verify {name} --folder {}` what \
+                 is missing or damaged",
+                error.messages().join(": "),
+                folder.display(),
+                name = self.name
+            )),
+            error => error,
+        })
+    }
+
     /// Opens a folder; `rows` says how samples are made of rows.
     ///
     /// # Errors
     /// The data set is not there or damaged, or has no rows.
-    pub(crate) fn open(&self, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
+    pub(crate) fn try_open(&self, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
         match self.open {
             Open::Rows(open) => Ok(open(folder, rows)?),
             Open::Samples(open) if *rows == RowAggregation::default() => Ok(open(folder)?),
@@ -317,6 +347,17 @@ mod tests {
     fn the_host_knows_the_names_of_all() {
         let names: Vec<_> = PUBLISHED.iter().map(|published| published.name).collect();
         assert_eq!(names, proctor_prepared::PUBLISHED);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named_with_the_commands_that_say_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let published = find("imagenet").unwrap();
+        let error = published.open(folder.path(), &RowAggregation::default()).err().unwrap().to_string();
+        let folder = folder.path().display();
+        assert!(error.starts_with(&format!("cannot read {folder}/val_map.txt: ")), "{error}");
+        assert!(error.contains("`host data info imagenet`"), "{error}");
+        assert!(error.contains(&format!("`host data verify imagenet --folder {folder}`")), "{error}");
     }
 
     #[test]

@@ -161,12 +161,13 @@ fn definition(name: &str) -> Result<Benchmark, HostError> {
 
 fn info(published: &Published, place: &Place) -> String {
     let there = match place.of(published).and_then(|folder| {
-        let opened = published.open(&folder, &RowAggregation::default())?;
+        let opened = published.try_open(&folder, &RowAggregation::default())?;
         let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
-        Ok(format!("{}: {count} samples, {missing} more are listed and not there", folder.display()))
+        let note = (published.note)(&folder).map(|note| format!("\n{note}")).unwrap_or_default();
+        Ok(format!("{}: {count} samples, {missing} more are listed and not there{note}", folder.display()))
     }) {
         Ok(there) => there,
-        Err(error) => format!("not usable: {error}"),
+        Err(error) => format!("not usable: {}", error.messages().join(": ")),
     };
     let Published { name, layout, calibration, .. } = published;
     let lists = calibration.lists;
@@ -186,7 +187,12 @@ fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError>
         0 => String::new(),
         more => format!("and {more} more\n"),
     };
-    print(format!("{listed}{more}{}: {}\n", folder.display(), counted(defects.len() as u64, "defect")));
+    print(format!(
+        "{listed}{more}{}: {}\n`host data info {}` says where the files come from\n",
+        folder.display(),
+        counted(defects.len() as u64, "defect"),
+        published.name
+    ));
     Ok(Conclusion::Bad)
 }
 
@@ -232,8 +238,9 @@ fn prepare_samples(benchmark: &Benchmark, place: &Place, which: &Which) -> Resul
         samples: (0..wanted).collect(),
     };
     let delivery = prepare(&order, &mut shown())?;
+    let notes: String = delivery.notes.iter().map(|note| format!("{note}\n")).collect();
     Ok(format!(
-        "{}: {} of {} samples\n",
+        "{}: {} of {} samples\n{notes}",
         delivery.folder.display(),
         order.samples.len(),
         delivery.sample_count

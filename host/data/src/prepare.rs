@@ -51,11 +51,12 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
         inputs: order.inputs.clone(),
     };
     let folder = recipe.folder(&order.caches);
+    let notes: Vec<_> = (published.note)(&order.folder).into_iter().collect();
     let mut wanted: Vec<_> = order.samples.iter().copied().map(SampleIndex).collect();
     wanted.sort_unstable();
     wanted.dedup();
     if let Some(Listing { sample_count, missing_count, .. }) = listed(&folder, &wanted) {
-        return Ok(Delivery { folder, sample_count, missing_count });
+        return Ok(Delivery { folder, sample_count, missing_count, notes });
     }
     let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
     let listing = Listing { sample_count: dataset.sample_count(), missing_count, names };
@@ -72,7 +73,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
         let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         Ok(writer.append(index, &shapes, &bytes)?)
     })?;
-    Ok(Delivery { folder, sample_count: listing.sample_count, missing_count })
+    Ok(Delivery { folder, sample_count: listing.sample_count, missing_count, notes })
 }
 
 /// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples.

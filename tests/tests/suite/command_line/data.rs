@@ -38,7 +38,9 @@ fn a_made_data_set_is_whole_until_something_happens_to_it() {
         assert_says(&info(), GOOD, &["made: 3 samples, 0 more"]);
 
         fs::remove_file(bench.file("made").join(picture)).unwrap();
-        assert_says(&verify(), BAD, &[&format!("{picture}: it is missing"), "made: 1 defect\n"]);
+        let missing = format!("{picture}: it is missing: restore it\n");
+        let further = format!("`host data info {name}` says where the files come from");
+        assert_says(&verify(), BAD, &[&missing, "made: 1 defect\n", &further]);
         assert_says(&info(), GOOD, &["made: 2 samples, 1 more are listed and not there"]);
     }
 }
@@ -85,6 +87,8 @@ fn nothing_is_made_over_what_is_there() {
 #[test]
 fn a_run_without_the_data_set_says_where_it_was_looked_for() {
     let run = Bench::new().run("--plugin mock --benchmark resnet50 --dataset-folder nowhere");
+    let pointers = ["`host data info imagenet`", "`host data verify imagenet --folder "];
+    run.finished.assert_error(DATA, &pointers);
     run.finished.assert_error(DATA, &["val_map.txt", "data set \"imagenet\" cannot be prepared"]);
     let run = Bench::new().run("--plugin mock --benchmark resnet50");
     run.finished.assert_error(DATA, &["\"imagenet\" not found in "]);
