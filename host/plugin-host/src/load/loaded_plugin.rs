@@ -26,7 +26,7 @@ use crate::{
     },
     load::{
         checksum::Checksum,
-        elf::missing_end,
+        elf::{missing_end, other_machine},
         layout::check_layout,
         manifest::read_manifest,
         table::{
@@ -279,6 +279,7 @@ impl LoadedPlugin {
         if let Ok(Some((needed, got))) = missing_end(&file) {
             return Err(not_a_library(format!("it is cut off: it has {got} of at least {needed} bytes")));
         }
+        let other_machine = other_machine(&file);
         let checksum = Some(Arc::new(Checksum::start(file)));
         // RTLD_NOW: a symbol that is missing shows here and not in the timed part.
         // SAFETY: this runs the library's constructors, which nobody can prove harmless; loading a plugin is what the
@@ -287,7 +288,7 @@ impl LoadedPlugin {
         let activity = Activity::new(&source, None);
         let library = watched(&source, Call::Load, || activity.during(Call::Load, open))
             .map(ManuallyDrop::new)
-            .map_err(|error| not_a_library(innermost(&error)))?;
+            .map_err(|error| not_a_library(other_machine.unwrap_or_else(|| innermost(&error))))?;
         // SAFETY: the type of this symbol is fixed by the ABI; `Option` allows for a symbol whose value is null.
         let entry = unsafe { library.get::<Option<ProctorPluginEntry>>(abi::PROCTOR_PLUGIN_ENTRY) };
         let entry = entry.ok().and_then(|symbol| *symbol);

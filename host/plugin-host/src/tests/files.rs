@@ -21,6 +21,21 @@ fn what_is_no_plugin_file_is_refused() {
 }
 
 #[test]
+fn a_library_for_another_processor_is_told_with_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x_sut.so");
+    let (number, name) = if cfg!(target_arch = "aarch64") { (62, "x86-64") } else { (183, "AArch64") };
+    // A shared library of 64 bits without any segment.
+    let head =
+        [b"\x7fELF\x02\x01\x01".as_slice(), &[0; 9], &[3, 0, number, 0, 1, 0, 0, 0], &[0; 40]].concat();
+    std::fs::write(&path, head).unwrap();
+    let message = load_file(&path);
+    let expected =
+        format!("is not a shared library that can be loaded here: it is built for {name}, this host is ");
+    assert!(message.contains(&expected), "{message}");
+}
+
+#[test]
 fn a_library_without_the_entry_is_no_plugin() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let is_libc = |path: &&str| path.contains("/libc.so") || path.contains("/libc-");
