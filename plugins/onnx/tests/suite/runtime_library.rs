@@ -58,6 +58,15 @@ fn a_file_that_is_no_library() {
 }
 
 #[test]
+fn a_library_that_lacks_what_it_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = "int missing(void); int something(void) { return missing(); } int (*always)(void) = missing;";
+    let Some(path) = compiled(folder.path(), "libneedy.so", code) else { return };
+    let error = refusal(&path);
+    assert!(error.contains("cannot load") && error.contains("undefined symbol: missing"), "{error}");
+}
+
+#[test]
 fn a_library_of_something_else() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = compiled(folder.path(), "libsomething.so", "int something(void) { return 1; }") else {
