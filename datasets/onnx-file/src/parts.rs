@@ -9,6 +9,7 @@ use prost::{
     bytes::Buf,
     encoding::{WireType, decode_key, decode_varint},
 };
+use proctor_vocabulary::misfetched;
 
 use crate::error::OnnxFileError;
 
@@ -41,7 +42,8 @@ pub(crate) fn check(path: &Path, bytes: &[u8]) -> Result<(), OnnxFileError> {
             FIELDS.into_iter().find(|(known, kind, _)| (*known, *kind) == (tag, wire))
         });
         let Some((_, wire, part)) = known else {
-            return Err(not_onnx(&format!("at byte {begin} begins nothing that an ONNX model consists of")));
+            let nothing = || format!("at byte {begin} begins nothing that an ONNX model consists of");
+            return Err(not_onnx(&misfetched(bytes).map_or_else(nothing, str::to_owned)));
         };
         let cut_short = |needed: usize| OnnxFileError::CutShort {
             path: path.to_owned(),

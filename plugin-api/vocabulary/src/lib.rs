@@ -9,6 +9,7 @@
 mod completion;
 mod input_form;
 mod intent;
+mod misfetched;
 mod nearest;
 pub mod registry;
 mod scenario;
@@ -19,6 +20,7 @@ pub use completion::{
 };
 pub use input_form::{InputForm, Layout, Quantization};
 pub use intent::Intent;
+pub use misfetched::misfetched;
 pub use nearest::{did_you_mean, nearest};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

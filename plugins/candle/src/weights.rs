@@ -15,6 +15,7 @@ use std::{
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
+use proctor_plugin_api::vocabulary::misfetched;
 use safetensors::{
     Dtype,
     tensor::{Metadata, TensorInfo},
@@ -24,6 +25,9 @@ use crate::{error::LoadError, precision::Precision};
 
 /// Longest header that is read; that of a model of ten thousand tensors has a hundredth of this.
 const HEADER_BYTES_MAX: u64 = 100 << 20;
+
+/// Bytes that are enough to tell what else a file may be.
+const BEGINNING_BYTES: u64 = 512;
 
 /// Bytes before the header, which hold its length.
 const LENGTH_BYTES: u64 = 8;
@@ -54,6 +58,7 @@ impl Weights {
     pub fn open(path: &Path, precision: Precision, device: &Device) -> Result<Self, LoadError> {
         let unreadable = |error| unreadable(path, &error);
         let malformed = |reason: String| {
+            let reason = beginning(path).as_deref().and_then(misfetched).map_or(reason, str::to_owned);
             LoadError::Weights(format!("{} is not a safetensors file: {reason}", path.display()))
         };
         let mut file = File::open(path).map_err(unreadable)?;
@@ -258,6 +263,13 @@ impl OpenFile {
             .map(|tensor| tensor.detach())
             .map_err(|source| self.refused(&source))
     }
+}
+
+/// The first bytes of a file.
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(BEGINNING_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> LoadError {

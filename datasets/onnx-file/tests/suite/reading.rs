@@ -119,6 +119,14 @@ fn what_is_not_onnx_is_said_to_be_not_onnx() {
         assert!(matches!(error, OnnxFileError::NotOnnx { .. }), "{error}");
         assert!(error.to_string().starts_with("a.onnx is not an ONNX file"), "{error}");
     }
+    for (bytes, what) in [
+        (&b"version https://git-lfs.github.com/spec/v1\n"[..], "it is a pointer of Git LFS"),
+        (b"\n<!DOCTYPE html>", "it is a web page"),
+        (b"\x1f\x8b\x08", "it is packed by gzip: unpack it"),
+    ] {
+        let error = refused(bytes).to_string();
+        assert!(error.starts_with(&format!("a.onnx is not an ONNX file: {what}")), "{error}");
+    }
 }
 
 /// Wherever a file is cut off, it is refused, and most often with exactly that reason.

@@ -90,6 +90,8 @@ fn a_file_of_another_kind_is_no_safetensors_file() {
     assert!(message.contains("is not a safetensors file: it begins with a header of"), "{message}");
     let message = refusal_of_file(b"\x05\0\0\0\0\0\0\0{\"a\":");
     assert!(message.contains("is not a safetensors file: its header: "), "{message}");
+    let message = refusal_of_file(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n");
+    assert!(message.contains("is not a safetensors file: it is a pointer of Git LFS"), "{message}");
 }
 
 #[test]

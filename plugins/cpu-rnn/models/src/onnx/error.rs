@@ -16,6 +16,9 @@ pub enum OnnxError {
     /// The bytes are not those of an ONNX file.
     #[error("{0} is not an ONNX file, or cut short or damaged: {1}")]
     NotOnnx(PathBuf, #[source] prost::DecodeError),
+    /// The bytes are what a download or a checkout left in its place, in words.
+    #[error("{0} is not an ONNX file: {1}")]
+    Misfetched(PathBuf, &'static str),
     /// The bytes are those of a protobuf message, but not of a model: this part is missing.
     #[error("{0} is not an ONNX file, or cut short: it has no {1}")]
     Incomplete(PathBuf, &'static str),

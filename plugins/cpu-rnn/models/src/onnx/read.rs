@@ -12,6 +12,7 @@ use proctor_onnx_file::{
     proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto},
 };
 use proctor_rnn_layer::Precision;
+use proctor_vocabulary::misfetched;
 use prost::Message;
 
 use crate::graph::build::{Dim, Graph, GraphBuilder, NodeError, ValueId};
@@ -74,7 +75,10 @@ pub fn from_bytes(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Gr
 }
 
 fn decode(path: &Path, bytes: &[u8]) -> Result<ModelProto, OnnxError> {
-    ModelProto::decode(bytes).map_err(|source| OnnxError::NotOnnx(path.to_owned(), source))
+    ModelProto::decode(bytes).map_err(|source| match misfetched(bytes) {
+        Some(what) => OnnxError::Misfetched(path.to_owned(), what),
+        None => OnnxError::NotOnnx(path.to_owned(), source),
+    })
 }
 
 /// Reads all nodes by their attributes, so that all that is not supported is known at once.
@@ -225,7 +229,7 @@ impl<'a> Reader<'a> {
 /// Names of the inputs that a file lists, constants among them.
 ///
 /// # Errors
-/// [`OnnxError::NotOnnx`] and [`OnnxError::Incomplete`].
+/// [`OnnxError::NotOnnx`], [`OnnxError::Misfetched`] and [`OnnxError::Incomplete`].
 pub fn input_names(path: &Path, bytes: &[u8]) -> Result<Vec<String>, OnnxError> {
     let graph = decode(path, bytes)?.graph;
     let graph = graph.ok_or_else(|| OnnxError::Incomplete(path.to_owned(), "graph"))?;

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use proctor_rnn_engine::{DirectionWeights, Layer, LayerSpec};
 use proctor_rnn_layer::{Cell, Directions, Precision};
+use proctor_vocabulary::misfetched;
 use safetensors::{Dtype, SafeTensorError, SafeTensors, tensor::TensorView};
 
 use crate::dense::Dense;
@@ -36,11 +37,12 @@ impl<'a> Weights<'a> {
     /// Reads the header of a file. `path` is for messages only.
     ///
     /// # Errors
-    /// [`WeightsError::Truncated`] and [`WeightsError::NotSafetensors`].
+    /// [`WeightsError::Truncated`], [`WeightsError::Misfetched`] and [`WeightsError::NotSafetensors`].
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, WeightsError> {
-        let tensors = SafeTensors::deserialize(bytes).map_err(|source| match source {
-            SafeTensorError::MetadataIncompleteBuffer => WeightsError::Truncated(path.to_owned()),
-            source => WeightsError::NotSafetensors(path.to_owned(), source),
+        let tensors = SafeTensors::deserialize(bytes).map_err(|source| match (source, misfetched(bytes)) {
+            (SafeTensorError::MetadataIncompleteBuffer, _) => WeightsError::Truncated(path.to_owned()),
+            (_, Some(what)) => WeightsError::Misfetched(path.to_owned(), what),
+            (source, None) => WeightsError::NotSafetensors(path.to_owned(), source),
         })?;
         Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
     }

@@ -41,6 +41,10 @@ fn something_else_than_onnx() {
         assert!(message.starts_with("m.onnx is not an ONNX file, or cut short"), "{message}");
     }
     assert_eq!(message(b""), "m.onnx is not an ONNX file, or cut short: it has no graph");
+    let pointer = message(b"version https://git-lfs.github.com/spec/v1\n");
+    assert!(pointer.starts_with("m.onnx is not an ONNX file: it is a pointer of Git LFS"), "{pointer}");
+    let page = message(b"<!DOCTYPE html><title>404</title>");
+    assert!(page.starts_with("m.onnx is not an ONNX file: it is a web page"), "{page}");
     assert!(message(&model(99, vec![], vec![])).contains("uses version 99 of ONNX's operators"));
 }
 

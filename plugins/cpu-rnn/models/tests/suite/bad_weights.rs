@@ -72,6 +72,13 @@ fn something_else_than_safetensors() {
         let message = message(bytes);
         assert!(message.starts_with("m.safetensors is not a safetensors file, or damaged: "), "{message}");
     }
+    let pointer = message(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n");
+    assert!(
+        pointer.starts_with("m.safetensors is not a safetensors file: it is a pointer of Git LFS"),
+        "{pointer}"
+    );
+    let page = message(b"<html>404</html>");
+    assert!(page.starts_with("m.safetensors is not a safetensors file: it is a web page"), "{page}");
 }
 
 #[test]
