@@ -43,6 +43,15 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     FileSamples::of_list("kits19", folder, files)
 }
 
+/// Opens the scans of the cases that a list names, such as those for calibration, which are none of the data set.
+///
+/// # Errors
+/// [`DatasetError::Malformed`] for the `list` if a name leads out of the folder, or a case is not there.
+pub fn open_listed(folder: &Path, list: &Path, names: &[String]) -> Result<FileSamples, DatasetError> {
+    let scans: Vec<_> = names.iter().map(|name| format!("{name}/{IMAGING}")).collect();
+    FileSamples::below("kits19", list, folder, &scans)
+}
+
 /// Text on the files, and on how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
@@ -121,6 +130,21 @@ mod tests {
         let file = fs::read(folder.path().join("case_00003/imaging.nii.gz")).unwrap();
         assert_eq!(*set.read(SampleIndex(1)).unwrap().bytes, file);
         assert_eq!((case_name(42), case_name(43)), ("case_00400".to_owned(), "case_01043".to_owned()));
+    }
+
+    #[test]
+    fn cases_of_a_list_need_not_be_of_the_data_set() {
+        let folder = generated(2);
+        fs::rename(folder.path().join("case_00003"), folder.path().join("case_00007")).unwrap();
+        let listed = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            open_listed(folder.path(), Path::new("list.txt"), &names)
+        };
+        let cases = listed(&["case_00007", "case_00000"]).unwrap();
+        let file = fs::read(folder.path().join("case_00007/imaging.nii.gz")).unwrap();
+        assert_eq!((cases.sample_count(), &*cases.read(SampleIndex(0)).unwrap().bytes), (2, &file[..]));
+        let error = listed(&["case_00000", "case_00003"]).unwrap_err().to_string();
+        assert!(error.contains("list.txt: 1 of the 2 files that it lists are not there"), "{error}");
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! Calibration samples, prepared for those who quantise a model: one array for each input, and what they were made of.
+//! Calibration samples, prepared for those who quantise a model: one array for each input, or for each sample where
+//! these differ in shape, and what they were made of.
 //!
 //! MLPerf Inference publishes a list of them for each data set. The lists are not passed on here: the user has them.
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File},
-    io,
-    os::unix::fs::FileExt,
+    fs,
     path::{Path, PathBuf},
 };
 
 use proctor_config::Benchmark;
-use proctor_datasets::{Dataset, DatasetError, npy, read_file, sha256_hex};
+use proctor_datasets::{Dataset, DatasetError, read_file, sha256_hex};
 use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
 use proctor_published::FileSamples;
 use proctor_run::{HostError, output, write_json};
-use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
+use proctor_vocabulary::SampleIndex;
 use serde::Serialize;
 
 use crate::{
+    arrays::{ArrayFile, file_name},
     catalogue::{Opened, Published},
     prepare::{Source, fill},
 };
@@ -60,7 +60,9 @@ struct Contents<'a> {
 #[derive(Debug, Serialize)]
 struct Array<'a> {
     input: &'a str,
-    file: String,
+    /// None where each sample has arrays of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
 }
 
 /// A sample of the list.
@@ -69,6 +71,27 @@ struct Chosen {
     name: String,
     /// Its index in the data set that accuracy is measured on, if it is one of its samples.
     index: Option<u64>,
+    /// Its own arrays, one for each input.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+}
+
+impl Chosen {
+    fn new(name: String, index: Option<u64>) -> Self {
+        Self { name, index, files: Vec::new() }
+    }
+}
+
+/// The samples that a list means.
+struct Wanted {
+    dataset: Box<dyn Dataset>,
+    /// Their indices in it, in the order of the list.
+    indices: Vec<u64>,
+    /// Names of the samples of the data set.
+    names: Vec<String>,
+    chosen: Vec<Chosen>,
+    /// Whether the data set that accuracy is measured on is there to be compared with.
+    is_compared: bool,
 }
 
 /// Prepares the samples of a list, in its order, as the benchmark's inputs. `show` is told how many of how many are
@@ -84,54 +107,24 @@ pub(crate) fn calibrate(
     out: &Path,
     show: &mut dyn FnMut(usize, usize),
 ) -> Result<Calibrated, HostError> {
-    if benchmark.inputs_vary {
-        return Err(HostError::Usage(format!(
-            "samples of {} differ in shape, and are no arrays: prepare them for runs, without --calibration",
-            benchmark.id
-        )));
-    }
     let bytes = read_file(list)?;
     let words = Words::parse(&String::from_utf8_lossy(&bytes)).map_err(|reason| malformed(list, reason))?;
-    let (dataset, samples, names, chosen, is_compared) = match source {
-        CalibrationSource::DataSet(folder) => {
-            let Opened { dataset, names, files, .. } = published.open(folder, &RowAggregation::default())?;
-            let indices = words.among(&by_name(&names, &files), dataset.sample_count());
-            let indices = indices.map_err(|reason| malformed(list, reason))?;
-            let name = |index: u64| {
-                let name = usize::try_from(index).ok().and_then(|index| names.get(index));
-                name.cloned().unwrap_or_else(|| index.to_string())
-            };
-            let chosen: Vec<_> =
-                indices.iter().map(|index| Chosen { name: name(*index), index: Some(*index) }).collect();
-            (dataset, indices, names, chosen, true)
-        }
-        CalibrationSource::Files { files, data_set } => {
-            let Words::Names(names) = &words else {
-                return Err(malformed(
-                    list,
-                    "it has numbers, which are those of samples; leave out --files".to_owned(),
-                ));
-            };
-            let samples = FileSamples::below(published.name, list, files, names)?;
-            let open = |folder: &PathBuf| published.open(folder, &RowAggregation::default());
-            let there = data_set.as_ref().map(open).transpose()?;
-            let known =
-                there.as_ref().map_or_else(HashMap::new, |opened| by_name(&opened.names, &opened.files));
-            let index = |name: &String| known.get(name.as_str()).or_else(|| known.get(last(name)));
-            let chosen: Vec<_> = names
-                .iter()
-                .map(|name| Chosen { name: name.clone(), index: index(name).map(|found| found[0]) })
-                .collect();
-            let count = samples.sample_count();
-            let dataset: Box<dyn Dataset> = Box::new(samples);
-            (dataset, (0..count).collect(), names.clone(), chosen, there.is_some())
-        }
-    };
+    let Wanted { dataset, indices: samples, names, mut chosen, is_compared } =
+        wanted(published, source, list, &words)?;
     let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
+    let outputs = pipeline.outputs();
     fs::create_dir_all(out).map_err(|source| output(out, source))?;
-    let mut arrays = Vec::new();
-    for input in pipeline.outputs() {
-        arrays.push(ArrayFile::make(out, input, samples.len())?);
+    // Samples of several shapes are no array, and each has its own.
+    let mut joined = Vec::new();
+    if benchmark.inputs_vary {
+        for (place, chosen) in chosen.iter_mut().enumerate() {
+            chosen.files = outputs.iter().map(|input| own_file_name(&input.name, place)).collect();
+        }
+    } else {
+        for input in outputs {
+            let extents = [&[samples.len()], input.shape.as_slice()].concat();
+            joined.push(ArrayFile::make(out, &file_name(&input.name), input, &extents)?);
+        }
     }
     // A sample may be listed under several names.
     let mut places = HashMap::<u64, Vec<usize>>::new();
@@ -142,25 +135,93 @@ pub(crate) fn calibrate(
     once.sort_unstable();
     let from = Source { dataset: &*dataset, pipeline: &*pipeline, names: &names };
     fill(&from, &once, show, |index, tensors| {
-        for (array, (_, bytes)) in arrays.iter().zip(tensors) {
-            places[&index.0].iter().try_for_each(|place| array.write(*place, bytes))?;
+        for place in &places[&index.0] {
+            for (number, (input, (shape, bytes))) in outputs.iter().zip(tensors).enumerate() {
+                if let Some(array) = joined.get(number) {
+                    array.write(place * input.size_bytes(), bytes)?;
+                } else {
+                    let array = ArrayFile::make(out, &own_file_name(&input.name, *place), input, shape)?;
+                    array.write(0, bytes)?;
+                    array.keep()?;
+                }
+            }
         }
         Ok(())
     })?;
-    arrays.into_iter().try_for_each(ArrayFile::keep)?;
-    let inputs = pipeline.outputs().iter();
+    let file = |input: &str| (!benchmark.inputs_vary).then(|| file_name(input));
+    joined.into_iter().try_for_each(ArrayFile::keep)?;
     let contents = Contents {
         benchmark: &benchmark.id,
         dataset: published.name,
         list_sha256: sha256_hex(&bytes),
         preprocessing: &benchmark.preprocessing,
         version: pipeline_version(&benchmark.preprocessing)?,
-        inputs: inputs.map(|input| Array { input: &input.name, file: file_name(&input.name) }).collect(),
+        inputs: outputs.iter().map(|it| Array { input: &it.name, file: file(&it.name) }).collect(),
         samples: &chosen,
     };
     write_json(&out.join(CONTENTS), &contents)?;
     let shared_count = chosen.iter().filter(|chosen| chosen.index.is_some()).count();
     Ok(Calibrated { sample_count: chosen.len(), shared_count: is_compared.then_some(shared_count) })
+}
+
+/// Name of the file of an input of the sample at this place of the list.
+fn own_file_name(input: &str, place: usize) -> String {
+    file_name(&format!("{input}-{place:05}"))
+}
+
+/// Finds the samples that the words of a list mean.
+///
+/// # Errors
+/// The data set is not there, or does not have one of them.
+fn wanted(
+    published: &Published,
+    source: &CalibrationSource<'_>,
+    list: &Path,
+    words: &Words,
+) -> Result<Wanted, HostError> {
+    let rows = RowAggregation::default();
+    match (source, words, published.calibration.open_listed) {
+        (CalibrationSource::DataSet(folder), Words::Names(names), Some(open_listed)) => {
+            // They may be others than those of the data set, of which there may be none.
+            let samples = open_listed(folder, list, names)?;
+            Ok(of_files(samples, names, published.try_open(folder, &rows).ok()))
+        }
+        (CalibrationSource::DataSet(folder), ..) => {
+            let Opened { dataset, names, files, .. } = published.open(folder, &rows)?;
+            let indices = words.among(&by_name(&names, &files), dataset.sample_count());
+            let indices = indices.map_err(|reason| malformed(list, reason))?;
+            let name = |index: u64| {
+                let name = usize::try_from(index).ok().and_then(|index| names.get(index));
+                name.cloned().unwrap_or_else(|| index.to_string())
+            };
+            let chosen = indices.iter().map(|index| Chosen::new(name(*index), Some(*index))).collect();
+            Ok(Wanted { dataset, indices, names, chosen, is_compared: true })
+        }
+        (CalibrationSource::Files { .. }, Words::Numbers(_), _) => {
+            let reason = "it has numbers, which are those of samples; leave out --files";
+            Err(malformed(list, reason.to_owned()))
+        }
+        (CalibrationSource::Files { files, data_set }, Words::Names(names), _) => {
+            let samples = FileSamples::below(published.name, list, files, names)?;
+            let there = data_set.as_ref().map(|folder| published.open(folder, &rows)).transpose()?;
+            Ok(of_files(samples, names, there))
+        }
+    }
+}
+
+/// All of these files, in the order of the names that a list has for them. `there` is the data set that accuracy is
+/// measured on.
+fn of_files(samples: FileSamples, names: &[String], there: Option<Opened>) -> Wanted {
+    let known = there.as_ref().map_or_else(HashMap::new, |opened| by_name(&opened.names, &opened.files));
+    let index = |name: &String| known.get(name.as_str()).or_else(|| known.get(last(name)));
+    let chosen = |name: &String| Chosen::new(name.clone(), index(name).map(|found| found[0]));
+    Wanted {
+        indices: (0..samples.sample_count()).collect(),
+        dataset: Box::new(samples),
+        names: names.to_vec(),
+        chosen: names.iter().map(chosen).collect(),
+        is_compared: there.is_some(),
+    }
 }
 
 fn malformed(list: &Path, reason: String) -> HostError {
@@ -182,6 +243,9 @@ impl Words {
     /// # Errors
     /// Why it is none: it is empty, or has something twice.
     fn parse(text: &str) -> Result<Self, String> {
+        if text.starts_with('\u{feff}') {
+            return Err("it begins with a byte order mark; save it without one".to_owned());
+        }
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
         let words = match numbers {
             Some(numbers) => Self::Numbers(numbers),
@@ -262,86 +326,6 @@ fn last(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-/// Name of the file of an input; what a file system might take otherwise is replaced.
-fn file_name(input: &str) -> String {
-    let plain =
-        |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
-    format!("{}.npy", input.chars().map(plain).collect::<String>())
-}
-
-/// The file of one input. Until all samples are in it, it has another name; what is not kept is removed.
-struct ArrayFile {
-    file: File,
-    /// Where it lies while it is written.
-    partial: PathBuf,
-    path: PathBuf,
-    header_bytes: u64,
-    sample_bytes: u64,
-}
-
-impl ArrayFile {
-    /// Makes a file for all samples of an input: `[samples, ...]`, row-major.
-    fn make(folder: &Path, input: &TensorSpec, sample_count: usize) -> Result<Self, HostError> {
-        let path = folder.join(file_name(&input.name));
-        let partial = path.with_added_extension("partial");
-        let written = |source: io::Error| output(&path, source);
-        let descr = numpy_word(input.element_type).ok_or_else(|| {
-            HostError::Usage(format!(
-                "NumPy has no name for the type {} of the input {}",
-                input.element_type.name(),
-                input.name
-            ))
-        })?;
-        let extents = [&[sample_count], input.shape.as_slice()].concat();
-        let extents: Vec<_> = extents.into_iter().map(|extent| extent as u64).collect();
-        let header = npy::header(descr, &extents);
-        let file = File::create_new(&partial).map_err(written)?;
-        let (header_bytes, sample_bytes) = (header.len() as u64, input.size_bytes() as u64);
-        let array = Self { file, partial, path, header_bytes, sample_bytes };
-        array.file.write_all_at(&header, 0).map_err(|source| output(&array.path, source))?;
-        Ok(array)
-    }
-
-    /// Gives the file, which is whole, its name.
-    fn keep(self) -> Result<(), HostError> {
-        fs::rename(&self.partial, &self.path).map_err(|source| output(&self.path, source))
-    }
-
-    /// Writes a sample into its place.
-    fn write(&self, place: usize, bytes: &[u8]) -> Result<(), HostError> {
-        let at = self.header_bytes + place as u64 * self.sample_bytes;
-        self.file.write_all_at(bytes, at).map_err(|source| output(&self.path, source))
-    }
-}
-
-impl Drop for ArrayFile {
-    fn drop(&mut self) {
-        // Where it was kept, it is not there any more.
-        let _ = fs::remove_file(&self.partial);
-    }
-}
-
-/// NumPy's word for a type; tensors are little-endian, as on every machine that this runs on.
-fn numpy_word(element_type: ElementType) -> Option<&'static str> {
-    Some(match element_type {
-        ElementType::F32 => "<f4",
-        ElementType::F64 => "<f8",
-        ElementType::F16 => "<f2",
-        ElementType::I8 => "|i1",
-        ElementType::U8 => "|u1",
-        ElementType::I16 => "<i2",
-        ElementType::I32 => "<i4",
-        ElementType::I64 => "<i8",
-        ElementType::Bool => "|b1",
-        ElementType::U16 => "<u2",
-        ElementType::U32 => "<u4",
-        ElementType::U64 => "<u8",
-        _ => return None,
-    })
-}
-
-const _: () = assert!(cfg!(target_endian = "little"));
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,6 +339,7 @@ mod tests {
         assert_eq!(Words::parse(" \n"), Err("it lists no sample".to_owned()));
         assert_eq!(Words::parse("a\na"), Err("it lists \"a\" twice".to_owned()));
         assert_eq!(Words::parse("1 2 1"), Err("it lists 1 twice".to_owned()));
+        assert!(Words::parse("\u{feff}a.jpg").is_err_and(|error| error.contains("byte order mark")));
     }
 
     #[test]
@@ -377,11 +362,5 @@ mod tests {
         // Ids before indices, if all are known.
         assert_eq!(among("139 0"), Ok(vec![0, 2]));
         assert_eq!(among("2 0"), Ok(vec![2, 0]));
-    }
-
-    #[test]
-    fn an_input_has_a_file_of_its_name() {
-        assert_eq!(file_name("image"), "image.npy");
-        assert_eq!(file_name("../a b:0"), ".._a_b_0.npy");
     }
 }

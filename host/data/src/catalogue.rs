@@ -45,21 +45,26 @@ pub(crate) struct Published {
     pub(crate) generate: fn(&Path, &Generate) -> Result<(), DatasetError>,
 }
 
+/// Opens the samples of a folder that a list names, which need not be of the data set.
+type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetError>;
+
 /// The published lists of the calibration samples of a data set.
 pub(crate) struct CalibrationLists {
     /// Which lists there are, and what they are of.
     pub(crate) lists: &'static str,
     /// Whether a sample is a file that may as well lie elsewhere, in the data for training.
     pub(crate) is_of_files: bool,
+    /// Way to such samples that lie beside those of the data set, and are named as they are.
+    pub(crate) open_listed: Option<OpenListed>,
 }
 
 impl CalibrationLists {
     const fn of_files(lists: &'static str) -> Self {
-        Self { lists, is_of_files: true }
+        Self { lists, is_of_files: true, open_listed: None }
     }
 
     const fn of_samples(lists: &'static str) -> Self {
-        Self { lists, is_of_files: false }
+        Self { lists, is_of_files: false, open_listed: None }
     }
 }
 
@@ -194,9 +199,12 @@ pub(crate) const PUBLISHED: &[Published] = &[
         open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
         verify: kits::verify,
         note: |_| None,
-        calibration: CalibrationLists::of_samples(
-            "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set",
-        ),
+        calibration: CalibrationLists {
+            open_listed: Some(kits::open_listed),
+            ..CalibrationLists::of_samples(
+                "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set, in the same folder",
+            )
+        },
         generate: kits::generate,
     },
     Published {

@@ -337,5 +337,5 @@ A plugin that wants its inputs in another form than the benchmark's has them pre
 once more when it first runs.
 
 Samples for calibration go into --out: INPUT.npy for each input, all samples in the
-order of the list, and calibration.json, which names them. `host data info` says which
-lists there are.";
+order of the list, or INPUT-00000.npy and so on where they differ in shape, and
+calibration.json, which names them. `host data info` says which lists there are.";

@@ -65,6 +65,31 @@ fn calibration_samples_are_arrays_in_the_order_of_the_list() {
 }
 
 #[test]
+fn samples_that_differ_in_shape_are_arrays_one_by_one() {
+    let bench = made("kits19", 3);
+    // A case for training lies beside those of the data set.
+    fs::rename(bench.file("made/case_00005"), bench.file("made/case_00024")).unwrap();
+    bench.write("list.txt", "case_00024\ncase_00000\n");
+    let prepared =
+        bench.host("data prepare 3d-unet-kits19 --folder made --calibration list.txt --out arrays");
+    assert_eq!(prepared.code(), GOOD, "{prepared}");
+    assert!(prepared.stdout.contains("2 samples for calibration; 1 of them are samples that"), "{prepared}");
+    let text = fs::read_to_string(bench.file("arrays/calibration.json")).unwrap();
+    let contents: Value = serde_json::from_str(&text).unwrap();
+    let input = contents["inputs"][0]["input"].as_str().expect("it has a name").to_owned();
+    assert_eq!(contents["inputs"], serde_json::json!([{ "input": input }]));
+    let files = [0, 1].map(|place| format!("{input}-{place:05}.npy"));
+    for (place, (name, index)) in [("case_00024", None), ("case_00000", Some(0))].into_iter().enumerate() {
+        let expected = serde_json::json!({ "name": name, "index": index, "files": [files[place]] });
+        assert_eq!(contents["samples"][place], expected);
+        let bytes = fs::read(bench.file("arrays").join(&files[place])).expect("the array is written");
+        let header = String::from_utf8_lossy(&bytes[..HEADER_BYTES]).into_owned();
+        assert!(header.contains("'descr': '<f4', 'fortran_order': False, 'shape': (1, "), "{header}");
+    }
+    assert_eq!(fs::read_dir(bench.file("arrays")).unwrap().count(), 3);
+}
+
+#[test]
 fn files_beside_the_data_set_are_compared_with_it() {
     let bench = made("imagenet", 3);
     let picture = |number: u32| bench.file("made").join(format!("ILSVRC2012_val_0000000{number}.JPEG"));
