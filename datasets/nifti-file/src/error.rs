@@ -9,13 +9,13 @@ pub enum NiftiError {
     #[error("its gzip stream is cut short or damaged ({0}); download the file again")]
     Gzip(io::ErrorKind),
     /// The gzip stream is followed by something else.
-    #[error("{size_bytes} bytes follow its gzip stream, and are none; cut them off, or download the file again")]
+    #[error("{size_bytes} bytes follow its gzip stream; cut them off, or download the file again")]
     Behind {
         /// Bytes from the first that is neither padding nor of a stream.
         size_bytes: usize,
     },
     /// It has more voxels than are unpacked.
-    #[error("its volume has {size_bytes} bytes, more than the {most} that are unpacked; is its header damaged?")]
+    #[error("its volume has {size_bytes} bytes, more than the {most} that are unpacked; is it damaged?")]
     TooLarge {
         /// Bytes of the voxels by the header.
         size_bytes: u64,

@@ -90,12 +90,8 @@ pub fn open(folder: &Path) -> Result<BratsSamples, DatasetError> {
 /// Says that all cases are samples, where the list is not there.
 #[must_use]
 pub fn note(folder: &Path) -> Option<String> {
-    let is_listed = folder.join(LIST).is_file();
-    (!is_listed).then(|| {
-        format!(
-            "{LIST} is not there, so all cases are samples, and not the {SAMPLE_COUNT} that MLPerf has: copy it there"
-        )
-    })
+    let note = "is not there: all cases are samples, and not those of MLPerf alone; copy it there";
+    (!folder.join(LIST).is_file()).then(|| format!("{LIST} {note}"))
 }
 
 /// Text on the files, and on how to get them.
@@ -291,7 +287,7 @@ mod tests {
         assert_eq!(open(folder.path()).unwrap().sample_names(), [names[3].clone(), names[0].clone()]);
         assert_eq!(note(folder.path()), None);
         fs::remove_file(&list).unwrap();
-        assert!(note(folder.path()).is_some_and(|note| note.starts_with("fold1_validation.txt is not there")));
+        assert!(note(folder.path()).unwrap().starts_with("fold1_validation.txt is not there: all cases"));
         let all = open(folder.path()).unwrap();
         assert_eq!(all.sample_names(), [0, 2, 1, 3].map(|index: usize| names[index].clone()));
     }

@@ -95,9 +95,7 @@ pub enum Problem {
         got: [usize; 3],
     },
     /// A voxel has a label that there is not.
-    #[error(
-        "a voxel has the label {label}, and only {known:?} are known: restore it"
-    )]
+    #[error("a voxel has the label {label}, and only {known:?} are known: restore it")]
     VoxelLabel {
         /// The label.
         label: u8,
@@ -156,9 +154,7 @@ pub enum Problem {
     #[error("it is not UTF-8 text: restore it")]
     NotText,
     /// It is not the JSON that it should be.
-    #[error(
-        "it is not JSON of the form that it should have ({reason}): restore it"
-    )]
+    #[error("it is not JSON of the form that it should have ({reason}): restore it")]
     Json {
         /// The fault with its place, from the parser.
         reason: String,
