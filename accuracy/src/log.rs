@@ -3,7 +3,12 @@
 //! White space, the order of keys and the case of hexadecimal digits are free; the keys of token benchmarks are read
 //! over. Everything else is refused: an unknown or missing key, an odd digit, an array that does not end.
 
-use std::{fmt, fs::File, io::BufReader, path::Path};
+use std::{
+    fmt,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
 
 use serde::{
     Deserialize, Deserializer as _,
@@ -71,7 +76,11 @@ pub fn scan_log(path: &Path, on_record: impl FnMut(LogRecord)) -> Result<LogEnd,
         Err(Flaw { error, record_count, reason }) => match error.classify() {
             Category::Io => Err(unreadable(error.into())),
             Category::Eof => Ok(LogEnd::CutOff { record_count, reason }),
-            Category::Syntax | Category::Data => Err(AccuracyError::Log { path: path.to_owned(), reason }),
+            Category::Syntax | Category::Data => {
+                let is_cut = File::open(path).is_ok_and(|log| is_cut_for_submission(BufReader::new(log)));
+                let reason = if is_cut { CUT_FOR_SUBMISSION.to_owned() } else { reason };
+                Err(AccuracyError::Log { path: path.to_owned(), reason })
+            }
         },
     }
 }
@@ -93,8 +102,17 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
 pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
     let mut records = Vec::new();
     let whole = scan(Deserializer::from_slice(text), |record| records.push(record));
-    whole.map_err(|flaw| flaw.reason)?;
+    whole.map_err(|flaw| {
+        if is_cut_for_submission(text) { CUT_FOR_SUBMISSION.to_owned() } else { flaw.reason }
+    })?;
     Ok(records)
+}
+
+const CUT_FOR_SUBMISSION: &str = "it was cut for a submission, and its middle is gone; score the original";
+
+/// Whether a log has the line that MLCommons' script for submissions leaves where it has cut out the middle.
+fn is_cut_for_submission(log: impl BufRead) -> bool {
+    log.split(b'\n').map_while(Result::ok).any(|line| line.trim_ascii() == b"...")
 }
 
 /// Bytes of a log that are read at a time.
@@ -257,6 +275,24 @@ mod tests {
         }
         assert!(parse_log(format!("{whole}[").as_bytes()).unwrap_err().starts_with("trailing characters"));
         assert!(parse_log(b"{}").unwrap_err().contains("expected an array of records"));
+    }
+
+    #[test]
+    fn a_log_that_was_cut_for_a_submission_is_told_from_a_damaged_one() {
+        let whole = written(&[7, 8].map(|seq_id| LogRecord { seq_id, qsl_idx: seq_id, data: vec![1, 2] }));
+        for end in ["\n", "\r\n"] {
+            // Wherever the cut is: in a key, in a number, in the data, between two records.
+            for length in 1..whole.len() {
+                let (head, tail) = (&whole[..length], &whole[whole.len() - 9..]);
+                let cut = format!("{head}{end}{end}...{end}{end}{tail}");
+                let expected = "it was cut for a submission, and its middle is gone; score the original";
+                assert_eq!(parse_log(cut.as_bytes()), Err(expected.to_owned()), "{cut}");
+                let error = scanned(cut.as_bytes()).1.unwrap_err().to_string();
+                assert!(error.ends_with(&format!(" is not a whole accuracy log: {expected}")), "{error}");
+            }
+        }
+        let damaged = whole.replace("0102", "01..");
+        assert!(parse_log(damaged.as_bytes()).unwrap_err().starts_with("record 1: data must be pairs"));
     }
 
     /// Scans a text by way of a file, as logs are.

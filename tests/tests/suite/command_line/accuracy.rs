@@ -261,6 +261,10 @@ fn what_is_no_whole_log_is_an_error_that_names_the_record() {
         (&text.replacen("qsl_idx", "index", 1), "record 1: unknown field `index`"),
         (&text.replacen("\"qsl_idx\" : 0", "\"qsl_idx\" : -1", 1), "record 1: invalid value"),
         ("{}", "expected an array of records"),
+        (
+            &format!("{}\n\n...\n\n{}", &text[..100], &text[text.len() - 100..]),
+            "it was cut for a submission, and its middle is gone; score the original",
+        ),
     ] {
         pictures
             .of(text)
