@@ -4,7 +4,12 @@
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answers {
     /// The class of each sample.
-    Classes(Vec<u64>),
+    Classes {
+        /// By sample.
+        labels: Vec<u64>,
+        /// Number of classes, which count from 0.
+        class_count: u64,
+    },
     /// The values of all outputs of a sample, one output after the other.
     Values(Vec<Vec<f64>>),
     /// The tokens of a sample.
@@ -16,7 +21,7 @@ impl Answers {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
-            Self::Classes(list) => list.len(),
+            Self::Classes { labels, .. } => labels.len(),
             Self::Values(list) => list.len(),
             Self::Tokens(list) => list.len(),
         }
@@ -31,7 +36,7 @@ impl Answers {
     /// The answers to at most `sample_count` samples.
     pub(crate) fn at_most(mut self, sample_count: usize) -> Self {
         match &mut self {
-            Self::Classes(list) => list.truncate(sample_count),
+            Self::Classes { labels, .. } => labels.truncate(sample_count),
             Self::Values(list) => list.truncate(sample_count),
             Self::Tokens(list) => list.truncate(sample_count),
         }

@@ -150,7 +150,9 @@ impl AccuracyCheck {
     /// The judge of responses that are read one by one.
     fn judge(&self, metric: &MetricEntry, make: MakeJudge) -> Result<Box<dyn Judge>, AccuracyError> {
         match &self.answers {
-            AnswerSource::Labels { dataset, published: Some(samples) } => make(dataset, samples),
+            AnswerSource::Labels { dataset, published: Some(samples) } => {
+                make(dataset, samples, self.response)
+            }
             _ => Err(metric.mismatch()),
         }
     }
@@ -350,7 +352,7 @@ mod tests {
     fn oracle() -> Vec<(u64, Vec<u8>)> {
         let labels =
             read_labels("digits", &LabelsRequest { root: &DataRoot::search(), published: None }).unwrap();
-        let Answers::Classes(labels) = labels else { panic!("digits have classes") };
+        let Answers::Classes { labels, .. } = labels else { panic!("digits have classes") };
         let logits =
             |label: u64| (0..10).flat_map(move |class| f32::from(class == label).to_le_bytes()).collect();
         let mut records: Vec<_> = (0..).zip(labels).map(|(index, label)| (index, logits(label))).collect();

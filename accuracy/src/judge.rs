@@ -15,9 +15,10 @@ pub(crate) mod texts;
 pub(crate) mod transcripts;
 pub(crate) mod volumes;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, slice::ChunksExact};
 
 use proctor_scores::ScoreError;
+use proctor_vocabulary::ElementType;
 
 use crate::{
     error::AccuracyError,
@@ -118,6 +119,22 @@ fn numbers<'a, const N: usize>(
     }
     defects.push(ResponseDefect::Size { size_bytes: response.len(), unit_bytes: N * unit_count });
     &[]
+}
+
+/// The bytes of each number of a response, as [`numbers`] has them.
+fn elements<'a>(
+    response: &'a [u8],
+    element_type: ElementType,
+    unit_count: usize,
+    defects: &mut Vec<ResponseDefect>,
+) -> ChunksExact<'a, u8> {
+    let size_bytes = element_type.unit_bytes();
+    let unit_bytes = size_bytes * unit_count;
+    if response.len().is_multiple_of(unit_bytes) {
+        return response.chunks_exact(size_bytes);
+    }
+    defects.push(ResponseDefect::Size { size_bytes: response.len(), unit_bytes });
+    response[..0].chunks_exact(size_bytes)
 }
 
 #[cfg(test)]

@@ -11,12 +11,13 @@
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
-//! - A response of another size than its form has, or with a number that is none, is damaged: it is wrong, listed, and
-//!   keeps the check from passing.
+//! - A response of another size than its form has, with a number that is none, or of a class that there is not, is
+//!   damaged: it is wrong, listed, and keeps the check from passing.
 //! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
 //!   passing, unless the scenario's padding explains it.
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
-//!   class. The metric says which outputs it judges, and whether it needs a tolerance.
+//!   class. The metric says which outputs it judges, and whether it needs a tolerance. Numbers may be of any type that
+//!   the reference's script reads.
 //! - Responses of MLPerf's benchmarks go one by one to a [`Judge`], which reads their bytes and scores them with
 //!   `proctor-scores`; [`read_responses`] lists what is wrong with them.
 //! - Metrics and labels register themselves through `inventory`, each by its name: a new one is a new file in
@@ -55,6 +56,7 @@
 mod answers;
 mod check;
 mod computed;
+mod element;
 mod error;
 mod judge;
 mod labels;
@@ -77,5 +79,5 @@ pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{MakeJudge, MetricEntry, Score, ScoreResponses, Scored, Scoring, metric, metric_entries};
 pub use proctor_scores::five_figures;
-pub use response::ResponseForm;
+pub use response::{ResponseForm, Variant};
 pub use source::AnswerSource;

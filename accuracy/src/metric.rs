@@ -65,8 +65,8 @@ impl Score {
 /// the tolerance.
 pub type ScoreResponses = fn(&Scored<'_>) -> Option<Score>;
 
-/// Makes the judge of a published data set from its labels.
-pub type MakeJudge = fn(&str, &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError>;
+/// Makes the judge of a published data set from its labels, for responses of a form.
+pub type MakeJudge = fn(&str, &PublishedSamples, ResponseForm) -> Result<Box<dyn Judge>, AccuracyError>;
 
 /// The way in which a metric scores responses.
 #[derive(Debug, Clone, Copy)]
@@ -105,10 +105,14 @@ impl MetricEntry {
     }
 }
 
-/// The form of responses of one output, of which there may be less than its shape says.
-pub(crate) fn up_to_one_output(outputs: &[TensorSpec], element_type: ElementType) -> Option<ResponseForm> {
+/// The form of responses of one output of one of these types, of which there may be less than its shape says.
+pub(crate) fn up_to_one_output(
+    outputs: &[TensorSpec],
+    element_types: &[ElementType],
+) -> Option<ResponseForm> {
     let [output] = outputs else { return None };
-    (output.element_type == element_type).then(|| ResponseForm::up_to(element_type, output.element_count()))
+    let form = || ResponseForm::up_to(output.element_type, output.element_count());
+    element_types.contains(&output.element_type).then(form)
 }
 
 inventory::collect!(MetricEntry);

@@ -14,19 +14,41 @@ pub struct ResponseForm {
     pub count_max: usize,
     /// Whether a response may have fewer elements.
     pub varies: bool,
+    /// Another meaning of the elements than the benchmark's.
+    pub variant: Option<Variant>,
+}
+
+/// Another meaning of responses than the benchmark's, for which the reference's script has an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// Of `f1`: the logits of all starts stand before those of the ends, `[2, n]` in place of `[n, 2]`.
+    Transposed,
+    /// Of `map`: classes are positions in the list of categories, from 1, in place of their ids.
+    InverseMap,
+}
+
+impl Variant {
+    /// Name of the metric that has it.
+    #[must_use]
+    pub fn metric(self) -> &'static str {
+        match self {
+            Self::Transposed => "f1",
+            Self::InverseMap => "map",
+        }
+    }
 }
 
 impl ResponseForm {
     /// Responses of `count` elements.
     #[must_use]
     pub fn exactly(element_type: ElementType, count: usize) -> Self {
-        Self { element_type, count_max: count, varies: false }
+        Self { element_type, count_max: count, varies: false, variant: None }
     }
 
     /// Responses of up to `count_max` elements.
     #[must_use]
     pub fn up_to(element_type: ElementType, count_max: usize) -> Self {
-        Self { element_type, count_max, varies: true }
+        Self { element_type, count_max, varies: true, variant: None }
     }
 
     /// Size of the largest response in bytes, which is that of all unless the number of elements varies.

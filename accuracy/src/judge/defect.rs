@@ -68,6 +68,13 @@ pub enum ResponseDefect {
         /// Their number.
         count: usize,
     },
+    /// Numbers that have to be whole, as classes are, have a fraction, or are none.
+    NotWhole {
+        /// The first of them.
+        position: usize,
+        /// Their number.
+        count: usize,
+    },
     /// Records name another sample. They are taken for this one, as by the reference.
     OtherSample {
         /// The first of them.
@@ -106,11 +113,21 @@ impl ResponseDefect {
             Self::Form { .. } | Self::Size { .. } => "size",
             Self::RecordCount { .. } => "record-count",
             Self::NotFinite { .. } => "not-finite",
+            Self::NotWhole { .. } => "not-whole",
             Self::OtherSample { .. } => "other-sample",
-            Self::Class { .. } => "class",
+            Self::Class { .. } | Self::Refused(ScoreError::Class { .. }) => "class",
             Self::OtherLabel { .. } => "other-label",
             Self::NotText { .. } => "not-text",
             Self::Refused(_) => "refused",
+        }
+    }
+
+    /// Number of classes of the task, of a response that is refused for another one.
+    #[must_use]
+    pub fn class_count(&self) -> Option<i64> {
+        match self {
+            Self::Refused(ScoreError::Class { class_max, .. }) => Some(class_max + 1),
+            _ => None,
         }
     }
 }
@@ -158,6 +175,9 @@ impl fmt::Display for ResponseDefect {
             Self::RecordCount { given, wanted } => write!(f, "{given} records instead of {wanted}"),
             Self::NotFinite { position, count } => {
                 write!(f, "{} with a number that is not finite, from record {position}", records(*count))
+            }
+            Self::NotWhole { position, count } => {
+                write!(f, "{} with a number that is not whole, from record {position}", records(*count))
             }
             Self::OtherSample { position, count } => {
                 write!(f, "{} for another sample, from record {position}", records(*count))

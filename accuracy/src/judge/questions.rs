@@ -1,4 +1,4 @@
-//! Questions of SQuAD: for each position of a row of tokens a pair of f32, the logits for start and end of the answer.
+//! Questions of SQuAD: for each position of a row of tokens a pair of logits, for start and end of the answer.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,14 @@ use proctor_scores::{ScoreError, answers::AnswerScores};
 use proctor_text::{Features, Logits};
 
 use crate::{
+    element::real,
     error::AccuracyError,
     judge::{
         Judge, Judgement,
         defect::{Faulty, ResponseDefect},
-        numbers,
+        elements,
     },
+    response::{ResponseForm, Variant},
 };
 
 /// Scores the answers that logits point to by F1, as BERT is scored, over all questions of the data set.
@@ -24,6 +26,7 @@ pub struct QuestionJudge {
     features: Features,
     /// The right answers to each question.
     right: Vec<Vec<String>>,
+    form: ResponseForm,
     /// The answer to each question whose rows are all there, if they hold one.
     answers: Vec<Option<String>>,
     /// Number of rows of each question that are not there yet.
@@ -33,11 +36,12 @@ pub struct QuestionJudge {
 }
 
 impl QuestionJudge {
-    /// A judge of the rows of questions with these right answers, at least one to each.
+    /// A judge of the rows of questions with these right answers, at least one to each. Of the form of responses the
+    /// type counts, and whether they are transposed.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`] if there are not as many lists of answers as questions.
-    pub fn new(features: Features, right: Vec<Vec<String>>) -> Result<Self, ScoreError> {
+    pub fn new(features: Features, right: Vec<Vec<String>>, form: ResponseForm) -> Result<Self, ScoreError> {
         let question_count = features.questions().len();
         if question_count != right.len() {
             return Err(ScoreError::Lengths {
@@ -49,21 +53,26 @@ impl QuestionJudge {
         }
         let missing_counts = (0..question_count).map(|question| features.rows_of(question).len()).collect();
         let answers = vec![None; question_count];
-        Ok(Self { features, right, answers, missing_counts, waiting: HashMap::new() })
+        Ok(Self { features, right, form, answers, missing_counts, waiting: HashMap::new() })
     }
 
     /// The logits of a response, if it is whole.
     fn logits(&self, response: &[u8], defects: &mut Vec<ResponseDefect>) -> Option<Logits> {
-        let pairs = numbers::<4>(response, 2, defects);
+        let element_type = self.form.element_type;
+        let logits = elements(response, element_type, 2, defects);
         if !defects.is_empty() {
             return None;
         }
-        let (given, wanted) = (pairs.len() / 2, self.features.windows().row);
+        let (given, wanted) = (logits.len() / 2, self.features.windows().row);
         if given == 0 || given > wanted {
             defects.push(ResponseDefect::RecordCount { given, wanted });
             return None;
         }
-        let values: Vec<f64> = pairs.iter().map(|bytes| f32::from_le_bytes(*bytes).into()).collect();
+        let mut values: Vec<_> = logits.map(|bytes| real(element_type, bytes)).collect();
+        if self.form.variant == Some(Variant::Transposed) {
+            let (starts, ends) = values.split_at(given);
+            values = starts.iter().zip(ends).flat_map(|(start, end)| [*start, *end]).collect();
+        }
         let mut not_finite = Faulty::default();
         let overflows = |value: &f64| value.is_nan() || *value == f64::INFINITY;
         let pairs = values.as_chunks::<2>().0.iter().enumerate();
@@ -128,11 +137,20 @@ impl Judge for QuestionJudge {
 #[cfg(test)]
 mod tests {
     use proctor_text::{BertTokenizer, Context, Question, Vocabulary, Windows};
+    use proctor_vocabulary::ElementType;
 
     use super::*;
+    use crate::element::bytes_of;
+
+    const FORM: ResponseForm =
+        ResponseForm { element_type: ElementType::F32, count_max: 16, varies: true, variant: None };
+
+    fn judge() -> QuestionJudge {
+        judge_of(FORM)
+    }
 
     /// Three questions: one of two rows, which share a context, and two of a row each on another one.
-    fn judge() -> QuestionJudge {
+    fn judge_of(form: ResponseForm) -> QuestionJudge {
         let tokens = "[PAD] [UNK] [CLS] [SEP] who ada alan grace was it".split(' ').map(str::to_owned);
         let tokenizer = BertTokenizer::new(Vocabulary::new(tokens.collect()).unwrap()).unwrap();
         let question = |id: &str| Question { id: id.to_owned(), text: "Who".to_owned() };
@@ -142,7 +160,7 @@ mod tests {
         ];
         let features = Features::new(tokenizer, contexts, Windows { row: 8, question: 2, stride: 2 });
         let right = ["Ada", "Grace", "Alan was"].map(|answer| vec!["x y".to_owned(), answer.to_owned()]);
-        QuestionJudge::new(features, right.into()).unwrap()
+        QuestionJudge::new(features, right.into(), form).unwrap()
     }
 
     /// Logits that are 1 for the start and the end of an answer.
@@ -219,9 +237,42 @@ mod tests {
     }
 
     #[test]
+    fn logits_of_other_types_and_orders_say_the_same() {
+        for element_type in [
+            ElementType::F16,
+            ElementType::F32,
+            ElementType::F64,
+            ElementType::I8,
+            ElementType::I16,
+            ElementType::I32,
+            ElementType::I64,
+        ] {
+            for variant in [None, Some(Variant::Transposed)] {
+                let mut judge = judge_of(ResponseForm { element_type, variant, ..FORM });
+                for (sample, first, last) in [(0, 5, 5), (1, 0, 0), (2, 5, 5), (3, 3, 4)] {
+                    // Six positions of eight: the others are very unlikely.
+                    let mut logits = [0; 12];
+                    let (start, end) = match variant {
+                        None => (2 * first, 2 * last + 1),
+                        Some(_) => (first, 6 + last),
+                    };
+                    (logits[start], logits[end]) = (1, 1);
+                    let response: Vec<_> =
+                        logits.iter().flat_map(|number| bytes_of(element_type, *number)).collect();
+                    let mut defects = Vec::new();
+                    judge.take(sample, &response, &mut defects).unwrap();
+                    assert_eq!(defects, [], "{element_type}");
+                }
+                let judgement = Box::new(judge).judgement().unwrap();
+                assert_eq!(judgement.value, 100.0, "{element_type} {variant:?}");
+            }
+        }
+    }
+
+    #[test]
     fn each_question_needs_its_answers() {
         let QuestionJudge { features, mut right, .. } = judge();
         right.pop();
-        assert!(matches!(QuestionJudge::new(features, right), Err(ScoreError::Lengths { .. })));
+        assert!(matches!(QuestionJudge::new(features, right, FORM), Err(ScoreError::Lengths { .. })));
     }
 }

@@ -1,15 +1,17 @@
-//! Scores of classes for each voxel of BraTS, as f16.
+//! Scores of classes for each voxel of BraTS, as f16, or rounded to that.
 
 use std::fmt;
 
 use proctor_scores::{ScoreError, segmentation::BratsDice};
+use proctor_vocabulary::ElementType;
 
 use crate::{
+    element::bits_of_f16,
     error::AccuracyError,
     judge::{
         Judge, Judgement,
         defect::{Faulty, ResponseDefect},
-        numbers,
+        elements,
     },
 };
 
@@ -30,7 +32,8 @@ const CLASS_COUNT: usize = 4;
 
 /// Scores the regions of BraTS by their Dice, over the cases that the log has.
 ///
-/// A response is `[class, z, y, x]` over the padded volume. The padding, of which the smaller half is in front, is
+/// A response is `[class, z, y, x]` over the padded volume. Scores of other types are rounded to f16, as by the
+/// reference. The padding, of which the smaller half is in front, is
 /// taken away; of the classes of a voxel the one of the highest score wins, the first of equals. A case that cannot be
 /// scored has a Dice of 0.
 ///
@@ -39,15 +42,21 @@ const CLASS_COUNT: usize = 4;
 pub struct RegionJudge<'a> {
     padded: [usize; 3],
     sample_count: usize,
+    element_type: ElementType,
     read: ReadRegions<'a>,
     cases: Vec<BratsDice>,
 }
 
 impl<'a> RegionJudge<'a> {
-    /// A judge of this number of cases, whose responses have the padded extents.
+    /// A judge of this number of cases, whose responses are scores of this type over the padded extents.
     #[must_use]
-    pub fn new(padded: [usize; 3], sample_count: usize, read: ReadRegions<'a>) -> Self {
-        Self { padded, sample_count, read, cases: Vec::new() }
+    pub fn new(
+        padded: [usize; 3],
+        sample_count: usize,
+        element_type: ElementType,
+        read: ReadRegions<'a>,
+    ) -> Self {
+        Self { padded, sample_count, element_type, read, cases: Vec::new() }
     }
 
     /// # Errors
@@ -65,7 +74,8 @@ impl<'a> RegionJudge<'a> {
     }
 
     /// The class of each voxel of a case.
-    fn classes(&self, scores: &[[u8; 2]], size: [usize; 3], not_finite: &mut Faulty) -> Vec<u8> {
+    fn classes(&self, scores: &[u8], size: [usize; 3], not_finite: &mut Faulty) -> Vec<u8> {
+        let size_bytes = self.element_type.unit_bytes();
         let [_, rows, columns] = self.padded;
         let voxel_count = self.padded.iter().product::<usize>();
         let before = |axis: usize| (self.padded[axis] - size[axis]) / 2;
@@ -77,7 +87,8 @@ impl<'a> RegionJudge<'a> {
                     let (mut best, mut most) = (0, i32::MIN);
                     for class in 0..CLASS_COUNT {
                         let position = class * voxel_count + voxel;
-                        match order_of_f16(u16::from_le_bytes(scores[position])) {
+                        let score = &scores[position * size_bytes..][..size_bytes];
+                        match order_of_f16(bits_of_f16(self.element_type, score)) {
                             None => not_finite.add(position),
                             Some(order) if order > most => (best, most) = (class as u8, order),
                             Some(_) => {}
@@ -116,13 +127,13 @@ impl Judge for RegionJudge<'_> {
     ) -> Result<(), AccuracyError> {
         let RightRegions { size, classes: right } = (self.read)(sample)?;
         self.check_size(size).map_err(AccuracyError::Score)?;
-        let scores = numbers::<2>(response, CLASS_COUNT, defects);
+        let scores = elements(response, self.element_type, CLASS_COUNT, defects);
         let (given, wanted) = (scores.len() / CLASS_COUNT, self.padded.iter().product());
         let mut dice =
             BratsDice { whole_tumor: Some(0.0), tumor_core: Some(0.0), enhancing_tumor: Some(0.0) };
         if given == wanted {
             let mut not_finite = Faulty::default();
-            let answer = self.classes(scores, size, &mut not_finite);
+            let answer = self.classes(response, size, &mut not_finite);
             not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
             match BratsDice::of(&answer, &right) {
                 Ok(of_case) if defects.is_empty() => dice = of_case,

@@ -8,6 +8,7 @@ use proctor_scores::{
 };
 
 use super::*;
+use crate::element::bytes_of;
 
 /// Has a judge score a log of these records.
 fn judged(mut judge: impl Judge, records: &[(u64, Vec<u8>)]) -> (Result<Judgement, ScoreError>, LogDefects) {
@@ -141,7 +142,7 @@ fn translations_are_scored_from_a_cut_log_too() {
     let defects = read_responses(&log, &mut judge).unwrap();
     assert_eq!((defects.cut_after_record_count, defects.count()), (Some(1), 2));
     assert_eq!(Box::new(judge).judgement().unwrap().value, 100.0);
-    let mut strict = TranscriptJudge::new(vec![String::new(); 2]);
+    let mut strict = TranscriptJudge::new(vec![String::new(); 2], ElementType::I64);
     let error = read_responses(&log, &mut strict).unwrap_err().to_string();
     assert!(error.contains("is not a whole accuracy log: record 2: EOF"), "{error}");
 
@@ -151,17 +152,31 @@ fn translations_are_scored_from_a_cut_log_too() {
 
 #[test]
 fn transcripts_are_spelled_from_labels() {
-    let transcripts = || vec!["the cat sat".to_owned(), "it's here".to_owned()];
-    let bytes = |text: &str| label_indices(text).iter().flat_map(|index| index.to_le_bytes()).collect();
-    let records = [(0, bytes("the cat")), (1, bytes("it's here"))];
-    let (judgement, defects) = judged(TranscriptJudge::new(transcripts()), &records);
-    assert_eq!(
-        (judgement.unwrap().line.as_str(), defects.count()),
-        ("Word Error Rate: 20.0%, accuracy=80.0%", 0)
-    );
+    let judge = |element_type| {
+        TranscriptJudge::new(vec!["the cat sat".to_owned(), "it's here".to_owned()], element_type)
+    };
+    for element_type in [
+        ElementType::I8,
+        ElementType::U8,
+        ElementType::I16,
+        ElementType::I32,
+        ElementType::I64,
+        ElementType::F32,
+    ] {
+        let bytes = |text: &str| {
+            label_indices(text).iter().flat_map(|index| bytes_of(element_type, *index as i8)).collect()
+        };
+        let records = [(0, bytes("the cat")), (1, bytes("it's here"))];
+        let (judgement, defects) = judged(judge(element_type), &records);
+        assert_eq!(
+            (judgement.unwrap().line.as_str(), defects.count()),
+            ("Word Error Rate: 20.0%, accuracy=80.0%", 0),
+            "{element_type}"
+        );
+    }
 
     let blank = [(0, 28_i64.to_le_bytes().to_vec()), (1, vec![0; 9])];
-    let (judgement, defects) = judged(TranscriptJudge::new(transcripts()), &blank);
+    let (judgement, defects) = judged(judge(ElementType::I64), &blank);
     assert_eq!(judgement.unwrap().value, 0.0);
     let listed: Vec<_> =
         defects.responses.iter().map(|(sample, defect)| format!("{sample}: {defect}")).collect();
@@ -169,20 +184,28 @@ fn transcripts_are_spelled_from_labels() {
         listed,
         ["0: label 0 has class 28, but the classes are 0 to 27", "1: 9 bytes are no whole number of 8"]
     );
-    assert!(judged(TranscriptJudge::new(transcripts()), &[]).0.is_err());
+    assert_eq!(defects.responses[0].1.class_count(), Some(28));
+    assert!(judged(judge(ElementType::I64), &[]).0.is_err());
+
+    // Labels in i32 are nearly 0 as f32.
+    let as_real = [(0, [0_i32, 1, 2].map(i32::to_le_bytes).as_flattened().to_vec())];
+    let (_, defects) = judged(judge(ElementType::F32), &as_real);
+    assert_eq!(defects.responses, [(0, ResponseDefect::NotWhole { position: 1, count: 2 })]);
 }
 
 #[test]
 fn volumes_are_read_when_they_are_judged() {
-    let judge = || {
+    let judge_of = |element_type| {
         VolumeJudge::new(
             3,
+            element_type,
             Box::new(|sample| match sample {
                 2 => Err(AccuracyError::Reference("no volume".to_owned())),
                 _ => Ok(vec![0, 1, 2, 2]),
             }),
         )
     };
+    let judge = || judge_of(ElementType::U8);
     let (judgement, defects) = judged(judge(), &[(0, vec![0, 1, 2, 2]), (1, vec![0, 1, 0, 3])]);
     // The second case has a class that there is not.
     assert_eq!(judgement.unwrap().line, "Accuracy: mean = 0.50000, kidney = 0.5000, tumor = 0.5000");
@@ -192,6 +215,16 @@ fn volumes_are_read_when_they_are_judged() {
     let (_, defects) = judged(judge(), &[(0, vec![0; 3])]);
     assert!(matches!(defects.responses[..], [(0, ResponseDefect::Refused(ScoreError::Lengths { .. }))]));
 
+    for element_type in [ElementType::I8, ElementType::I16, ElementType::I64, ElementType::F32] {
+        let volume = |classes: [i8; 4]| classes.map(|class| bytes_of(element_type, class)).concat();
+        let (judgement, defects) = judged(judge_of(element_type), &[(0, volume([0, 1, 2, 2]))]);
+        let line = "Accuracy: mean = 1.00000, kidney = 1.0000, tumor = 1.0000";
+        assert_eq!((judgement.unwrap().line.as_str(), defects.count()), (line, 2), "{element_type}");
+        let (_, defects) = judged(judge_of(element_type), &[(0, volume([0, 1, -1, 2]))]);
+        let text = defects.responses[0].1.to_string();
+        assert_eq!(text, "voxel of the answer 2 has class -1, but the classes are 0 to 2");
+    }
+
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.json");
     fs::write(&log, written(&[(2, vec![]), (0, vec![0; 4])])).unwrap();
@@ -200,21 +233,32 @@ fn volumes_are_read_when_they_are_judged() {
 
 /// Scores in f16 of two cases of 1 by 1 by 3 voxels in a volume of 1 by 1 by 4, in which class `classes[x]` wins.
 fn region_scores(classes: [usize; 4]) -> Vec<u8> {
-    let score = |class: usize, x: usize| if classes[x] == class { 0x3c00_u16 } else { 0xbc00 };
-    (0..4).flat_map(|class| (0..4).flat_map(move |x| score(class, x).to_le_bytes())).collect()
+    region_scores_of(ElementType::F16, classes)
+}
+
+fn region_scores_of(element_type: ElementType, classes: [usize; 4]) -> Vec<u8> {
+    let score = |class: usize, x: usize| if classes[x] == class { 1 } else { -1 };
+    (0..4).flat_map(|class| (0..4).flat_map(move |x| bytes_of(element_type, score(class, x)))).collect()
 }
 
 #[test]
 fn regions_are_scored_within_the_padding() {
     // Nothing goes before three of four voxels, one goes behind.
     let regions = || Ok(RightRegions { size: [1, 1, 3], classes: vec![1, 2, 3] });
-    let judge = || RegionJudge::new([1, 1, 4], 2, Box::new(move |_| regions()));
+    let judge_of = |element_type| RegionJudge::new([1, 1, 4], 2, element_type, Box::new(move |_| regions()));
+    let judge = || judge_of(ElementType::F16);
     let right = region_scores([1, 2, 3, 3]);
     let (judgement, defects) = judged(judge(), &[(0, right.clone()), (1, region_scores([1, 2, 2, 0]))]);
     let judgement = judgement.unwrap();
     let line =
         "Accuracy: mean = 0.83333, whole tumor = 1.0000, tumor core = 1.0000, enhancing tumor = 0.5000";
     assert_eq!((judgement.line.as_str(), defects.count()), (line, 0));
+
+    for element_type in [ElementType::I8, ElementType::I32, ElementType::F32, ElementType::F64] {
+        let scores = |classes| region_scores_of(element_type, classes);
+        let records = [(0, scores([1, 2, 3, 3])), (1, scores([1, 2, 2, 0]))];
+        assert_eq!(judged(judge_of(element_type), &records).0.unwrap().line, line, "{element_type}");
+    }
 
     let mut with_nan = right.clone();
     with_nan[..2].copy_from_slice(&0x7e00_u16.to_le_bytes());
@@ -228,6 +272,6 @@ fn regions_are_scored_within_the_padding() {
         ]
     );
     let too_long = |_| Ok(RightRegions { size: [1, 1, 5], classes: vec![0; 5] });
-    let mut judge = RegionJudge::new([1, 1, 4], 1, Box::new(too_long));
+    let mut judge = RegionJudge::new([1, 1, 4], 1, ElementType::F16, Box::new(too_long));
     assert!(matches!(judge.take(0, &[], &mut Vec::new()), Err(AccuracyError::Score(_))));
 }

@@ -1,27 +1,35 @@
-//! Transcripts of LibriSpeech: indices of labels as i64.
+//! Transcripts of LibriSpeech: indices of labels.
 
 use proctor_scores::{
     ScoreError,
     speech::{WordErrors, text_of_labels},
 };
+use proctor_vocabulary::ElementType;
 
 use crate::{
+    element::whole,
     error::AccuracyError,
-    judge::{Judge, Judgement, defect::ResponseDefect, numbers},
+    judge::{
+        Judge, Judgement,
+        defect::{Faulty, ResponseDefect},
+        elements,
+    },
 };
 
 /// Scores transcripts by the words that are wrong, over the samples that the log has.
 #[derive(Debug)]
 pub struct TranscriptJudge {
     transcripts: Vec<String>,
+    element_type: ElementType,
     errors: WordErrors,
 }
 
 impl TranscriptJudge {
-    /// A judge of samples with these transcripts, which [`clean`](proctor_scores::speech::clean) has spelled.
+    /// A judge of samples with these transcripts, which [`clean`](proctor_scores::speech::clean) has spelled. Responses
+    /// are indices of this type.
     #[must_use]
-    pub fn new(transcripts: Vec<String>) -> Self {
-        Self { transcripts, errors: WordErrors::default() }
+    pub fn new(transcripts: Vec<String>, element_type: ElementType) -> Self {
+        Self { transcripts, element_type, errors: WordErrors::default() }
     }
 }
 
@@ -36,8 +44,18 @@ impl Judge for TranscriptJudge {
         response: &[u8],
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
-        let labels = numbers::<8>(response, 1, defects).iter().copied().map(i64::from_le_bytes);
-        let answer = text_of_labels(&labels.collect::<Vec<_>>()).unwrap_or_else(|error| {
+        let (mut labels, mut not_whole) = (Vec::new(), Faulty::default());
+        for (position, bytes) in elements(response, self.element_type, 1, defects).enumerate() {
+            match whole(self.element_type, bytes) {
+                Some(label) => labels.push(label),
+                None => not_whole.add(position),
+            }
+        }
+        not_whole.list(defects, |position, count| ResponseDefect::NotWhole { position, count });
+        if !defects.is_empty() {
+            labels.clear();
+        }
+        let answer = text_of_labels(&labels).unwrap_or_else(|error| {
             defects.push(ResponseDefect::Refused(error));
             String::new()
         });

@@ -1,12 +1,14 @@
-//! Label volumes of KiTS19: a u8 for each voxel.
+//! Label volumes of KiTS19: a class for each voxel.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use proctor_scores::{ScoreError, segmentation::KitsDice};
+use proctor_vocabulary::ElementType;
 
 use crate::{
+    element::whole,
     error::AccuracyError,
-    judge::{Judge, Judgement, defect::ResponseDefect},
+    judge::{Judge, Judgement, defect::ResponseDefect, elements},
 };
 
 /// Reads the right volume of a sample, when its response is judged: all of them may be too large for memory.
@@ -16,15 +18,37 @@ pub type ReadVolume<'a> = Box<dyn FnMut(usize) -> Result<Vec<u8>, AccuracyError>
 /// has none.
 pub struct VolumeJudge<'a> {
     sample_count: usize,
+    element_type: ElementType,
     read: ReadVolume<'a>,
     cases: Vec<KitsDice>,
 }
 
 impl<'a> VolumeJudge<'a> {
-    /// A judge of `sample_count` cases.
+    /// A judge of `sample_count` cases, whose responses are classes of this type.
     #[must_use]
-    pub fn new(sample_count: usize, read: ReadVolume<'a>) -> Self {
-        Self { sample_count, read, cases: Vec::new() }
+    pub fn new(sample_count: usize, element_type: ElementType, read: ReadVolume<'a>) -> Self {
+        Self { sample_count, element_type, read, cases: Vec::new() }
+    }
+
+    /// The class of each voxel of a response, which for u8 are its bytes; `None` with a defect.
+    fn classes<'r>(&self, response: &'r [u8], defects: &mut Vec<ResponseDefect>) -> Option<Cow<'r, [u8]>> {
+        if self.element_type == ElementType::U8 {
+            return Some(Cow::Borrowed(response));
+        }
+        let voxels = elements(response, self.element_type, 1, defects);
+        let class = |(position, bytes): (usize, &[u8])| {
+            let class = whole(self.element_type, bytes);
+            let class = class.ok_or(ResponseDefect::NotWhole { position, count: 1 })?;
+            let none = ScoreError::Class { what: "voxel of the answer", position, class, class_max: 2 };
+            u8::try_from(class).map_err(|_| ResponseDefect::Refused(none))
+        };
+        match voxels.enumerate().map(class).collect::<Result<Vec<_>, _>>() {
+            Ok(classes) => defects.is_empty().then_some(Cow::Owned(classes)),
+            Err(defect) => {
+                defects.push(defect);
+                None
+            }
+        }
     }
 }
 
@@ -46,10 +70,13 @@ impl Judge for VolumeJudge<'_> {
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
         let right = (self.read)(sample)?;
-        let dice = KitsDice::of(response, &right).unwrap_or_else(|error| {
-            defects.push(ResponseDefect::Refused(error));
-            KitsDice { kidney: 0.0, tumor: 0.0, composite: 0.0 }
-        });
+        let mut dice = KitsDice { kidney: 0.0, tumor: 0.0, composite: 0.0 };
+        if let Some(classes) = self.classes(response, defects) {
+            match KitsDice::of(&classes, &right) {
+                Ok(of_case) => dice = of_case,
+                Err(error) => defects.push(ResponseDefect::Refused(error)),
+            }
+        }
         self.cases.push(dice);
         Ok(())
     }

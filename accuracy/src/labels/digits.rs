@@ -22,7 +22,8 @@ fn read(root: &DataRoot, part: DigitsPart) -> Result<Answers, DatasetError> {
     let array = IdxArray::parse_file(&path, folder.read(FILE)?, 1)?;
     check_classes(&path, array.elements())?;
     let images = part.images(&folder, array.item_count())?;
-    Ok(Answers::Classes(images.into_iter().map(|image| array.elements()[image].into()).collect()))
+    let labels = images.into_iter().map(|image| array.elements()[image].into()).collect();
+    Ok(Answers::Classes { labels, class_count: CLASS_COUNT.into() })
 }
 
 fn check_classes(path: &Path, classes: &[u8]) -> Result<(), DatasetError> {
@@ -43,7 +44,9 @@ mod tests {
     #[test]
     fn digits_have_a_label_for_each_sample() {
         let request = LabelsRequest { root: &DataRoot::search(), published: None };
-        let Answers::Classes(labels) = read_labels("digits", &request).unwrap() else { panic!("classes") };
+        let Answers::Classes { labels, class_count: 10 } = read_labels("digits", &request).unwrap() else {
+            panic!("ten classes")
+        };
         assert_eq!(labels.len(), 600);
         assert!((0..10).all(|class| labels.iter().filter(|label| **label == class).count() > 30));
         assert_eq!(read_labels("digits-calibration", &request).unwrap().len(), 100);

@@ -26,7 +26,8 @@ fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
             malformed(format!("it has no line for \"{name}\", which was prepared as a sample"))
         })
     };
-    Ok(Answers::Classes(samples.names.iter().map(class).collect::<Result<_, _>>()?))
+    let labels = samples.names.iter().map(class).collect::<Result<_, _>>()?;
+    Ok(Answers::Classes { labels, class_count: CLASS_COUNT })
 }
 
 /// The class of each image by its path.
@@ -70,7 +71,8 @@ mod tests {
     #[test]
     fn samples_find_their_classes_by_name() {
         let list = "val/b.JPEG 999\n\n a.JPEG\t0 \nc.JPEG 5\r\n";
-        assert_eq!(labels(list, &["a.JPEG", "val/b.JPEG"]), Ok(Answers::Classes(vec![0, 999])));
+        let expected = Answers::Classes { labels: vec![0, 999], class_count: 1000 };
+        assert_eq!(labels(list, &["a.JPEG", "val/b.JPEG"]), Ok(expected));
     }
 
     #[test]

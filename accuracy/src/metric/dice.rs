@@ -7,35 +7,50 @@ use crate::{
     judge::{Judge, regions::RegionJudge, volumes::VolumeJudge},
     labels::{PublishedSamples, no_labels, volumes},
     metric::{MetricEntry, Scoring, up_to_one_output},
+    response::ResponseForm,
 };
+
+/// The definitions have u8 for KiTS19 and f16 for BraTS; the reference's scripts read the others, too.
+const TYPES: &[ElementType] = &[
+    ElementType::U8,
+    ElementType::I8,
+    ElementType::I16,
+    ElementType::I32,
+    ElementType::I64,
+    ElementType::F16,
+    ElementType::F32,
+    ElementType::F64,
+];
 
 inventory::submit! {
     MetricEntry {
         name: "dice",
-        outputs: "one output of u8, a class for each voxel, or of f16, scores of four classes for each",
+        outputs: "one output of u8, i8, i16, i32, i64, f16, f32 or f64, a class or four scores a voxel",
         answers: "labels of volumes",
-        form: |outputs| {
-            let of = |element_type| up_to_one_output(outputs, element_type);
-            of(ElementType::U8).or_else(|| of(ElementType::F16))
-        },
+        form: |outputs| up_to_one_output(outputs, TYPES),
         needs_tolerance: false,
         scoring: Scoring::OneByOne(judge),
     }
 }
 
-fn judge(dataset: &str, samples: &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(
+    dataset: &str,
+    samples: &PublishedSamples,
+    form: ResponseForm,
+) -> Result<Box<dyn Judge>, AccuracyError> {
     let (folder, names) = (samples.folder.clone(), samples.names.clone());
-    let sample_count = names.len();
+    let (sample_count, element_type) = (names.len(), form.element_type);
     match dataset {
         "kits19" => {
             volumes::check(names.iter().map(|name| volumes::kits_label_file(&folder.join(name))))?;
             let read = move |sample: usize| volumes::kits(&folder.join(&names[sample]));
-            Ok(Box::new(VolumeJudge::new(sample_count, Box::new(read))))
+            Ok(Box::new(VolumeJudge::new(sample_count, element_type, Box::new(read))))
         }
         "brats" => {
             volumes::check(names.iter().map(|name| volumes::brats_label_file(&folder, name)))?;
             let read = move |sample: usize| volumes::brats(&folder, &names[sample]);
-            Ok(Box::new(RegionJudge::new(volumes::BRATS_PADDED, sample_count, Box::new(read))))
+            let padded = volumes::BRATS_PADDED;
+            Ok(Box::new(RegionJudge::new(padded, sample_count, element_type, Box::new(read))))
         }
         _ => Err(no_labels("volumes", dataset, &["brats", "kits19"])),
     }

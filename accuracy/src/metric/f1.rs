@@ -10,10 +10,22 @@ use crate::{
     response::ResponseForm,
 };
 
+/// The default is f32; the reference's script reads the others, too.
+const TYPES: &[ElementType] = &[
+    ElementType::F32,
+    ElementType::F16,
+    ElementType::F64,
+    ElementType::I8,
+    ElementType::I16,
+    ElementType::I32,
+    ElementType::I64,
+];
+
 inventory::submit! {
     MetricEntry {
         name: "f1",
-        outputs: "one output of f32 of shape [n, 2], the logits for start and end of the answer at each position",
+        outputs: "one output of f16, f32, f64, i8, i16, i32 or i64 of shape [n, 2], the logits for start and end \
+                  of the answer at each position",
         answers: "answers to questions",
         form,
         needs_tolerance: false,
@@ -22,12 +34,16 @@ inventory::submit! {
 }
 
 fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
-    up_to_one_output(outputs, ElementType::F32).filter(|_| matches!(outputs[0].shape[..], [_, 2]))
+    up_to_one_output(outputs, TYPES).filter(|_| matches!(outputs[0].shape[..], [_, 2]))
 }
 
-fn judge(dataset: &str, samples: &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(
+    dataset: &str,
+    samples: &PublishedSamples,
+    form: ResponseForm,
+) -> Result<Box<dyn Judge>, AccuracyError> {
     let questions::Questions { features, answers } = questions::read(dataset, samples)?;
-    Ok(Box::new(QuestionJudge::new(features, answers).map_err(AccuracyError::Score)?))
+    Ok(Box::new(QuestionJudge::new(features, answers, form).map_err(AccuracyError::Score)?))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ inventory::submit! {
 }
 
 fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
-    up_to_one_output(outputs, ElementType::I32)
+    up_to_one_output(outputs, &[ElementType::I32])
 }
 
 /// Share of the judged samples whose tokens are the right ones, all of them and no more.

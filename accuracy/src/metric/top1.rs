@@ -1,9 +1,11 @@
 //! `top1`: the class of each sample against its label.
 
+use proctor_scores::ScoreError;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
+    element::{real, whole},
     judge::defect::ResponseDefect,
     metric::{MetricEntry, Score, Scored, Scoring},
     response::ResponseForm,
@@ -12,7 +14,7 @@ use crate::{
 inventory::submit! {
     MetricEntry {
         name: "top1",
-        outputs: "one output, of logits in f32, or of one class in f32, i32 or i64",
+        outputs: "one output, of logits in f32, or of one class in f32, f64, i16, i32 or i64",
         answers: "labels",
         form,
         needs_tolerance: false,
@@ -25,7 +27,7 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     let count = output.element_count();
     let is_judged = match output.element_type {
         ElementType::F32 => true,
-        ElementType::I32 | ElementType::I64 => count == 1,
+        ElementType::F64 | ElementType::I16 | ElementType::I32 | ElementType::I64 => count == 1,
         _ => false,
     };
     is_judged.then(|| ResponseForm::exactly(output.element_type, count))
@@ -34,14 +36,19 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
 /// Share of the samples whose class is the label. The line has the share of those that were answered, as the reference
 /// counts.
 fn score(scored: &Scored<'_>) -> Option<Score> {
-    let Answers::Classes(labels) = scored.answers else { return None };
+    let Answers::Classes { labels, class_count } = scored.answers else { return None };
     let (mut correct_count, mut answered_count) = (0_u64, 0_u64);
     let mut defects = Vec::new();
     for ((sample, response), label) in (0..).zip(scored.responses).zip(labels) {
         let Some(data) = response else { continue };
         answered_count += 1;
         match class(scored.form, data) {
-            Ok(class) => correct_count += u64::from(class == Some(*label)),
+            // The size is wrong, which is listed beside the metric.
+            Ok(None) => {}
+            Ok(Some(class)) => {
+                correct_count += u64::from(u64::try_from(class) == Ok(*label));
+                defects.extend(doubt(scored.form, data, class, *class_count).map(|defect| (sample, defect)));
+            }
             Err(defect) => defects.push((sample, defect)),
         }
     }
@@ -51,40 +58,50 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
     Some(Score { line, defects, ..Score::share(correct_count, scored.answers) })
 }
 
-/// The class that a response names: the position of the largest logit, or the class itself, which the reference's
-/// programs give as a single f32. `None` if it names none: a wrong size, no logits, a negative class.
-fn class(form: ResponseForm, data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
+/// The class that a response names, whether there is one such or not: the position of the largest logit, or the class
+/// itself, which the reference's programs give as a single f32. `None` if the size is wrong, or without logits.
+fn class(form: ResponseForm, data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
     if !form.fits(data.len()) {
         return Ok(None);
     }
-    let class = match form.element_type {
-        ElementType::F32 if form.count_max == 1 => return whole(data),
-        ElementType::F32 => return largest(data),
-        ElementType::I32 => data.first_chunk().and_then(|data| i32::from_le_bytes(*data).try_into().ok()),
-        ElementType::I64 => data.first_chunk().and_then(|data| i64::from_le_bytes(*data).try_into().ok()),
-        _ => None,
-    };
-    Ok(class)
+    match form.element_type {
+        ElementType::F32 if form.count_max != 1 => largest(data),
+        element_type => single(element_type, data).map(Some),
+    }
 }
 
-/// The class that a number is, without its fraction.
-fn whole(data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
-    let number = data.first_chunk().map_or(f32::NAN, |data| f32::from_le_bytes(*data));
+/// The class that a number is, without its fraction, as the reference takes it.
+fn single(element_type: ElementType, data: &[u8]) -> Result<i64, ResponseDefect> {
+    if let Some(class) = whole(element_type, data) {
+        return Ok(class);
+    }
+    let number = real(element_type, data);
     if !number.is_finite() {
         return Err(ResponseDefect::NotFinite { position: 0, count: 1 });
     }
-    // The conversion is exact for what passes: no class is above 2^24.
-    Ok((0.0..16_777_216.0).contains(&number).then_some(number as u64))
+    Ok(number as i64)
+}
+
+/// The reason to doubt a class: there is none such, or the number has a fraction. So it is with numbers that are read
+/// as another type than theirs.
+fn doubt(form: ResponseForm, data: &[u8], class: i64, class_count: u64) -> Option<ResponseDefect> {
+    let class_max = i64::try_from(class_count).unwrap_or(i64::MAX) - 1;
+    if !(0..=class_max).contains(&class) {
+        let none = ScoreError::Class { what: "answer", position: 0, class, class_max };
+        return Some(ResponseDefect::Refused(none));
+    }
+    let has_fraction = form.count_max == 1 && whole(form.element_type, data).is_none();
+    has_fraction.then_some(ResponseDefect::NotWhole { position: 0, count: 1 })
 }
 
 /// Position of the largest number, the first of equals; none without numbers. A NaN among them is a fault.
-fn largest(data: &[u8]) -> Result<Option<u64>, ResponseDefect> {
+fn largest(data: &[u8]) -> Result<Option<i64>, ResponseDefect> {
     let numbers = || data.as_chunks().0.iter().copied().map(f32::from_le_bytes);
     if let Some(position) = numbers().position(f32::is_nan) {
         let count = numbers().filter(|number| number.is_nan()).count();
         return Err(ResponseDefect::NotFinite { position, count });
     }
-    let mut best: Option<(u64, f32)> = None;
+    let mut best: Option<(i64, f32)> = None;
     for (position, number) in (0..).zip(numbers()) {
         if best.is_none_or(|(_, most)| number > most) {
             best = Some((position, number));
@@ -102,7 +119,7 @@ mod tests {
     const NAN: f32 = f32::NAN;
 
     /// The class of a response that has no fault.
-    fn class(form: ResponseForm, data: &[u8]) -> Option<u64> {
+    fn class(form: ResponseForm, data: &[u8]) -> Option<i64> {
         super::class(form, data).unwrap()
     }
 
@@ -110,7 +127,7 @@ mod tests {
         numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    fn logits(numbers: &[f32]) -> Option<u64> {
+    fn logits(numbers: &[f32]) -> Option<i64> {
         class(ResponseForm::exactly(ElementType::F32, 3), &bytes(numbers))
     }
 
@@ -139,7 +156,7 @@ mod tests {
             (ResponseForm::exactly(ElementType::I32, 1), ResponseForm::exactly(ElementType::I64, 1));
         assert_eq!(class(narrow, &7_i32.to_le_bytes()), Some(7));
         assert_eq!(class(wide, &7_i64.to_le_bytes()), Some(7));
-        assert_eq!(class(narrow, &(-1_i32).to_le_bytes()), None);
+        assert_eq!(class(narrow, &(-1_i32).to_le_bytes()), Some(-1));
         assert_eq!(class(wide, &7_i32.to_le_bytes()), None);
         assert_eq!(logits(&[1.0, 2.0]), None);
     }
@@ -149,7 +166,7 @@ mod tests {
         let single = ResponseForm::exactly(ElementType::F32, 1);
         let named = |number: f32| class(single, &number.to_le_bytes());
         assert_eq!([0.0, 7.0, 7.9, 999.0].map(named), [Some(0), Some(7), Some(7), Some(999)]);
-        assert_eq!([-1.0, 1e9].map(named), [None; 2]);
+        assert_eq!([-1.0, 1e9].map(named), [Some(-1), Some(1_000_000_000)]);
         for number in [NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let fault = super::class(single, &number.to_le_bytes());
             assert_eq!(fault, Err(ResponseDefect::NotFinite { position: 0, count: 1 }));
@@ -163,7 +180,7 @@ mod tests {
         let scored = Scored {
             form: ResponseForm::exactly(ElementType::I32, 1),
             responses: &responses,
-            answers: &Answers::Classes(vec![1; 4]),
+            answers: &Answers::Classes { labels: vec![1; 4], class_count: 10 },
             tolerance: None,
         };
         let score = super::score(&scored).unwrap();
@@ -173,6 +190,37 @@ mod tests {
         let unanswered = super::score(&Scored { responses: &[None; 4], ..scored }).unwrap();
         assert_eq!((unanswered.value, unanswered.line), (0.0, None));
         assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_is_no_class_is_wrong_and_listed() {
+        let score = |element_type, responses: &[&[u8]]| {
+            let responses: Vec<_> = responses.iter().copied().map(Some).collect();
+            let score = super::score(&Scored {
+                form: ResponseForm::exactly(element_type, 1),
+                responses: &responses,
+                answers: &Answers::Classes { labels: vec![3, 7, 9], class_count: 1000 },
+                tolerance: None,
+            });
+            let score = score.unwrap();
+            let kinds = score.defects.iter().map(|(sample, defect)| (*sample, defect.kind()));
+            (score.correct_count, kinds.collect::<Vec<_>>())
+        };
+        let reals = [3_f32, 7.0, 1.0].map(f32::to_le_bytes);
+        let reals = reals.each_ref().map(<[u8; 4]>::as_slice);
+        assert_eq!(score(ElementType::F32, &reals), (2, vec![]));
+        // Read as i32, they are above a thousand million.
+        let classes = vec![(0, "class"), (1, "class"), (2, "class")];
+        assert_eq!(score(ElementType::I32, &reals), (0, classes));
+        let integers = [0_i32, 7, -1].map(i32::to_le_bytes);
+        let integers = integers.each_ref().map(<[u8; 4]>::as_slice);
+        assert_eq!(score(ElementType::I32, &integers), (1, vec![(2, "class")]));
+        // Read as f32, they are 0, nearly 0, and a NaN.
+        assert_eq!(score(ElementType::F32, &integers), (0, vec![(1, "not-whole"), (2, "not-finite")]));
+        let wide = [3_f64, 1000.0, 9.5].map(f64::to_le_bytes);
+        let wide = wide.each_ref().map(<[u8; 8]>::as_slice);
+        let expected = (2, vec![(1, "class"), (2, "not-whole")]);
+        assert_eq!(score(ElementType::F64, &wide), expected);
     }
 
     #[test]

@@ -7,19 +7,34 @@ use crate::{
     judge::{Judge, transcripts::TranscriptJudge},
     labels::{PublishedSamples, transcripts},
     metric::{MetricEntry, Scoring, up_to_one_output},
+    response::ResponseForm,
 };
+
+/// The default is i64; the reference's script reads the integers, too.
+const TYPES: &[ElementType] = &[
+    ElementType::I64,
+    ElementType::I32,
+    ElementType::I16,
+    ElementType::I8,
+    ElementType::U8,
+    ElementType::F32,
+];
 
 inventory::submit! {
     MetricEntry {
         name: "word-accuracy",
-        outputs: "one output of i64, indices of labels",
+        outputs: "one output of i8, u8, i16, i32, i64 or f32, indices of labels",
         answers: "transcripts",
-        form: |outputs| up_to_one_output(outputs, ElementType::I64),
+        form: |outputs| up_to_one_output(outputs, TYPES),
         needs_tolerance: false,
         scoring: Scoring::OneByOne(judge),
     }
 }
 
-fn judge(dataset: &str, samples: &PublishedSamples) -> Result<Box<dyn Judge>, AccuracyError> {
-    Ok(Box::new(TranscriptJudge::new(transcripts::read(dataset, samples)?)))
+fn judge(
+    dataset: &str,
+    samples: &PublishedSamples,
+    form: ResponseForm,
+) -> Result<Box<dyn Judge>, AccuracyError> {
+    Ok(Box::new(TranscriptJudge::new(transcripts::read(dataset, samples)?, form.element_type)))
 }

@@ -21,10 +21,15 @@ fn check(
     let log = folder.join("mlperf_log_accuracy.json");
     fs::write(&log, format!("[\n{}\n]\n", lines.join(",\n"))).expect("the folder takes files");
     let published = PublishedSamples { folder: folder.to_owned(), names };
+    let element_type = match metric {
+        "bleu" => ElementType::U8,
+        "word-accuracy" => ElementType::I64,
+        _ => ElementType::F32,
+    };
     let check = AccuracyCheck {
         answers: AnswerSource::Labels { dataset: dataset.into(), published: Some(published) },
         metric: metric.into(),
-        response: ResponseForm::up_to(ElementType::U8, 1000),
+        response: ResponseForm::up_to(element_type, 1000),
         tolerance: None,
         reference_value: if metric == "map" { 1.0 } else { 100.0 },
         target_ratio: 0.95,

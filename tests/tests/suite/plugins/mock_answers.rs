@@ -17,8 +17,8 @@ fn classes() -> Vec<u64> {
     let entry = inventory::iter::<LabelsEntry>().find(|entry| entry.dataset == DATASET).unwrap();
     let root = DataRoot::new(Some(&datasets()));
     let answers = (entry.read)(&LabelsRequest { root: &root, published: None }).unwrap();
-    let Answers::Classes(classes) = answers else { panic!("digits have classes") };
-    classes
+    let Answers::Classes { labels, .. } = answers else { panic!("digits have classes") };
+    labels
 }
 
 /// An accuracy run of the mock with the right classes in a file.
