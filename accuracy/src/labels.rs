@@ -9,7 +9,10 @@ pub(crate) mod transcripts;
 pub(crate) mod translations;
 pub(crate) mod volumes;
 
-use std::path::PathBuf;
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use proctor_datasets::{DataRoot, DatasetError};
 use proctor_vocabulary::registry::{self, Named};
@@ -83,11 +86,80 @@ pub(crate) fn read_labels(dataset: &str, request: &LabelsRequest<'_>) -> Result<
     Ok((entry.read)(request)?)
 }
 
+/// All samples that the lists of a data set name, in their order, whether or not their files are there. `None` of a
+/// data set whose labels do not say so by themselves.
+///
+/// # Errors
+/// [`AccuracyError::Labels`] if a list cannot be read or is damaged, or has a sample twice.
+pub fn listed_samples(dataset: &str, folder: &Path) -> Result<Option<PublishedSamples>, AccuracyError> {
+    let (path, names) = match dataset {
+        "imagenet" => imagenet::listed(folder)?,
+        "coco" | "coco-annotated" | "open-images" => boxes::listed(dataset, folder)?,
+        "librispeech" => transcripts::listed(folder)?,
+        "wmt" => translations::listed(folder)?,
+        _ => return Ok(None),
+    };
+    let mut seen = HashSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+        let reason = format!("it has {twice} twice; restore the file");
+        return Err(DatasetError::Malformed { path, reason }.into());
+    }
+    Ok(Some(PublishedSamples { folder: folder.to_owned(), names }))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::{env, fs, path::Path};
+    use std::{env, fs};
 
     use super::*;
+
+    #[test]
+    fn lists_name_the_samples_whose_files_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let names = |dataset: &str| {
+            let samples = listed_samples(dataset, folder.path());
+            samples.map(|samples| samples.map(|samples| samples.names)).map_err(|error| error.to_string())
+        };
+        write("val_map.txt", "b.JPEG 7\nval/a.JPEG 3\n");
+        let boxes = r#"{"images": [{"id": 9, "height": 1, "width": 1}, {"id": 4, "height": 1, "width": 1}],
+            "annotations": [{"id": 1, "image_id": 4, "category_id": 1, "bbox": [0, 0, 1, 1], "area": 1}],
+            "categories": [{"id": 1}]}"#;
+        write("annotations/instances_val2017.json", boxes);
+        write("annotations/openimages-mlperf.json", boxes);
+        let recording = |name: &str, duration_s: f64| {
+            format!(
+                r#"{{"files": [{{"fname": "fast-{name}", "speed": 1.1}}, {{"fname": "{name}", "speed": 1}}],
+                    "original_duration": {duration_s}, "transcript": "A"}}"#
+            )
+        };
+        let [first, second, long] = [("b.wav", 15.0), ("a.wav", 2.5), ("c.wav", 15.001)]
+            .map(|(name, duration_s)| recording(name, duration_s));
+        write("dev-clean-wav.json", &format!("[{first}, {long}, {second}]"));
+        write("newstest2014.tok.bpe.32000.de", "eins\nzwei\n");
+        for (dataset, expected) in [
+            ("imagenet", ["b.JPEG", "val/a.JPEG"]),
+            ("coco", ["9", "4"]),
+            ("open-images", ["9", "4"]),
+            ("librispeech", ["b.wav", "a.wav"]),
+            ("wmt", ["1", "2"]),
+        ] {
+            assert_eq!(names(dataset), Ok(Some(expected.map(str::to_owned).to_vec())), "{dataset}");
+        }
+        assert_eq!(names("coco-annotated"), Ok(Some(vec!["4".to_owned()])));
+        assert_eq!(names("kits19"), Ok(None));
+
+        write("val_map.txt", "b.JPEG 7\nb.JPEG 3\n");
+        let error = listed_samples("imagenet", folder.path()).unwrap_err();
+        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap();
+        assert!(cause.ends_with("val_map.txt: it has b.JPEG twice; restore the file"), "{cause}");
+        fs::remove_file(folder.path().join("val_map.txt")).unwrap();
+        assert!(names("imagenet").is_err());
+    }
 
     #[test]
     fn an_unknown_data_set_is_answered_with_the_near_one() {

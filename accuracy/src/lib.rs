@@ -75,7 +75,7 @@ pub use judge::{
     QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };
-pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples};
+pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{MakeJudge, MetricEntry, Score, ScoreResponses, Scored, Scoring, metric, metric_entries};
 pub use proctor_scores::five_figures;

@@ -1,6 +1,9 @@
 //! Boxes of data sets in the JSON form of COCO.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+};
 
 use proctor_datasets::{DatasetError, read_file};
 use proctor_scores::detection::{Annotation, Bbox};
@@ -60,15 +63,34 @@ struct ListedCategory {
     id: u64,
 }
 
-/// Reads the boxes of a data set, whose samples are named by the ids of their images.
-pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
+/// The list of a data set, with its path.
+fn list(dataset: &str, folder: &Path) -> Result<(PathBuf, List, ClassNames), AccuracyError> {
     let known = LISTS.iter().find(|(name, ..)| *name == dataset);
     let (_, list, class_names) =
         known.ok_or_else(|| no_labels("boxes", dataset, &LISTS.map(|(name, ..)| name)))?;
-    let path = samples.folder.join(list);
+    let path = folder.join(list);
+    match serde_json::from_slice(&read_file(&path)?) {
+        Ok(list) => Ok((path, list, *class_names)),
+        Err(error) => {
+            let reason = format!("it is not JSON of COCO's form: {error}; restore the file");
+            Err(DatasetError::Malformed { path, reason }.into())
+        }
+    }
+}
+
+/// The list of a data set, and the ids of all its images: of `coco-annotated`, of those with annotations.
+pub(crate) fn listed(dataset: &str, folder: &Path) -> Result<(PathBuf, Vec<String>), AccuracyError> {
+    let (path, list, _) = list(dataset, folder)?;
+    let annotated: HashSet<_> = list.annotations.iter().map(|annotation| annotation.image_id).collect();
+    let is_sample = |image: &&ListedImage| dataset != "coco-annotated" || annotated.contains(&image.id);
+    let names = list.images.iter().filter(is_sample).map(|image| image.id.to_string()).collect();
+    Ok((path, names))
+}
+
+/// Reads the boxes of a data set, whose samples are named by the ids of their images.
+pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, AccuracyError> {
+    let (path, list, class_names) = list(dataset, &samples.folder)?;
     let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
-    let list: List = serde_json::from_slice(&read_file(&path)?)
-        .map_err(|error| malformed(format!("it is not JSON of COCO's form: {error}; restore the file")))?;
     let images: HashMap<_, _> = list.images.iter().map(|it| (it.id.to_string(), it)).collect();
     let image = |name: &String| {
         let found = images.get(name).map(|it| JudgedImage { id: it.id, height: it.height, width: it.width });
@@ -89,7 +111,7 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, A
         images: samples.names.iter().map(image).collect::<Result<_, _>>()?,
         annotations: list.annotations.iter().map(annotation).collect(),
         categories: list.categories.iter().map(|it| it.id).collect(),
-        class_names: *class_names,
+        class_names,
     })
 }
 

@@ -1,6 +1,9 @@
 //! The labels of ImageNet's validation images, which stand in the list of the images.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use proctor_datasets::{DatasetError, read_file};
 
@@ -16,10 +19,9 @@ inventory::submit! { LabelsEntry { dataset: "imagenet", file: None, read } }
 
 fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
     let samples = request.published();
-    let path = samples.folder.join(LIST);
+    let (path, text) = text(&samples.folder)?;
     let malformed = |reason| DatasetError::Malformed { path: path.clone(), reason };
-    let text = String::from_utf8(read_file(&path)?).map_err(|error| malformed(error.to_string()))?;
-    let classes = parse(&path, &text)?;
+    let classes: HashMap<_, _> = parse(&path, &text)?.into_iter().collect();
     let class = |name: &String| {
         let class = classes.get(name.as_str()).copied();
         class.ok_or_else(|| {
@@ -30,8 +32,24 @@ fn read(request: &LabelsRequest<'_>) -> Result<Answers, DatasetError> {
     Ok(Answers::Classes { labels, class_count: CLASS_COUNT })
 }
 
-/// The class of each image by its path.
-fn parse<'a>(path: &Path, text: &'a str) -> Result<HashMap<&'a str, u64>, DatasetError> {
+/// The list, and the paths of all images that it has.
+pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+    let (path, text) = text(folder)?;
+    let names = parse(&path, &text)?.into_iter().map(|(name, _)| name.to_owned()).collect();
+    Ok((path, names))
+}
+
+/// The list with its text.
+fn text(folder: &Path) -> Result<(PathBuf, String), DatasetError> {
+    let path = folder.join(LIST);
+    match String::from_utf8(read_file(&path)?) {
+        Ok(text) => Ok((path, text)),
+        Err(error) => Err(DatasetError::Malformed { path, reason: error.to_string() }),
+    }
+}
+
+/// The path and the class of each image.
+fn parse<'a>(path: &Path, text: &'a str) -> Result<Vec<(&'a str, u64)>, DatasetError> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(number, line)| {

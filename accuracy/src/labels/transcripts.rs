@@ -1,6 +1,9 @@
 //! Transcripts of LibriSpeech, which stand in the list of its recordings.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use proctor_datasets::{DatasetError, read_file};
 use proctor_scores::speech::clean;
@@ -12,16 +15,57 @@ use crate::{
 };
 
 const FILE: &str = "dev-clean-wav.json";
+/// Longer recordings are no samples.
+const DURATION_MAX_S: f64 = 15.0;
+/// Speed of the file that is the sample of a recording: as it was spoken.
+const SPEED: f64 = 1.0;
 
 #[derive(Deserialize)]
 struct Entry {
     files: Vec<File>,
     transcript: String,
+    #[serde(default)]
+    original_duration: f64,
 }
 
 #[derive(Deserialize)]
 struct File {
     fname: String,
+    #[serde(default = "as_spoken")]
+    speed: f64,
+}
+
+fn as_spoken() -> f64 {
+    SPEED
+}
+
+/// The list of recordings, and the files of all that are short enough.
+pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+    let (path, entries) = entries(folder)?;
+    let mut names = Vec::new();
+    for (number, entry) in (1..).zip(&entries) {
+        let Some(file) = entry.files.iter().find(|file| file.speed == SPEED) else {
+            let reason = format!("entry {number} names no file of speed 1; correct the entry");
+            return Err(DatasetError::Malformed { path, reason });
+        };
+        if entry.original_duration <= DURATION_MAX_S {
+            names.push(file.fname.clone());
+        }
+    }
+    Ok((path, names))
+}
+
+/// The list with its recordings.
+fn entries(folder: &Path) -> Result<(PathBuf, Vec<Entry>), DatasetError> {
+    let path = folder.join(FILE);
+    match serde_json::from_slice(&read_file(&path)?) {
+        Ok(entries) => Ok((path, entries)),
+        Err(error) => {
+            let reason =
+                format!("it is not a list of recordings with transcripts: {error}; restore the file");
+            Err(DatasetError::Malformed { path, reason })
+        }
+    }
 }
 
 /// Reads the transcripts of samples, which are named by their files, spelled in the labels of RNN-T.
@@ -29,11 +73,8 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<Stri
     if dataset != "librispeech" {
         return Err(no_labels("transcripts", dataset, &["librispeech"]));
     }
-    let path = samples.folder.join(FILE);
+    let (path, entries) = entries(&samples.folder)?;
     let malformed = |reason: String| DatasetError::Malformed { path: path.clone(), reason };
-    let entries: Vec<Entry> = serde_json::from_slice(&read_file(&path)?).map_err(|error| {
-        malformed(format!("it is not a list of recordings with transcripts: {error}; restore the file"))
-    })?;
     let by_name: HashMap<_, _> = entries
         .iter()
         .flat_map(|entry| entry.files.iter().map(|file| (file.fname.as_str(), entry.transcript.as_str())))

@@ -1,5 +1,7 @@
 //! Translations of WMT16, a sentence in each line.
 
+use std::path::{Path, PathBuf};
+
 use proctor_datasets::{DatasetError, read_file};
 
 use crate::{
@@ -14,10 +16,24 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Vec<Stri
     if dataset != "wmt" {
         return Err(no_labels("translations", dataset, &["wmt"]));
     }
-    let path = samples.folder.join(FILE);
-    let text = String::from_utf8(read_file(&path)?)
-        .map_err(|error| DatasetError::Malformed { path, reason: format!("{error}; restore the file") })?;
-    Ok(text.strip_suffix('\n').unwrap_or(&text).split('\n').map(str::to_owned).collect())
+    Ok(sentences(&samples.folder)?.1)
+}
+
+/// The file of translations, and their numbers, from 1.
+pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+    let (path, sentences) = sentences(folder)?;
+    Ok((path, (1..=sentences.len()).map(|number| number.to_string()).collect()))
+}
+
+fn sentences(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
+    let path = folder.join(FILE);
+    match String::from_utf8(read_file(&path)?) {
+        Ok(text) => {
+            let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
+            Ok((path, lines.map(str::to_owned).collect()))
+        }
+        Err(error) => Err(DatasetError::Malformed { path, reason: format!("{error}; restore the file") }),
+    }
 }
 
 #[cfg(test)]
