@@ -87,7 +87,7 @@ fn single(element_type: ElementType, data: &[u8]) -> Result<i64, ResponseDefect>
 fn doubt(form: ResponseForm, data: &[u8], class: i64, class_count: u64) -> Option<ResponseDefect> {
     let class_max = i64::try_from(class_count).unwrap_or(i64::MAX) - 1;
     if !(0..=class_max).contains(&class) {
-        let none = ScoreError::Class { what: "answer", position: 0, class, class_max };
+        let none = ScoreError::Class { what: "record", position: 0, class, class_max };
         return Some(ResponseDefect::Refused(none));
     }
     let has_fraction = form.count_max == 1 && whole(form.element_type, data).is_none();

@@ -1,12 +1,13 @@
 //! The accuracy of a test, from its log.
 
+mod log_samples;
 pub(crate) mod logged;
 pub(crate) mod recorded;
 pub(crate) mod text;
 
 use std::path::Path;
 
-use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, ResponseForm, metric};
+use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, PublishedSamples, ResponseForm, metric};
 use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, TestOutcome};
@@ -32,8 +33,8 @@ pub(crate) fn check(
     let is_scored =
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
     if is_scored {
-        let published = Published::open(settings, root)?;
-        checked(settings, published.as_ref(), root, precision, observer)?.check_answers(root)?;
+        let samples = samples(settings, root)?;
+        checked(settings, samples, root, precision, observer)?.check_answers(root)?;
     }
     Ok(())
 }
@@ -50,25 +51,35 @@ pub(crate) fn score(
     precision: &str,
     observer: &dyn Observer,
 ) -> Result<AccuracyResult, HostError> {
-    let published = Published::open(settings, root)?;
     let check = AccuracyCheck {
         padding_record_count: padding_count(&outcome.effective),
-        ..checked(settings, published.as_ref(), root, precision, observer)?
+        ..checked(settings, samples(settings, root)?, root, precision, observer)?
     };
     Ok(check.run(&folder.join(LOG), root)?)
+}
+
+/// The samples of a run, if they are of a published data set.
+fn samples(settings: &Settings, root: &DataRoot) -> Result<Option<PublishedSamples>, HostError> {
+    let published = Published::open(settings, root)?;
+    published.map(|published| published.named(sample_count(&settings.benchmark))).transpose()
+}
+
+/// Number of samples of the library.
+fn sample_count(benchmark: &Benchmark) -> usize {
+    usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX)
 }
 
 /// The check of a log without padding, against the benchmark's answers.
 fn checked(
     settings: &Settings,
-    published: Option<&Published>,
+    samples: Option<PublishedSamples>,
     root: &DataRoot,
     precision: &str,
     observer: &dyn Observer,
 ) -> Result<AccuracyCheck, HostError> {
     let benchmark = &settings.benchmark;
     Ok(AccuracyCheck {
-        answers: answers(settings, published, root, observer)?,
+        answers: answers(settings, samples, root, observer)?,
         metric: benchmark.quality.metric.clone(),
         response: response_form(benchmark)?,
         tolerance: tolerance(benchmark, precision)?,
@@ -81,18 +92,17 @@ fn checked(
 /// Where the right answers come from.
 fn answers(
     settings: &Settings,
-    published: Option<&Published>,
+    samples: Option<PublishedSamples>,
     root: &DataRoot,
     observer: &dyn Observer,
 ) -> Result<AnswerSource, HostError> {
     let benchmark = &settings.benchmark;
     let model = benchmark.model.id.clone();
-    let sample_count = usize::try_from(benchmark.qsl.total_sample_count).unwrap_or(usize::MAX);
+    let sample_count = sample_count(benchmark);
     Ok(match benchmark.quality.answers {
-        config::AnswerKind::Labels => AnswerSource::Labels {
-            dataset: benchmark.dataset.clone(),
-            published: published.map(|published| published.named(sample_count)).transpose()?,
-        },
+        config::AnswerKind::Labels => {
+            AnswerSource::Labels { dataset: benchmark.dataset.clone(), published: samples }
+        }
         config::AnswerKind::Shipped => {
             let outputs = benchmark.outputs.iter().map(|output| output.name.clone()).collect();
             AnswerSource::Shipped { model, outputs, sample_count }

@@ -49,7 +49,7 @@ mod warnings;
 
 pub use crate::{
     accuracy::{
-        logged::{LogResult, score_log},
+        logged::{LogResult, Reading, score_log},
         recorded::FoundLog,
     },
     bed::{

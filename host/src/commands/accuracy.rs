@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use proctor_config::{Loader, Settings};
+use proctor_config::{Benchmark, Loader, Settings};
 use proctor_display::{Terminal, print};
-use proctor_run::{Conclusion, FoundLog, HostError, score_log};
+use proctor_run::{Conclusion, FoundLog, HostError, Reading, score_log};
 use proctor_vocabulary::ElementType;
 
 use crate::setting_flags::SettingFlags;
@@ -34,10 +34,16 @@ pub(crate) struct AccuracyFlags {
     /// Type of the elements of a response, if it is another one than the benchmark's, such as f32
     #[arg(long, value_name = "TYPE", value_parser = element_type)]
     element_type: Option<ElementType>,
+    /// Logits of BERT stand as [2, n] in place of [n, 2]
+    #[arg(long)]
+    output_transposed: bool,
+    /// Classes of boxes count the categories from 1, in place of their ids
+    #[arg(long)]
+    use_inv_map: bool,
     /// Precision that the answers were computed in, where it decides how close they have to be
     #[arg(long)]
     precision: Option<String>,
-    /// Scenario of the run: MultiStream answers some samples twice
+    /// Scenario of the run: MultiStream answers some samples twice [default: that of the log beside it]
     #[arg(long)]
     scenario: Option<String>,
     /// Set any setting; may be repeated
@@ -52,16 +58,32 @@ impl AccuracyFlags {
     /// Scores the log, and prints what it is worth.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let log = FoundLog::find(&self.log)?;
-        if !log.names_benchmark() && self.benchmark.is_none() {
+        let Some(benchmark) = self.benchmark.as_deref().or_else(|| log.benchmark()) else {
             return Err(HostError::Usage(format!(
                 "{}: no result of a run of this program lies there, which would name the benchmark: give --benchmark",
                 log.path().display()
             )));
-        }
-        let settings = self.load(log.loader())?;
-        let result = score_log(&log, settings, self.element_type, Terminal::observer().as_ref())?;
+        };
+        let settings = self.settings(&log, benchmark)?;
+        let reading = Reading {
+            element_type: self.element_type,
+            output_transposed: self.output_transposed,
+            use_inv_map: self.use_inv_map,
+        };
+        let result = score_log(&log, settings, reading, Terminal::observer().as_ref())?;
         print(if self.json { result.json() } else { result.text() });
         Ok(result.conclusion())
+    }
+
+    /// The settings. Where nobody chose a scenario that the benchmark has, its first one will do: only MultiStream makes
+    /// a difference.
+    fn settings(&self, log: &FoundLog, benchmark: &str) -> Result<Settings, HostError> {
+        self.load(log.loader()).or_else(|error| {
+            let Ok(Benchmark { scenarios, .. }) = Benchmark::find(benchmark) else { return Err(error) };
+            let Some(first) = scenarios.keys().next() else { return Err(error) };
+            let loader = log.loader().flag("the benchmark's first scenario", "scenario", first.name());
+            self.load(loader).map_err(|_| error)
+        })
     }
 
     /// Puts the flags above what the loader has.
@@ -104,8 +126,14 @@ figures, and each sample was answered once and whole. Otherwise it is 1, with al
 that is missing, damaged, repeated or unknown.
 
 Of a run of this program, result.json beside the log or one folder above has the
-benchmark and the settings; flags go before them. Samples of published data sets are
-not prepared. Without --scenario MultiStream no sample may be answered twice.";
+benchmark and the settings; flags go before them. Otherwise the scenario is that of
+mlperf_log_detail.txt or mlperf_log_summary.txt beside the log, or else the first that
+the benchmark has. Only in MultiStream may samples be answered twice.
+
+Samples of published data sets are not prepared. Of ImageNet, COCO, Open Images,
+LibriSpeech and WMT the list with the labels is enough. The reference's scripts know
+--element-type as --dtype or --output_dtype, and --output-transposed and --use-inv-map
+by these names.";
 
 #[cfg(test)]
 mod tests {

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use proctor_accuracy::{AccuracyCheck, AccuracyResult, five_figures, metric};
-use proctor_config::{Origin, Settings, percent};
+use proctor_accuracy::{
+    AccuracyCheck, AccuracyResult, DefectGroup, ResponseDefect, ResponseForm, Variant, five_figures, metric,
+};
+use proctor_config::{Benchmark, Origin, Settings, percent};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::EffectiveSettings;
 use proctor_vocabulary::ElementType;
 use serde::Serialize;
 
-use super::{checked, padding_count, recorded::FoundLog, text::in_words};
+use super::{checked, log_samples::samples_of_log, padding_count, recorded::FoundLog, text::in_words};
 use crate::{
-    bed::sample_library::published::Published,
     error::HostError,
     observer::Observer,
     result::{Conclusion, Program},
@@ -21,6 +22,42 @@ use crate::{
 /// Version of the form of a scored log.
 const LOG_SCHEMA_VERSION: u32 = 1;
 
+/// The way in which the program of a log writes responses, where it is another one than the definition's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reading {
+    /// Type of the numbers.
+    pub element_type: Option<ElementType>,
+    /// Whether the logits of all starts stand before those of the ends.
+    pub output_transposed: bool,
+    /// Whether classes of boxes count the categories from 1, in place of their ids.
+    pub use_inv_map: bool,
+}
+
+impl Reading {
+    /// The variant of responses that it asks for.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] if it is none of the benchmark's metric.
+    fn variant(self, benchmark: &Benchmark) -> Result<Option<Variant>, HostError> {
+        let Benchmark { id, quality, .. } = benchmark;
+        let mut wanted = None;
+        for (is_given, flag, variant) in [
+            (self.output_transposed, "--output-transposed", Variant::Transposed),
+            (self.use_inv_map, "--use-inv-map", Variant::InverseMap),
+        ] {
+            if is_given && variant.metric() != quality.metric {
+                return Err(HostError::Usage(format!(
+                    "{flag} is for {}, and {id} is scored by {}: leave it out",
+                    variant.metric(),
+                    quality.metric
+                )));
+            }
+            wanted = wanted.or(is_given.then_some(variant));
+        }
+        Ok(wanted)
+    }
+}
+
 /// The worth of a log.
 #[derive(Debug, Serialize)]
 pub struct LogResult {
@@ -29,19 +66,24 @@ pub struct LogResult {
     log: PathBuf,
     benchmark: String,
     dataset: String,
-    rules: &'static str,
+    /// The round, unless it does not have the benchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<&'static str>,
     /// Where the target comes from, its reference, and the share of it that has to be reached.
     target_origin: Origin,
     reference: f64,
     target_ratio: f64,
     accuracy: AccuracyResult,
+    /// Flags to try, where responses look as if they were read wrongly.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hints: Vec<String>,
     /// Second records that the scenario explains, at most.
     padding_record_count: u64,
     warnings: Vec<String>,
 }
 
-/// Scores a log by the benchmark of these settings. `element_type` is that of the outputs, if it is another one than
-/// the definition's. Samples of published data sets are not prepared.
+/// Scores a log by the benchmark of these settings. Samples of published data sets are not prepared, and their files
+/// not even needed, where a list has the labels.
 ///
 /// # Errors
 /// [`HostError`] if there is nothing to score: the log or the data set is missing or damaged, or the metric does not
@@ -49,37 +91,59 @@ pub struct LogResult {
 pub fn score_log(
     log: &FoundLog,
     mut settings: Settings,
-    element_type: Option<ElementType>,
+    reading: Reading,
     observer: &dyn Observer,
 ) -> Result<LogResult, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    if let Some(element_type) = element_type {
+    let variant = reading.variant(&settings.benchmark)?;
+    if let Some(element_type) = reading.element_type {
         set_element_type(&mut settings, element_type)?;
     }
-    let published = Published::open(&settings, &root)?;
-    if let Some(published) = &published {
-        published.fit(&mut settings)?;
-    }
+    let samples = samples_of_log(log, &mut settings, &root)?;
     settings.warnings.iter().for_each(|warning| observer.message(&format!("warning: {warning}")));
-    let check = AccuracyCheck {
-        padding_record_count: padding_count(&effective(&settings)?),
-        ..checked(&settings, published.as_ref(), &root, precision(&settings)?, observer)?
-    };
+    let padding_record_count = padding_count(&effective(&settings)?);
+    let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
+    let response = ResponseForm { variant, ..check.response };
+    let check = AccuracyCheck { padding_record_count, response, ..check };
     let accuracy = check.run(log.path(), &root)?;
+    let rules = round(&settings);
     Ok(LogResult {
         schema_version: LOG_SCHEMA_VERSION,
         program: Program::this(),
         log: log.path().to_owned(),
         benchmark: settings.benchmark.id,
         dataset: settings.benchmark.dataset,
-        rules: settings.run.rules.name,
+        rules,
         target_origin: settings.quality_origin,
         reference: check.reference_value,
         target_ratio: check.target_ratio,
+        hints: accuracy.response_defects.iter().filter_map(|group| hint(group, reading)).collect(),
         accuracy,
         padding_record_count: check.padding_record_count,
         warnings: settings.warnings,
     })
+}
+
+/// The round that the target is of; `None` if it does not have the benchmark of the suites.
+fn round(settings: &Settings) -> Option<&'static str> {
+    let (benchmark, rules) = (&settings.benchmark, settings.run.rules);
+    (benchmark.suite.is_none() || benchmark.row(rules).is_some()).then_some(rules.name)
+}
+
+/// The flag that may be missing, or wrong, where answers have this fault.
+fn hint(group: &DefectGroup, reading: Reading) -> Option<String> {
+    let name = if group.samples.len() == 1 { "names" } else { "name" };
+    let what = match &group.first {
+        ResponseDefect::Class { .. } if reading.use_inv_map => {
+            format!("{name} classes that there are not: without --use-inv-map?")
+        }
+        ResponseDefect::Class { .. } => {
+            format!("{name} classes that there are not: --use-inv-map, if they count from 1?")
+        }
+        ResponseDefect::NotWhole { .. } => format!("{name} no whole class: another --element-type?"),
+        defect => format!("{name} no class of {}: another --element-type?", defect.class_count()?),
+    };
+    Some(format!("{} {what}", counted(group.samples.len() as u64, "answer")))
 }
 
 /// Gives all outputs of the benchmark this type.
@@ -159,16 +223,14 @@ impl LogResult {
         ];
         let found = found.map(|(what, samples)| format!("{} {what}", samples.len())).join(", ");
         let found = format!("{}; {found}", counted(accuracy.sample_count, "sample"));
-        let mut rows = vec![
-            row("accuracy", in_words(accuracy)),
-            row("target", target),
-            row("rules", self.rules.to_owned()),
-            row("records", found),
-        ];
+        let mut rows = vec![row("accuracy", in_words(accuracy)), row("target", target)];
+        rows.extend(self.rules.map(|rules| row("rules", rules.to_owned())));
+        rows.push(row("records", found));
         if !accuracy.duplicate_samples.is_empty() && self.padding_record_count > 0 {
             rows.push(row("", format!("up to {} repeated by MultiStream", self.padding_record_count)));
         }
-        rows.extend(accuracy.reasons.iter().map(|reason| row("", format!("- {reason}"))));
+        let remarks = accuracy.reasons.iter().chain(&self.hints);
+        rows.extend(remarks.map(|remark| row("", format!("- {remark}"))));
         rows.push(row("log", log.display().to_string()));
         let line = accuracy.line.iter().map(|line| format!("{line}\n"));
         format!("{}{benchmark}\n{}", line.collect::<String>(), table(&rows))

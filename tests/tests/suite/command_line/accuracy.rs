@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use proctor_tests::{Bench, Finished, workspace};
 use serde_json::Value;
@@ -134,16 +137,14 @@ fn a_log_that_loadgen_wrote_is_scored_and_nothing_is_prepared() {
     assert!(scored.stdout.starts_with("accuracy=100.000%, good=10, total=10\n"), "{scored}");
     let warning = "imagenet has 10 of the benchmark's 50000 samples";
     assert!(scored.stderr.contains(warning), "{scored}");
-    let prepared = fs::read_dir(pictures.0.file("cache/proctor/prepared")).unwrap();
-    let sizes: Vec<_> =
-        prepared.map(|it| fs::metadata(it.unwrap().path().join("samples")).unwrap().len()).collect();
-    assert_eq!(sizes, [0]);
+    assert!(!pictures.0.file("cache/proctor/prepared").exists());
 
     // The definition's own responses are i64; and as f32 these numbers are nearly 0.
     let own = pictures.score(&golden, "--json");
     assert_eq!((own.code(), &json(&own)["accuracy"]["malformed_samples"]), (BAD, &(0..10).collect()));
     let floats = pictures.score(&golden, "--element-type f32");
     assert!(floats.stdout.starts_with("accuracy=10.000%, good=1, total=10\n"), "{floats}");
+    assert!(floats.stdout.contains("- 9 answers name no whole class: another --element-type?\n"), "{floats}");
     let refused = pictures.score(&golden, "--element-type u8");
     refused
         .assert_error(SETTINGS, &["--element-type u8: top1 is computed from one output, of logits in f32"]);
@@ -284,4 +285,158 @@ fn a_log_of_a_million_records_is_scored() {
     assert_eq!((&often["value"], &often["line"]), (&0.1.into(), &once["line"]));
     let count = |list: &str| often[list].as_array().unwrap().len();
     assert_eq!(count("duplicate_samples") + count("unknown_samples"), 1_000_000 - 10);
+}
+
+#[test]
+fn answers_that_name_no_class_are_told_with_what_to_try() {
+    let pictures = TenPictures::new();
+    let records: Vec<_> = (0..10).map(|sample| record(sample, sample as f32)).collect();
+    let log = pictures.0.write("log.json", log(&records));
+    let scored = pictures.score(&log, "--element-type i32");
+    assert_eq!(scored.code(), BAD, "{scored}");
+    // The number 0 is the same in both types.
+    let line = "accuracy=10.000%, good=1, total=10\n";
+    let reason =
+        "- response of sample 1: record 0 has class 1065353216, but the classes are 0 to 999; and 8 more";
+    let hint = "- 9 answers name no class of 1000: another --element-type?\n";
+    assert!(scored.stdout.starts_with(line), "{scored}");
+    assert!(scored.stdout.contains(reason) && scored.stdout.contains(hint), "{scored}");
+    let hints = json(&pictures.score(&log, "--element-type i32 --json"))["hints"].clone();
+    assert_eq!(hints, serde_json::json!(["9 answers name no class of 1000: another --element-type?"]));
+    assert!(json(&pictures.score(&log, "--element-type f32 --json")).get("hints").is_none());
+}
+
+/// A made data set below a bench, by the name of its benchmark.
+fn made(bench: &Bench, benchmark: &str, sample_count: usize) -> PathBuf {
+    let folder = bench.file(benchmark);
+    let out = folder.display();
+    let made = bench.host(&format!("data generate {benchmark} --out {out} --samples {sample_count}"));
+    assert_eq!(made.code(), GOOD, "{made}");
+    folder
+}
+
+/// A log of responses to the samples 0, 1 and so on.
+fn log_of(responses: &[Vec<u8>]) -> String {
+    let lines = responses.iter().enumerate().map(|(sample, response)| {
+        let hex: String = response.iter().map(|byte| format!("{byte:02X}")).collect();
+        format!("{{ \"seq_id\" : {sample}, \"qsl_idx\" : {sample}, \"data\" : \"{hex}\" }}")
+    });
+    log(&lines.collect::<Vec<_>>())
+}
+
+#[test]
+fn boxes_may_count_the_categories() {
+    let bench = Bench::new();
+    let folder = made(&bench, "ssd-resnet34", 24);
+    let list = fs::read(folder.join("annotations/instances_val2017.json")).unwrap();
+    let list: Value = serde_json::from_slice(&list).unwrap();
+    let items = |key: &str| list[key].as_array().unwrap();
+    let responses = items("images").iter().enumerate().map(|(sample, image)| {
+        let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());
+        let of_image = items("annotations").iter().filter(|it| it["image_id"] == image["id"]);
+        let records = of_image.flat_map(|it| {
+            let [x, y, w, h] = [0, 1, 2, 3].map(|side| it["bbox"][side].as_f64().unwrap());
+            let place = items("categories").iter().position(|category| category["id"] == it["category_id"]);
+            let class = place.unwrap() as f64 + 1.0;
+            [sample as f64, y / height, x / width, (y + h) / height, (x + w) / width, 0.9, class]
+        });
+        records.flat_map(|number| (number as f32).to_le_bytes()).collect::<Vec<u8>>()
+    });
+    let log = bench.write("log.json", log_of(&responses.collect::<Vec<_>>()));
+    let score = |flags: &str| {
+        let (log, folder) = (log.display(), folder.display());
+        bench.host(&format!("accuracy {log} --benchmark ssd-resnet34 --dataset-folder {folder} {flags}"))
+    };
+    let mapped = score("--use-inv-map");
+    assert_eq!(mapped.code(), GOOD, "{mapped}");
+    assert!(mapped.stdout.starts_with("mAP=100.000%\n"), "{mapped}");
+    let plain = score("");
+    assert_eq!(plain.code(), BAD, "{plain}");
+    let hint = "name classes that there are not: --use-inv-map, if they count from 1?\n";
+    assert!(plain.stdout.contains(hint), "{plain}");
+    score("--output-transposed")
+        .assert_error(SETTINGS, &["--output-transposed is for f1, and ssd-resnet34 is scored by map"]);
+    // No round but v0.7 and v0.5 has it.
+    assert!(!plain.stdout.contains("v5.0"), "{plain}");
+    let older = score("--rules v0.7");
+    assert!(older.stdout.contains("  rules     v0.7\n"), "{older}");
+}
+
+#[test]
+fn the_scenario_is_that_of_the_log_beside_or_one_that_the_benchmark_has() {
+    let bench = Bench::new();
+    let folder = made(&bench, "dlrm", 3);
+    let day = fs::read_to_string(folder.join("day_23")).unwrap();
+    // The first samples have 200 rows each.
+    let clicks = day.lines().take(3 * 200).map(|line| f32::from(u8::from(line.starts_with('1'))));
+    let clicks: Vec<_> = clicks.flat_map(f32::to_le_bytes).collect();
+    let responses: Vec<_> = clicks.chunks(4 * 200).map(<[u8]>::to_vec).collect();
+    let path = bench.write("log/mlperf_log_accuracy.json", log_of(&responses));
+    let score = |flags: &str| {
+        let (log, folder) = (path.display(), folder.display());
+        bench.host(&format!("accuracy {log} --benchmark dlrm --dataset-folder {folder} {flags}"))
+    };
+    let first = score("");
+    assert!(first.stdout.starts_with("AUC=100.000%, accuracy=100.000%, "), "{first}");
+    assert_eq!(first.code(), GOOD, "{first}");
+    bench.write("log/mlperf_log_summary.txt", "SUT name : x\nScenario : Offline\nMode : AccuracyOnly\n");
+    assert_eq!(score("").stdout, first.stdout);
+    let entry = ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"MultiStream\"}\n";
+    bench.write("log/mlperf_log_detail.txt", entry);
+    assert_eq!(score("").stdout, first.stdout);
+    score("--scenario SingleStream").assert_error(SETTINGS, &["flag --scenario: ", "it has Server, Offline"]);
+
+    // A scenario of its own, in which the log may have more records than samples.
+    let pictures = TenPictures::new();
+    let records: Vec<_> = (0..11).map(|number| record(number % 10, (number % 10) as f32)).collect();
+    let path = pictures.0.write("log/mlperf_log_accuracy.json", log(&records));
+    assert_eq!(pictures.score(&path, "--element-type f32").code(), BAD);
+    pictures.0.write("log/mlperf_log_detail.txt", entry);
+    let scored = pictures.score(&path, "--element-type f32");
+    assert_eq!(scored.code(), GOOD, "{scored}");
+}
+
+#[test]
+fn labels_are_enough_and_missing_pictures_shift_no_sample() {
+    let pictures = TenPictures::new();
+    let records: Vec<_> = (0..10).map(|sample| record(sample, sample as f32)).collect();
+    let path = pictures.0.write("log/mlperf_log_accuracy.json", log(&records));
+    let flags = "--element-type f32";
+    let whole = pictures.score(&path, flags);
+    assert_eq!(whole.code(), GOOD, "{whole}");
+    let folder = pictures.0.file("imagenet");
+    let list = fs::read_to_string(folder.join("val_map.txt")).unwrap();
+    let names: Vec<_> = list.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    names[..4].iter().for_each(|name| fs::remove_file(folder.join(name)).unwrap());
+    assert_eq!(pictures.score(&path, flags).stdout, whole.stdout);
+
+    // A run had the other six alone, and numbered those.
+    let count = ":::MLLOG {\"key\": \"qsl_reported_total_count\", \"value\": 6}\n";
+    pictures.0.write("log/mlperf_log_detail.txt", count);
+    let records: Vec<_> = (0..6).map(|sample| record(sample, sample as f32 + 4.0)).collect();
+    pictures.0.write("log/mlperf_log_accuracy.json", log(&records));
+    let part = pictures.score(&path, flags);
+    assert!(part.stdout.starts_with("accuracy=100.000%, good=6, total=6\n"), "{part}");
+    assert_eq!(part.code(), GOOD, "{part}");
+    assert!(part.stderr.contains("4 samples that the lists in "), "{part}");
+
+    names[4..].iter().for_each(|name| fs::remove_file(folder.join(name)).unwrap());
+    let records: Vec<_> = (0..10).map(|sample| record(sample, sample as f32)).collect();
+    let path = pictures.0.write("alone.json", log(&records));
+    assert!(pictures.score(&path, flags).stdout.starts_with("accuracy=100.000%, good=10, total=10\n"));
+}
+
+#[test]
+fn volumes_that_are_missing_are_named_instead_of_numbered_anew() {
+    let bench = Bench::new();
+    let folder = made(&bench, "3d-unet-kits19", 3);
+    fs::remove_file(folder.join("case_00000/imaging.nii.gz")).unwrap();
+    let log = bench.write("log.json", log_of(&[vec![0], vec![0], vec![0]]));
+    let (log, folder) = (log.display(), folder.display());
+    let flags = format!("accuracy {log} --benchmark 3d-unet-kits19 --dataset-folder {folder}");
+    bench.host(&flags).assert_error(DATA, &["lacks files of samples", "mlperf_log_detail.txt"]);
+    let count = ":::MLLOG {\"key\": \"qsl_reported_total_count\", \"value\": 2}\n";
+    bench.write("mlperf_log_detail.txt", count);
+    let scored = bench.host(&flags);
+    assert!(scored.stdout.contains("samples that the data set does not have: 1 (2)"), "{scored}");
 }

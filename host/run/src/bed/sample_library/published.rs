@@ -89,35 +89,14 @@ impl Published {
     /// It has no samples.
     pub(crate) fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
         let Delivery { sample_count, missing_count, .. } = self.delivery;
-        let folder = self.order.folder.display();
-        if sample_count == 0 {
-            return Err(HostError::Data(format!(
-                "{folder} has no samples; `host data verify` says what is missing"
-            )));
-        }
         if missing_count > 0 {
+            let folder = self.order.folder.display();
             let text = format!(
                 "{missing_count} samples that the lists in {folder} name are not there, and are left out"
             );
             settings.warnings.push(text);
         }
-        let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
-        if sample_count > total_sample_count {
-            settings.warnings.push(format!(
-                "{folder} has {sample_count} samples, and the benchmark {total_sample_count}: the first are used"
-            ));
-        }
-        if sample_count < total_sample_count {
-            settings.warnings.push(format!(
-                "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
-                 your own only"
-            ));
-            settings.benchmark.qsl = QslCounts {
-                total_sample_count: sample_count,
-                performance_sample_count: performance_sample_count.min(sample_count),
-            };
-        }
-        Ok(())
+        fit_counts(settings, &self.order.folder, sample_count)
     }
 
     /// Name of the data set.
@@ -128,6 +107,16 @@ impl Published {
     /// Number of samples.
     pub(crate) fn sample_count(&self) -> u64 {
         self.delivery.sample_count
+    }
+
+    /// The folder of the data set.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.order.folder
+    }
+
+    /// Number of samples, or of files of samples, that it lists and does not have.
+    pub(crate) fn missing_count(&self) -> u64 {
+        self.delivery.missing_count
     }
 
     /// The first samples, as many as a run has, by their names, for who reads their labels.
@@ -183,6 +172,36 @@ pub(crate) fn fit(settings: &mut Settings) -> Result<(), HostError> {
         Some(published) => published.fit(settings),
         None => Ok(()),
     }
+}
+
+/// Fits the counts of a benchmark to a folder with so many samples, with a warning if they are other ones.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> Result<(), HostError> {
+    let folder = folder.display();
+    if sample_count == 0 {
+        return Err(HostError::Data(format!(
+            "{folder} has no samples; `host data verify` says what is missing"
+        )));
+    }
+    let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+    if sample_count > total_sample_count {
+        settings.warnings.push(format!(
+            "{folder} has {sample_count} samples, and the benchmark {total_sample_count}: the first are used"
+        ));
+    }
+    if sample_count < total_sample_count {
+        settings.warnings.push(format!(
+            "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
+             your own only"
+        ));
+        settings.benchmark.qsl = QslCounts {
+            total_sample_count: sample_count,
+            performance_sample_count: performance_sample_count.min(sample_count),
+        };
+    }
+    Ok(())
 }
 
 /// Has the program execute an order. Its progress and its messages are seen on stderr.
