@@ -68,7 +68,7 @@ run_settings! {
     /// Length of a run, a few seconds or as long as the rules want.
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// Round of the MLPerf rules that a run is made and judged by.
-    rules: Rules = DefaultValue::Text(Rules::NAMES[0]), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
+    rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
     /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
         unit "percent", flag Flag::taking("quality-target", "PERCENT");

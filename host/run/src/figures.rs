@@ -83,7 +83,7 @@ pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -
 }
 
 /// The metric by the text of the round's rules, where its result checker, which is followed here, has another one: that
-/// of Server in the newest round.
+/// of Server from v5.0 on.
 pub(crate) fn metric_by_text(result: &PerformanceResult) -> Option<Metric> {
     match (&result.figures, result.rules.server_metric) {
         (ScenarioFigures::Server { scheduled_samples_per_second, .. }, ServerMetric::CompletedSamples) => {

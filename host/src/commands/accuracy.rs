@@ -19,7 +19,7 @@ pub(crate) struct AccuracyFlags {
     /// Name of the benchmark, or path of its definition [default: that of the run]
     #[arg(long, value_name = "NAME|PATH")]
     benchmark: Option<String>,
-    /// Round of the MLPerf rules that the target is of [default: that of the run, or the newest]
+    /// Round of the MLPerf rules that the target is of [default: that of the run, or v5.0]
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
     /// Share of the reference's quality to aim at, where the round has several, such as 99 and 99.9

@@ -9,9 +9,10 @@ fn load(assignments: &[&str]) -> Settings {
 }
 
 #[test]
-fn the_default_rules_are_the_newest() {
+fn the_default_rules_are_those_of_v5_0() {
     let settings = load(&[]);
     assert_eq!((settings.run.rules, settings.test.rules), (Rules::default(), Rules::default()));
+    assert_eq!(settings.run.rules.name, "v5.0");
     assert_eq!(settings.origin("rules").unwrap().to_string(), "default");
 }
 

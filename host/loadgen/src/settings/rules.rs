@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref, str::FromStr};
 
 use proctor_vocabulary::registry::UnknownName;
 
-use super::rounds::{ROUNDS, Round};
+use super::rounds::{DEFAULT, ROUNDS, Round};
 
 /// The rules of a round of MLPerf Inference: those of [`Round`], to which it dereferences.
 ///
@@ -17,10 +17,13 @@ use super::rounds::{ROUNDS, Round};
 pub struct Rules(&'static Round);
 
 impl Rules {
-    /// Names of all rules, the newest first.
+    /// Names of all rules, the newest first, which is not the default.
     pub const NAMES: &'static [&'static str] = &names();
 
-    /// Returns all rules, the newest first.
+    /// Name of the default.
+    pub const DEFAULT_NAME: &'static str = DEFAULT.name;
+
+    /// Returns all rules, the newest first, which is not the default.
     pub fn all() -> impl Iterator<Item = Self> {
         ROUNDS.iter().copied().map(Self)
     }
@@ -44,9 +47,9 @@ impl From<&'static Round> for Rules {
 }
 
 impl Default for Rules {
-    /// Returns the newest.
+    /// Returns v5.0, the last round whose text is followed here, which is not the newest.
     fn default() -> Self {
-        Self(ROUNDS[0])
+        Self(DEFAULT)
     }
 }
 
@@ -98,6 +101,7 @@ mod tests {
         for rules in Rules::all() {
             assert_eq!(rules.name.to_uppercase().parse(), Ok(rules));
         }
+        assert_eq!((Rules::default().name, Rules::DEFAULT_NAME), ("v5.0", "v5.0"));
         let error = "v0.6".parse::<Rules>().unwrap_err().to_string();
         assert!(error.starts_with("unknown rules \"v0.6\", did you mean \"v0."), "{error}");
     }

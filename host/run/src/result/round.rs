@@ -42,7 +42,7 @@ impl From<&IntervalResult> for IntervalPart {
     }
 }
 
-/// Lines of the verdict; empty for a single run in the newest round.
+/// Lines of the verdict; empty for a single run under the default rules.
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);

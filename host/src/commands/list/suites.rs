@@ -8,7 +8,7 @@ use proctor_vocabulary::{did_you_mean, registry::UnknownName};
 const HEAD: [&str; 8] =
     ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "run here"];
 
-/// The tables of all suites of a round, or of one of them. The newest round stands in for one that is not given.
+/// The tables of all suites of a round, or of one of them. The default round stands in for one that is not given.
 pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, HostError> {
     let rules: Rules = rules.map_or_else(|| Ok(Rules::default()), str::parse).map_err(unknown_rules)?;
     let round = round_rules(rules);

@@ -303,7 +303,7 @@ fn the_most_samples_of_a_query_are_found() {
     // Batches of 4 take 1 ms each, one after the other: 18 ms are 18 batches, 72 samples.
     let flags = "--plugin mock --virtual-time --scenario MultiStream --batch-size 4 --set mock.service=fixed \
                  --set mock.service_us=1000";
-    let search = Search::run(&bench, "newest", &format!("{flags} --latency-bound 18ms"));
+    let search = Search::run(&bench, "default", &format!("{flags} --latency-bound 18ms"));
     assert_eq!(search.load(), 72.0, "{}", search.finished);
     assert!(search.finished.stdout.contains("72 samples/query VALID"), "{}", search.finished);
     // Under the older rules the interval is the bound.

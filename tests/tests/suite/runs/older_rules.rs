@@ -49,7 +49,7 @@ fn a_system_that_does_not_keep_up_skips_intervals_and_is_invalid() {
 }
 
 #[test]
-fn under_the_newest_rules_there_are_no_intervals() {
+fn under_the_default_rules_there_are_no_intervals() {
     let bench = Bench::new();
     let run = bench.run(&format!("{MULTI_STREAM} --set mock.service_us=7000 --set rules=v5.0"));
     let result = run.assert_valid().result();

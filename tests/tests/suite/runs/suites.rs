@@ -100,22 +100,22 @@ fn the_round_decides_what_is_valid() {
     assert_eq!(setting["value"], 130_000_000);
     assert_eq!((&setting["origin"]["kind"], &setting["origin"]["round"]), (&"suite".into(), &"v0.7".into()));
     assert_eq!(setting["overridden"][0]["origin"]["kind"], "benchmark");
-    let newest = bench.run(&server);
-    newest.assert_invalid(&["over the 20 ms bound"]);
+    let newer = bench.run(&server);
+    newer.assert_invalid(&["over the 20 ms bound"]);
     // Rates of scheduled and of completed samples are both there, whichever of them is the metric.
-    for (run, metric) in [(&older, "scheduled_samples_per_second"), (&newest, "completed_samples_per_second")]
+    for (run, metric) in [(&older, "scheduled_samples_per_second"), (&newer, "completed_samples_per_second")]
     {
         let figures = &run.result()["performance_run"]["figures"];
         assert_eq!(run.result()["metric"]["value"], figures[metric], "{metric}");
     }
     // Where text and result checker of the round differ, both metrics are named, in the result and under the verdict.
-    let by_text = &newest.result()["metric_by_text"];
-    let figures_of_newest = &newest.result()["performance_run"]["figures"];
-    assert_eq!(by_text["value"], figures_of_newest["scheduled_samples_per_second"]);
+    let by_text = &newer.result()["metric_by_text"];
+    let figures_of_newer = &newer.result()["performance_run"]["figures"];
+    assert_eq!(by_text["value"], figures_of_newer["scheduled_samples_per_second"]);
     assert_eq!(by_text["name"], "rate of scheduled samples");
     let both = " (rate of scheduled samples), the metric by the text of v5.0\n";
-    assert!(newest.finished.stdout.contains(both), "{}", newest.finished);
-    assert!(newest.finished.stdout.contains(" (throughput of completed samples)\n"), "{}", newest.finished);
+    assert!(newer.finished.stdout.contains(both), "{}", newer.finished);
+    assert!(newer.finished.stdout.contains(" (throughput of completed samples)\n"), "{}", newer.finished);
     assert!(older.result().get("metric_by_text").is_none(), "in v0.7 they agree");
     assert!(!older.finished.stdout.contains("by the text of"), "{}", older.finished);
     assert!(
@@ -239,8 +239,8 @@ fn searches_and_scaling_are_marked_as_runs_are() {
             "note: deviates from v0.7, for comparing runs of your own only: tokenize is done untimed; ";
         assert!(done.stdout.contains(note), "{done}");
         // v5.0 has text to token ids on its list, and no Server for it.
-        let (_, newest) = of("v5.0");
-        let kinds: Vec<_> = newest["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+        let (_, newer) = of("v5.0");
+        let kinds: Vec<_> = newer["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
         assert_eq!(kinds, ["scenario", "figure", "performance-set"]);
     }
 }

@@ -266,8 +266,8 @@ pub(super) fn check_ranges(request: &TestSettings) -> Result<(), SettingsError> 
     }
     if request.use_token_latencies && !request.rules.has_tokens {
         let (key, value) = field(request, "rules");
-        let (newest, round) = (Rules::default(), request.rules);
-        let expected = format!("{newest}, or turn use_token_latencies off: {round} knows no tokens");
+        let (default, round) = (Rules::default(), request.rules);
+        let expected = format!("{default}, or turn use_token_latencies off: {round} knows no tokens");
         return Err(SettingsError::OutOfRange { key, value, expected });
     }
     if request.mode == TestMode::FindPeakPerformance {
