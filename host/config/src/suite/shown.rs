@@ -119,7 +119,7 @@ impl SuiteBenchmark {
     pub fn standing(&self) -> String {
         let definitions: Vec<_> = self.definitions().collect();
         match &self.stub {
-            Some(reason) => format!("stub: {reason}"),
+            Some(reason) => format!("no definition yet: {reason}"),
             None if definitions.is_empty() => "no definition yet".to_owned(),
             None => format!("--benchmark {}", definitions.join(" or ")),
         }

@@ -90,6 +90,10 @@ fn definitions_link_to_benchmarks_that_are_no_stubs() {
     let generative =
         ["gptj", "llama2-70b", "llama2-70b-interactive", "llama3.1-405b", "mixtral-8x7b", "sdxl"];
     assert_eq!(stubs, generative.into_iter().chain(["rgat", "pointpainting"]).collect());
+    // None of them can be run, and each says why.
+    for id in stubs {
+        assert!(benchmark(id).standing().starts_with("no definition yet: "), "{id}");
+    }
 }
 
 #[test]
