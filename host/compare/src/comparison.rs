@@ -214,9 +214,7 @@ impl Comparison {
     /// # Errors
     /// [`CompareError::NoSuchFigure`].
     pub fn fails(&self, condition: &Condition) -> Result<Option<bool>, CompareError> {
-        let withholds = |remark: &Remark| {
-            matches!(remark, Remark::Withheld { figures } if figures.contains(&condition.figure))
-        };
+        let withholds = |remark: &Remark| matches!(remark, Remark::Withheld { figures } if figures.contains(&condition.figure));
         let row = self.row(condition.figure);
         if row.is_none() && !self.remarks.iter().any(withholds) {
             return Err(CompareError::NoSuchFigure {

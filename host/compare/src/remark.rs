@@ -53,6 +53,11 @@ pub enum Remark {
         /// Its folder.
         run: PathBuf,
     },
+    /// The accuracy of a run did not pass.
+    Inaccurate {
+        /// Its folder.
+        run: PathBuf,
+    },
     /// A greater share of the samples has no answer in B than in A.
     AnswersLess {
         /// Samples without an answer in A, and all of them.
@@ -91,6 +96,7 @@ impl Remark {
             Self::LeftOut { is_interrupted: false, .. }
                 | Self::OtherCount { .. }
                 | Self::Invalid { .. }
+                | Self::Inaccurate { .. }
                 | Self::AnswersLess { .. }
                 | Self::Withheld { .. }
         )
@@ -108,6 +114,7 @@ impl Remark {
             Self::OtherCount { .. } => "other_count",
             Self::WithoutLatency { .. } => "without_latency",
             Self::Invalid { .. } => "invalid",
+            Self::Inaccurate { .. } => "inaccurate",
             Self::AnswersLess { .. } => "answers_less",
             Self::Withheld { .. } => "withheld",
             Self::OfflineLatencies => "offline_latencies",
@@ -150,6 +157,9 @@ impl fmt::Display for Remark {
                 run.display()
             ),
             Self::Invalid { run } => write!(f, "{} is INVALID; host report tells why", run.display()),
+            Self::Inaccurate { run } => {
+                write!(f, "the accuracy of {} did not pass; host report tells why", run.display())
+            }
             Self::AnswersLess { a, b } => {
                 write!(f, "B has no answer to {} of {} samples, and A to {} of {}", b.0, b.1, a.0, a.1)
             }

@@ -151,6 +151,9 @@ impl SideRun {
         if !result.verdict.valid {
             remarks.push(Remark::Invalid { run: folder.clone() });
         }
+        if result.verdict.accuracy_passed == Some(false) {
+            remarks.push(Remark::Inaccurate { run: folder.clone() });
+        }
         let samples_per_query = match scenario {
             Scenario::MultiStream => {
                 let setting = result.settings.get("multi_stream_samples_per_query");
