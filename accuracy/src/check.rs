@@ -184,6 +184,7 @@ impl AccuracyCheck {
             sample_count: sample_count as u64,
             line: score.line,
             details: score.details,
+            doubts: score.doubts,
             defects: LogDefects {
                 missing_samples: missing.map(|(index, _)| index).collect(),
                 duplicate_samples,
@@ -216,13 +217,15 @@ impl AccuracyCheck {
             sample_count,
             line,
             details: details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            doubts: Vec::new(),
             defects,
         })
     }
 
     /// The result of these figures, without a verdict.
     fn result(&self, figures: Figures) -> AccuracyResult {
-        let Figures { value, correct_count, judged_count, sample_count, line, details, defects } = figures;
+        let Figures { value, correct_count, judged_count, sample_count, line, details, doubts, defects } =
+            figures;
         let mut malformed_samples: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
         malformed_samples.sort_unstable();
         malformed_samples.dedup();
@@ -238,7 +241,7 @@ impl AccuracyCheck {
             line,
             missing_samples: defects.missing_samples,
             malformed_samples,
-            response_defects: DefectGroup::all(defects.responses),
+            response_defects: DefectGroup::all(defects.responses.into_iter().chain(doubts).collect()),
             cut_after_record_count: defects.cut_after_record_count,
             duplicate_samples: defects.duplicate_samples,
             unknown_samples: defects.unknown_samples,
@@ -290,6 +293,8 @@ struct Figures {
     sample_count: u64,
     line: Option<String>,
     details: BTreeMap<String, f64>,
+    /// Wrong answers that look as if they were read wrongly.
+    doubts: Vec<(u64, ResponseDefect)>,
     defects: LogDefects,
 }
 

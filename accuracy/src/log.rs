@@ -102,9 +102,11 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
 pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
     let mut records = Vec::new();
     let whole = scan(Deserializer::from_slice(text), |record| records.push(record));
-    whole.map_err(|flaw| {
-        if is_cut_for_submission(text) { CUT_FOR_SUBMISSION.to_owned() } else { flaw.reason }
-    })?;
+    whole.map_err(
+        |flaw| {
+            if is_cut_for_submission(text) { CUT_FOR_SUBMISSION.to_owned() } else { flaw.reason }
+        },
+    )?;
     Ok(records)
 }
 

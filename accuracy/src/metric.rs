@@ -51,13 +51,22 @@ pub struct Score {
     pub line: Option<String>,
     /// Faults of responses of the right size, each with its sample.
     pub defects: Vec<(u64, ResponseDefect)>,
+    /// Responses that are only wrong for the reference's script, and that look as if they were read wrongly.
+    pub doubts: Vec<(u64, ResponseDefect)>,
 }
 
 impl Score {
     /// The share of right answers, in `[0, 1]`; 0 without answers.
     pub(crate) fn share(correct_count: u64, answers: &Answers) -> Self {
         let value = if answers.is_empty() { 0.0 } else { correct_count as f64 / answers.len() as f64 };
-        Self { value, correct_count, details: BTreeMap::new(), line: None, defects: Vec::new() }
+        Self {
+            value,
+            correct_count,
+            details: BTreeMap::new(),
+            line: None,
+            defects: Vec::new(),
+            doubts: Vec::new(),
+        }
     }
 }
 

@@ -38,7 +38,7 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
 fn score(scored: &Scored<'_>) -> Option<Score> {
     let Answers::Classes { labels, class_count } = scored.answers else { return None };
     let (mut correct_count, mut answered_count) = (0_u64, 0_u64);
-    let mut defects = Vec::new();
+    let (mut defects, mut doubts) = (Vec::new(), Vec::new());
     for ((sample, response), label) in (0..).zip(scored.responses).zip(labels) {
         let Some(data) = response else { continue };
         answered_count += 1;
@@ -47,7 +47,7 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
             Ok(None) => {}
             Ok(Some(class)) => {
                 correct_count += u64::from(u64::try_from(class) == Ok(*label));
-                defects.extend(doubt(scored.form, data, class, *class_count).map(|defect| (sample, defect)));
+                doubts.extend(doubt(scored.form, data, class, *class_count).map(|defect| (sample, defect)));
             }
             Err(defect) => defects.push((sample, defect)),
         }
@@ -55,7 +55,7 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
     let share = 100.0 * correct_count as f64 / answered_count as f64;
     let line = format!("accuracy={share:.3}%, good={correct_count}, total={answered_count}");
     let line = (answered_count > 0).then_some(line);
-    Some(Score { line, defects, ..Score::share(correct_count, scored.answers) })
+    Some(Score { line, defects, doubts, ..Score::share(correct_count, scored.answers) })
 }
 
 /// The class that a response names, whether there is one such or not: the position of the largest logit, or the class
@@ -203,7 +203,8 @@ mod tests {
                 tolerance: None,
             });
             let score = score.unwrap();
-            let kinds = score.defects.iter().map(|(sample, defect)| (*sample, defect.kind()));
+            let kinds =
+                score.defects.iter().chain(&score.doubts).map(|(sample, defect)| (*sample, defect.kind()));
             (score.correct_count, kinds.collect::<Vec<_>>())
         };
         let reals = [3_f32, 7.0, 1.0].map(f32::to_le_bytes);
@@ -216,7 +217,7 @@ mod tests {
         let integers = integers.each_ref().map(<[u8; 4]>::as_slice);
         assert_eq!(score(ElementType::I32, &integers), (1, vec![(2, "class")]));
         // Read as f32, they are 0, nearly 0, and a NaN.
-        assert_eq!(score(ElementType::F32, &integers), (0, vec![(1, "not-whole"), (2, "not-finite")]));
+        assert_eq!(score(ElementType::F32, &integers), (0, vec![(2, "not-finite"), (1, "not-whole")]));
         let wide = [3_f64, 1000.0, 9.5].map(f64::to_le_bytes);
         let wide = wide.each_ref().map(<[u8; 8]>::as_slice);
         let expected = (2, vec![(1, "class"), (2, "not-whole")]);

@@ -51,7 +51,7 @@ pub(super) fn samples_of_log(
             samples.folder.display()
         ));
     }
-    fit_counts(settings, &samples.folder, count)?;
+    fit_counts(settings, &samples.folder, log.sample_count().map_or(count, |of_run| of_run.min(count)))?;
     samples.names.truncate(sample_count(&settings.benchmark));
     Ok(Some(samples))
 }
