@@ -41,6 +41,12 @@ impl EffectiveSettings {
             let is_idle = is_set && scenario != Scenario::Server;
             tell(is_idle, format!("{key} has no effect in {scenario}"));
         }
+        for (key, limit) in
+            [("max_query_count", request.max_query_count), ("max_duration_ms", request.max_duration_ms)]
+        {
+            let is_idle = limit != 0 && scenario == Scenario::Offline;
+            tell(is_idle, format!("{key} has no effect in Offline, which has one query"));
+        }
         let infers = self.request.infer_token_latencies;
         let can_infer = matches!(scenario, Scenario::Server | Scenario::Offline);
         tell(infers && !can_infer, format!("infer_token_latencies has no effect in {scenario}"));
@@ -84,20 +90,29 @@ impl EffectiveSettings {
     /// Limits below what the run has to reach. Offline has one query, which always ends naturally.
     fn limits(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        let mut tell = |key: &str, limit: u64, least_key: &str, least: u64| {
+        let mut tell = |key: &str, limit: u64, least_key: &str, least: u64, requested: u64| {
             if self.request.scenario != Scenario::Offline && limit != 0 && limit < least {
+                // Equal issue takes whole permutations of the performance set.
+                let raised = match requested == least {
+                    true => String::new(),
+                    false => format!(", raised from {requested} by sample_concatenate_permutation"),
+                };
                 warnings.push(format!(
-                    "{key} = {limit} is below {least_key} = {least}: the run ends early with an error, and is INVALID"
+                    "{key} = {limit} is below {least_key} = {least}{raised}: the run ends early with an error, and is \
+                     INVALID"
                 ));
             }
         };
-        tell("max_query_count", self.request.max_query_count, "min_query_count", self.min_query_count);
+        let request = &self.request;
+        let (min_queries, min_duration_ms) = (request.min_query_count, request.min_duration_ms);
         tell(
-            "max_duration_ms",
-            self.request.max_duration_ms,
-            "min_duration_ms",
-            self.request.min_duration_ms,
+            "max_query_count",
+            request.max_query_count,
+            "min_query_count",
+            self.min_query_count,
+            min_queries,
         );
+        tell("max_duration_ms", request.max_duration_ms, "min_duration_ms", min_duration_ms, min_duration_ms);
         warnings
     }
 
@@ -220,7 +235,31 @@ mod tests {
             ]
         );
         let scenario = Scenario::Offline;
-        assert_eq!(warnings(TestSettings { scenario, token_latency_scaling_factor: 1, ..request }), [""; 0]);
+        assert_eq!(
+            warnings(TestSettings { scenario, token_latency_scaling_factor: 1, ..request }),
+            [
+                "max_query_count has no effect in Offline, which has one query",
+                "max_duration_ms has no effect in Offline, which has one query",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_count_that_was_raised_is_told_with_what_raised_it() {
+        let request = TestSettings {
+            scenario: Scenario::SingleStream,
+            min_query_count: 100,
+            max_query_count: 100,
+            min_duration_ms: 0,
+            sample_concatenate_permutation: true,
+            ..TestSettings::default()
+        };
+        // The library of these tests loads 100 samples, and a full round is added to a multiple.
+        assert_eq!(
+            warnings(request),
+            ["max_query_count = 100 is below min_query_count = 200, raised from 100 by \
+              sample_concatenate_permutation: the run ends early with an error, and is INVALID"]
+        );
     }
 
     #[test]

@@ -231,6 +231,19 @@ fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Re
     Ok(qps.unwrap_or(SHARE_MIN * settings.target_qps))
 }
 
+/// The most queries that are outstanding at once at the rate of the test, if it keeps the bound without a limit on
+/// them.
+pub(super) fn outstanding_within_bound(evidence: &Evidence<'_>) -> Option<u64> {
+    let settings = evidence.settings;
+    if evidence.result.token_latencies().is_some() {
+        return None;
+    }
+    let replay = Replay::new(&evidence.samples)?;
+    let it = replay.run(evidence.arrivals_ns(settings.target_qps), settings.target_latency_ns);
+    let allowed = (1.0 - settings.target_latency_percentile) * it.count as f64;
+    (it.over_count as f64 <= allowed).then_some(it.outstanding_max)
+}
+
 /// The highest rate up to this one at which this holds, if it holds at the lowest one that is looked at.
 fn highest(target_qps: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut good, mut bad) = (SHARE_MIN * target_qps, target_qps);

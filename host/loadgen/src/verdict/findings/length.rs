@@ -3,7 +3,7 @@
 use proctor_vocabulary::Scenario;
 
 use super::{
-    bounds::lower_rate,
+    bounds::{lower_rate, outstanding_within_bound},
     evidence::Evidence,
     finding::{Finding, Measure, Remedy, Rule, Unit},
 };
@@ -79,9 +79,14 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     }
 }
 
-/// A lower rate, since a queue grew; the bound is that of the test, or none.
+/// A higher limit, if the system keeps the bound at this rate; else a lower rate, since a queue grew. The bound is that
+/// of the test, or none.
 fn too_many_outstanding(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
+    if let Some(outstanding_max) = outstanding_within_bound(evidence) {
+        let value = (outstanding_max as f64 * RESERVE).ceil() as u64 + 1;
+        return Some((Remedy::Set { setting: "server_max_async_queries", value }, None));
+    }
     match evidence.result.token_latencies() {
         Some(_) => lower_rate(evidence, Measure::FirstToken, settings.request.server_ttft_latency),
         None => lower_rate(evidence, Measure::Latency, settings.target_latency_ns),
