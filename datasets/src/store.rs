@@ -104,6 +104,9 @@ pub enum StoreError {
     /// There is no memory for the samples, or it cannot be used.
     #[error("there is no memory for the samples: {0}")]
     Memory(FillError),
+    /// Another program that was to make the samples ready failed, and has said at which.
+    #[error("they could not be prepared")]
+    Prepare(#[source] FillError),
     /// Reading or preprocessing a sample failed.
     #[error("sample {index} could not be prepared")]
     Fill {

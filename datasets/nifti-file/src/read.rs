@@ -52,8 +52,8 @@ pub(crate) fn header_and_data(bytes: &[u8]) -> Result<(Header, Vec<u8>), NiftiEr
     Ok((header, data))
 }
 
-/// The bytes that gzip packed: of all members of a file, one after the other. Zeros between and behind them are padding,
-/// as gzip takes them.
+/// The bytes that gzip packed: of all members of a file, one after the other. Zeros between and behind them are
+/// padding, as gzip takes them.
 struct Unpacked<'a>(GzDecoder<&'a [u8]>);
 
 impl<'a> Unpacked<'a> {

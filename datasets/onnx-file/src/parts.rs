@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
+use proctor_vocabulary::misfetched;
 use prost::{
     bytes::Buf,
     encoding::{WireType, decode_key, decode_varint},
 };
-use proctor_vocabulary::misfetched;
 
 use crate::error::OnnxFileError;
 

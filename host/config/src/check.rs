@@ -112,7 +112,12 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
     let wrong = || wrong_type(raw, &key.expected());
     match (key.kind, raw.form) {
         (_, Form::Other) => Err(wrong()),
-        (Kind::Bool, Form::Plain | Form::Bool) => text.parse().map(Value::Bool).map_err(|_| wrong()),
+        (Kind::Bool, Form::Plain | Form::Bool | Form::Number) => match text {
+            // As LoadGen's files have them.
+            "1" | "true" => Ok(Value::Bool(true)),
+            "0" | "false" => Ok(Value::Bool(false)),
+            _ => Err(wrong()),
+        },
         (Kind::Integer { min, max }, Form::Plain | Form::String | Form::Number) => {
             let value = parse_integer(text).ok_or_else(wrong)?;
             let value = u64::try_from(value).ok().filter(|value| (min..=max).contains(value));
@@ -219,6 +224,8 @@ mod tests {
         assert_eq!(value("min_query_count", "1e3"), Ok(Value::Integer(1000)));
         assert_eq!(value("server_target_qps", "250.5"), Ok(Value::Number(250.5)));
         assert_eq!(value("virtual_time", "true"), Ok(Value::Bool(true)));
+        assert_eq!(value("performance_issue_same", "1"), Ok(Value::Bool(true)));
+        assert_eq!(value("performance_issue_same", "0"), Ok(Value::Bool(false)));
         assert_eq!(value("scenario", "offline"), Ok(Value::Text("Offline".to_owned())));
         assert_eq!(value("mode", "accuracy"), Ok(Value::Text("AccuracyOnly".to_owned())));
         assert_eq!(value("qsl_rng_seed", "18446744073709551615"), Ok(Value::Integer(u64::MAX)));

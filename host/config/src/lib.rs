@@ -96,8 +96,8 @@ pub use origin::Origin;
 pub use run_settings::{IssueMode, RunSettings};
 pub use settings::{ExplainRow, Settings};
 pub use suite::{
-    Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, RoundRow, RoundRules,
-    RowCells, SUITE_SCHEMA_VERSION, ServerBound, Stated, SuiteBenchmark, SuiteScenarios, Unit, UntimedStep,
-    percent, round_rules, suite_benchmarks,
+    Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, MetricKind, RoundRow,
+    RoundRules, RowCells, SUITE_SCHEMA_VERSION, Seeds, ServerBound, Stated, SuiteBenchmark, SuiteScenarios,
+    Unit, UntimedStep, percent, round_rules, suite_benchmarks,
 };
 pub use value::Value;

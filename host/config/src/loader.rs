@@ -7,10 +7,10 @@ use std::{
 };
 
 use proctor_loadgen::{
-    Rules,
-    config_file::{self, ConfigFileKind},
+    Rules, TestSettings,
+    config_file::{self, Applied, ConfigFileKind, ConfigFileReport, OtherModel},
 };
-use proctor_vocabulary::Scenario;
+use proctor_vocabulary::{Scenario, did_you_mean};
 
 use crate::{
     arrivals,
@@ -39,8 +39,9 @@ const LOG_VARIABLE: &str = "PROCTOR_LOG";
 
 /// Collects the sources of settings and makes [`Settings`] of them.
 ///
-/// The weakest first: defaults, preset, benchmark definition, row of its round, the rate of a trace of arrivals,
-/// configuration file, `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier one.
+/// The weakest first: defaults, seeds of the round, preset, benchmark definition, row of its round, the rate of a trace
+/// of arrivals, configuration file, `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier
+/// one.
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     config_file: Option<PathBuf>,
@@ -168,6 +169,7 @@ impl Loader {
         let mut benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
         let mut stack = Stack::of_defaults();
+        stack.push(suite::link::seed_entries(rules));
         stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
         let is_official = known_preset == Some(&preset::OFFICIAL);
@@ -178,7 +180,7 @@ impl Loader {
         let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
         for (path, kind) in confs {
             let Some(path) = path else { continue };
-            let entries = read_conf(path, kind, &benchmark, &stack, &mut warnings, &mut errors);
+            let entries = read_conf(path, kind, &benchmark, scenario, &stack, &mut warnings, &mut errors);
             stack.push(entries);
         }
         stack.push(check_layer(&environment, scenario, &mut errors));
@@ -271,11 +273,13 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
     benchmark
 }
 
-/// The layer of a file in LoadGen's format, applied to what the layers below say.
+/// The layer of a file in LoadGen's format, applied to what the layers below say, for the scenario that is run, which a
+/// layer above may choose.
 fn read_conf(
     path: &Path,
     kind: ConfigFileKind,
     benchmark: &Benchmark,
+    scenario: Scenario,
     below: &Stack,
     warnings: &mut Vec<String>,
     errors: &mut Vec<ConfigError>,
@@ -287,9 +291,10 @@ fn read_conf(
             return Vec::new();
         }
     };
-    let mut test = below.test_settings();
-    let (text, scenario) = (String::from_utf8_lossy(&bytes), test.scenario);
-    let report = match config_file::apply(&text, kind, &benchmark.model.id, scenario, &mut test) {
+    let mut test = TestSettings { scenario, ..below.test_settings() };
+    let text = String::from_utf8_lossy(&bytes);
+    let model = benchmark.loadgen_model();
+    let report = match config_file::apply(&text, kind, model, scenario, &mut test) {
         Ok(report) => report,
         Err(lines) => {
             let path = || path.to_owned();
@@ -298,6 +303,15 @@ fn read_conf(
         }
     };
     warnings.extend(report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())));
+    if kind == ConfigFileKind::User {
+        warnings.extend(unknown_models(path, model, &report));
+    }
+    // Some keys are read for their own scenario whichever is run.
+    let is_of_run = |applied: &Applied| matches!(applied.key.rsplit('.').nth(1), Some(of) if of == "*" || of == scenario.name());
+    if report.has_entries && !report.applied.iter().any(is_of_run) {
+        let path = path.display();
+        warnings.push(format!("{path}: no line of it is read for the model {model} in {scenario}"));
+    }
     let mut entries = Vec::new();
     for applied in report.applied {
         let value: Value = test.get(applied.setting).expect("files set fields of the settings").into();
@@ -313,6 +327,24 @@ fn read_conf(
     entries
 }
 
+/// A warning for each model that neither LoadGen's file nor a benchmark has: a line for it is never read.
+fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<String> {
+    if report.other_models.is_empty() {
+        return Vec::new();
+    }
+    let mut known: Vec<String> = preset::builtin_models();
+    known.extend(suite::library::suite_benchmarks().map(|suite| suite.loadgen_model.clone()));
+    known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model().to_owned()));
+    let unknown = report.other_models.iter().filter(|other| !known.contains(&other.name));
+    let warning = |other: &OtherModel| {
+        let near = std::iter::once(model).chain(known.iter().map(String::as_str));
+        let hint = did_you_mean(&other.name, near);
+        let (path, line, name) = (path.display(), other.line, &other.name);
+        format!("{path}: line {line}: there is no model {name}{hint}; the model of this run is {model}")
+    };
+    unknown.map(warning).collect()
+}
+
 fn resolve(stack: &Stack, benchmark: Benchmark, quality_origin: Origin, warnings: Vec<String>) -> Settings {
     let names = keys::keys().iter().map(|key| key.name.to_owned());
     let effective: BTreeMap<_, _> = names
@@ -323,6 +355,7 @@ fn resolve(stack: &Stack, benchmark: Benchmark, quality_origin: Origin, warnings
     Settings {
         run: stack.run_settings(),
         test: stack.test_settings(),
+        audited: None,
         plugin_options: options
             .map(|(name, effective)| (name.clone(), effective.value.to_string()))
             .collect(),

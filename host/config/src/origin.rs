@@ -10,6 +10,11 @@ use serde::Serialize;
 pub enum Origin {
     /// No source gives one.
     Default,
+    /// The rules of the round.
+    Round {
+        /// Its name.
+        name: String,
+    },
     /// The preset.
     Preset {
         /// Its name.
@@ -52,6 +57,15 @@ pub enum Origin {
         /// The key, as it stands there.
         key: String,
     },
+    /// The audit file of the run, whose settings are in effect in its performance run.
+    Audit {
+        /// The file.
+        path: PathBuf,
+        /// Line of the value, from 1.
+        line: u64,
+        /// The key, as it stands there.
+        key: String,
+    },
     /// An environment variable.
     Environment {
         /// Its name.
@@ -70,13 +84,16 @@ impl Origin {
     pub fn is_user(&self) -> bool {
         match self {
             Self::Default
+            | Self::Round { .. }
             | Self::Preset { .. }
             | Self::Benchmark { .. }
             | Self::Suite { .. }
             | Self::Trace { .. } => false,
-            Self::File { .. } | Self::LoadGenConf { .. } | Self::Environment { .. } | Self::Flag { .. } => {
-                true
-            }
+            Self::File { .. }
+            | Self::LoadGenConf { .. }
+            | Self::Audit { .. }
+            | Self::Environment { .. }
+            | Self::Flag { .. } => true,
         }
     }
 }
@@ -85,12 +102,14 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Default => "default".to_owned(),
+            Self::Round { name } => format!("round {name}"),
             Self::Preset { name } => format!("preset {name}"),
             Self::Benchmark { name, file } => format!("benchmark {name} ({})", file.display()),
             Self::Suite { name, round, file } => format!("suite {name} of {round} ({})", file.display()),
             Self::Trace { path } => format!("trace {}", path.display()),
             Self::File { path, line } => format!("{}:{line}", path.display()),
             Self::LoadGenConf { path, line, key } => format!("{}:{line} ({key})", path.display()),
+            Self::Audit { path, line, key } => format!("audit {}:{line} ({key})", path.display()),
             Self::Environment { variable } => format!("environment variable {variable}"),
             Self::Flag { flag } => format!("flag {flag}"),
         };

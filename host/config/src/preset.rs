@@ -195,6 +195,19 @@ pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, Value)> {
     seeds.map(move |field| (field.name, settings.get(field.name).expect("it is a field").into()))
 }
 
+/// Whether the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds that
+/// have no lengths of their own.
+pub(crate) fn issues_permutations(benchmark: &Benchmark, test: &TestSettings) -> bool {
+    let is_of_mlperf_conf = round_rules(test.rules).length.is_none();
+    is_of_mlperf_conf && builtin(benchmark.loadgen_model(), test.scenario).0.sample_concatenate_permutation
+}
+
+/// Names of the models that the built-in file has lines for.
+pub(crate) fn builtin_models() -> Vec<String> {
+    let (_, report) = builtin("", SingleStream);
+    report.other_models.into_iter().map(|other| other.name).collect()
+}
+
 /// The settings after the built-in file, and what it did.
 fn builtin(model: &str, scenario: Scenario) -> (TestSettings, ConfigFileReport) {
     let mut settings = TestSettings { scenario, ..TestSettings::default() };

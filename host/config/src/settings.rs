@@ -1,18 +1,21 @@
 //! The result: every setting in effect, and where it comes from.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-use proctor_loadgen::TestSettings;
+use proctor_loadgen::{TestSettings, config_file::ConfigFileReport};
 
 use crate::{
     arrivals,
     benchmark::Benchmark,
     keys,
-    layer::Effective,
+    layer::{Effective, Overridden},
     origin::Origin,
     preset,
     run_settings::RunSettings,
-    suite::deviation::{Deviation, deviations},
+    suite::{
+        deviation::{Deviation, deviations},
+        metric::MetricKind,
+    },
 };
 
 /// Every setting of a run.
@@ -22,6 +25,8 @@ pub struct Settings {
     pub run: RunSettings,
     /// The settings of the load generator, with the scenario, and with the mode if one was given.
     pub test: TestSettings,
+    /// The same as an audit leaves them for its performance run; `None` if the run is no audit.
+    pub audited: Option<TestSettings>,
     /// The benchmark, with the quality target of the round if it follows one.
     pub benchmark: Benchmark,
     /// Where that target comes from.
@@ -73,24 +78,57 @@ impl Settings {
         arrivals::idle_parameters(self.run.arrivals)
     }
 
+    /// Makes the run an audit: `audited` is what the file at `path`, whose effect `report` is, makes of
+    /// [`test`](Self::test). What it sets is in effect, and says so.
+    pub fn audit(&mut self, path: &Path, report: &ConfigFileReport, audited: TestSettings) {
+        for applied in &report.applied {
+            let value = audited.get(applied.setting).expect("files set fields of the settings").into();
+            let (line, key) = (applied.line, applied.key.clone());
+            let origin = Origin::Audit { path: path.to_owned(), line, key };
+            let replaced = self.effective.remove(applied.setting);
+            let overridden = replaced.map(|Effective { value, origin, mut overridden }| {
+                overridden.insert(0, Overridden { value, origin });
+                overridden
+            });
+            let effective = Effective { value, origin, overridden: overridden.unwrap_or_default() };
+            self.effective.insert(applied.setting.to_owned(), effective);
+        }
+        self.audited = Some(audited);
+    }
+
+    /// The settings of the performance run.
+    #[must_use]
+    pub fn measured(&self) -> TestSettings {
+        self.audited.as_ref().unwrap_or(&self.test).clone().with_test05_applied()
+    }
+
     /// Whether a run with these settings may be as long as the rules want it: at least their duration, their number of
-    /// queries and of runs, and no limit below.
+    /// queries and of runs, and no limit below. An audit is none: its length is that of its file.
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         let preset::Length { duration_ms, queries, runs } =
             preset::official_length(&self.benchmark, &self.test);
         let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
-        self.run.server_run_count >= runs
+        self.audited.is_none()
+            && self.run.server_run_count >= runs
             && self.test.min_duration_ms >= duration_ms
             && self.test.min_query_count >= queries
             && no_limit_below(self.test.max_duration_ms, duration_ms)
             && no_limit_below(self.test.max_query_count, queries)
     }
 
+    /// The figure that a run with these settings reports.
+    #[must_use]
+    pub fn metric_kind(&self) -> MetricKind {
+        self.benchmark.metric_kind(self.run.rules, self.run.scenario)
+    }
+
     /// The ways in which a run with these settings is none by the rules of its round, if it computes in this precision.
     #[must_use]
     pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
-        deviations(&self.benchmark, &self.run, &self.test, precision)
+        let audit = self.audited.as_ref().and(self.run.audit_config.as_ref());
+        let audit = audit.map(|file| Deviation::Audit { file: file.clone() });
+        audit.into_iter().chain(deviations(&self.benchmark, &self.run, &self.measured(), precision)).collect()
     }
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {

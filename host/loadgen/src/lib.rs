@@ -46,7 +46,7 @@
 //! - **[`Rules`] choose the round, and rounds are data**: [`rounds`] has one file for each. Under v0.5 and v0.7
 //!   MultiStream sends its queries at fixed intervals ([`IntervalRecord`]), nothing stops early, and
 //!   [`statistical_query_count`] says how many queries it takes. LoadGen 6 knows no such rules; under v5.0, the
-//!   default, they change nothing.
+//!   default, and under the rounds after it, v5.1, v6.0 and v6.1, they change nothing.
 //!
 //! # How it waits
 //! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last

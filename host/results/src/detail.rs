@@ -97,23 +97,60 @@ impl DetailLog {
         })
     }
 
-    /// The metric that LoadGen's summary begins with: the throughput of Server and Offline, else a percentile of the
-    /// latency.
+    /// The figure that the result checkers read: tokens per second of Server and Offline where the run has them, else
+    /// samples per second; the early-stopping estimate of the other scenarios, and the percentile in logs of rounds
+    /// without one.
+    ///
+    /// The log does not say which benchmark was run, so that one that is listed by samples though it counts tokens is
+    /// shown with its tokens.
     #[must_use]
     pub fn metric(&self) -> Option<MetricPart> {
         let of = |name: &str, value: f64, unit: &str| {
             Some(MetricPart { name: name.to_owned(), value, unit: unit.to_owned() })
         };
-        match self.scenario()? {
-            "Server" => of(
-                "throughput of completed samples",
-                self.value("result_completed_samples_per_sec")?.as_f64()?,
-                "samples/s",
-            ),
-            "Offline" => of("throughput", self.value("result_samples_per_second")?.as_f64()?, "samples/s"),
-            "SingleStream" => of("p90 latency", self.query_latency()?.p90_ns as f64, "ns"),
-            _ => of("p99 latency", self.query_latency()?.p99_ns as f64, "ns"),
-        }
+        let number = |key: &str| self.value(key)?.as_f64();
+        let rates: &[(&str, &str, &str)] = match self.scenario()? {
+            "Server" => &[
+                (
+                    "result_inferred_completed_tokens_per_second",
+                    "throughput of tokens, inferred from samples",
+                    "tokens/s",
+                ),
+                ("result_completed_tokens_per_second", "throughput of output tokens", "tokens/s"),
+                ("result_completed_samples_per_sec", "throughput of completed samples", "samples/s"),
+            ],
+            "Offline" => &[
+                (
+                    "result_inferred_tokens_per_second",
+                    "throughput of tokens, inferred from samples",
+                    "tokens/s",
+                ),
+                ("result_tokens_per_second", "throughput of output tokens", "tokens/s"),
+                ("result_samples_per_second", "throughput", "samples/s"),
+            ],
+            scenario => {
+                let (estimate, usual) = match scenario {
+                    "SingleStream" => ("early_stopping_latency_ss", 0.9),
+                    _ => ("early_stopping_latency_ms", 0.99),
+                };
+                let percent = 100.0 * number("effective_target_latency_percentile").unwrap_or(usual);
+                // Multiplying a fraction by 100 leaves dust at the end.
+                let percentile =
+                    format!("{}th percentile of the query latency", (percent * 1e6).round() / 1e6);
+                return match number(estimate) {
+                    // LoadGen has 0 where there were too few queries.
+                    Some(0.0) => None,
+                    Some(ns) => of(&format!("early-stopping estimate of the {percentile}"), ns, "ns"),
+                    None => {
+                        let measured = number(&format!("result_{percent:.2}_percentile_latency_ns"));
+                        of(&percentile, measured?, "ns")
+                    }
+                };
+            }
+        };
+        let (name, value, unit) =
+            rates.iter().find_map(|(key, name, unit)| Some((*name, number(key)?, *unit)))?;
+        of(name, value, unit)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart, versioned::read_versioned};
@@ -26,9 +26,14 @@ pub struct ResultFile {
     /// Whether the run was as long as the rules want it.
     #[serde(default)]
     pub official_length: bool,
-    /// The metric of the scenario; `None` if none was measured.
+    /// The metric of the scenario; `None` if none was measured, the run was too short for it, or it is withheld.
+    #[serde(default, deserialize_with = "measured")]
     pub metric: Option<MetricPart>,
+    /// The figure without the correction that is in the metric, where there is one.
+    #[serde(default, deserialize_with = "measured")]
+    pub metric_plain: Option<MetricPart>,
     /// The metric by the text of the round, where it is another one.
+    #[serde(default, deserialize_with = "measured")]
     pub metric_by_text: Option<MetricPart>,
     /// The accuracy; `None` if it was not measured.
     pub accuracy: Option<AccuracyPart>,
@@ -56,6 +61,18 @@ pub struct ResultFile {
     /// Warnings about them.
     #[serde(default)]
     pub setting_warnings: Vec<String>,
+}
+
+/// Reads a metric, and none where its value is null.
+fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MetricPart>, D::Error> {
+    #[derive(Deserialize)]
+    struct Written {
+        name: String,
+        value: Option<f64>,
+        unit: String,
+    }
+    let written = Option::<Written>::deserialize(deserializer)?;
+    Ok(written.and_then(|Written { name, value, unit }| Some(MetricPart { name, value: value?, unit })))
 }
 
 /// The verdict of a run.

@@ -1,14 +1,15 @@
 //! The figures of a performance run under the names that people and `result.json` use.
 
-use proctor_loadgen::{
-    EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures, rounds::ServerMetric,
-};
+use proctor_config::MetricKind;
+use proctor_loadgen::{EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures};
 use serde::Serialize;
 
 use crate::text;
 
 /// The unit of a whole number of streams.
 const STREAMS: &str = "streams";
+const NS: &str = "ns";
+const TOKENS_PER_SECOND: &str = "tokens/s";
 
 /// The one number of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,53 +53,94 @@ impl From<&LatencyStatistics> for Latencies {
     }
 }
 
-/// The metric of the scenario under the rules of the test.
-///
-/// The round decides whether that of MultiStream is the number of streams, and which rate that of Server is.
-pub(crate) fn metric(result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
-    let quantile = settings.target_latency_percentile;
-    if let Some(intervals) = &result.intervals {
-        let name = "samples of each query".to_owned();
-        return Metric { name, value: intervals.stream_count as f64, unit: STREAMS };
-    }
-    let latency = |what: &str, ns: u64| Metric {
-        name: format!("{} percentile of the {what} latency", ordinal(quantile * 100.0)),
-        value: ns as f64,
-        unit: "ns",
-    };
-    match &result.figures {
-        ScenarioFigures::SingleStream { .. } => latency("query", result.sample_latencies.target_ns),
-        ScenarioFigures::MultiStream { query_latencies } => latency("query", query_latencies.target_ns),
-        ScenarioFigures::Server { scheduled_samples_per_second, completed_samples_per_second, .. } => {
-            match result.rules.server_metric {
-                ServerMetric::ScheduledSamples => scheduled_rate(*scheduled_samples_per_second),
-                ServerMetric::CompletedSamples => {
-                    let value = *completed_samples_per_second;
-                    rate("throughput of completed samples", if value > 0.0 { value } else { f64::NAN })
-                }
+/// The figure of this kind; its value is NaN where the run was too short for it, or did not measure it.
+pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
+    let percentile =
+        format!("{} percentile of the query latency", ordinal(settings.target_latency_percentile * 100.0));
+    let nothing = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    match kind {
+        MetricKind::Percentile => {
+            Metric { name: percentile, value: query_latencies(result).target_ns as f64, unit: NS }
+        }
+        MetricKind::EarlyStoppingEstimate => {
+            let estimate = result.early_stopping.estimate_ns.map(|ns| ns as f64);
+            Metric {
+                name: format!("early-stopping estimate of the {percentile}"),
+                value: nothing(estimate),
+                unit: NS,
             }
         }
-        ScenarioFigures::Offline { samples_per_second, .. } => rate("throughput", *samples_per_second),
-    }
-}
-
-/// The metric by the text of the round's rules, where its result checker, which is followed here, has another one: that
-/// of Server from v5.0 on.
-pub(crate) fn metric_by_text(result: &PerformanceResult) -> Option<Metric> {
-    match (&result.figures, result.rules.server_metric) {
-        (ScenarioFigures::Server { scheduled_samples_per_second, .. }, ServerMetric::CompletedSamples) => {
-            Some(scheduled_rate(*scheduled_samples_per_second))
+        MetricKind::Streams => {
+            let streams = result.intervals.as_ref().map(|intervals| intervals.stream_count as f64);
+            Metric { name: "samples of each query".to_owned(), value: nothing(streams), unit: STREAMS }
         }
-        _ => None,
+        MetricKind::ScheduledSamples => {
+            samples("rate of scheduled samples", nothing(rates(result).scheduled_samples))
+        }
+        MetricKind::CompletedSamples => {
+            samples("throughput of completed samples", nothing(rates(result).completed_samples))
+        }
+        MetricKind::Samples => samples("throughput", nothing(rates(result).completed_samples)),
+        MetricKind::CompletedTokens | MetricKind::Tokens => {
+            let rate = result.tokens.as_ref().map(|tokens| tokens.completed_tokens_per_second);
+            let name = "throughput of output tokens".to_owned();
+            Metric { name, value: nothing(rate), unit: TOKENS_PER_SECOND }
+        }
+        MetricKind::InferredCompletedTokens | MetricKind::InferredTokens => {
+            let name = "throughput of tokens, inferred from samples".to_owned();
+            Metric { name, value: nothing(rates(result).inferred_tokens), unit: TOKENS_PER_SECOND }
+        }
     }
 }
 
-fn rate(name: &str, value: f64) -> Metric {
-    Metric { name: name.to_owned(), value, unit: "samples/s" }
+/// The figure that stands beside one of this kind: the measured percentile beside its estimate, samples beside tokens.
+pub(crate) fn plain_kind(kind: MetricKind) -> Option<MetricKind> {
+    match kind {
+        MetricKind::EarlyStoppingEstimate => Some(MetricKind::Percentile),
+        MetricKind::CompletedTokens | MetricKind::InferredCompletedTokens => {
+            Some(MetricKind::CompletedSamples)
+        }
+        MetricKind::Tokens | MetricKind::InferredTokens => Some(MetricKind::Samples),
+        MetricKind::Percentile
+        | MetricKind::Streams
+        | MetricKind::ScheduledSamples
+        | MetricKind::CompletedSamples
+        | MetricKind::Samples => None,
+    }
 }
 
-fn scheduled_rate(value: f64) -> Metric {
-    rate("rate of scheduled samples", value)
+/// Rates per second that a scenario has.
+#[derive(Default)]
+struct Rates {
+    scheduled_samples: Option<f64>,
+    completed_samples: Option<f64>,
+    inferred_tokens: Option<f64>,
+}
+
+fn rates(result: &PerformanceResult) -> Rates {
+    match result.figures {
+        ScenarioFigures::SingleStream { .. } | ScenarioFigures::MultiStream { .. } => Rates::default(),
+        ScenarioFigures::Server {
+            scheduled_samples_per_second,
+            completed_samples_per_second,
+            inferred_tokens_per_second,
+            ..
+        } => Rates {
+            scheduled_samples: Some(scheduled_samples_per_second),
+            // LoadGen has 0 where no sample was completed.
+            completed_samples: Some(completed_samples_per_second).filter(|rate| *rate > 0.0),
+            inferred_tokens: inferred_tokens_per_second,
+        },
+        ScenarioFigures::Offline { samples_per_second, inferred_tokens_per_second } => Rates {
+            scheduled_samples: None,
+            completed_samples: Some(samples_per_second),
+            inferred_tokens: inferred_tokens_per_second,
+        },
+    }
+}
+
+fn samples(name: &str, value: f64) -> Metric {
+    Metric { name: name.to_owned(), value, unit: "samples/s" }
 }
 
 pub(crate) fn peak_metric(qps: f64) -> Metric {
@@ -114,10 +156,16 @@ pub fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
 }
 
 impl Metric {
+    /// The same without its value, where samples were not answered.
+    pub(crate) fn withheld(self) -> Self {
+        let name = format!("{}, withheld: not every sample was answered", self.name);
+        Self { name, value: f64::NAN, ..self }
+    }
+
     /// The value with its unit, for people.
     pub(crate) fn shown(&self) -> String {
         match self.unit {
-            STREAMS => text::counted(self.value as u64, "stream"),
+            STREAMS if self.value.is_finite() => text::counted(self.value as u64, "stream"),
             unit => text::quantity(self.value, unit),
         }
     }
@@ -145,6 +193,7 @@ mod tests {
         let metric = |value, unit| Metric { name: String::new(), value, unit };
         assert_eq!(metric(1_500_000.0, "ns").shown(), "1.500 ms");
         assert_eq!(metric(8.0, STREAMS).shown(), "8 streams");
+        assert_eq!(metric(f64::NAN, STREAMS).shown(), "not known");
         assert_eq!(metric(f64::NAN, "samples/s").shown(), "not known");
         assert_eq!(metric(f64::INFINITY, "samples/s").shown(), "not known");
         assert_eq!(metric(12_345.6, "samples/s").shown(), "12346 samples/s");

@@ -10,7 +10,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 use crate::{
     bed::{test::Test, test_bed::TestBed},
     error::HostError,
-    figures::{Metric, metric},
+    figures::Metric,
     files::run_folder::RunFolder,
 };
 
@@ -103,6 +103,5 @@ fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
 
 /// Metric by which the runs are compared.
 fn rate(test: &Test) -> f64 {
-    let result = test.outcome.performance.as_ref();
-    result.map_or(0.0, |result| metric(result, &test.outcome.effective).value)
+    test.metric().map_or(0.0, |metric| metric.value)
 }

@@ -102,7 +102,8 @@ fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Opti
     };
     let wrong = |why: String| HostError::Usage(format!("setting audit_config = {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
-    let applied = config_file::apply_audit(&text, &mut settings.test.clone());
+    let mut audited = settings.test.clone();
+    let applied = config_file::apply_audit(&text, &mut audited);
     let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     let report = applied.map_err(|errors| wrong(lines(errors)))?;
     if settings.run.mode == Some(TestMode::AccuracyOnly) {
@@ -118,6 +119,8 @@ fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Opti
     ));
     let ignored: Vec<_> =
         report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())).collect();
+    let path = path.clone();
+    settings.audit(&path, &report, audited);
     settings.warnings.extend(ignored);
     Ok(Some(text))
 }

@@ -75,8 +75,8 @@ impl AccuracyFlags {
         Ok(result.conclusion())
     }
 
-    /// The settings. Where nobody chose a scenario that the benchmark has, its first one will do: only MultiStream makes
-    /// a difference.
+    /// The settings. Where nobody chose a scenario that the benchmark has, its first one will do: only MultiStream
+    /// makes a difference.
     fn settings(&self, log: &FoundLog, benchmark: &str) -> Result<Settings, HostError> {
         self.load(log.loader()).or_else(|error| {
             let Ok(Benchmark { scenarios, .. }) = Benchmark::find(benchmark) else { return Err(error) };

@@ -89,14 +89,14 @@ fn the_worked_examples_work_by_their_own_files_alone() {
 
     copy.cargo(&["build", "--quiet", "--package", "proctor-tests", "--example", "mini_run"]);
     let output = Command::new(copy.target().join("debug/examples/mini_run"))
-        .args(["coins", copy.workspace().join("datasets").to_str().unwrap(), "eager", "note", "v6.0"])
+        .args(["coins", copy.workspace().join("datasets").to_str().unwrap(), "eager", "note", "v7.0"])
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(
         printed,
-        "accuracy 1\npolicy eager\nround v6.0: 3 runs of Server\nsetting note = given (flag --set note)\n\
+        "accuracy 1\npolicy eager\nround v7.0: 3 runs of Server\nsetting note = given (flag --set note)\n\
          flag --note TEXT: A note for the reader of the result [default: no note]\n"
     );
     // The program with its plugin would take minutes to build; that its commands fit together is checked.

@@ -45,9 +45,8 @@ fn members_and_padding_are_read_and_other_bytes_behind_them_named() {
         gzip.finish().unwrap()
     };
     let (first, second) = (gzip(&plain()[..half]), gzip(&plain()[half..]));
-    let values = |file: &[u8]| {
-        Image::parse(file).unwrap().to_f32(AxisOrder::FirstSlowest).unwrap().into_values()
-    };
+    let values =
+        |file: &[u8]| Image::parse(file).unwrap().to_f32(AxisOrder::FirstSlowest).unwrap().into_values();
     for parts in [
         [&packed()[..], &[0; 512], &[]],
         [&first[..], &[], &second],

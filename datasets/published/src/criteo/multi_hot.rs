@@ -245,9 +245,8 @@ impl Dataset for MultiHotSamples {
                 .file
                 .read_exact_at(part, array.offset + start * array.row_bytes())
                 .map_err(|source| DatasetError::Read { path: array.path.clone(), source })?;
-            content.check(part, start * array.width, array.width).map_err(|fault| DatasetError::Malformed {
-                path: array.path.clone(),
-                reason: fault.to_string(),
+            content.check(part, start * array.width, array.width).map_err(|fault| {
+                DatasetError::Malformed { path: array.path.clone(), reason: fault.to_string() }
             })?;
             rest = behind;
         }

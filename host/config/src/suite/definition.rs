@@ -45,6 +45,8 @@ pub(super) struct Row {
     pub(super) tpot_ms: Option<i64>,
     pub(super) offline_samples: Option<i64>,
     #[serde(default)]
+    pub(super) metric: BTreeMap<String, String>,
+    #[serde(default)]
     pub(super) inference: Inference,
     pub(super) ingress: Option<Vec<i64>>,
     pub(super) egress: Option<Vec<i64>>,
@@ -93,6 +95,10 @@ pub(super) struct Round {
     pub(super) formats: Option<Vec<Format>>,
     pub(super) runs: BTreeMap<String, i64>,
     pub(super) length: Option<Length>,
+    pub(super) seeds: Seeds,
+    pub(super) metric: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) metric_by_text: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) inferred: Vec<Inferred>,
     #[serde(default)]
@@ -107,6 +113,15 @@ pub(super) struct Length {
     pub(super) single_stream_tail: f64,
     pub(super) offline_tail: f64,
     pub(super) other_tail: f64,
+}
+
+/// Texts, since TOML's integers have no 64 bits without a sign.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Seeds {
+    pub(super) qsl: String,
+    pub(super) sample_index: String,
+    pub(super) schedule: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,13 +1,13 @@
 //! The ways in which a run is none by the rules of its round.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use proctor_loadgen::{Rules, TestSettings};
 use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use super::{RoundRow, SuiteBenchmark, library::round_rules, round::UntimedStep};
-use crate::{benchmark::Benchmark, run_settings::RunSettings, value::Value};
+use crate::{benchmark::Benchmark, preset::issues_permutations, run_settings::RunSettings, value::Value};
 
 /// A way in which a run is none by the rules of its round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,6 +48,32 @@ pub enum Deviation {
         /// Value of the round.
         wanted: Value,
     },
+    /// A seed is not the round's.
+    Seed {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: u64,
+        /// Value of the round.
+        wanted: u64,
+    },
+    /// Samples are issued as in an audit: each once, or one of them alone.
+    Issue {
+        /// The setting.
+        setting: &'static str,
+    },
+    /// Samples are issued in permutations of the set, or are not, and the round has it otherwise.
+    Permutations {
+        /// Whether they are.
+        on: bool,
+    },
+    /// The settings of an audit file are in effect.
+    Audit {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Samples lie in the memory of a device before the clock starts.
+    DeviceMemory,
     /// Samples are made of other rows than the rules have it.
     Rows {
         /// How they are made.
@@ -76,6 +102,18 @@ impl fmt::Display for Deviation {
             Self::Bound { setting, value, wanted } => {
                 write!(f, "{setting} is {value}, and it wants {wanted}")
             }
+            Self::Seed { setting, value, wanted } => {
+                write!(f, "{setting} is {value}, and it announced {wanted}")
+            }
+            Self::Issue { setting } => write!(f, "{setting} is on, which belongs to audits"),
+            Self::Permutations { on } => {
+                let (value, wanted) = (on, !on);
+                write!(f, "sample_concatenate_permutation is {value}, and it wants {wanted}")
+            }
+            Self::Audit { file } => write!(f, "{} makes an audit of it", file.display()),
+            Self::DeviceMemory => {
+                f.write_str("samples lie in the memory of a device before the clock starts")
+            }
             Self::Rows { row_aggregation } => {
                 write!(f, "row_aggregation is {row_aggregation}, and it wants quantiles")
             }
@@ -103,6 +141,7 @@ pub(crate) fn deviations(
             allowed: formats.map(|format| format.name.clone()).collect(),
         });
     }
+    deviations.extend(of_issue(benchmark, test));
     let steps = benchmark.untimed_steps.iter().filter(|step| !round.untimed_steps.contains(step));
     deviations.extend(steps.map(|step| Deviation::UntimedStep { step: *step }));
     if let Some((suite, row)) = benchmark.row(rules) {
@@ -110,6 +149,26 @@ pub(crate) fn deviations(
             deviations.push(Deviation::Rows { row_aggregation: run.row_aggregation.to_string() });
         }
         deviations.extend(of_row(suite, row, benchmark, test));
+    }
+    deviations
+}
+
+/// The deviations of what is issued, and when.
+fn of_issue(benchmark: &Benchmark, test: &TestSettings) -> Vec<Deviation> {
+    let seeds = [test.qsl_rng_seed, test.sample_index_rng_seed, test.schedule_rng_seed];
+    let wanted = round_rules(test.rules).seeds.settings();
+    let other = seeds.into_iter().zip(wanted).filter(|(value, (_, wanted))| value != wanted);
+    let mut deviations: Vec<_> =
+        other.map(|(value, (setting, wanted))| Deviation::Seed { setting, value, wanted }).collect();
+    for (setting, is_on) in [
+        ("performance_issue_unique", test.performance_issue_unique),
+        ("performance_issue_same", test.performance_issue_same),
+    ] {
+        deviations.extend(is_on.then_some(Deviation::Issue { setting }));
+    }
+    let on = test.sample_concatenate_permutation;
+    if on != issues_permutations(benchmark, test) {
+        deviations.push(Deviation::Permutations { on });
     }
     deviations
 }

@@ -5,7 +5,8 @@ use proctor_vocabulary::Scenario;
 
 use super::{
     RoundRow, ServerBound, SuiteBenchmark,
-    library::find,
+    library::{find, round_rules},
+    metric::MetricKind,
     quality::{Figure, FigureBound, percent},
 };
 use crate::{
@@ -19,6 +20,13 @@ impl Benchmark {
     pub fn row(&self, rules: Rules) -> Option<(&'static SuiteBenchmark, &'static RoundRow)> {
         let suite = find(self.suite.as_ref()?)?;
         Some((suite, suite.row(rules)?))
+    }
+
+    /// The figure that a result reports under these rules: that of its row, else that of the round.
+    #[must_use]
+    pub fn metric_kind(&self, rules: Rules, scenario: Scenario) -> MetricKind {
+        let of_row = self.row(rules).and_then(|(_, row)| row.metric.get(&scenario).copied());
+        of_row.unwrap_or_else(|| round_rules(rules).metric[&scenario])
     }
 
     /// Name by which LoadGen's `mlperf.conf` knows the model.
@@ -36,6 +44,17 @@ impl Benchmark {
 
 fn origin(suite: &SuiteBenchmark, rules: Rules) -> Origin {
     Origin::Suite { name: suite.id.clone(), round: rules.name.to_owned(), file: suite.file.clone() }
+}
+
+/// The seeds of a round as a layer of settings.
+pub(crate) fn seed_entries(rules: Rules) -> Vec<Entry> {
+    let origin = Origin::Round { name: rules.name.to_owned() };
+    let entry = |(key, seed): (&str, u64)| Entry {
+        key: key.to_owned(),
+        value: Value::Integer(seed),
+        origin: origin.clone(),
+    };
+    round_rules(rules).seeds.settings().map(entry).into()
 }
 
 /// The settings of the row for a scenario, as a layer; nothing without a row. `is_official` adds what only runs of

@@ -2,7 +2,8 @@
 //!
 //! The folder `suite` has a TOML file for each benchmark: what it is, and for each round that has it the data set, the
 //! quality, the constraints and the scenarios of each suite. `suite/rounds` has one for each round: how long a run is,
-//! which numerical formats and untimed steps are allowed. They are read and checked as definitions are, and built in.
+//! which figure it reports, which seeds, numerical formats and untimed steps it has. They are read and checked as
+//! definitions are, and built in.
 //!
 //! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
 //! target and the bounds are those of the round that the run follows, if the round has the benchmark.
@@ -12,6 +13,7 @@ mod definition;
 pub(crate) mod deviation;
 pub(crate) mod library;
 pub(crate) mod link;
+pub(crate) mod metric;
 mod quality;
 pub(crate) mod round;
 mod shown;
@@ -25,8 +27,9 @@ use serde::Deserialize;
 
 pub use deviation::Deviation;
 pub use library::{round_rules, suite_benchmarks};
+pub use metric::MetricKind;
 pub use quality::{Figure, FigureBound, Unit, percent};
-pub use round::{Format, Inferred, Length, RoundRules, UntimedStep};
+pub use round::{Format, Inferred, Length, RoundRules, Seeds, UntimedStep};
 pub use shown::RowCells;
 
 /// Version of the form of these files.
@@ -101,6 +104,8 @@ pub struct RoundRow {
     pub server: Option<ServerBound>,
     /// Fewest samples of Offline, if they are not the round's.
     pub offline_samples: Option<u64>,
+    /// Figures that a result reports in other scenarios than the round's others do.
+    pub metric: BTreeMap<Scenario, MetricKind>,
     /// Parameters of inference that a result may not change.
     pub inference: Inference,
     /// Elements of one sample that come in, for each element type; empty if negligible. `None` if there is no formula.

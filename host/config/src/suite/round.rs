@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
 
-use super::Difference;
+use super::{Difference, metric::MetricKind};
 
 /// The rules of a round as its file has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +28,36 @@ pub struct RoundRules {
     pub runs: BTreeMap<Scenario, u64>,
     /// How long a run is; `None` if LoadGen's built-in `mlperf.conf` says it.
     pub length: Option<Length>,
+    /// Seeds that the round announced.
+    pub seeds: Seeds,
+    /// Figure that a result of each scenario reports, by the round's result checker.
+    pub metric: BTreeMap<Scenario, MetricKind>,
+    /// The same by the text of the rules, where it differs.
+    pub metric_by_text: BTreeMap<Scenario, MetricKind>,
     /// Results that may be computed from the run of another scenario.
     pub inferred: Vec<Inferred>,
     /// Rules that the round's result checker has otherwise than the text.
     pub checker: Vec<Difference>,
+}
+
+/// Seeds that a round announced for all its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seeds {
+    /// Of the performance sets that are drawn from the library.
+    pub qsl: u64,
+    /// Of the samples of queries.
+    pub sample_index: u64,
+    /// Of the arrivals.
+    pub schedule: u64,
+}
+
+impl Seeds {
+    /// Each seed with the setting that holds it.
+    #[must_use]
+    pub fn settings(&self) -> [(&'static str, u64); 3] {
+        let Self { qsl, sample_index, schedule } = *self;
+        [("qsl_rng_seed", qsl), ("sample_index_rng_seed", sample_index), ("schedule_rng_seed", schedule)]
+    }
 }
 
 /// A numerical format that a round allows.

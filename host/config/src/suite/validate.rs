@@ -7,8 +7,9 @@ use proctor_vocabulary::{Scenario, did_you_mean};
 
 use super::{
     RoundRow, SUITE_SCHEMA_VERSION, ServerBound, SuiteBenchmark, SuiteScenarios, definition,
+    metric::MetricKind,
     quality::{Figure, FigureBound, Unit},
-    round::{Inferred, Length, RoundRules, UntimedStep},
+    round::{Inferred, Length, RoundRules, Seeds, UntimedStep},
 };
 use crate::{error::ConfigError, form};
 
@@ -119,6 +120,17 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
         Some(Inferred { from: from?, to: to?, rules: inferred.rules, checker: inferred.checker })
     });
     let inferred = inferred.collect();
+    let seeds = Seeds {
+        qsl: check.seed("seeds.qsl", &raw.seeds.qsl),
+        sample_index: check.seed("seeds.sample_index", &raw.seeds.sample_index),
+        schedule: check.seed("seeds.schedule", &raw.seeds.schedule),
+    };
+    let metric = check.metrics("metric", raw.metric);
+    for scenario in Scenario::ALL.iter().filter(|scenario| !metric.contains_key(scenario)) {
+        check
+            .report(&format!("metric.{scenario}"), "missing key: give the figure that it reports".to_owned());
+    }
+    let metric_by_text = check.metrics("metric_by_text", raw.metric_by_text);
     let round = RoundRules {
         untimed_steps: untimed_steps(&raw.untimed_steps, file).unwrap_or_else(|errors| {
             check.errors.extend(errors);
@@ -132,6 +144,9 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
         formats: raw.formats,
         runs,
         length,
+        seeds,
+        metric,
+        metric_by_text,
         inferred,
         checker: raw.checker,
     };
@@ -240,6 +255,31 @@ impl Checker<'_> {
         scenarios
     }
 
+    fn seed(&mut self, key: &str, text: &str) -> u64 {
+        text.parse().unwrap_or_else(|_| {
+            self.report(key, format!("\"{text}\": give a whole number of at most 64 bits, in quotes"));
+            0
+        })
+    }
+
+    fn metrics(&mut self, table: &str, raw: BTreeMap<String, String>) -> BTreeMap<Scenario, MetricKind> {
+        let mut metrics = BTreeMap::new();
+        for (scenario, name) in raw {
+            let key = format!("{table}.{scenario}");
+            let scenario = self.scenario(&key, &scenario);
+            match MetricKind::ALL.iter().find(|kind| kind.name() == name) {
+                Some(kind) => metrics.extend(scenario.map(|scenario| (scenario, *kind))),
+                None => {
+                    let known = MetricKind::ALL.iter().map(|kind| kind.name());
+                    let hint = did_you_mean(&name, known.clone());
+                    let list = known.collect::<Vec<_>>().join(", ");
+                    self.report(&key, format!("\"{name}\": give one of {list}{hint}"));
+                }
+            }
+        }
+        metrics
+    }
+
     fn ratios(&mut self, key: &str, ratios: Vec<f64>) -> Vec<f64> {
         for ratio in &ratios {
             if !(*ratio > 0.0 && *ratio <= 1.0) {
@@ -297,6 +337,7 @@ impl Checker<'_> {
             interval_ms,
             server,
             offline_samples,
+            metric: self.metrics(&key("metric"), raw.metric),
             inference: raw.inference,
             suites: by_suite,
             scenarios,

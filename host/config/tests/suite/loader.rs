@@ -36,7 +36,8 @@ fn without_any_source_the_defaults_are_a_quick_single_stream_run() {
     assert_eq!(settings.run.issue, IssueMode::Auto);
     assert_eq!(settings.run.watchdog_ms, 60_000);
     assert_eq!(settings.test.min_duration_ms, 2000);
-    assert_eq!(settings.test.qsl_rng_seed, 2085463073848966840);
+    assert_eq!(settings.test.qsl_rng_seed, 6_023_615_788_873_153_749);
+    assert_eq!(origin(&settings, "qsl_rng_seed"), "round v5.0");
     assert_eq!(origin(&settings, "min_duration_ms"), "preset quick");
     assert_eq!(origin(&settings, "plugin"), "default");
     assert!(!settings.is_of_official_length());
@@ -122,7 +123,7 @@ fn a_missing_file_that_was_asked_for_is_an_error() {
 #[test]
 fn all_errors_of_all_layers_are_reported_at_once() {
     let folder = TempDir::new().unwrap();
-    let file = write(&folder, "proctor.toml", "min_duration_ms = -5\nbatch_sise = 2\nvirtual_time = 1\n");
+    let file = write(&folder, "proctor.toml", "min_duration_ms = -5\nbatch_sise = 2\nvirtual_time = 2\n");
     let user = write(&folder, "user.conf", "*.*.min_query_count =5\n");
     let result = Loader::new()
         .config_file(&file)
@@ -136,7 +137,7 @@ fn all_errors_of_all_layers_are_reported_at_once() {
         "flag --set: \"no assignment\" is no assignment: write setting=value or plugin.option=value".to_owned(),
         format!("{file}:2: unknown setting \"batch_sise\", did you mean \"batch_size\"?"),
         format!("{file}:1: min_duration_ms = -5 is out of range: give a whole number from 0 to 2592000000 (ms)"),
-        format!("{file}:3: virtual_time = 1: give true or false"),
+        format!("{file}:3: virtual_time = 2: give true or false"),
         format!("{user}: line 1: expected `key = value` with spaces around the `=` (found \"=5\")"),
         "environment variable PROCTOR_INSTANCES: instances = many: give a whole number from 1 to 1024".to_owned(),
         "flag --scenario: scenario = Sever: give one of SingleStream, MultiStream, Server, Offline, did you mean \
@@ -182,14 +183,143 @@ fn what_a_user_conf_cannot_do_is_a_warning() {
     let folder = TempDir::new().unwrap();
     let user = write(&folder, "user.conf", "*.*.qsl_rng_seed = 1\n*.*.min_duration=5\n");
     let settings = Loader::new().user_conf(&user).load().unwrap();
-    assert_eq!(origin(&settings, "qsl_rng_seed"), "default");
+    assert_eq!(origin(&settings, "qsl_rng_seed"), "round v5.0");
     let path = user.display();
     assert_eq!(
         settings.warnings,
         [
             format!("{path}: line 1: *.*.qsl_rng_seed is ignored: only mlperf.conf may set this key"),
             format!("{path}: line 2: *.*.min_duration=5 is ignored: write it with spaces around the `=`"),
+            format!("{path}: no line of it is read for the model digits-lstm in SingleStream"),
         ]
+    );
+}
+
+/// Whichever source says which scenario is run, a file is read for that one.
+#[test]
+fn a_user_conf_is_read_for_the_scenario_that_is_run() {
+    let folder = TempDir::new().unwrap();
+    let user = write(
+        &folder,
+        "user.conf",
+        "*.SingleStream.min_duration = 11\n*.SingleStream.min_query_count = 3\n*.Server.min_duration = 1234\n\
+         *.Server.min_query_count = 77\n*.Server.use_token_latencies = 1\n*.Server.ttft_latency = 2000\n\
+         *.Server.sample_concatenate_permutation = 1\n*.Offline.min_query_count = 5\n",
+    );
+    let file = write(&folder, "proctor.toml", "scenario = \"Server\"\n");
+    let loader = || Loader::new().user_conf(&user);
+    for loader in [
+        loader().config_file(&file),
+        loader().environment(variable("PROCTOR_SCENARIO", "Server")),
+        loader().flag("--scenario", "scenario", "server"),
+        loader().set("scenario=Server"),
+    ] {
+        let settings = loader.load().unwrap();
+        let test = &settings.test;
+        assert_eq!((test.min_duration_ms, test.min_query_count), (1234, 77));
+        assert!(test.use_token_latencies && test.sample_concatenate_permutation);
+        assert_eq!(test.server_ttft_latency, 2_000_000_000);
+        assert_eq!(
+            origin(&settings, "min_query_count"),
+            format!("{}:4 (*.Server.min_query_count)", user.display())
+        );
+        assert_eq!(settings.warnings, [""; 0]);
+    }
+    // A lower source does not decide: the flag does.
+    let settings = loader().config_file(&file).flag("--scenario", "scenario", "Offline").load().unwrap();
+    assert_eq!(settings.test.min_query_count, 5);
+}
+
+#[test]
+fn a_user_conf_names_models_as_loadgen_does() {
+    let folder = TempDir::new().unwrap();
+    let user = write(
+        &folder,
+        "user.conf",
+        "3d-unet.Offline.target_qps = 33\n3d-unet.SingleStream.min_duration = 77\n",
+    );
+    for benchmark in ["3d-unet-kits19", "3d-unet-brats"] {
+        let loader = Loader::new().benchmark(benchmark).set("scenario=Offline").user_conf(&user);
+        let settings = loader.load().unwrap();
+        assert_eq!(settings.test.offline_expected_qps, 33.0, "{benchmark}");
+        assert_eq!(settings.warnings, [""; 0]);
+    }
+}
+
+#[test]
+fn a_user_conf_that_is_for_nothing_here_is_told() {
+    let folder = TempDir::new().unwrap();
+    let warnings = |text: &str| {
+        let user = write(&folder, "user.conf", text);
+        let settings = Loader::new().set("scenario=Server").user_conf(&user).load().unwrap();
+        let path = user.display().to_string();
+        settings.warnings.iter().map(|warning| warning.replace(&path, "user.conf")).collect::<Vec<_>>()
+    };
+    let nothing = "user.conf: no line of it is read for the model digits-lstm in Server";
+    assert_eq!(
+        warnings("digit-lstm.Server.target_qps = 5\n"),
+        [
+            "user.conf: line 1: there is no model digit-lstm, did you mean \"digits-lstm\"?; the model of this run is \
+             digits-lstm",
+            nothing,
+        ]
+    );
+    assert_eq!(warnings("resnet50.Server.target_qps = 5\n*.Offline.target_qps = 5\n"), [nothing]);
+    // Lines for other models that there are, and for other scenarios, are no matter if some line is for this run.
+    let several = "resnet50.Server.target_qps = 5\ndeepseek-r1.*.min_duration = 5\n*.Server.target_qps = 5\n";
+    assert_eq!(warnings(several), [""; 0]);
+    assert_eq!(
+        warnings("\u{feff}*.Server.target_qps = 123\n"),
+        [
+            "user.conf: line 1: *.Server.target_qps is ignored: a byte-order mark stands before it; save the file \
+             without one",
+            nothing,
+        ]
+    );
+}
+
+/// Source: the seeds that each round announced, as its result checker has them.
+#[test]
+fn the_seeds_are_those_of_the_round_below_every_file() {
+    for (round, seeds) in [
+        ("v0.5", [3133965575612453542, 665484352860916858, 3622009729038561421]),
+        ("v0.7", [12786827339337101903, 12640797754436136668, 3135815929913719677]),
+        ("v5.0", [6023615788873153749, 15036839855038426416, 9933818062894767841]),
+        ("v5.1", [1780908523862526354, 14771362308971278857, 18209322760996052031]),
+        ("v6.0", [2465351861681999779, 14276810075590677512, 3936089224930324775]),
+        ("v6.1", [2085463073848966840, 2747215439041700203, 16159082839903944936_u64]),
+    ] {
+        let settings = Loader::new().flag("--rules", "rules", round).load().unwrap();
+        let test = &settings.test;
+        assert_eq!([test.qsl_rng_seed, test.sample_index_rng_seed, test.schedule_rng_seed], seeds, "{round}");
+        for key in ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"] {
+            assert_eq!(origin(&settings, key), format!("round {round}"));
+        }
+        assert!(settings.deviations("f32").is_empty(), "{round}: {:?}", settings.deviations("f32"));
+    }
+    let folder = TempDir::new().unwrap();
+    let conf = write(&folder, "mlperf.conf", "*.*.qsl_rng_seed = 7\n");
+    assert_eq!(Loader::new().mlperf_conf(&conf).load().unwrap().test.qsl_rng_seed, 7);
+    assert_eq!(Loader::new().set("seed=8").load().unwrap().test.qsl_rng_seed, 8);
+}
+
+#[test]
+fn what_is_issued_otherwise_than_in_the_round_deviates() {
+    let texts = |assignment: &str| {
+        let settings = Loader::new().set(assignment).load().unwrap();
+        settings.deviations("f32").iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("qsl_rng_seed=1"), ["qsl_rng_seed is 1, and it announced 6023615788873153749"]);
+    assert_eq!(texts("seed=1").len(), 3);
+    assert_eq!(texts("test05=true").len(), 3);
+    assert_eq!(texts("performance_issue_same=1"), ["performance_issue_same is on, which belongs to audits"]);
+    assert_eq!(
+        texts("performance_issue_unique=1"),
+        ["performance_issue_unique is on, which belongs to audits"]
+    );
+    assert_eq!(
+        texts("sample_concatenate_permutation=1"),
+        ["sample_concatenate_permutation is true, and it wants false"]
     );
 }
 

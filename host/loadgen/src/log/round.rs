@@ -1,4 +1,4 @@
-//! Additions to the logs in rounds that have them. In the others, such as v5.0, the logs are LoadGen's to the byte.
+//! Additions to the logs in rounds that have them. In the others, v5.0 and later, the logs are LoadGen's to the byte.
 
 use std::io::{self, Write};
 

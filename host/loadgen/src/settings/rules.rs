@@ -95,12 +95,22 @@ impl FromStr for Rules {
 mod tests {
     use super::*;
 
+    /// The rounds since v5.0 are other names of it for the load generator.
+    #[test]
+    fn a_later_round_differs_in_its_name_alone() {
+        for name in ["v5.1", "v6.0", "v6.1"] {
+            let round: Rules = name.parse().unwrap();
+            assert_eq!(*round, Round { name, ..*Rules::default() });
+        }
+    }
+
     #[test]
     fn names_round_trip_and_an_unknown_one_suggests_the_near_one() {
         assert!(Rules::all().map(|rules| rules.name).eq(Rules::NAMES.iter().copied()));
         for rules in Rules::all() {
             assert_eq!(rules.name.to_uppercase().parse(), Ok(rules));
         }
+        assert_eq!(Rules::NAMES, ["v6.1", "v6.0", "v5.1", "v5.0", "v0.7", "v0.5"]);
         assert_eq!((Rules::default().name, Rules::DEFAULT_NAME), ("v5.0", "v5.0"));
         let error = "v0.6".parse::<Rules>().unwrap_err().to_string();
         assert!(error.starts_with("unknown rules \"v0.6\", did you mean \"v0."), "{error}");

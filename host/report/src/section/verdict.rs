@@ -64,12 +64,22 @@ fn badge(html: &mut Html, is_good: bool, text: &str) {
 
 fn metric(html: &mut Html, facts: &Facts) {
     let Some(metric) = facts.result().and_then(|result| result.metric.as_ref()) else {
-        return paragraph(html, "No metric was measured: the run has no performance part.");
+        let why = match facts.test() {
+            None => "No metric was measured: the run has no performance part.",
+            Some(_) => "There is no metric: the run was too short, or left samples without an answer.",
+        };
+        return paragraph(html, why);
     };
     html.within("p", &[("class", &"metric")], |html| {
         facts.figures().show_in(html, "metric.value", Unit::named(&metric.unit));
         html.leaf("span", &[("class", &"metric-name")], &metric.name);
     });
+    if let Some(plain) = facts.result().and_then(|result| result.metric_plain.as_ref()) {
+        html.within("p", &[], |html| {
+            facts.figures().show_in(html, "metric_plain.value", Unit::named(&plain.unit));
+            html.text(&format!(" {}", plain.name));
+        });
+    }
     if let Some(other) = facts.result().and_then(|result| result.metric_by_text.as_ref()) {
         html.within("p", &[], |html| {
             facts.figures().show_in(html, "metric_by_text.value", Unit::named(&other.unit));

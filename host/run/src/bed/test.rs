@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use proctor_loadgen::{Finding, Progress, TestOutcome, TestSettings};
+use proctor_config::MetricKind;
+use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
 use proctor_noise::Noise;
 use proctor_vocabulary::TestMode;
 
@@ -13,6 +14,7 @@ use crate::{
     },
     energy::{NoEnergy, PackageEnergy},
     error::HostError,
+    figures::{Metric, metric, peak_metric},
     files::{logs::Logs, run_folder::write_json},
     observer::Observer,
 };
@@ -64,6 +66,8 @@ impl<'a> TestRequest<'a> {
 /// A test that has been made.
 pub(crate) struct Test {
     pub(crate) outcome: TestOutcome,
+    /// The figure that it reports.
+    pub(crate) metric_kind: MetricKind,
     /// Its logs, if it leaves any.
     pub(crate) logs: Option<Logs>,
     pub(crate) system: SystemReport,
@@ -84,6 +88,27 @@ pub(crate) struct Test {
 }
 
 impl Test {
+    /// The figure that it reports; `None` where no performance was measured. Of a search, the peak rate.
+    pub(crate) fn metric(&self) -> Option<Metric> {
+        match &self.outcome.peak_search {
+            Some(search) => search.peak_qps().map(peak_metric),
+            None => self.figure(self.metric_kind),
+        }
+    }
+
+    /// The figure of this kind; `None` where no performance was measured, and of a search.
+    pub(crate) fn figure(&self, kind: MetricKind) -> Option<Metric> {
+        let measured = self.outcome.performance.as_ref().filter(|_| self.outcome.peak_search.is_none());
+        let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
+        if self.has_unanswered() { metric.map(Metric::withheld) } else { metric }
+    }
+
+    /// Whether samples failed or are missing: what comes back at once, or never, is no answer, and its time none.
+    fn has_unanswered(&self) -> bool {
+        let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
+        self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
+    }
+
     /// Whether another test makes sense.
     pub(crate) fn may_go_on(&self) -> bool {
         self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()

@@ -385,6 +385,7 @@ impl<'a> TestBed<'a> {
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
         Ok(Test {
             batches: batches.and_then(|log| log.file(&outcome)),
+            metric_kind: self.settings.metric_kind(),
             outcome,
             logs,
             system,

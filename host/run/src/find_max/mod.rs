@@ -39,7 +39,7 @@ use crate::{
         test_bed::TestBed,
     },
     error::HostError,
-    figures::{metric, query_latencies},
+    figures::query_latencies,
     files::run_folder::{RunFolder, write_json},
     frame::Frame,
     interrupt::Interrupt,
@@ -184,14 +184,11 @@ impl Seeker<'_> {
         let reasons: Vec<_> = broken.into_iter().map(Finding::reason).chain(over_bound).collect();
         seen.side = if valid { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
-        let value = test.outcome.performance.as_ref();
         let full_run = FullRun {
             folder: name,
             load,
             valid,
-            metric: value
-                .map(|result| metric(result, &test.outcome.effective).value)
-                .filter(|value| value.is_finite()),
+            metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
             reasons: reasons.clone(),
         };
         self.state.full_runs.push(full_run);

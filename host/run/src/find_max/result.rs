@@ -98,7 +98,7 @@ impl<'a> FindMaxResult<'a> {
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
             arrivals: ArrivalsPart::of(settings, None),
-            deviations: DeviationPart::all(settings, &plugin.precision),
+            deviations: DeviationPart::all(settings, &plugin),
             query_count: state.search.query_count(),
             search: &plan.search,
             bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),

@@ -1,7 +1,10 @@
 //! The part of a result about rules of the round that the run does not keep.
 
 use proctor_config::{Deviation, Settings};
+use proctor_plugin_api::MemoryKind;
 use serde::Serialize;
+
+use super::PluginPart;
 
 /// A way in which a run is none by the rules of its round, with the sentence for people.
 #[derive(Debug, Clone, Serialize)]
@@ -12,9 +15,11 @@ pub(crate) struct DeviationPart {
 }
 
 impl DeviationPart {
-    /// All of a run with these settings in this precision.
-    pub(crate) fn all(settings: &Settings, precision: &str) -> Vec<Self> {
-        let deviations = settings.deviations(precision).into_iter();
+    /// All of a run of a plugin with these settings.
+    pub(crate) fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
+        let is_on_device = plugin.sample_memory.contains(&MemoryKind::Device.name());
+        let of_plugin = is_on_device.then_some(Deviation::DeviceMemory);
+        let deviations = settings.deviations(&plugin.precision).into_iter().chain(of_plugin);
         deviations.map(|deviation| Self { text: deviation.to_string(), deviation }).collect()
     }
 }
@@ -33,15 +38,22 @@ mod tests {
     use proctor_config::Loader;
 
     use super::*;
+    use crate::result::tests;
 
     #[test]
     fn only_what_deviates_has_a_part() {
         let of = |assignments: &[&str], precision: &str| {
             let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
-            DeviationPart::all(&loader.load().unwrap(), precision)
+            let plugin = PluginPart { precision: precision.to_owned(), ..tests::plugin() };
+            DeviationPart::all(&loader.load().unwrap(), &plugin)
         };
         assert!(of(&["rules=v0.7"], "f32").is_empty() && of(&[], "f64").is_empty());
         assert_eq!(remark("v0.7", &[]), None);
+        let memory = ["host", "device"].map(|kind| {
+            let plugin = PluginPart { sample_memory: vec![kind], ..tests::plugin() };
+            DeviationPart::all(&Loader::new().load().unwrap(), &plugin).len()
+        });
+        assert_eq!(memory, [0, 1]);
         let few = "performance_sample_count_override=8";
         let kinds = |deviations: &[DeviationPart]| -> Vec<_> {
             deviations.iter().map(|part| serde_json::to_value(part).unwrap()["kind"].clone()).collect()

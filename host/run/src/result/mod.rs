@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_config::{Effective, Settings};
+use proctor_config::{Effective, MetricKind, Settings, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
@@ -36,7 +36,7 @@ use crate::{
         test::Test,
         test_bed::TestBed,
     },
-    figures::{Metric, metric, metric_by_text, peak_metric},
+    figures::{Metric, plain_kind},
     files::model_files::FoundFile,
     machine::Machine,
     observer::VerdictForms,
@@ -104,6 +104,9 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) deviations: Vec<DeviationPart>,
     pub(crate) metric: Option<Metric>,
+    /// The figure without the correction that is in the metric; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metric_plain: Option<Metric>,
     /// The metric by the text of the round, where its result checker has another one; left out where they agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metric_by_text: Option<Metric>,
@@ -270,13 +273,9 @@ impl RunResult {
         let Tests { accuracy_run, performance_runs, accuracy, further_reasons } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
-        let measured = performance_run.and_then(|test| {
-            if let Some(search) = &test.outcome.peak_search {
-                return search.peak_qps().map(peak_metric);
-            }
-            let measured = test.outcome.performance.as_ref()?;
-            Some(performance_runs.name(metric(measured, &test.outcome.effective)))
-        });
+        let figure = |kind: Option<MetricKind>| performance_run?.figure(kind?);
+        let by_text = round_rules(settings.run.rules).metric_by_text.get(&settings.run.scenario);
+        let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
         let mut effective = settings.effective.clone();
         if is_virtual {
             effective.remove("output_folder");
@@ -302,11 +301,10 @@ impl RunResult {
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
-            deviations: DeviationPart::all(settings, &plugin.precision),
-            metric: measured,
-            metric_by_text: performance_run
-                .filter(|test| test.outcome.peak_search.is_none())
-                .and_then(|test| metric_by_text(test.outcome.performance.as_ref()?)),
+            deviations: DeviationPart::all(settings, &plugin),
+            metric: performance_run.and_then(Test::metric).map(|metric| performance_runs.name(metric)),
+            metric_plain: figure(plain),
+            metric_by_text: figure(by_text.copied()),
             accuracy,
             performance_run: part,
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
@@ -496,7 +494,7 @@ impl PluginPart {
 
 /// The seeds in effect, test 05 included if it is on.
 fn seeds(settings: &Settings) -> BTreeMap<&'static str, u64> {
-    let test = settings.test.clone().with_test05_applied();
+    let test = settings.measured();
     BTreeMap::from([
         ("qsl_rng_seed", test.qsl_rng_seed),
         ("sample_index_rng_seed", test.sample_index_rng_seed),

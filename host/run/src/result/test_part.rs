@@ -90,6 +90,9 @@ pub(crate) struct FiguresPart {
     pub(crate) latency_bound_met: bool,
     pub(crate) early_stopping_met: bool,
     pub(crate) early_stopping_estimate_ns: Option<u64>,
+    /// SingleStream: the estimate of the 99th percentile, from which MultiStream is inferred.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) early_stopping_estimate_ns_p99: Option<u64>,
     pub(crate) recommendations: Vec<String>,
     /// Token runs, and runs that infer tokens from samples.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,8 +161,12 @@ impl From<BusyCounts> for BusyPart {
 
 impl FiguresPart {
     fn new(result: &PerformanceResult) -> Self {
-        let EarlyStopping { met: early_stopping_met, estimate_ns: early_stopping_estimate_ns, .. } =
-            result.early_stopping;
+        let EarlyStopping {
+            met: early_stopping_met,
+            estimate_ns: early_stopping_estimate_ns,
+            estimate_ns_p99: early_stopping_estimate_ns_p99,
+            ..
+        } = result.early_stopping;
         let mut part = Self {
             query_latency: query_latencies(result).into(),
             sample_latency: (&result.sample_latencies).into(),
@@ -172,6 +179,7 @@ impl FiguresPart {
             latency_bound_met: result.perf_constraints_met,
             early_stopping_met,
             early_stopping_estimate_ns,
+            early_stopping_estimate_ns_p99,
             recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
             tokens: TokenPart::of(result),
             intervals: result.intervals.as_ref().map(IntervalPart::from),

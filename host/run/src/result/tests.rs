@@ -87,6 +87,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
     Test {
         outcome,
+        metric_kind: settings.metric_kind(),
         logs: None,
         system,
         batches: None,
@@ -99,7 +100,7 @@ fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     }
 }
 
-fn plugin() -> PluginPart {
+pub(crate) fn plugin() -> PluginPart {
     PluginPart {
         name: "one-ms".into(),
         vendor: "nobody".into(),

@@ -3,7 +3,7 @@
 use proctor_loadgen::{PeakSearch, PerformanceResult, ScenarioFigures, TokenLatencies};
 use serde::Serialize;
 
-use crate::figures::Latencies;
+use crate::{figures::Latencies, text};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct TokenPart {
@@ -47,6 +47,24 @@ impl TokenPart {
             ttft_bound_met: latencies.map(|latencies| latencies.ttft_met),
             tpot_bound_met: latencies.map(|latencies| latencies.tpot_met),
         })
+    }
+
+    /// Rows of the verdict: tokens per second, times to the first token (TTFT) and for each further one (TPOT).
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+        let rate = |value: f64, what: &str| format!("{}{what}", text::quantity(value, "tokens/s"));
+        let measured = self.tokens_per_second.map(|value| rate(value, ""));
+        let inferred = self.inferred_tokens_per_second.map(|value| rate(value, ", inferred from samples"));
+        let times = |latencies: &Latencies, met: Option<bool>| {
+            let Latencies { p50_ns, p99_ns, .. } = *latencies;
+            let over = if met == Some(false) { ", over the bound" } else { "" };
+            format!("p50 {}   p99 {}{over}", text::duration(p50_ns), text::duration(p99_ns))
+        };
+        let first = self.time_to_first_token.as_ref().map(|it| times(it, self.ttft_bound_met));
+        let further = self.time_per_output_token.as_ref().map(|it| times(it, self.tpot_bound_met));
+        [("tokens", measured), ("tokens", inferred), ("TTFT", first), ("TPOT", further)]
+            .into_iter()
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         energy::{EnergyPart, ProcessorEnergyPart},
         noise, round,
         test_part::FiguresPart,
+        tokens::TokenPart,
     },
     text::{self, counted, counted_queries, duration},
 };
@@ -31,11 +32,14 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
         rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
+        let plain = result.metric_plain.iter();
+        rows.extend(plain.map(|metric| row("", format!("{} ({})", metric.shown(), metric.name))));
         rows.extend(result.metric_by_text.iter().map(|metric| {
             let (shown, name, rules) = (metric.shown(), &metric.name, result.rules);
             row("", format!("{shown} ({name}), the metric by the text of {rules}"))
         }));
         rows.push(row("latency", latency(figures)));
+        rows.extend(figures.tokens.iter().flat_map(TokenPart::rows).map(|(name, text)| row(name, text)));
         let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
         remarks.extend(remark);
     }

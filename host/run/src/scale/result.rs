@@ -94,7 +94,7 @@ impl ScaleResult {
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
-            deviations: DeviationPart::all(settings, &plugin.precision),
+            deviations: DeviationPart::all(settings, &plugin),
             virtual_time: is_virtual,
             plugin,
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },

@@ -163,12 +163,32 @@ mod tests {
         assert_eq!(list(None, None).unwrap(), list(Some("v5.0"), None).unwrap());
     }
 
+    /// The newest round has benchmarks that run here, and others that are known only.
+    #[test]
+    fn the_newest_round_says_what_has_no_definition_yet() {
+        let text = list(Some("v6.1"), None).unwrap();
+        let title = "MLPerf Inference v6.1, by its result checker: datacenter\n  benchmark ";
+        assert!(text.starts_with(title), "{text}");
+        for id in ["3d-unet-kits19", "bert", "resnet50"] {
+            assert!(row_of(&text, id).contains(&format!("--benchmark {id}")), "{id}: {text}");
+        }
+        for id in ["llama3.1-8b", "llama3.1-8b-edge", "whisper", "yolo", "qwen3.6-27b", "e2e-rag-db"] {
+            assert!(row_of(&text, id).contains("no definition yet: "), "{id}: {text}");
+        }
+        assert!(row_of(&text, "yolo").contains("map 95 % or 99 % of 53.4 %"), "{text}");
+        assert!(row_of(&text, "gpt-oss-120b").contains("tokens_per_sample at most 10998.9"), "{text}");
+        let interactive = "llama2-70b: scenario Interactive: TTFT and TPOT of Server, in ms: not known here in the \
+                           text, 450 and 40 in the result checker\n";
+        assert!(text.contains(interactive), "{text}");
+        assert!(!text.contains("retinanet") && !text.contains("gptj"), "{text}");
+    }
+
     #[test]
     fn a_round_or_suite_that_is_not_there_is_met_with_the_near_one() {
         let error = |rules, suite| list(rules, suite).unwrap_err().to_string();
         let unknown = error(Some("v0.6"), None);
         assert!(unknown.starts_with("--rules: unknown rules \"v0.6\", did you mean \"v0."), "{unknown}");
-        assert!(unknown.ends_with("; known are v5.0, v0.7, v0.5"), "{unknown}");
+        assert!(unknown.ends_with("; known are v6.1, v6.0, v5.1, v5.0, v0.7, v0.5"), "{unknown}");
         assert_eq!(
             error(None, Some("egde")),
             "--suite egde: v5.0 has datacenter and edge, did you mean \"edge\"?"

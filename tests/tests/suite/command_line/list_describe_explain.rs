@@ -77,6 +77,14 @@ fn the_benchmarks_of_a_round_and_suite() {
             "no definition yet: ",
         ],
     );
+    assert_prints(
+        "list benchmarks --rules v6.1 --suite edge",
+        &[
+            "MLPerf Inference v6.1, by its result checker: edge",
+            "--benchmark resnet50",
+            "no definition yet: ",
+        ],
+    );
     assert_prints("list benchmarks --rules v0.5", &["gnmt", "23.9", "--benchmark gnmt"]);
     let bench = Bench::new();
     bench.host("list benchmarks --rules v0.6").assert_error(2, &["unknown rules \"v0.6\"", "did you mean"]);

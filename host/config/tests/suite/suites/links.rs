@@ -93,10 +93,10 @@ fn older_rounds_give_their_bounds_and_counts() {
 }
 
 /// Benchmark, bound of Server in ms, to the first token and for each further one, and samples of Offline.
-type Newest = (&'static str, Option<u64>, Option<(u64, u64)>, u64);
+type Newer = (&'static str, Option<u64>, Option<(u64, u64)>, u64);
 
 #[rustfmt::skip]
-const NEWEST: [Newest; 12] = [
+const V5_0: [Newer; 12] = [
     ("resnet50", Some(15), None, 24_576),
     ("retinanet", Some(100), None, 24_576),
     ("3d-unet-kits19", None, None, 42),
@@ -111,26 +111,51 @@ const NEWEST: [Newest; 12] = [
     ("rgat", None, None, 788_379),
 ];
 
+#[rustfmt::skip]
+const V6_1: [Newer; 16] = [
+    ("resnet50", Some(15), None, 24_576),
+    ("3d-unet-kits19", None, None, 43),
+    ("bert", None, None, 10_833),
+    ("llama2-70b", None, Some((2000, 200)), 24_576),
+    ("llama3.1-8b", None, Some((2000, 100)), 13_368),
+    ("llama3.1-8b-edge", None, None, 5000),
+    ("deepseek-r1", None, Some((2000, 80)), 4388),
+    ("gpt-oss-120b", None, Some((3000, 80)), 6396),
+    ("whisper", None, None, 1633),
+    ("sdxl", Some(20_000), None, 5000),
+    ("rgat", None, None, 788_379),
+    // LoadGen's own file asks for more than the checker, which is content with 50.
+    ("wan-2.2-t2v-a14b", None, None, 248),
+    ("qwen3-vl-235b-a22b", Some(12_000), None, 48_289),
+    ("dlrm-v3", Some(80), None, 24_576),
+    ("yolo", None, None, 1525),
+    ("e2e-rag-qna", None, None, 824),
+];
+
 #[test]
-fn the_newest_round_gives_its_bounds_and_counts() {
-    for (suite, server_ms, tokens_ms, offline) in NEWEST {
+fn the_rounds_since_v5_0_give_their_bounds_and_counts() {
+    let rows = V5_0.map(|row| ("v5.0", row)).into_iter().chain(V6_1.map(|row| ("v6.1", row)));
+    for (round, (suite, server_ms, tokens_ms, offline)) in rows {
+        let rules = format!("rules={round}");
         let linked = Linked::new(suite, "top1");
-        let server = linked.load(&["scenario=Server", "preset=official"]);
+        let server = linked.load(&[rules.as_str(), "scenario=Server", "preset=official"]);
         if let Some(ms) = server_ms {
-            assert_eq!(server.test.server_target_latency_ns, ms * 1_000_000, "{suite}");
+            assert_eq!(server.test.server_target_latency_ns, ms * 1_000_000, "{round} {suite}");
         }
         if let Some((ttft_ms, tpot_ms)) = tokens_ms {
-            assert!(server.test.use_token_latencies, "{suite}");
-            assert_eq!(server.test.server_ttft_latency, ttft_ms * 1_000_000, "{suite}");
-            assert_eq!(server.test.server_tpot_latency, tpot_ms * 1_000_000, "{suite}");
+            assert!(server.test.use_token_latencies, "{round} {suite}");
+            assert_eq!(server.test.server_ttft_latency, ttft_ms * 1_000_000, "{round} {suite}");
+            assert_eq!(server.test.server_tpot_latency, tpot_ms * 1_000_000, "{round} {suite}");
         }
-        let settings = linked.load(&["scenario=Offline", "preset=official"]);
-        assert_eq!(settings.test.min_query_count, offline, "{suite}");
-        assert!(settings.is_of_official_length(), "{suite}");
+        let settings = linked.load(&[rules.as_str(), "scenario=Offline", "preset=official"]);
+        assert_eq!(settings.test.min_query_count, offline, "{round} {suite}");
+        assert!(settings.is_of_official_length(), "{round} {suite}");
         assert_eq!(settings.test.min_duration_ms, 600_000);
     }
     let linked = Linked::new("pointpainting", "map");
-    assert_eq!(linked.load(&[]).test.single_stream_target_latency_percentile, 0.999);
+    for rules in ["rules=v5.0", "rules=v5.1", "rules=v6.0"] {
+        assert_eq!(linked.load(&[rules]).test.single_stream_target_latency_percentile, 0.999, "{rules}");
+    }
 }
 
 #[test]
@@ -155,6 +180,13 @@ fn the_quality_target_is_that_of_the_round_and_of_the_setting() {
     close(quality("dlrm", "auc", &["rules=v0.7", "quality_target=99.9"]), (80.25, 0.999));
     // A row with bounds of values, and one of shares.
     close(quality("gptj", "gen_len", &[]), (4_016_878.0, 0.9));
+    // Of 3D-UNet the later rounds have the checker's reference, of Llama 2 the sharper target alone.
+    close(quality("3d-unet-kits19", "dice", &["rules=v5.0"]), (0.8633, 0.99));
+    close(quality("3d-unet-kits19", "dice", &["rules=v6.1"]), (0.8617, 0.99));
+    close(quality("llama2-70b", "rouge1", &["rules=v6.0"]), (44.4312, 0.99));
+    close(quality("llama2-70b", "rouge1", &["rules=v6.1"]), (44.4312, 0.999));
+    close(quality("yolo", "map", &["rules=v6.1"]), (0.534, 0.95));
+    close(quality("yolo", "map", &["rules=v6.1", "quality_target=99"]), (0.534, 0.99));
     // Its own: a round without the benchmark, and a metric that the round does not judge by.
     let unlinked = Loader::new().benchmark("digits-mlp").load().unwrap().benchmark.quality;
     let own = (unlinked.reference, unlinked.target_ratio);
@@ -256,7 +288,7 @@ fn deviations_are_told_apart() {
     );
 }
 
-/// Text to token ids is on the list of v5.0 alone, whether a round has the benchmark or not; conversion and padding are
+/// Text to token ids is on the lists from v5.0 on, whether a round has the benchmark or not; conversion and padding are
 /// on that of each.
 #[test]
 fn untimed_steps_are_those_of_the_round() {
@@ -269,8 +301,10 @@ fn untimed_steps_are_those_of_the_round() {
     for rules in ["v0.5", "v0.7"] {
         assert_eq!(load("gnmt", rules), ["tokenize is done untimed"]);
     }
-    assert!(load("gnmt", "v5.0").is_empty());
-    for rules in ["v0.5", "v0.7", "v5.0"] {
+    for rules in ["v5.0", "v5.1", "v6.0", "v6.1"] {
+        assert!(load("gnmt", rules).is_empty(), "{rules}");
+    }
+    for rules in ["v0.5", "v0.7", "v5.0", "v5.1", "v6.0", "v6.1"] {
         assert!(load("rnnt", rules).is_empty() && load("digits-lstm", rules).is_empty());
     }
 }

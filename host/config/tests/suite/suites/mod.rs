@@ -4,7 +4,9 @@
 
 mod bad_files;
 mod links;
+mod mlperf_conf;
 mod page;
+mod since_v5_1;
 mod tables;
 mod v0_5;
 mod v0_7;

@@ -87,9 +87,23 @@ fn definitions_link_to_benchmarks_that_are_no_stubs() {
     }
     let stubs: BTreeSet<_> =
         suite_benchmarks().filter(|it| it.stub.is_some()).map(|it| it.id.as_str()).collect();
-    let generative =
-        ["gptj", "llama2-70b", "llama2-70b-interactive", "llama3.1-405b", "mixtral-8x7b", "sdxl"];
-    assert_eq!(stubs, generative.into_iter().chain(["rgat", "pointpainting"]).collect());
+    let generative = [
+        "deepseek-r1",
+        "gpt-oss-120b",
+        "gptj",
+        "llama2-70b",
+        "llama2-70b-interactive",
+        "llama3.1-405b",
+        "llama3.1-8b",
+        "llama3.1-8b-edge",
+        "mixtral-8x7b",
+        "qwen3-vl-235b-a22b",
+        "qwen3.6-27b",
+        "sdxl",
+        "wan-2.2-t2v-a14b",
+    ];
+    let others = ["dlrm-v3", "e2e-rag-db", "e2e-rag-qna", "pointpainting", "rgat", "whisper", "yolo"];
+    assert_eq!(stubs, generative.into_iter().chain(others).collect());
     // None of them can be run, and each says why.
     for id in stubs {
         assert!(benchmark(id).standing().starts_with("no definition yet: "), "{id}");
@@ -105,7 +119,10 @@ fn the_rounds_have_their_suites_runs_formats_and_steps() {
     let of_all = ["resize", "transpose", "pad", "crop", "normalize", "convert"].map(str::to_owned);
     assert_eq!(steps("v0.5"), of_all.clone().into());
     assert_eq!(steps("v0.7"), of_all.clone().into());
-    assert_eq!(steps("v5.0"), of_all.into_iter().chain(["tokenize".to_owned()]).collect());
+    let with_tokens: BTreeSet<_> = of_all.into_iter().chain(["tokenize".to_owned()]).collect();
+    for round in ["v5.0", "v5.1", "v6.0", "v6.1"] {
+        assert_eq!(steps(round), with_tokens, "{round}");
+    }
 
     let formats = |round: &str| round_rules(round.parse().unwrap()).formats.as_ref();
     assert_eq!((formats("v0.5"), formats("v5.0")), (formats("v0.7"), None));
@@ -119,13 +136,18 @@ fn the_rounds_have_their_suites_runs_formats_and_steps() {
         [("f32", true), ("bf16", true), ("int8", true), ("fp11", true), ("f64", false), ("f8e4m3", false)]
     {
         assert_eq!(older.map(|round| round.allows(precision)), [allowed; 2], "{precision}");
-        assert!(round_rules("v5.0".parse().unwrap()).allows(precision), "{precision}");
+        for round in ["v5.0", "v5.1", "v6.0", "v6.1"] {
+            assert!(round_rules(round.parse().unwrap()).allows(precision), "{round} {precision}");
+        }
     }
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (round, suites, divisions, server_runs) in [
         ("v0.5", &[][..], &["closed", "open"][..], 5),
         ("v0.7", &["datacenter", "edge"], &["closed", "open"], 5),
         ("v5.0", &["datacenter", "edge"], &["closed", "network", "open"], 1),
+        ("v5.1", &["datacenter", "edge"], &["closed", "network", "open"], 1),
+        ("v6.0", &["datacenter", "edge"], &["closed", "network", "open"], 1),
+        ("v6.1", &["datacenter", "edge"], &["closed", "network", "open"], 1),
     ] {
         let rules = round_rules(round.parse().unwrap());
         assert_eq!(

@@ -1,13 +1,9 @@
-//! The tables of the rules v5.0, and LoadGen's built-in `mlperf.conf` beside them.
+//! The tables of the rules v5.0.
 
 use proctor_config::{FigureBound, ServerBound, Unit, round_rules};
-use proctor_loadgen::{
-    TestSettings,
-    config_file::{self, ConfigFileKind},
-};
-use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
+use proctor_vocabulary::Scenario::{MultiStream, Offline, SingleStream};
 
-use super::tables::{benchmark, ids, row, scenarios, targets};
+use super::tables::{ids, row, scenarios, targets};
 
 const BOTH: &[f64] = &[0.99, 0.999];
 const ONE: &[f64] = &[0.99];
@@ -216,44 +212,4 @@ fn what_the_checker_does_otherwise_is_named() {
         (of_round.about.as_str(), of_round.rules.to_string(), of_round.checker.to_string()),
         ("metric of Server", "scheduled samples/s".to_owned(), "completed samples/s".to_owned())
     );
-}
-
-/// LoadGen's own file is of a later round, and agrees wherever it has the value.
-#[test]
-fn the_built_in_file_of_loadgen_agrees() {
-    for id in ids("v5.0", None) {
-        let (of_all, row) = (benchmark(id), row(id, "v5.0"));
-        let settings = |scenario: Scenario| {
-            let mut settings = TestSettings { scenario, ..TestSettings::default() };
-            let text = config_file::BUILTIN;
-            let model = &of_all.loadgen_model;
-            config_file::apply(text, ConfigFileKind::Builtin, model, scenario, &mut settings).unwrap();
-            settings
-        };
-        let server = settings(Server);
-        match row.server {
-            Some(ServerBound::Latency { ms }) => {
-                assert_eq!(server.server_target_latency_ns, ms * 1_000_000, "{id}");
-            }
-            Some(ServerBound::Tokens { ttft_ms, tpot_ms }) => {
-                assert!(server.use_token_latencies, "{id}");
-                let bounds = (server.server_ttft_latency, server.server_tpot_latency);
-                assert_eq!(bounds, (ttft_ms * 1_000_000, tpot_ms * 1_000_000), "{id}");
-            }
-            None => {}
-        }
-        let differs = |about: &str| {
-            let found = row.checker.iter().find(|it| it.about.contains(about));
-            found.map(|it| it.checker.to_string().parse::<u64>().unwrap())
-        };
-        let offline = settings(Offline);
-        if row.all_scenarios().contains(&Offline) && offline.min_query_count > 100 {
-            let wanted = differs("samples of Offline").or(row.offline_samples).unwrap_or(24_576);
-            assert_eq!(offline.min_query_count, wanted, "{id}");
-        }
-        let count = offline.performance_sample_count_override;
-        assert!(count == 0 || count == row.performance_sample_count, "{id}: {count}");
-        let tail = settings(SingleStream).single_stream_target_latency_percentile;
-        assert!((tail - row.single_stream_tail.unwrap_or(0.9)).abs() < 1e-12, "{id}");
-    }
 }

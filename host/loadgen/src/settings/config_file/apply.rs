@@ -6,7 +6,7 @@ use super::{
     ignored::{Ignored, IgnoredReason},
     kind::ConfigFileKind,
     number,
-    parse::{ConfigFileError, Entry, Table},
+    parse::{BYTE_ORDER_MARK, ConfigFileError, Entry, Table},
     rules::{Conversion, RULES, Rule, config_keys},
 };
 use crate::settings::{test_settings::TestSettings, value::SettingValue};
@@ -29,6 +29,19 @@ pub struct ConfigFileReport {
     pub applied: Vec<Applied>,
     /// Lines that deserve a warning, in their order. Lines for another model or scenario are not listed.
     pub ignored: Vec<Ignored>,
+    /// Whether it gives any key a value.
+    pub has_entries: bool,
+    /// The other models that it has lines for, each with the first of them, in their order.
+    pub other_models: Vec<OtherModel>,
+}
+
+/// Another model than the one that is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherModel {
+    /// Its name in the file.
+    pub name: String,
+    /// Its first line, from 1.
+    pub line: u64,
 }
 
 /// Applies the text of a file to `settings`.
@@ -49,7 +62,8 @@ pub fn apply(
     settings: &mut TestSettings,
 ) -> Result<ConfigFileReport, Vec<ConfigFileError>> {
     let mut table = Table::parse(text)?;
-    let mut report = ConfigFileReport { applied: Vec::new(), ignored: std::mem::take(&mut table.ignored) };
+    let mut report =
+        ConfigFileReport { ignored: std::mem::take(&mut table.ignored), ..ConfigFileReport::default() };
     for rule in RULES {
         let wanted = rule.scenario.unwrap_or(scenario).name();
         if let Some(entry) = table.find(model, wanted, rule.name) {
@@ -57,8 +71,19 @@ pub fn apply(
             report.ignored.extend(table.shadowed(model, wanted, rule.name));
         }
     }
+    let entries = table.entries();
+    report.has_entries = !entries.is_empty();
+    for entry in &entries {
+        let Some((name, _)) = entry.key.rsplit_once('.').and_then(|(start, _)| start.rsplit_once('.')) else {
+            continue;
+        };
+        let is_other = name != "*" && name != model && !name.starts_with(BYTE_ORDER_MARK);
+        if is_other && report.other_models.iter().all(|other| other.name != name) {
+            report.other_models.push(OtherModel { name: name.to_owned(), line: entry.line });
+        }
+    }
     if kind != ConfigFileKind::Builtin {
-        report.ignored.extend(table.entries().into_iter().filter_map(unread));
+        report.ignored.extend(entries.into_iter().filter_map(unread));
     }
     report.ignored.sort_by_key(|ignored| ignored.line);
     Ok(report)
@@ -149,6 +174,10 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
 /// Returns the reason why LoadGen would read this key in no run, if there is one.
 fn unread(entry: Entry<'_>) -> Option<Ignored> {
     let ignored = |reason| Some(Ignored { line: entry.line, key: entry.key.to_owned(), reason });
+    if let Some(key) = entry.key.strip_prefix(BYTE_ORDER_MARK) {
+        let reason = IgnoredReason::ByteOrderMark;
+        return Some(Ignored { line: entry.line, key: key.to_owned(), reason });
+    }
     let mut parts = entry.key.rsplitn(3, '.');
     let (name, scenario, model) = (parts.next()?, parts.next(), parts.next());
     let (Some(scenario), Some(_)) = (scenario, model) else {
@@ -248,6 +277,33 @@ mod tests {
                  *.Server.performance_issue_same, for a wildcard model wins over a wildcard scenario",
             ]
         );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_told_of() {
+        let (settings, report) = user("\u{feff}*.Server.target_qps = 123\n*.Server.min_query_count = 5\n");
+        assert_eq!((settings.server_target_qps, settings.min_query_count), (1.0, 5));
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "line 1: *.Server.target_qps is ignored: a byte-order mark stands before it; save the file without one"
+            ]
+        );
+        assert_eq!(report.other_models, []);
+        let mut settings = TestSettings::default();
+        let text = "\u{feff}# A comment.\n";
+        let errors = apply(text, ConfigFileKind::User, "m", Scenario::Server, &mut settings).unwrap_err();
+        assert!(errors[0].to_string().starts_with("line 1: a byte-order mark"), "{}", errors[0]);
+        assert_eq!(errors[0].log_text(), "expected 'key=value', line=1");
+    }
+
+    #[test]
+    fn other_models_are_listed_once() {
+        let (_, report) =
+            user("n.Server.target_qps = 1\nm.Server.target_qps = 2\na.b.*.mode = 2\nn.*.mode = 2\n");
+        let other = |name: &str, line| OtherModel { name: name.to_owned(), line };
+        assert_eq!(report.other_models, [other("n", 1), other("a.b", 3)]);
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub enum IgnoredReason {
     /// There is a key, but no value.
     #[error("is ignored: it has no value")]
     NoValue,
+    /// The file begins with a byte-order mark.
+    #[error("is ignored: a byte-order mark stands before it; save the file without one")]
+    ByteOrderMark,
     /// LoadGen does not read the key.
     #[error("is ignored: unknown key{hint}")]
     UnknownKey {

@@ -13,7 +13,7 @@ mod number;
 pub(crate) mod parse;
 mod rules;
 
-pub use apply::{Applied, ConfigFileReport, apply, apply_audit};
+pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};
 pub use ignored::{Ignored, IgnoredReason};
 pub use kind::{BUILTIN, ConfigFileKind, REPEATED_USER_FILE};
 pub use parse::{ConfigFileError, ConfigFileErrorKind};

@@ -7,6 +7,9 @@ use super::{
     number,
 };
 
+/// Begins files of some editors. LoadGen takes it for a part of the first word.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A line that makes LoadGen reject the whole file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {kind} (found \"{word}\")")]
@@ -25,6 +28,11 @@ pub enum ConfigFileErrorKind {
     /// The second word is not `=`.
     #[error("expected `key = value` with spaces around the `=`")]
     ExpectedAssignment,
+    /// The file begins with a byte-order mark, which is a part of the first word for LoadGen.
+    #[error(
+        "a byte-order mark stands before the first word, which makes another one of it; save the file without"
+    )]
+    ByteOrderMark,
     /// A word after `=` is not a number; a comment there is not allowed either.
     #[error("the value has to be a number, with nothing after it")]
     NotANumber,
@@ -35,7 +43,9 @@ impl ConfigFileError {
     #[must_use]
     pub fn log_text(&self) -> String {
         match self.kind {
-            ConfigFileErrorKind::ExpectedAssignment => format!("expected 'key=value', line={}", self.line),
+            ConfigFileErrorKind::ExpectedAssignment | ConfigFileErrorKind::ByteOrderMark => {
+                format!("expected 'key=value', line={}", self.line)
+            }
             ConfigFileErrorKind::NotANumber => {
                 format!("value needs to be integer or double, line={}", self.line)
             }
@@ -64,7 +74,10 @@ impl<'a> Table<'a> {
         let mut table = Self::default();
         let mut errors = Vec::new();
         for (line, text) in (1..).zip(text.split('\n')) {
-            if let Err((kind, word)) = table.scan(line, text) {
+            if let Err((mut kind, word)) = table.scan(line, text) {
+                if kind == ConfigFileErrorKind::ExpectedAssignment && text.starts_with(BYTE_ORDER_MARK) {
+                    kind = ConfigFileErrorKind::ByteOrderMark;
+                }
                 errors.push(ConfigFileError { line, kind, word: word.to_owned() });
             }
         }

@@ -7,10 +7,16 @@
 mod v0_5;
 mod v0_7;
 mod v5_0;
+mod v5_1;
+mod v6_0;
+mod v6_1;
 
 /// All rounds.
 pub(super) const ROUNDS: &[&Round] = &[
     // The newest first.
+    &v6_1::ROUND,
+    &v6_0::ROUND,
+    &v5_1::ROUND,
     &v5_0::ROUND,
     &v0_7::ROUND,
     &v0_5::ROUND,
@@ -35,15 +41,4 @@ pub struct Round {
     pub has_tokens: bool,
     /// Whether the logs name the round and its figures. LoadGen 6 knows of no round.
     pub extends_logs: bool,
-    /// Metric of Server.
-    pub server_metric: ServerMetric,
-}
-
-/// Rate that Server reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerMetric {
-    /// Samples over the time until the last was scheduled.
-    ScheduledSamples,
-    /// Samples over the time until the last was completed.
-    CompletedSamples,
 }

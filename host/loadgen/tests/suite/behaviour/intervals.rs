@@ -8,9 +8,7 @@ use crate::{
 };
 use proctor_loadgen::{
     Clock, IntervalRecord, IntervalResult, IssueEnd, LoadGenOptions, Recommendation, Rules, ScenarioFigures,
-    SystemUnderTest, TestOutcome, TestSettings, Wake,
-    log::LogIdentity,
-    rounds::{Round, ServerMetric},
+    SystemUnderTest, TestOutcome, TestSettings, Wake, log::LogIdentity, rounds::Round,
 };
 use proctor_vocabulary::{QuerySample, Scenario, TestMode};
 use proptest::prelude::*;
@@ -58,14 +56,8 @@ fn ticks(bench: &Bench) -> Vec<u64> {
 /// Every rule is asked for by itself: a round with fixed intervals and early stopping, which there never was.
 #[test]
 fn a_round_may_have_any_rules() {
-    static ROUND: Round = Round {
-        name: "v1.5",
-        has_intervals: true,
-        stops_early: true,
-        has_tokens: true,
-        extends_logs: false,
-        server_metric: ServerMetric::CompletedSamples,
-    };
+    static ROUND: Round =
+        Round { name: "v1.5", has_intervals: true, stops_early: true, has_tokens: true, extends_logs: false };
     let outcome = bench(TestSettings { rules: Rules::from(&ROUND), ..settings() }, |_| 4 * MS).run();
     let result = outcome.performance.as_ref().unwrap();
     assert_eq!(intervals(&outcome).record.query_count, 100);

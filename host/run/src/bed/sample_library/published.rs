@@ -89,6 +89,7 @@ impl Published {
     /// It has no samples.
     pub(crate) fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
         let Delivery { sample_count, missing_count, .. } = self.delivery;
+        settings.warnings.extend(self.delivery.notes.iter().cloned());
         if missing_count > 0 {
             let folder = self.order.folder.display();
             let text = format!(
@@ -147,10 +148,9 @@ impl Published {
                 absent.push(index.0);
             }
         }
-        if let Some(first) = absent.first() {
-            let first = SampleIndex(*first);
+        if !absent.is_empty() {
             let order = Order { samples: absent, ..self.order.clone() };
-            place(&self.program, &order).map_err(refused(first))?;
+            place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;
         }
         let read = |index, tensors: &mut [&mut [u8]]| self.reader.read(index, tensors);
         if inputs_vary {

@@ -39,11 +39,12 @@ impl<'a> Weights<'a> {
     /// # Errors
     /// [`WeightsError::Truncated`], [`WeightsError::Misfetched`] and [`WeightsError::NotSafetensors`].
     pub fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, WeightsError> {
-        let tensors = SafeTensors::deserialize(bytes).map_err(|source| match (source, misfetched(bytes)) {
-            (SafeTensorError::MetadataIncompleteBuffer, _) => WeightsError::Truncated(path.to_owned()),
-            (_, Some(what)) => WeightsError::Misfetched(path.to_owned(), what),
-            (source, None) => WeightsError::NotSafetensors(path.to_owned(), source),
-        })?;
+        let tensors =
+            SafeTensors::deserialize(bytes).map_err(|source| match (source, misfetched(bytes)) {
+                (SafeTensorError::MetadataIncompleteBuffer, _) => WeightsError::Truncated(path.to_owned()),
+                (_, Some(what)) => WeightsError::Misfetched(path.to_owned(), what),
+                (source, None) => WeightsError::NotSafetensors(path.to_owned(), source),
+            })?;
         Ok(Self { path, unread: tensors.tensors().into_iter().collect() })
     }
 

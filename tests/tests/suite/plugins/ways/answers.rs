@@ -26,7 +26,7 @@ const SIZES: [(&str, &str); 4] =
 
 /// Further ways to answer a batch.
 const BATCHES: [(&str, Outcome, &str); 6] = [
-    ("lent-short", Outcome::Invalid, "of sample 165 has 4 bytes instead of 40"),
+    ("lent-short", Outcome::Invalid, "of sample 53 has 4 bytes instead of 40"),
     ("complete-own", Outcome::Invalid, "1 sample completed more than once: sample 9 "),
     (
         "lent-nowhere",

@@ -1,0 +1,8 @@
+//! v6.1: the round whose seeds LoadGen 6.0.17 has built in.
+//!
+//! Source: the result checker of v6.1, which asks of a log what that of v5.0 asks; LoadGen 6.0.17.
+
+use super::{Round, v5_0};
+
+/// For the load generator nothing but another name. Its scenario Interactive is Server with other bounds of tokens.
+pub(super) const ROUND: Round = Round { name: "v6.1", ..v5_0::ROUND };
