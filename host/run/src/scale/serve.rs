@@ -26,6 +26,8 @@ use crate::{
 const DRAIN_STEP_NS: u64 = 1_000_000_000;
 /// Longest wait of the issuing thread without a look at whether it is to end, in ns.
 const STEP_NS: u64 = 100_000_000;
+/// Arrivals that an issuer may be late by and that are still counted.
+const OVERDUE_MAX: u64 = 1 << 20;
 /// Most samples that are outstanding.
 pub(super) const CLIENTS_MAX: usize = 1 << 20;
 
@@ -86,7 +88,8 @@ pub(super) fn run_policy(
         // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
         bed.plugin.backend.set_sink(None);
-        system.scaler.set_unanswered(unanswered.unwrap_or(0));
+        let refused = traffic.counts().refused;
+        system.scaler.set_unanswered(unanswered.unwrap_or(0), refused);
         let course = system.course((begun_ns, lasted_ns));
         let first_error = first_error.get().map(ToString::to_string);
         if traffic.stands_still() {
@@ -186,7 +189,8 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
     let unanswered = due().map(|due| {
         let target_ns = system.scaler.with_control(|control, timeline| timeline.target_ns(control));
         let is_overdue = |at_ns: &u64| *at_ns < end_ns && at_ns.saturating_add(target_ns) < ended_ns;
-        traffic.unanswered(due.take_while(is_overdue).count() as u64)
+        let most = (traffic.arrived() + OVERDUE_MAX) as usize;
+        traffic.unanswered(due.take_while(is_overdue).take(most).count() as u64)
     });
     // It runs code of the host alone, and ends at its next arrival.
     let delays = issuer.and_then(|issuer| issuer.join().ok());

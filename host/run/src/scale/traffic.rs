@@ -135,10 +135,15 @@ impl Traffic {
     /// answer.
     pub(crate) fn unanswered(&self, count: u64) -> u64 {
         let arrived = self.arrived.load(Relaxed);
-        let waits = |sequence: &u64| {
-            *sequence >= arrived || self.client(*sequence).load(Relaxed) == *sequence + 1
-        };
-        self.refused.load(Relaxed) + (0..count).filter(waits).count() as u64
+        // The id of a sample is its sequence number, from 1.
+        let waits = |client: &&AtomicU64| (1..=count).contains(&client.load(Relaxed));
+        let waiting_count = self.clients.iter().filter(waits).count() as u64;
+        self.refused.load(Relaxed) + waiting_count + count.saturating_sub(arrived)
+    }
+
+    /// Number of samples that have arrived.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived.load(Relaxed)
     }
 
     /// Issues nothing more.

@@ -52,11 +52,12 @@ impl Course {
         events: Vec<ScalingEvent>,
     ) -> Self {
         let settled = timeline.settled(&goal).copied().filter(Settled::is_enough);
-        let share = |violations: u64, samples: u64| {
-            let unanswered = timeline.unanswered;
+        let share = |violations: u64, samples: u64, unanswered: u64| {
             (violations + unanswered) as f64 / (samples + unanswered).max(1) as f64
         };
-        let violation_share = settled.map(|settled| share(settled.violations, settled.samples));
+        // Arrivals may have been refused before, at settings that were tried.
+        let violation_share =
+            settled.map(|settled| share(settled.violations, settled.samples, timeline.waiting));
         let last = decisions.last();
         let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
         Self {
@@ -70,10 +71,14 @@ impl Course {
             settled,
             throughput_qps: settled.map(|settled| settled.throughput_qps()),
             violation_share,
-            within_target: violation_share
-                .filter(|_| settled.is_some_and(|settled| settled.tells(&goal)))
-                .map(|share| goal.allows(share)),
-            violation_share_of_all: share(timeline.violations, timeline.samples),
+            within_target: settled.zip(violation_share).and_then(|(settled, share)| {
+                // Few batches tell of a tail that is far over the target, though not of one that is within it.
+                match settled.tells(&goal) {
+                    true => Some(goal.allows(share)),
+                    false => goal.is_exceeded(settled.batches, share).then_some(false),
+                }
+            }),
+            violation_share_of_all: share(timeline.violations, timeline.samples, timeline.unanswered),
             decisions,
             spans: timeline.spans().to_vec(),
             events,
@@ -127,7 +132,7 @@ mod tests {
             let done = Done { instance: 0, started_ns, completed_ns, samples: 1 };
             timeline.push(&done, &[], &control, Some(0));
         }
-        timeline.unanswered = unanswered;
+        (timeline.unanswered, timeline.waiting) = (unanswered, unanswered);
         let decisions = control.decisions().to_vec();
         let lasted_ns = 1000 * batches;
         Course::new("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())

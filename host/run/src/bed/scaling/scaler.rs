@@ -128,8 +128,9 @@ impl Scaler {
     }
 
     /// Counts samples that never had an answer, or not in time.
-    pub(crate) fn set_unanswered(&self, samples: u64) {
-        self.state().timeline.unanswered = samples;
+    pub(crate) fn set_unanswered(&self, samples: u64, refused: u64) {
+        let timeline = &mut self.state().timeline;
+        (timeline.unanswered, timeline.waiting) = (samples, samples.saturating_sub(refused));
     }
 
     /// Ends the scaling and returns what is left of it. Batches that were not read are in the timeline, and nothing is

@@ -49,6 +49,8 @@ pub(crate) struct Timeline {
     pub(crate) violations: u64,
     /// Samples that never had an answer, or not in time: each is above the target, and in no other count.
     pub(crate) unanswered: u64,
+    /// Samples of them that were still waiting at the end, when the policy had settled if it has.
+    pub(crate) waiting: u64,
 }
 
 impl Timeline {
