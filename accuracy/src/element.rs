@@ -3,6 +3,18 @@
 use half::f16;
 use proctor_vocabulary::ElementType;
 
+/// The types that are read.
+pub(crate) const TYPES: &[ElementType] = &[
+    ElementType::U8,
+    ElementType::I8,
+    ElementType::I16,
+    ElementType::I32,
+    ElementType::I64,
+    ElementType::F16,
+    ElementType::F32,
+    ElementType::F64,
+];
+
 /// A number of an integer type; `None` of another type, or if it has another size.
 fn integer(element_type: ElementType, bytes: &[u8]) -> Option<i64> {
     Some(match element_type {
@@ -26,7 +38,7 @@ pub(crate) fn real(element_type: ElementType, bytes: &[u8]) -> f64 {
     number.unwrap_or(f64::NAN)
 }
 
-/// A whole number, which a class or a label is, in an integer type or a real one; `None` if it is none.
+/// Reads a whole number, such as a class, from an integer or a real type; `None` if it has a fraction or is not finite.
 pub(crate) fn whole(element_type: ElementType, bytes: &[u8]) -> Option<i64> {
     integer(element_type, bytes).or_else(|| {
         let number = real(element_type, bytes);
@@ -64,16 +76,7 @@ mod tests {
 
     #[test]
     fn every_type_has_its_numbers() {
-        for element_type in [
-            ElementType::I8,
-            ElementType::U8,
-            ElementType::I16,
-            ElementType::I32,
-            ElementType::I64,
-            ElementType::F16,
-            ElementType::F32,
-            ElementType::F64,
-        ] {
+        for element_type in TYPES.iter().copied() {
             let bytes = bytes_of(element_type, 7);
             assert_eq!((real(element_type, &bytes), whole(element_type, &bytes)), (7.0, Some(7)));
             assert_eq!(bits_of_f16(element_type, &bytes), 0x4700, "{element_type}");

@@ -68,7 +68,7 @@ pub enum ResponseDefect {
         /// Their number.
         count: usize,
     },
-    /// Numbers that have to be whole, as classes are, have a fraction, or are none.
+    /// Numbers that have to be whole, such as classes, have a fraction or are not finite.
     NotWhole {
         /// The first of them.
         position: usize,

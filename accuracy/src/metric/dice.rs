@@ -1,8 +1,7 @@
 //! `dice`: mean Dice of the classes of KiTS19, or of the regions of BraTS 2019, in `[0, 1]`.
 
-use proctor_vocabulary::ElementType;
-
 use crate::{
+    element::TYPES,
     error::AccuracyError,
     judge::{Judge, regions::RegionJudge, volumes::VolumeJudge},
     labels::{PublishedSamples, no_labels, volumes},
@@ -10,23 +9,12 @@ use crate::{
     response::ResponseForm,
 };
 
-/// The definitions have u8 for KiTS19 and f16 for BraTS; the reference's scripts read the others, too.
-const TYPES: &[ElementType] = &[
-    ElementType::U8,
-    ElementType::I8,
-    ElementType::I16,
-    ElementType::I32,
-    ElementType::I64,
-    ElementType::F16,
-    ElementType::F32,
-    ElementType::F64,
-];
-
 inventory::submit! {
     MetricEntry {
         name: "dice",
         outputs: "one output of u8, i8, i16, i32, i64, f16, f32 or f64, a class or four scores a voxel",
         answers: "labels of volumes",
+        // The definitions have u8 for KiTS19 and f16 for BraTS; the reference's scripts read the others, too.
         form: |outputs| up_to_one_output(outputs, TYPES),
         needs_tolerance: false,
         scoring: Scoring::OneByOne(judge),

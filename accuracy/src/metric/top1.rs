@@ -82,8 +82,8 @@ fn single(element_type: ElementType, data: &[u8]) -> Result<i64, ResponseDefect>
     Ok(number as i64)
 }
 
-/// The reason to doubt a class: there is none such, or the number has a fraction. So it is with numbers that are read
-/// as another type than theirs.
+/// Returns the reason to doubt a class: it does not exist, or the number has a fraction. Numbers that are read as the
+/// wrong type look like that.
 fn doubt(form: ResponseForm, data: &[u8], class: i64, class_count: u64) -> Option<ResponseDefect> {
     let class_max = i64::try_from(class_count).unwrap_or(i64::MAX) - 1;
     if !(0..=class_max).contains(&class) {

@@ -43,7 +43,7 @@ pub fn open(folder: &Path) -> Result<FileSamples, DatasetError> {
     FileSamples::of_list("kits19", folder, files)
 }
 
-/// Opens the scans of the cases that a list names, such as those for calibration, which are none of the data set.
+/// Opens the scans of the cases that a list names, such as those for calibration, which the data set leaves out.
 ///
 /// # Errors
 /// [`DatasetError::Malformed`] for the `list` if a name leads out of the folder, or a case is not there.

@@ -307,7 +307,10 @@ fn read_conf(
         warnings.extend(unknown_models(path, model, &report));
     }
     // Some keys are read for their own scenario whichever is run.
-    let is_of_run = |applied: &Applied| matches!(applied.key.rsplit('.').nth(1), Some(of) if of == "*" || of == scenario.name());
+    let is_of_run = |applied: &Applied| {
+        let of = applied.key.rsplit('.').nth(1);
+        of == Some("*") || of == Some(scenario.name())
+    };
     if report.has_entries && !report.applied.iter().any(is_of_run) {
         let path = path.display();
         warnings.push(format!("{path}: no line of it is read for the model {model} in {scenario}"));

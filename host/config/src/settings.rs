@@ -103,7 +103,7 @@ impl Settings {
     }
 
     /// Whether a run with these settings may be as long as the rules want it: at least their duration, their number of
-    /// queries and of runs, and no limit below. An audit is none: its length is that of its file.
+    /// queries and of runs, and no limit below. An audit never is: its file sets its length.
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         let preset::Length { duration_ms, queries, runs } =

@@ -21,8 +21,8 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Looks for the first value that is none among these elements, which begin with the one of number `first` of an
-    /// array of rows of `width` elements.
+    /// Finds the first bad value among these elements. They begin with element `first` of an array whose rows have
+    /// `width` elements.
     pub(super) fn check(self, elements: &[u8], first: u64, width: u64) -> Result<(), ArrayFault> {
         let (elements, _) = elements.as_chunks::<4>();
         let Some(bad) = elements.iter().position(|element| !self.is_good(*element)) else { return Ok(()) };

@@ -343,7 +343,7 @@ fn contents() -> impl Iterator<Item = Content> {
     std::iter::once(Content::Dense).chain(features)
 }
 
-/// Looks for the first value of an array that is none, and tells `progress` how many bytes were looked at.
+/// Finds the first bad value of an array, and tells `progress` how many bytes it has read.
 fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Result<(), Problem> {
     let size_bytes = array.row_count * array.row_bytes();
     let mut part = vec![0; PART_BYTES];

@@ -119,8 +119,13 @@ mod tests {
     use super::*;
 
     /// The course of batches that take 100 ns, and of which `late` take longer than the target, beside samples without
-    /// an answer.
-    fn course(tail: f64, batches: u64, late: u64, unanswered: u64) -> Course {
+    /// an answer at the end.
+    fn course(tail: f64, batches: u64, late: u64, waiting: u64) -> Course {
+        course_with(tail, batches, late, waiting, 0)
+    }
+
+    /// The same, beside arrivals that were refused.
+    fn course_with(tail: f64, batches: u64, late: u64, waiting: u64, refused: u64) -> Course {
         let knobs = Knobs { batch_size: 1, instances: 1 };
         let goal = Goal::new(100, tail, knobs);
         let mut control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
@@ -132,7 +137,7 @@ mod tests {
             let done = Done { instance: 0, started_ns, completed_ns, samples: 1 };
             timeline.push(&done, &[], &control, Some(0));
         }
-        (timeline.unanswered, timeline.waiting) = (unanswered, unanswered);
+        (timeline.unanswered, timeline.waiting) = (waiting + refused, waiting);
         let decisions = control.decisions().to_vec();
         let lasted_ns = 1000 * batches;
         Course::new("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())
@@ -149,6 +154,9 @@ mod tests {
             (0.99, 399, 0, None),
             (0.99, 400, 4, Some(true)),
             (0.999, 400, 0, None),
+            // Few batches, nearly all of them late, do tell.
+            (0.99, 300, 300, Some(false)),
+            (0.99, 300, 4, None),
         ] {
             let course = course(tail, batches, late, 0);
             assert_eq!(course.within_target, expected, "{tail}: {late} of {batches}");
@@ -167,5 +175,11 @@ mod tests {
         assert_eq!((many.within_target, many.violation_share_of_all), (Some(false), 6.0 / 101.0));
         // They are not served.
         assert_eq!(many.throughput_qps, none.throughput_qps);
+    }
+
+    #[test]
+    fn arrivals_that_were_refused_do_not_count_since_it_settled() {
+        let course = course_with(0.95, 80, 0, 0, 120);
+        assert_eq!((course.violation_share, course.violation_share_of_all), (Some(0.0), 0.6));
     }
 }
