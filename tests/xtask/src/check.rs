@@ -1,9 +1,11 @@
 //! `cargo xtask check`: what must hold before any test runs.
 
-use anyhow::Result;
+use std::{fs, process::Command};
+
+use anyhow::{Context as _, Result};
 
 use crate::{
-    command::{cargo, run as run_command},
+    command::{cargo, output, run as run_command},
     dependencies, frozen,
 };
 
@@ -21,9 +23,26 @@ pub(crate) fn run() -> Result<()> {
     println!("looking at licences, sources and versions of packages");
     dependencies::check()?;
     run_command(&mut cargo("clippy --workspace --all-targets -- -D warnings"))?;
-    run_command(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    run_command(&mut doc()?)?;
     println!("comparing the C header with those that are kept");
     frozen::check()?;
     println!("all checks passed");
     Ok(())
+}
+
+/// Returns the command that builds the documentation.
+///
+/// Its environment is the one in which `cargo clippy -- -D warnings` has looked at the crates, so that cargo takes them
+/// as they are. Without it, or if a later Clippy sets another one, cargo looks at each crate again, which takes as long
+/// as the documentation.
+fn doc() -> Result<Command> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let sysroot =
+        fs::canonicalize(sysroot.trim()).with_context(|| format!("cannot find {}", sysroot.trim()))?;
+    let mut command = cargo("doc --workspace --no-deps");
+    command
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .env("RUSTC_WORKSPACE_WRAPPER", sysroot.join("bin/clippy-driver"))
+        .env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    Ok(command)
 }
