@@ -5,4 +5,5 @@ mod benchmarks;
 mod families;
 mod loader;
 mod rules;
+mod sources;
 mod suites;
