@@ -5,9 +5,10 @@ use std::{fs, path::Path, sync::Arc};
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Trace};
 
 use crate::{
-    check::{Entry, Form, Raw, check_value},
+    check::{Form, Raw, check_value},
     error::ConfigError,
     keys,
+    layers::Layer,
     origin::Origin,
     run_settings::RunSettings,
 };
@@ -49,12 +50,12 @@ fn read(path: &Path) -> Result<Trace, Box<ConfigError>> {
 }
 
 /// The rate of the trace, as the layer of settings between the benchmark and the files.
-pub(crate) fn rate_of_trace(run: &RunSettings, trace: &Trace) -> Result<Entry, Box<ConfigError>> {
+pub(crate) fn rate_of_trace(run: &RunSettings, trace: &Trace) -> Result<Layer, Box<ConfigError>> {
     let origin = Origin::Trace { path: trace.name().into() };
     let text = (trace.rate_qps() * run.arrivals_speed).to_string();
     let raw = Raw { key: RATE.to_owned(), text, form: Form::Plain, origin };
     let value = check_value(keys::find(RATE).expect("it is a setting"), &raw)?;
-    Ok(Entry { key: raw.key, value, origin: raw.origin })
+    Ok(Layer::new(raw.origin, [(RATE, value)]))
 }
 
 /// The process.

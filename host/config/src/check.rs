@@ -8,6 +8,7 @@ use crate::{
     error::ConfigError,
     key::{Key, Kind},
     keys,
+    layers::Layer,
     origin::Origin,
     value::Value,
 };
@@ -36,55 +37,49 @@ pub(crate) enum Form {
     Other,
 }
 
-/// A checked value of a setting or a plugin option.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) value: Value,
-    pub(crate) origin: Origin,
-}
-
 /// The seeds that the short name `seed` stands for.
 const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
 
-/// Checks all settings of one layer and resolves the short names among them.
+/// Checks all settings of one source, resolves the short names among them, and makes a layer of each line, variable or
+/// flag.
 ///
 /// An exact name goes before a short name in any order; else the last one wins, by coming last.
-pub(crate) fn check_layer(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Entry> {
+pub(crate) fn check_source(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Layer> {
     let (exact, short): (Vec<_>, Vec<_>) = raws.iter().partition(|raw| keys::find(&raw.key).is_some());
-    let mut entries = Vec::new();
+    let mut layers = Vec::new();
     for raw in short.into_iter().chain(exact) {
         match check(raw, scenario) {
-            Ok(checked) => entries.extend(checked),
+            Ok(layer) => layers.push(layer),
             Err(error) => errors.push(*error),
         }
     }
-    entries
+    layers
 }
 
-fn check(raw: &Raw, scenario: Scenario) -> Result<Vec<Entry>, Box<ConfigError>> {
-    let entry = |key: &str, value| Entry { key: key.to_owned(), value, origin: raw.origin.clone() };
+fn check(raw: &Raw, scenario: Scenario) -> Result<Layer, Box<ConfigError>> {
+    let of_one = |key: &str, value| Layer::new(raw.origin.clone(), [(key, value)]);
     if let Some(key) = keys::find(&raw.key) {
-        return Ok(vec![entry(key.name, check_value(key, raw)?)]);
+        return Ok(of_one(key.name, check_value(key, raw)?));
     }
     if raw.key == "seed" {
         let seeds = SEEDS.iter().map(|name| {
             let key = keys::find(name).expect("the seeds are settings");
-            Ok(entry(name, check_value(key, raw)?))
+            Ok((*name, check_value(key, raw)?))
         });
-        return seeds.collect();
+        let seeds: Result<Vec<_>, Box<ConfigError>> = seeds.collect();
+        return Ok(Layer::new(raw.origin.clone(), seeds?));
     }
     if raw.key.split_once('.').is_some_and(|(plugin, option)| !plugin.is_empty() && !option.is_empty()) {
         return match raw.form {
             Form::Other => Err(wrong_type(raw, "a text, a number or a boolean")),
-            _ => Ok(vec![entry(&raw.key, Value::Text(raw.text.clone()))]),
+            _ => Ok(of_one(&raw.key, Value::Text(raw.text.clone()))),
         };
     }
     if config_keys().any(|name| name == raw.key) {
         let (setting, factor) =
             setting_of_key(&raw.key, scenario).ok_or_else(|| not_in_scenario(raw, scenario))?;
         let key = keys::find(setting).expect("LoadGen's keys stand for settings");
-        return Ok(vec![entry(setting, check_value(key, &scaled(raw, key, factor)?)?)]);
+        return Ok(of_one(setting, check_value(key, &scaled(raw, key, factor)?)?));
     }
     let known = keys::keys().iter().map(|key| key.name).chain(["seed"]).chain(config_keys());
     Err(Box::new(ConfigError::UnknownKey {
@@ -207,6 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layers::Layers;
 
     fn plain(key: &str, text: &str) -> Raw {
         let origin = Origin::Flag { flag: "--set".to_owned() };
@@ -214,8 +210,8 @@ mod tests {
     }
 
     fn value(key: &str, text: &str) -> Result<Value, String> {
-        let entries = check(&plain(key, text), Scenario::Server).map_err(|error| error.to_string())?;
-        Ok(entries[0].value.clone())
+        let layer = check(&plain(key, text), Scenario::Server).map_err(|error| error.to_string())?;
+        Ok(layer.values[0].1.clone())
     }
 
     #[test]
@@ -280,18 +276,14 @@ mod tests {
 
     #[test]
     fn short_names_take_the_units_of_loadgens_files() {
-        let entries = |key, text| check(&plain(key, text), Scenario::Server).unwrap();
-        let entry = &entries("target_latency", "2.5")[0];
-        assert_eq!(
-            (entry.key.as_str(), &entry.value),
-            ("server_target_latency_ns", &Value::Integer(2_500_000))
-        );
-        let entry = &entries("target_latency_percentile", "99.9")[0];
+        let values = |key, text| check(&plain(key, text), Scenario::Server).unwrap().values;
+        let latency = ("server_target_latency_ns".to_owned(), Value::Integer(2_500_000));
+        assert_eq!(values("target_latency", "2.5"), [latency]);
         // What LoadGen computes for 99.9 in a file.
-        assert_eq!(entry.value, Value::Number(0.9990000000000001));
-        assert_eq!(entries("min_duration", "7")[0].key, "min_duration_ms");
-        let seeds = entries("seed", "7");
-        assert_eq!(seeds.iter().map(|seed| seed.key.as_str()).collect::<Vec<_>>(), SEEDS);
+        assert_eq!(values("target_latency_percentile", "99.9")[0].1, Value::Number(0.9990000000000001));
+        assert_eq!(values("min_duration", "7")[0].0, "min_duration_ms");
+        let seeds = values("seed", "7");
+        assert_eq!(seeds.iter().map(|(seed, _)| seed.as_str()).collect::<Vec<_>>(), SEEDS);
         let error = check(&plain("target_qps", "7"), Scenario::SingleStream).unwrap_err().to_string();
         assert_eq!(
             error,
@@ -308,10 +300,11 @@ mod tests {
     #[test]
     fn an_exact_name_goes_before_a_short_one() {
         let raws = [plain("schedule_rng_seed", "1"), plain("seed", "2"), plain("seed", "3")];
-        let entries = check_layer(&raws, Scenario::Server, &mut Vec::new());
-        let last = |key| entries.iter().rfind(|entry| entry.key == key).unwrap().value.clone();
-        assert_eq!(last("schedule_rng_seed"), Value::Integer(1));
-        assert_eq!(last("qsl_rng_seed"), Value::Integer(3));
+        let mut layers = Layers::default();
+        layers.extend(check_source(&raws, Scenario::Server, &mut Vec::new()));
+        let effective = layers.effective();
+        assert_eq!(effective["schedule_rng_seed"].value, Value::Integer(1));
+        assert_eq!(effective["qsl_rng_seed"].value, Value::Integer(3));
     }
 
     proptest! {
@@ -325,14 +318,14 @@ mod tests {
 
         #[test]
         fn integers_within_the_range_survive(value in any::<u64>()) {
-            let entries = check(&plain("qsl_rng_seed", &value.to_string()), Scenario::Server).unwrap();
-            prop_assert_eq!(&entries[0].value, &Value::Integer(value));
+            let layer = check(&plain("qsl_rng_seed", &value.to_string()), Scenario::Server).unwrap();
+            prop_assert_eq!(&layer.values[0].1, &Value::Integer(value));
         }
 
         #[test]
         fn numbers_within_the_range_survive(value in 1e-6..=1e9_f64) {
-            let entries = check(&plain("server_target_qps", &value.to_string()), Scenario::Server).unwrap();
-            prop_assert_eq!(&entries[0].value, &Value::Number(value));
+            let layer = check(&plain("server_target_qps", &value.to_string()), Scenario::Server).unwrap();
+            prop_assert_eq!(&layer.values[0].1, &Value::Number(value));
         }
     }
 }

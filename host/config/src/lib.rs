@@ -26,10 +26,15 @@
 //!
 //! # Choices
 //! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
-//! - All layers are kept, each value with its file and line, variable or flag: so the value in effect can say what it
-//!   replaces.
-//! - A layer is checked before it is merged, so a wrong value is an error even if a later layer would replace it, and
-//!   all errors are reported at once ([`ConfigErrors`]).
+//! - figment carries the layers. Each line of a file, variable and flag is a provider of its own, and so is each
+//!   definition; its metadata names the file and line, the variable or the flag. A setting is a list to figment, and a
+//!   provider adds its value to the end: so the value in effect can say what it replaces.
+//! - Two things figment does not carry. Its metadata has no place for a line or for a key but in a text: so the
+//!   [`Origin`] of each provider is kept beside it, under figment's tag. And its own reading of text as numbers ends
+//!   with the first error: so text is read before figment has it, by the rules of each setting.
+//! - What is said is checked before it is merged, so a wrong value is an error even if a later layer would replace it,
+//!   and all errors are reported at once ([`ConfigErrors`]).
+//! - Lines for some models and scenarios are chosen as LoadGen chooses them. figment's profiles have no part in it.
 //! - An unknown name is an error that suggests the near one. Only LoadGen's own files keep LoadGen's rule, which is
 //!   silence; what they pass over comes back as a warning.
 //! - A [`Loader::new`] looks neither at the environment nor at the disk, so tests are hermetic; [`Loader::from_system`]
@@ -74,7 +79,7 @@ mod file;
 mod form;
 mod key;
 mod keys;
-mod layer;
+mod layers;
 mod loader;
 mod origin;
 mod preset;
@@ -90,7 +95,7 @@ pub use benchmark::{
 pub use error::ConfigErrors;
 pub use key::{Flag, Key, Kind};
 pub use keys::keys;
-pub use layer::{Effective, Overridden};
+pub use layers::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;
 pub use run_settings::{IssueMode, RunSettings};

@@ -1,7 +1,6 @@
 //! From the sources of settings to [`Settings`].
 
 use std::{
-    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -18,14 +17,14 @@ use crate::{
         Benchmark,
         library::{benchmarks, find},
     },
-    check::{Entry, Form, Raw, check_layer, check_value},
+    check::{Form, Raw, check_source, check_value},
     error::{ConfigError, ConfigErrors},
     file, keys,
-    layer::Stack,
+    layers::{Layer, Layers},
     origin::Origin,
     preset,
     run_settings::PRESETS,
-    settings::Settings,
+    settings::{self, Settings},
     suite,
     value::Value,
 };
@@ -159,52 +158,60 @@ impl Loader {
             .collect();
         let file = self.read_config_file(&mut errors);
         let environment = self.read_environment();
-        let upper = [&file, &environment, &self.flags];
+        let raws = [&file, &environment, &self.flags];
 
         // These four decide what the lower layers are, so they are looked up before there are layers.
-        let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
-        let preset_name = selected(&upper, "preset").1;
+        let scenario = selected(&raws, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
+        let preset_name = selected(&raws, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
-        let rules: Rules = selected(&upper, "rules").1.parse().unwrap_or_default();
-        let mut benchmark = choose_benchmark(&upper, scenario, &mut errors);
+        let rules: Rules = selected(&raws, "rules").1.parse().unwrap_or_default();
+        let mut benchmark = choose_benchmark(&raws, scenario, &mut errors);
 
-        let mut stack = Stack::of_defaults();
-        stack.push(suite::link::seed_entries(rules));
-        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
-        stack.push(benchmark.entries(scenario));
+        let mut lower = Layers::of_defaults();
+        lower.put(suite::link::seeds(rules));
+        lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
+        lower.put(benchmark.layer(scenario));
         let is_official = known_preset == Some(&preset::OFFICIAL);
-        stack.push(suite::link::entries(&benchmark, rules, scenario, is_official));
-        let below_files = stack.height();
-        stack.push(check_layer(&file, scenario, &mut errors));
+        lower.extend(suite::link::layer(&benchmark, rules, scenario, is_official));
+        // What the user says is kept apart until it is known whether there is a trace below it.
+        let mut upper = Layers::default();
+        upper.extend(check_source(&file, scenario, &mut errors));
         let mut warnings = Vec::new();
         let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
         for (path, kind) in confs {
             let Some(path) = path else { continue };
-            let entries = read_conf(path, kind, &benchmark, scenario, &stack, &mut warnings, &mut errors);
-            stack.push(entries);
+            let below = settings::test_settings(&lower.clone().under(&upper).effective());
+            upper.extend(read_conf(path, kind, &benchmark, scenario, below, &mut warnings, &mut errors));
         }
-        stack.push(check_layer(&environment, scenario, &mut errors));
-        stack.push(check_layer(&self.flags, scenario, &mut errors));
-        let run = stack.run_settings();
+        upper.extend(check_source(&environment, scenario, &mut errors));
+        upper.extend(check_source(&self.flags, scenario, &mut errors));
+        let mut effective = lower.clone().under(&upper).effective();
+        let run = settings::run_settings(&effective);
         let trace = arrivals::read_trace(&run).unwrap_or_else(|error| {
             errors.push(*error);
             None
         });
         match trace.as_ref().map(|trace| arrivals::rate_of_trace(&run, trace)) {
-            Some(Ok(rate)) => stack.insert(below_files, rate),
+            Some(Ok(rate)) => {
+                lower.put(rate);
+                effective = lower.under(&upper).effective();
+            }
             Some(Err(error)) => errors.push(*error),
             None => {}
         }
-        let target = stack.effective("quality_target").expect("the defaults hold every setting");
+        let target = &effective["quality_target"];
         let (quality_origin, warning) =
-            suite::link::follow_quality(&mut benchmark, rules, &target, &mut errors);
+            suite::link::follow_quality(&mut benchmark, rules, target, &mut errors);
         warnings.extend(warning);
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
         }
-        let mut settings = resolve(&stack, benchmark, quality_origin, warnings);
-        settings.test.arrivals = arrivals::process(&run, trace);
-        Ok(settings)
+        let options = effective.iter().filter(|(name, _)| name.contains('.'));
+        let plugin_options = options.map(|(name, option)| (name.clone(), option.value.to_string())).collect();
+        let mut test = settings::test_settings(&effective);
+        test.arrivals = arrivals::process(&run, trace);
+        let audited = None;
+        Ok(Settings { run, test, audited, benchmark, quality_origin, plugin_options, effective, warnings })
     }
 
     fn read_config_file(&self, errors: &mut Vec<ConfigError>) -> Vec<Raw> {
@@ -273,17 +280,17 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
     benchmark
 }
 
-/// The layer of a file in LoadGen's format, applied to what the layers below say, for the scenario that is run, which a
-/// layer above may choose.
+/// The layers of a file in LoadGen's format, one for each setting that it gives a value. It is applied to the test that
+/// the layers below make, for the scenario that is run, which a layer above may choose.
 fn read_conf(
     path: &Path,
     kind: ConfigFileKind,
     benchmark: &Benchmark,
     scenario: Scenario,
-    below: &Stack,
+    below: TestSettings,
     warnings: &mut Vec<String>,
     errors: &mut Vec<ConfigError>,
-) -> Vec<Entry> {
+) -> Vec<Layer> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(source) => {
@@ -291,7 +298,7 @@ fn read_conf(
             return Vec::new();
         }
     };
-    let mut test = TestSettings { scenario, ..below.test_settings() };
+    let mut test = TestSettings { scenario, ..below };
     let text = String::from_utf8_lossy(&bytes);
     let model = benchmark.loadgen_model();
     let report = match config_file::apply(&text, kind, model, scenario, &mut test) {
@@ -315,7 +322,7 @@ fn read_conf(
         let path = path.display();
         warnings.push(format!("{path}: no line of it is read for the model {model} in {scenario}"));
     }
-    let mut entries = Vec::new();
+    let mut layers = Vec::new();
     for applied in report.applied {
         let value: Value = test.get(applied.setting).expect("files set fields of the settings").into();
         let origin = Origin::LoadGenConf { path: path.to_owned(), line: applied.line, key: applied.key };
@@ -323,11 +330,11 @@ fn read_conf(
         let raw = Raw { key: applied.setting.to_owned(), text: value.to_string(), form: Form::Plain, origin };
         let key = keys::find(applied.setting).expect("every field is a setting");
         match check_value(key, &raw) {
-            Ok(value) => entries.push(Entry { key: raw.key, value, origin: raw.origin }),
+            Ok(value) => layers.push(Layer::new(raw.origin, [(key.name, value)])),
             Err(error) => errors.push(*error),
         }
     }
-    entries
+    layers
 }
 
 /// A warning for each model that neither LoadGen's file nor a benchmark has: a line for it is never read.
@@ -346,25 +353,4 @@ fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<St
         format!("{path}: line {line}: there is no model {name}{hint}; the model of this run is {model}")
     };
     unknown.map(warning).collect()
-}
-
-fn resolve(stack: &Stack, benchmark: Benchmark, quality_origin: Origin, warnings: Vec<String>) -> Settings {
-    let names = keys::keys().iter().map(|key| key.name.to_owned());
-    let effective: BTreeMap<_, _> = names
-        .chain(stack.option_keys())
-        .filter_map(|name| stack.effective(&name).map(|effective| (name, effective)))
-        .collect();
-    let options = effective.iter().filter(|(name, _)| name.contains('.'));
-    Settings {
-        run: stack.run_settings(),
-        test: stack.test_settings(),
-        audited: None,
-        plugin_options: options
-            .map(|(name, effective)| (name.clone(), effective.value.to_string()))
-            .collect(),
-        benchmark,
-        quality_origin,
-        effective,
-        warnings,
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
+use figment::Metadata;
 use serde::Serialize;
 
 /// Where a value comes from.
@@ -94,6 +95,23 @@ impl Origin {
             | Self::Audit { .. }
             | Self::Environment { .. }
             | Self::Flag { .. } => true,
+        }
+    }
+
+    /// The same for figment, which has room for a text and for a file, a variable or a flag.
+    pub(crate) fn metadata(&self) -> Metadata {
+        let metadata = Metadata::named(self.to_string());
+        match self {
+            Self::Default | Self::Round { .. } | Self::Preset { .. } => metadata,
+            Self::Benchmark { file: path, .. }
+            | Self::Suite { file: path, .. }
+            | Self::Trace { path }
+            | Self::File { path, .. }
+            | Self::LoadGenConf { path, .. }
+            | Self::Audit { path, .. } => metadata.source(path.as_path()),
+            Self::Environment { variable: name } | Self::Flag { flag: name } => {
+                metadata.source(name.as_str())
+            }
         }
     }
 }

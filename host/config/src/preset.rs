@@ -10,7 +10,7 @@ use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStr
 
 use crate::{
     benchmark::Benchmark,
-    check::Entry,
+    layers::Layer,
     origin::Origin,
     suite::{
         agreed::{Bounds, agreed_bounds},
@@ -34,7 +34,7 @@ pub(crate) struct Length {
 }
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
-pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Vec<Entry> {
+pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Layer {
     let round = round_rules(rules);
     let mut values = match &round.length {
         Some(length) => of_length(length, name, rules, benchmark, scenario),
@@ -44,9 +44,7 @@ pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: 
     if name == OFFICIAL && run_count > 1 {
         values.push(("server_run_count", Value::Integer(run_count)));
     }
-    let origin = Origin::Preset { name: name.to_owned() };
-    let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
-    values.into_iter().map(entry).collect()
+    Layer::new(Origin::Preset { name: name.to_owned() }, values)
 }
 
 /// The values of `mlperf.conf`.
@@ -233,8 +231,8 @@ mod tests {
         benchmark
     }
 
-    fn value_of(entries: Vec<Entry>, key: &str) -> Option<Value> {
-        entries.into_iter().rfind(|entry| entry.key == key).map(|entry| entry.value)
+    fn value_of(layer: Layer, key: &str) -> Option<Value> {
+        layer.values.into_iter().rfind(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     fn value(name: &str, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
@@ -247,9 +245,10 @@ mod tests {
 
     fn older_value(rules: Rules, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
         let benchmark = benchmark(model, "");
-        let mut entries = preset(OFFICIAL, rules, &benchmark, scenario);
-        entries.extend(suite::link::entries(&benchmark, rules, scenario, true));
-        value_of(entries, key)
+        let of_row = suite::link::layer(&benchmark, rules, scenario, true);
+        of_row
+            .and_then(|layer| value_of(layer, key))
+            .or_else(|| value_of(preset(OFFICIAL, rules, &benchmark, scenario), key))
     }
 
     #[test]
@@ -328,10 +327,9 @@ mod tests {
         {
             let benchmark = benchmark("resnet50", "");
             let official = preset("official", rules, &benchmark, scenario);
-            for entry in preset("quick", rules, &benchmark, scenario) {
-                let length = matches!(entry.key.as_str(), "min_duration_ms" | "min_query_count");
-                let same = official.iter().any(|other| other.key == entry.key && other.value == entry.value);
-                assert!(same || length, "{}", entry.key);
+            for quick in preset("quick", rules, &benchmark, scenario).values {
+                let is_length = matches!(quick.0.as_str(), "min_duration_ms" | "min_query_count");
+                assert!(is_length || official.values.contains(&quick), "{quick:?}");
             }
         }
         assert_eq!(value("quick", "m", SingleStream, "min_duration_ms"), Some(Value::Integer(2000)));

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use proctor_loadgen::{TestSettings, config_file::ConfigFileReport};
+use proctor_loadgen::{SettingKind, SettingValue, TestSettings, config_file::ConfigFileReport};
 
 use crate::{
     arrivals,
     benchmark::Benchmark,
     keys,
-    layer::{Effective, Overridden},
+    layers::Effective,
     origin::Origin,
     preset,
     run_settings::RunSettings,
@@ -85,13 +85,8 @@ impl Settings {
             let value = audited.get(applied.setting).expect("files set fields of the settings").into();
             let (line, key) = (applied.line, applied.key.clone());
             let origin = Origin::Audit { path: path.to_owned(), line, key };
-            let replaced = self.effective.remove(applied.setting);
-            let overridden = replaced.map(|Effective { value, origin, mut overridden }| {
-                overridden.insert(0, Overridden { value, origin });
-                overridden
-            });
-            let effective = Effective { value, origin, overridden: overridden.unwrap_or_default() };
-            self.effective.insert(applied.setting.to_owned(), effective);
+            let effective = self.effective.get_mut(applied.setting).expect("every field is a setting");
+            effective.replace(value, origin);
         }
         self.audited = Some(audited);
     }
@@ -133,5 +128,39 @@ impl Settings {
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {
         Some(ExplainRow { key, unit, effective: self.effective.get(key)?, help })
+    }
+}
+
+/// The settings of the host among those in effect, which are all that there are.
+pub(crate) fn run_settings(effective: &BTreeMap<String, Effective>) -> RunSettings {
+    RunSettings::from_values(|key| effective[key].value.clone())
+}
+
+/// The settings of the load generator among those in effect.
+pub(crate) fn test_settings(effective: &BTreeMap<String, Effective>) -> TestSettings {
+    let run = run_settings(effective);
+    let mut test = TestSettings { scenario: run.scenario, rules: run.rules, ..TestSettings::default() };
+    if let Some(mode) = run.mode {
+        test.mode = mode;
+    }
+    for field in keys::test_fields() {
+        let value = effective[field.name].value.to_setting().expect("fields are no texts");
+        // The one signed field is checked to fit, and takes unsigned values.
+        debug_assert!(field.kind != SettingKind::Signed || matches!(value, SettingValue::Unsigned(_)));
+        test.set(field.name, value).expect("each value was checked for its key");
+    }
+    test
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layers::Layers;
+
+    #[test]
+    fn the_defaults_are_those_of_the_load_generator() {
+        let effective = Layers::of_defaults().effective();
+        assert_eq!(test_settings(&effective).min_query_count, 100);
+        assert_eq!(run_settings(&effective).batch_size, 1);
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use proctor_loadgen::SettingValue;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The value of a setting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// The setting is left to the host, which its help explains.

@@ -20,7 +20,7 @@ pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 
 use crate::{
-    check::Entry, error::ConfigErrors, form, origin::Origin, suite::round::UntimedStep, value::Value,
+    error::ConfigErrors, form, layers::Layer, origin::Origin, suite::round::UntimedStep, value::Value,
 };
 
 /// Version of the form of a definition file.
@@ -187,11 +187,9 @@ impl Benchmark {
     }
 
     /// The settings for a scenario, as a layer.
-    pub(crate) fn entries(&self, scenario: Scenario) -> Vec<Entry> {
+    pub(crate) fn layer(&self, scenario: Scenario) -> Layer {
         let origin = Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
         let settings = self.scenarios.get(&scenario).into_iter().flatten();
-        settings
-            .map(|(key, value)| Entry { key: key.clone(), value: value.clone(), origin: origin.clone() })
-            .collect()
+        Layer::new(origin, settings.map(|(key, value)| (key.as_str(), value.clone())))
     }
 }

@@ -10,7 +10,11 @@ use super::{
     quality::{Figure, FigureBound, percent},
 };
 use crate::{
-    benchmark::Benchmark, check::Entry, error::ConfigError, layer::Effective, origin::Origin, value::Value,
+    benchmark::Benchmark,
+    error::ConfigError,
+    layers::{Effective, Layer},
+    origin::Origin,
+    value::Value,
 };
 
 impl Benchmark {
@@ -47,28 +51,21 @@ fn origin(suite: &SuiteBenchmark, rules: Rules) -> Origin {
 }
 
 /// The seeds of a round as a layer of settings.
-pub(crate) fn seed_entries(rules: Rules) -> Vec<Entry> {
-    let origin = Origin::Round { name: rules.name.to_owned() };
-    let entry = |(key, seed): (&str, u64)| Entry {
-        key: key.to_owned(),
-        value: Value::Integer(seed),
-        origin: origin.clone(),
-    };
-    round_rules(rules).seeds.settings().map(entry).into()
+pub(crate) fn seeds(rules: Rules) -> Layer {
+    let seeds = round_rules(rules).seeds.settings().map(|(key, seed)| (key, Value::Integer(seed)));
+    Layer::new(Origin::Round { name: rules.name.to_owned() }, seeds)
 }
 
 /// The settings of the row for a scenario, as a layer; nothing without a row. `is_official` adds what only runs of
 /// official length have.
-pub(crate) fn entries(
+pub(crate) fn layer(
     benchmark: &Benchmark,
     rules: Rules,
     scenario: Scenario,
     is_official: bool,
-) -> Vec<Entry> {
-    let Some((suite, row)) = benchmark.row(rules) else { return Vec::new() };
-    let origin = origin(suite, rules);
-    let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), value, origin: origin.clone() };
-    row.settings(scenario, is_official).into_iter().map(entry).collect()
+) -> Option<Layer> {
+    let (suite, row) = benchmark.row(rules)?;
+    Some(Layer::new(origin(suite, rules), row.settings(scenario, is_official)))
 }
 
 impl RoundRow {

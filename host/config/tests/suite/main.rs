@@ -4,5 +4,7 @@ mod arrivals;
 mod benchmarks;
 mod families;
 mod loader;
+mod published;
 mod rules;
+mod sources;
 mod suites;

@@ -1,6 +1,6 @@
 //! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
-use proctor_config::{Effective, Origin, Overridden, Settings, Value};
+use proctor_config::{Origin, Settings, Value};
 use proctor_loadgen::{
     EffectiveSettings, LoadGenError, QueryGenerator, TestSettings, over_latency_allowance, phases,
 };
@@ -143,11 +143,7 @@ impl SearchPlan {
         };
         settings.test = self.test_at(load);
         if let Some(effective) = settings.effective.get_mut(key) {
-            let before = Overridden { value: effective.value.clone(), origin: effective.origin.clone() };
-            let mut overridden = vec![before];
-            overridden.append(&mut effective.overridden);
-            *effective =
-                Effective { value, origin: Origin::Flag { flag: "find-max".to_owned() }, overridden };
+            effective.replace(value, Origin::Flag { flag: "find-max".to_owned() });
         }
         settings
     }

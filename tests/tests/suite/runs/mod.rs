@@ -13,5 +13,6 @@ mod run_default;
 mod scale;
 mod scaled_run;
 mod scenarios;
+mod settings_in_effect;
 mod suites;
 mod virtual_time;
