@@ -14,4 +14,5 @@ mod scale;
 mod scaled_run;
 mod scenarios;
 mod suites;
+mod trace_host;
 mod virtual_time;
