@@ -24,7 +24,8 @@
 //!   ([`versioned`]). abi_stable's own rule would refuse every plugin that is older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
 //!   by the side that made it.
-//! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own.
+//! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own,
+//!   and so do spans around parts of its work on a batch, as stages of that batch: see [`Stage::SPAN`].
 //!
 //! # A whole plugin
 //! ```
@@ -89,7 +90,7 @@
 //!
 //! # Limits
 //! One crate that exports a plugin can be linked into a program, beside any number that only
-//! [`register_plugin!`]. Spans of `tracing` do not cross the boundary.
+//! [`register_plugin!`]. Of the spans of `tracing` only stages cross the boundary.
 
 pub mod abi;
 mod authoring;

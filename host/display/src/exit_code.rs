@@ -62,6 +62,7 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
         HostError::LoadGen(LoadGenError::Load { .. }) => DATA,
         HostError::LoadGen(_) => SETTINGS,
         HostError::Output { .. } | HostError::Folder(_) | HostError::Answer(_) => OUTPUT,
+        HostError::Timeline { .. } => OUTPUT,
         HostError::Interrupted(_) => INTERRUPTED,
     }
 }

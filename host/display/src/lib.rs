@@ -4,7 +4,8 @@
 //! A [`Terminal`] observes a run in one of several [`Form`]s; [`Steps`] shows how far a benchmark is, [`CountLine`] how
 //! far work of many alike things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and
 //! as JSON; a [`Spread`] sums up several values of one figure. [`run_program`] begins each program and ends it with one
-//! of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr.
+//! of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr. A [`TimelineFile`] takes
+//! the spans of a run.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod stderr;
 mod stdout;
 mod steps;
 mod terminal;
+mod timeline;
 
 pub use crate::{
     count_line::CountLine,
@@ -33,4 +35,5 @@ pub use crate::{
     stdout::{print, stdout_for_successor},
     steps::Steps,
     terminal::Terminal,
+    timeline::TimelineFile,
 };

@@ -5,18 +5,24 @@ use std::{
     io::{self, IsTerminal},
 };
 
+use proctor_run::spans;
 use tracing_subscriber::{
+    Layer,
     filter::{LevelFilter, ParseError, Targets},
     fmt,
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
-use crate::stderr::{Stderr, tell};
+use crate::{
+    stderr::{Stderr, tell},
+    timeline,
+};
 
 const VARIABLE: &str = "PROCTOR_LOG";
 
-/// Starts the log. Without the variable, or with one that makes no sense, it shows warnings and errors.
+/// Starts the log, and the layer that a timeline gets its spans by. Without the variable, or with one that makes no
+/// sense, the log shows warnings and errors.
 pub(crate) fn start() {
     let wanted = env::var(VARIABLE).unwrap_or_default();
     let filter = filter(&wanted).unwrap_or_else(|error| {
@@ -24,7 +30,9 @@ pub(crate) fn start() {
         Targets::new().with_default(LevelFilter::WARN)
     });
     let lines = fmt::layer().with_writer(|| Stderr).with_ansi(io::stderr().is_terminal()).without_time();
-    tracing_subscriber::registry().with(lines).with(filter).init();
+    // No line is about a span, or has one in front of it.
+    let filter = filter.with_target(spans::TARGET, LevelFilter::OFF);
+    tracing_subscriber::registry().with(timeline::layer()).with(lines.with_filter(filter)).init();
 }
 
 /// Reads a level, or levels of single targets: `debug`, `plugin=trace`, `warn,plugin=debug`.

@@ -8,7 +8,7 @@ use proctor_run::{Conclusion, HostError};
 use crate::{
     exit_code, log,
     stderr::{clear_view, tell},
-    stdout,
+    stdout, timeline,
 };
 
 /// Does the work of a program and ends it with the exit code of the conclusion, or of the error, which is shown.
@@ -38,6 +38,7 @@ fn end_with_answer(conclusion: Conclusion) -> ! {
 
 /// Shows the error and ends the program with its exit code.
 pub(crate) fn end_with_error(error: &HostError) -> ! {
+    timeline::end_early();
     clear_view();
     tell(error.report());
     process::end(exit_code::of_error(error))

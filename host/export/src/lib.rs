@@ -1,7 +1,8 @@
 //! Runs in the forms that other programs read.
 //!
 //! [`json`], [`markdown`] and [`openmetrics`] have a run as a row of figures, and take several; [`csv`] has each sample
-//! of a run, and [`trace`] its timeline for viewers of Chrome traces, such as Perfetto.
+//! of a run, and [`trace`] its timeline for viewers of Chrome traces, such as Perfetto. A [`LiveTrace`] is a timeline
+//! of the same form that is written while it comes.
 //!
 //! # Choices
 //! - Everything is written as it is made. Only the timeline of the samples that are outstanding is sorted before, in 32
@@ -20,4 +21,4 @@ pub use csv::csv;
 pub use json::json;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
-pub use trace::{Timeline, trace};
+pub use trace::{Timeline, events::Track, live::LiveTrace, trace};

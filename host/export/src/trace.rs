@@ -2,17 +2,23 @@
 //!
 //! Tracks are the issuing thread, the samples of LoadGen's trace, and each instance with its batches and the stages of
 //! the plugin's work; counters are the samples that are outstanding, and what the noise guard has seen.
+//!
+//! `events` has the form of an event, and `live` a trace that is written while it comes, such as the host's own.
+
+pub(crate) mod events;
+pub(crate) mod live;
 
 use std::io::{self, Write};
 
 use proctor_results::{Batch, Batches, Samples, Trace};
 use serde_json::{Value, json};
 
+use self::events::{Edge, Events, Track};
+
 /// Most points of the counter of outstanding samples.
 const POINTS_MAX: usize = 4096;
-/// Numbers of the tracks.
-const ISSUE_TRACK: u64 = 1;
-const FIRST_INSTANCE_TRACK: u64 = 10;
+/// Track of the issuing thread.
+const ISSUE_TRACK: Track = Track::Thread(0);
 
 /// The timeline of a run.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +40,7 @@ pub struct Timeline<'a> {
 /// # Errors
 /// If writing fails.
 pub fn trace(timeline: &Timeline<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut events = Events { out, is_first: true };
-    writeln!(events.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-    events.write(&json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": timeline.name}}))?;
+    let mut events = Events::begin(out, timeline.name)?;
     if let Some(trace) = timeline.trace {
         issue_calls(trace, timeline.samples, &mut events)?;
     }
@@ -47,49 +51,11 @@ pub fn trace(timeline: &Timeline<'_>, out: &mut dyn Write) -> io::Result<()> {
     if let Some(noise) = timeline.noise {
         noise_counters(noise, &mut events)?;
     }
-    writeln!(events.out, "\n]}}")
-}
-
-/// The events of a trace as they are written.
-struct Events<'a> {
-    out: &'a mut dyn Write,
-    is_first: bool,
-}
-
-impl Events<'_> {
-    fn write(&mut self, event: &Value) -> io::Result<()> {
-        if !std::mem::replace(&mut self.is_first, false) {
-            writeln!(self.out, ",")?;
-        }
-        write!(self.out, "{event}")
-    }
-
-    fn track(&mut self, number: u64, name: &str) -> io::Result<()> {
-        self.write(
-            &json!({"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}}),
-        )
-    }
-
-    fn span(&mut self, track: u64, name: &str, start_ns: u64, end_ns: u64, args: &Value) -> io::Result<()> {
-        let (ts, dur) = (microseconds(start_ns), microseconds(end_ns.saturating_sub(start_ns)));
-        self.write(
-            &json!({"ph": "X", "pid": 1, "tid": track, "name": name, "ts": ts, "dur": dur, "args": args}),
-        )
-    }
-
-    fn counter(&mut self, name: &str, at_ns: u64, value: &Value) -> io::Result<()> {
-        self.write(
-            &json!({"ph": "C", "pid": 1, "name": name, "ts": microseconds(at_ns), "args": {"value": value}}),
-        )
-    }
-}
-
-fn microseconds(ns: u64) -> f64 {
-    ns as f64 / 1e3
+    events.end()
 }
 
 /// The issue calls, and the chosen samples as spans that may overlap.
-fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
+fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     // Instants of the trace are on a clock of its own, those of samples count from the start of issuing.
     let place = |sequence: u64| samples.records.get(usize::try_from(sequence).ok()?);
     let origin_ns = trace.samples.iter().find_map(|sample| {
@@ -106,26 +72,22 @@ fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<'_>) -> io:
     for sample in &trace.samples {
         let Some(record) = place(sample.sequence) else { continue };
         let args = json!({"sequence": sample.sequence, "index": sample.index});
-        for (phase, at_ns) in
-            [("b", record.scheduled_ns), ("e", record.scheduled_ns.saturating_add(sample.latency_ns))]
-        {
-            events.write(&json!({
-                "ph": phase, "cat": "sample", "id": sample.sequence, "pid": 1, "tid": ISSUE_TRACK, "name": "sample",
-                "ts": microseconds(at_ns), "args": args
-            }))?;
+        let end_ns = record.scheduled_ns.saturating_add(sample.latency_ns);
+        for (edge, at_ns) in [(Edge::Begin, record.scheduled_ns), (Edge::End, end_ns)] {
+            events.overlapping_edge(edge, ("sample", sample.sequence), ISSUE_TRACK, at_ns, &args)?;
         }
     }
     Ok(())
 }
 
 /// A track for each instance, with its batches and what they are made of.
-fn instances(batches: &Batches, events: &mut Events<'_>) -> io::Result<()> {
+fn instances(batches: &Batches, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let mut all: Vec<&Batch> = batches.slowest.iter().chain(&batches.even).collect();
     all.sort_by_key(|batch| (batch.instance, batch.started_ns));
     all.dedup_by_key(|batch| (batch.instance, batch.sequence));
     let mut named = None;
     for batch in all {
-        let track = FIRST_INSTANCE_TRACK + u64::from(batch.instance);
+        let track = Track::Instance(batch.instance);
         if named.replace(batch.instance) != Some(batch.instance) {
             events.track(track, &format!("instance {}", batch.instance))?;
         }
@@ -142,7 +104,7 @@ fn instances(batches: &Batches, events: &mut Events<'_>) -> io::Result<()> {
 }
 
 /// The number of samples that are outstanding, at evenly chosen changes of it.
-fn outstanding(samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
+fn outstanding(samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let mut changes = Vec::with_capacity(2 * samples.records.len());
     // Of one instant the ends come first, so what lasts for none is left out.
     for record in samples.issued().filter(|record| record.completed_latency_ns() != Some(0)) {
@@ -162,7 +124,7 @@ fn outstanding(samples: &Samples, events: &mut Events<'_>) -> io::Result<()> {
 }
 
 /// The columns of the noise guard, each as a counter.
-fn noise_counters(noise: &Value, events: &mut Events<'_>) -> io::Result<()> {
+fn noise_counters(noise: &Value, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let Some(series) = noise["series"].as_object() else { return Ok(()) };
     let ends: Vec<u64> = series
         .get("end_ns")

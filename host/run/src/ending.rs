@@ -26,6 +26,7 @@ use crate::{
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
     result::{PluginPart, RESULT, RunResult, Tests, metric_parts, sample_memory, stage_parts},
+    spans::enter,
 };
 
 /// Everything that the result of a run is made of.
@@ -78,6 +79,7 @@ impl UnfinishedResult {
     /// Scores the answers of a test. Without them on the disk there is no score, and without one the run is not VALID.
     pub(crate) fn score(&mut self, test: &Test, bed: &TestBed<'_>) {
         let Some(logs) = &test.logs else { return };
+        let _span = enter!("score");
         if let Some(error) = &test.write_error {
             self.further_reasons.push(format!("the answers were not scored: {error}"));
             return;
@@ -111,6 +113,7 @@ impl UnfinishedResult {
 
     /// Writes the result as it stands, and has the verdict shown if the plugin crashes.
     pub(crate) fn keep(&mut self) {
+        let _span = enter!("write result");
         let result = self.result();
         self.note(write_json(&self.folder.path(RESULT), &result));
         if let Some(file) = self.observer.answer_file() {
@@ -124,6 +127,7 @@ impl UnfinishedResult {
     /// # Errors
     /// The first reason why the run is not whole: what could not be written or scored.
     pub(crate) fn conclude(mut self, faults: Vec<Fault>) -> Result<RunResult, HostError> {
+        let _span = enter!("write result");
         let mut faults = faults;
         faults.extend(Fault::noticed(self.host_side));
         let metrics = self.plugin.metrics.as_ref().map(|_| metric_parts(self.host_side.metrics()));

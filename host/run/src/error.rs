@@ -78,6 +78,14 @@ pub enum HostError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The timeline of the program cannot be written.
+    #[error("cannot write the timeline of the host to {}: name another file with --trace-host", path.display())]
+    Timeline {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The answer to the user cannot be written.
     #[error(
         "cannot write the answer to standard output; the verdict of a run is in result.json of its folder"

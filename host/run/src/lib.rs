@@ -20,6 +20,7 @@
 //! 7. `energy` reads the counters of the processor over the timed part.
 //! 8. `noise` has the noise guard stand beside it.
 //! 9. `files` are the files that a run reads, and those that it leaves on the disk.
+//! 10. [`spans`] are the spans of `tracing` that all of this is in, for a timeline.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +44,7 @@ mod replay;
 mod result;
 mod run;
 mod scale;
+pub mod spans;
 pub mod text;
 mod ticker;
 mod warnings;

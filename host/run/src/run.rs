@@ -5,6 +5,7 @@ use std::{mem::ManuallyDrop, path::Path, thread};
 use proctor_config::Settings;
 use proctor_loadgen::config_file;
 use proctor_vocabulary::TestMode;
+use tracing::field::Empty;
 
 use crate::{
     bed::{scaling::settings::check_run, test_bed::TestBed},
@@ -16,6 +17,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     result::RunResult,
+    spans::enter,
     warnings::of_scaled_run,
 };
 
@@ -26,7 +28,19 @@ const AUDIT_CONFIG: &str = "audit.config";
 ///
 /// # Errors
 /// Every reason why the run has no result. What was recorded until then stays in the run folder.
-pub fn run(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    let span = enter!(
+        "run",
+        benchmark = settings.benchmark.id,
+        scenario = settings.run.scenario.name(),
+        plugin = settings.run.plugin,
+        error = Empty
+    );
+    let made = make(settings, interrupt);
+    made.inspect_err(|error| _ = span.record("error", error.messages().join(": ")))
+}
+
+fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
     check_run(&settings)?;
     settings.warnings.extend(of_scaled_run(&settings));
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
@@ -49,7 +63,9 @@ fn run_in(frame: &Frame, bed: ManuallyDrop<TestBed<'_>>) -> Result<RunResult, Ho
     pending.put(result);
     let faults = bed.end_phase();
     let recorder = bed.plugin.recorder.clone();
+    let closing = enter!("close plugin");
     drop(ManuallyDrop::into_inner(bed));
+    drop(closing);
     match pending.take() {
         Some(result) => {
             let result = result.conclude(faults)?;

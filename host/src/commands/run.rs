@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_config::{Loader, Origin, Settings};
 
 use crate::{setting_flags::SettingFlags, values::duration_ms};
-use proctor_display::{Form, Terminal};
+use proctor_display::{Form, Terminal, TimelineFile, tell};
 use proctor_run::{Conclusion, HostError, Interrupt, scales};
 
 /// Flags of `host run`: those of a run, and what the user sees of it.
@@ -20,14 +20,28 @@ pub(crate) struct RunCommand {
     /// Print lines of JSON instead: tests that begin and end, progress once a second, and the verdict
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
+    /// Write where the time of this program goes to FILE, as a Chrome trace: loading, preparing, each test, writing
+    #[arg(long, value_name = "FILE")]
+    trace_host: Option<PathBuf>,
 }
 
 impl RunCommand {
     /// Makes the run.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.run.load()?;
+        let timeline = self.trace_host.as_deref().map(TimelineFile::start).transpose()?;
         let interrupt = Interrupt::install(Terminal::in_form(self.form()))?;
-        proctor_run::run(settings, &interrupt).map(|result| result.conclusion())
+        let made = proctor_run::run(settings, &interrupt);
+        let written = timeline.map_or(Ok(()), TimelineFile::end);
+        match made {
+            Ok(result) => written.map(|()| result.conclusion()),
+            Err(error) => {
+                if let Err(unwritten) = written {
+                    tell(unwritten.report());
+                }
+                Err(error)
+            }
+        }
     }
 
     /// The form in which the user sees the run.
@@ -163,6 +177,7 @@ Examples:
   host run --plugin mine --repeat 5 --against ./new/libmine_sut.so
   host run --quiet                    only the verdict and warnings
   host run --json | jq .event
+  host run --trace-host host.json     open it in ui.perfetto.dev
 
 A plugin that takes whole queries is handed them, unless a setting of the
 scheduler (policy, batch_size, instances, batch_timeout_us) is given;
@@ -170,6 +185,10 @@ scheduler (policy, batch_size, instances, batch_timeout_us) is given;
 
 A policy that scales turns batch size and instances during the performance run
 of Server or Offline, within --slo-ms; docs/scaling.md tells how.
+
+--trace-host writes where the time of a run goes outside its timed part, in the form
+of host export --format trace, whose samples and counters it does not have. The file
+is whole however the run ends; docs/run-folder.md names its spans.
 
 --repeat makes several runs in one folder, each in a process of its own;
 with --against those of two plugins in the order A B B A, so that a drift of the

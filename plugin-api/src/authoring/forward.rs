@@ -1,5 +1,5 @@
 //! Events of `tracing` inside a plugin's library, sent through the host's table: the library has a `tracing` of its
-//! own, which the host's subscriber never sees.
+//! own, which the host's subscriber never sees. Its spans stay here, but for those that are stages of a batch.
 
 use std::{
     cell::Cell,
@@ -12,12 +12,13 @@ use tracing::{
     span,
 };
 
-use super::host::Host;
+use super::{host::Host, stage::spans};
 use crate::abi;
 
 /// Sends this image's events to `host`, unless the image has a subscriber already: a plugin that is linked into the
 /// host shares the host's.
 pub(super) fn install(host: Host) {
+    host.keep_as_latest();
     // An error means that a subscriber is there, and that is fine.
     let _ = tracing::subscriber::set_global_default(Forward { host });
 }
@@ -33,12 +34,12 @@ thread_local! {
 
 impl Subscriber for Forward {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        code(*metadata.level()) <= self.host.log_level()
+        // A stage is no line of the log.
+        spans::is_stage(metadata) || code(*metadata.level()) <= self.host.log_level()
     }
 
-    fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
-        // Spans do not cross the boundary; one id for all is enough to keep `tracing` content.
-        span::Id::from_u64(1)
+    fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
+        spans::id_of(span.metadata())
     }
 
     fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
@@ -56,9 +57,13 @@ impl Subscriber for Forward {
         IS_FORWARDING.set(false);
     }
 
-    fn enter(&self, _span: &span::Id) {}
+    fn enter(&self, span: &span::Id) {
+        spans::enter(span);
+    }
 
-    fn exit(&self, _span: &span::Id) {}
+    fn exit(&self, span: &span::Id) {
+        spans::exit(span);
+    }
 }
 
 fn code(level: Level) -> u32 {

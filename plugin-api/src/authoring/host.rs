@@ -1,6 +1,14 @@
 //! The services of the host, as safe functions.
 
-use std::{ffi::c_void, fmt, marker::PhantomData, mem::MaybeUninit, path::PathBuf, ptr};
+use std::{
+    ffi::c_void,
+    fmt,
+    marker::PhantomData,
+    mem::MaybeUninit,
+    path::PathBuf,
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
@@ -94,7 +102,23 @@ impl TokenReport {
     }
 }
 
+/// The table of the host that has opened a plugin last, or null.
+static LATEST: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+
 impl Host {
+    /// Keeps these services for code that serves all plugins of the library.
+    pub(super) fn keep_as_latest(self) {
+        LATEST.store(ptr::from_ref(self.table).cast_mut(), Ordering::Release);
+    }
+
+    /// The services that were kept last.
+    pub(super) fn latest() -> Option<Self> {
+        // SAFETY: null, or a table that lives to the end of the process and is only read; what it holds was written
+        // before it was stored, with which this load synchronises.
+        let table = unsafe { LATEST.load(Ordering::Acquire).as_ref() };
+        table.map(|table| Self { table })
+    }
+
     /// The services behind a table of the host.
     ///
     /// # Safety

@@ -19,6 +19,7 @@ use super::{
     query::Query,
     raw::{elements, slice_of, str_of, structure, text, write_error},
     request::{ModelRequest, Placement, PreparedSample, read_options},
+    stage::spans,
 };
 use crate::abi;
 
@@ -259,8 +260,11 @@ unsafe extern "C" fn execute<P: Plugin>(
     batch: *mut abi::ProctorBatch,
     error: *mut abi::ProctorError,
 ) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
-    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.execute(&mut Batch::read(batch)?) })
+    guard(error, || {
+        // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
+        let (instance, mut batch) = unsafe { (get_mut::<InstanceOf<P>>(instance)?, Batch::read(batch)?) };
+        spans::during(&mut batch, |batch| instance.execute(batch))
+    })
 }
 
 unsafe extern "C" fn execute_virtual<P: Plugin>(

@@ -1,5 +1,7 @@
 //! A stage of the work on a batch or on whole queries.
 
+pub(super) mod spans;
+
 use std::fmt;
 
 use super::raw::text;
@@ -7,6 +9,9 @@ use crate::abi;
 
 /// A part of the work on a batch or on whole queries, with its instants in the time of
 /// [`Host::now_ns`](crate::Host::now_ns).
+///
+/// A plugin tells the stages of a batch by [`Batch::set_stages`](crate::Batch::set_stages), or by spans of `tracing`
+/// around its work, with the target [`Stage::SPAN`].
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Stage {
@@ -25,6 +30,25 @@ impl Stage {
     pub const COMPUTE: &'static str = "compute";
     /// Name of the stage in which the outputs move to the host.
     pub const COPY_OUT: &'static str = "copy_out";
+
+    /// Target of a span of `tracing` that is a stage: one that a thread enters and leaves while it executes a batch is
+    /// a stage of that batch, by the name of the span. A span within another one is a part of it, and none is told
+    /// where the plugin sets stages itself. Only in a library: a plugin that is linked into a program shares its spans.
+    ///
+    /// ```
+    /// use proctor_plugin_api::Stage;
+    ///
+    /// fn execute() {
+    ///     {
+    ///         let _stage = tracing::trace_span!(target: Stage::SPAN, "compute").entered();
+    ///         // The computation.
+    ///     }
+    ///     let _stage = tracing::trace_span!(target: Stage::SPAN, "copy_out").entered();
+    ///     // The outputs.
+    /// }
+    /// # execute();
+    /// ```
+    pub const SPAN: &'static str = "stage";
 
     /// A stage that began and ended at these instants. The name is of printable ASCII without spaces: one of those
     /// above, which some figures are made of, or the plugin's own.

@@ -40,3 +40,11 @@ pub struct PhaseOutcome {
     /// Data of the trace besides the samples, if the test is traced.
     pub(crate) trace: Option<PhaseTrace>,
 }
+
+impl PhaseOutcome {
+    /// The start of issuing on the clock of the test, in ns; `None` if it did not come to that.
+    #[must_use]
+    pub fn begun_ns(&self) -> Option<u64> {
+        self.phase.started_ns()
+    }
+}

@@ -93,6 +93,13 @@ impl RealClock {
         Self { origin_ns: monotonic_ns(), policy, crowded_until_ns: AtomicU64::new(0) }
     }
 
+    /// The instant at which this clock showed 0, in ns on the clock of the system that all of a process read: with it,
+    /// instants of one of them can be told on another.
+    #[must_use]
+    pub fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
     /// Waits awake until `ready()` holds, at most until `until_ns`.
     ///
     /// The thread that completes may need this very processor: on a full machine a bare spin would keep it waiting, so
@@ -212,6 +219,17 @@ mod tests {
                 assert!(returned_ns >= deadline_ns && returned_ns <= clock.now_ns());
             }
         }
+    }
+
+    #[test]
+    fn clocks_of_a_process_can_be_told_on_each_other() {
+        let (early, late) = (RealClock::new(), RealClock::new());
+        let on_early_ns = early.now_ns();
+        let on_late_ns = late.now_ns();
+        let shared = |clock: &RealClock, now_ns| clock.origin_ns() + now_ns;
+        assert!(shared(&early, 0) <= shared(&late, 0));
+        assert!(shared(&early, on_early_ns) <= shared(&late, on_late_ns));
+        assert!(shared(&late, on_late_ns) <= shared(&early, early.now_ns()));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::{
     error::HostError,
     files::{cache_folder::CacheFolder, model_files::FoundFile, recording},
     observer::Observer,
+    spans::enter,
 };
 
 pub(crate) struct Plugin {
@@ -55,6 +56,7 @@ impl Plugin {
         watchdog: &Watchdog,
         observer: &dyn Observer,
     ) -> Result<Self, HostError> {
+        let loading = enter!("load plugin");
         let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
         let recorder = recording::begin(settings)?;
         let isolated = settings.run.isolate.then(|| Isolated::start(settings, &location)).transpose()?;
@@ -69,6 +71,8 @@ impl Plugin {
         if let Some(recorder) = &recorder {
             recording::name_plugin(recorder, &library);
         }
+        drop(loading);
+        let _span = enter!("open plugin");
         let manifest = library.manifest();
         let dispatch = dispatch(settings, manifest)?;
         let given = options_of(settings, &manifest.name)?;
@@ -111,6 +115,7 @@ impl Plugin {
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Model, HostError> {
+        let _span = enter!("load model");
         let placements = placement.told(settings.run.instances, &self.devices);
         let plugin = (self.library.manifest(), &self.backend);
         let fitted = FittedModel::new(settings, plugin, self.dispatch, placements, observer)?;

@@ -20,7 +20,7 @@ use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
-use crate::{bed::fault::Fault, error::HostError, machine::Machine};
+use crate::{bed::fault::Fault, error::HostError, machine::Machine, spans::enter};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -66,6 +66,7 @@ impl Data {
     /// # Errors
     /// If the data are missing or damaged, or the benchmark does not fit them.
     pub(crate) fn open(settings: &Settings, root: &DataRoot, machine: &Machine) -> Result<Self, HostError> {
+        let _span = enter!("open data");
         let benchmark = &settings.benchmark;
         let source = match Published::open(settings, root)? {
             Some(published) => Source::Published(Box::new(published)),
@@ -281,6 +282,7 @@ impl SampleLibrary {
         if !mem::take(&mut self.state().is_due) {
             return;
         }
+        let _span = enter!("stop model");
         let ended = [self.flush.wait(), self.model.stop(), self.release()];
         let failed = ended.into_iter().filter_map(Result::err);
         self.state().faults.extend(failed.map(|error| Fault::End(Arc::new(error))));
@@ -318,6 +320,7 @@ impl SampleLibrary {
     /// # Errors
     /// If they cannot be loaded or prepared.
     pub(crate) fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
+        let _span = enter!("prepare samples", samples = samples.len());
         // MultiStream lists some samples twice; the model is given each once.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();

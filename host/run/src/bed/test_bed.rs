@@ -2,6 +2,7 @@
 
 mod instances;
 mod scaled;
+mod told;
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
@@ -241,6 +242,7 @@ impl<'a> TestBed<'a> {
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
     pub(crate) fn test_unsettled(&self, request: &TestRequest<'_>) -> Result<Test, HostError> {
+        let _span = told::span_of(request.settings.mode);
         let made = self.attempt(request);
         if made.is_ok() || !self.process_has_ended() {
             return made;
@@ -382,9 +384,11 @@ impl<'a> TestBed<'a> {
             faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
         }
         outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
+        let batches = batches.and_then(|log| log.file(&outcome));
+        self.tell_timed_parts(&outcome, batches.as_ref());
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
         Ok(Test {
-            batches: batches.and_then(|log| log.file(&outcome)),
+            batches,
             metric_kind: self.settings.metric_kind(),
             outcome,
             logs,

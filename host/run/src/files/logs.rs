@@ -18,6 +18,7 @@ use crate::{
         run_folder::{output, write_whole},
     },
     observer::Observer,
+    spans::enter,
 };
 
 /// The logs of one test: their place, and what they say of their writer.
@@ -47,6 +48,7 @@ impl Logs {
     /// Writes what was measured, and the logs that the verdict is made of. Writes what it can: the samples even if
     /// there is no room for the logs.
     pub(crate) fn write(&self, outcome: &TestOutcome) -> Result<(), HostError> {
+        let _span = enter!("write logs");
         // Somebody may have removed it during the test, and the results are still to be had.
         fs::create_dir_all(self.folder()).map_err(|source| output(self.folder(), source))?;
         let logs = outcome
@@ -62,11 +64,13 @@ impl Logs {
         outcome: &TestOutcome,
         observer: &dyn Observer,
     ) -> Result<(), HostError> {
+        let _span = enter!("write logs");
         self.named(outcome.write_verdict_logs(&self.settings, &self.identity, &mut Answer(observer)))
     }
 
     /// Writes the trace, which is the largest of the logs and the one that is missed least.
     pub(crate) fn write_trace(&self, outcome: &TestOutcome) -> Result<(), HostError> {
+        let _span = enter!("write logs");
         self.named(outcome.write_trace_log(&self.settings, &self.identity))
     }
 

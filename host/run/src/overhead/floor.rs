@@ -15,6 +15,7 @@ use crate::{
     figures::{Latencies, query_latencies},
     interrupt::Interrupt,
     overhead::null_run::NullRun,
+    spans::enter,
     text::duration,
 };
 
@@ -67,6 +68,7 @@ impl Floor {
     }
 
     fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<Self, HostError> {
+        let _span = enter!("measure floor");
         let (test, longer) = test_settings(settings)?;
         let null_run = NullRun {
             settings: test.clone(),

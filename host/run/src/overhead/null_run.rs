@@ -191,12 +191,160 @@ impl Pipeline for Copied {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{
+        fmt::Debug,
+        sync::{
+            Arc, Mutex,
+            atomic::{AtomicU64, Ordering::Relaxed},
+        },
+    };
 
+    use proctor_loadgen::{Clock, RealClock};
     use proctor_vocabulary::Scenario;
+    use tracing::{
+        Event, Metadata, Subscriber,
+        field::{Field, Visit},
+        span::{Attributes, Id, Record},
+    };
 
     use super::*;
-    use crate::overhead::floor::tests::Nobody;
+    use crate::{
+        overhead::floor::tests::Nobody,
+        spans::{BEGIN_NS, END_NS},
+    };
+
+    /// Notes each call of `tracing`, of any thread and level, with its instant on the clock of spans.
+    #[derive(Debug, Clone, Default)]
+    struct Witness {
+        clock: Arc<RealClock>,
+        span_count: Arc<AtomicU64>,
+        seen: Arc<Mutex<Seen>>,
+    }
+
+    #[derive(Debug, Default)]
+    struct Seen {
+        calls: Vec<(u64, String)>,
+        /// Beginnings and ends of the timed parts.
+        timed_parts: Vec<(u64, u64)>,
+    }
+
+    #[derive(Default)]
+    struct Instants {
+        begin_ns: u64,
+        end_ns: u64,
+    }
+
+    impl Witness {
+        fn note(&self, call: String) {
+            let now_ns = self.clock.origin_ns() + self.clock.now_ns();
+            self.seen.lock().unwrap().calls.push((now_ns, call));
+        }
+    }
+
+    impl Subscriber for Witness {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+            let name = attributes.metadata().name();
+            self.note(format!("new span {name}"));
+            if name == "timed part" {
+                let mut instants = Instants::default();
+                attributes.record(&mut instants);
+                self.seen.lock().unwrap().timed_parts.push((instants.begin_ns, instants.end_ns));
+            }
+            Id::from_u64(1 + self.span_count.fetch_add(1, Relaxed))
+        }
+
+        fn record(&self, span: &Id, _: &Record<'_>) {
+            self.note(format!("record of {span:?}"));
+        }
+
+        fn record_follows_from(&self, span: &Id, _: &Id) {
+            self.note(format!("predecessor of {span:?}"));
+        }
+
+        fn event(&self, event: &Event<'_>) {
+            self.note(format!("{event:?}"));
+        }
+
+        fn enter(&self, span: &Id) {
+            self.note(format!("enter {span:?}"));
+        }
+
+        fn exit(&self, span: &Id) {
+            self.note(format!("exit {span:?}"));
+        }
+
+        fn try_close(&self, span: Id) -> bool {
+            self.note(format!("close {span:?}"));
+            true
+        }
+    }
+
+    impl Visit for Instants {
+        fn record_u64(&mut self, field: &Field, value: u64) {
+            match field.name() {
+                BEGIN_NS => self.begin_ns = value,
+                END_NS => self.end_ns = value,
+                _ => {}
+            }
+        }
+
+        fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+    }
+
+    // The only one of this process, as tests have one each, so that it hears all threads.
+    #[test]
+    fn no_span_or_event_comes_while_queries_are_under_way() {
+        let witness = Witness::default();
+        tracing::subscriber::set_global_default(witness.clone()).unwrap();
+        let ways = [
+            (Scenario::SingleStream, Dispatch::Batches, false),
+            (Scenario::SingleStream, Dispatch::WholeQueries, true),
+            (Scenario::MultiStream, Dispatch::Batches, false),
+            (Scenario::Server, Dispatch::Batches, false),
+            (Scenario::Server, Dispatch::WholeQueries, true),
+            (Scenario::Offline, Dispatch::Batches, false),
+        ];
+        for (scenario, dispatch, on_thread) in ways {
+            let settings = TestSettings {
+                scenario,
+                min_query_count: 200,
+                min_duration_ms: 20,
+                server_target_qps: 5000.0,
+                ..TestSettings::default()
+            };
+            let null_run = NullRun {
+                settings,
+                dispatch,
+                on_thread,
+                wait: WaitPolicy::default(),
+                batch_size: 4,
+                instances: 2,
+                isolate: false,
+                isolate_spin_us: None,
+            };
+            let folder = tempfile::tempdir().unwrap();
+            // With everything beside it that a run has.
+            let test = |bed: &TestBed<'_>| {
+                bed.test(TestRequest { folder: Some(folder.path()), is_guarded: true, ..null_run.request() })
+            };
+            let interrupt = Interrupt::never(Arc::new(Nobody));
+            let outcome = null_run.on_bed(&interrupt, test).unwrap().outcome;
+            assert!(outcome.phases[0].record.issued_query_count > 0, "{scenario}");
+        }
+        let seen = witness.seen.lock().unwrap();
+        assert_eq!(seen.timed_parts.len(), ways.len());
+        for (begin_ns, end_ns) in &seen.timed_parts {
+            assert!(begin_ns < end_ns);
+            let during = seen.calls.iter().filter(|(at_ns, _)| (begin_ns..=end_ns).contains(&at_ns));
+            assert_eq!(during.collect::<Vec<_>>(), Vec::<&(u64, String)>::new());
+            assert!(seen.calls.iter().any(|(at_ns, _)| at_ns < begin_ns));
+            assert!(seen.calls.iter().any(|(at_ns, _)| at_ns > end_ns));
+        }
+    }
 
     #[test]
     fn whole_queries_of_offline_may_be_longer_than_any_queue() {

@@ -1,4 +1,5 @@
-//! A plugin that doubles its inputs, and misbehaves as its option says.
+//! A plugin that doubles its inputs, and misbehaves as its option says; or tells its stages by spans, which is no
+//! trouble.
 
 use std::sync::{
     Arc,
@@ -9,6 +10,7 @@ use proctor_plugin_api::{
     Batch, BatchSample, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionSpec, Options,
     Placement, Plugin, PluginError, Response, Stage, export_plugin, vocabulary::ResponseId,
 };
+use tracing::trace_span;
 
 export_plugin!(Doubling);
 
@@ -37,7 +39,7 @@ impl Plugin for Doubling {
     type Model = DoublingModel;
 
     fn manifest() -> Manifest {
-        let troubles = ["none", "fail", "short", "stages", "early", "token", "complete", "stop"];
+        let troubles = ["none", "fail", "short", "stages", "early", "token", "complete", "stop", "spans"];
         Manifest::new("doubling", "1.0.0", "Doubles every value.")
             .vendor("Proctor", "Apache-2.0")
             .model(ModelSupport::new("*", "*"))
@@ -97,7 +99,9 @@ impl Instance for DoublingInstance {
 
 impl DoublingInstance {
     fn run(&self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
+        let has_spans = self.trouble == "spans";
         let begin_ns = self.host.now_ns();
+        let computing = has_spans.then(|| trace_span!(target: Stage::SPAN, "compute").entered());
         let sample_count = batch.sample_count();
         for mut sample in batch.samples() {
             let integer = i32::from_le_bytes(sample.input(1).try_into().expect("it is one i32"));
@@ -116,6 +120,13 @@ impl DoublingInstance {
         }
         self.samples_executed
             .fetch_add(u32::try_from(sample_count).expect("a batch is small"), Ordering::Relaxed);
+        drop(computing);
+        if has_spans {
+            let _other = trace_span!("no stage").entered();
+            let copying = trace_span!(target: Stage::SPAN, "copy_out");
+            copying.in_scope(|| trace_span!(target: Stage::SPAN, "part of it").in_scope(|| ()));
+            return Ok(());
+        }
         let end_ns = self.host.now_ns();
         let (begin_ns, end_ns) = match self.trouble.as_str() {
             "stages" => (end_ns, begin_ns),

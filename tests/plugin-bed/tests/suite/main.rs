@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proctor_plugin_api::vocabulary::{ElementType, SampleIndex};
 use proctor_plugin_bed::{
-    Bed, ModelDemand, Run, Samples, demand, f32_bytes, f32_spec, i32_bytes, open, spec,
+    Bed, ModelDemand, Run, Samples, Stage, demand, f32_bytes, f32_spec, i32_bytes, open, spec,
 };
 
 /// A demand for batches of two, one instance, two inputs and two outputs.
@@ -54,6 +54,17 @@ fn every_sample_is_answered_by_every_instance_in_batches_of_its_own_sizes() {
     assert!(run.stages().all(|stages| stages.len() == 1 && stages[0].name() == "compute"));
     assert!(run.stages().all(|stages| stages[0].duration_ns() > 0));
     assert_eq!(run.metrics["samples_executed"], 10.0, "the warm-up does not count");
+}
+
+#[test]
+fn spans_around_parts_of_the_work_are_stages_of_their_batch() {
+    let run = with_trouble("spans").unwrap();
+    assert_eq!(run.stages().count(), 2);
+    for stages in run.stages() {
+        assert_eq!(stages.iter().map(Stage::name).collect::<Vec<_>>(), ["compute", "copy_out"]);
+        assert!(stages.iter().all(|stage| stage.duration_ns() > 0));
+        assert!(stages[0].end_ns < stages[1].begin_ns);
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+use std::fs;
+
 use proctor_tests::{Bench, Run, compile};
+use serde_json::Value;
 
 /// Runs the null plugin with stages that are wrong in this way; `None` without a C compiler.
 fn run(wrong: &str, issue: bool) -> Option<Run> {
@@ -42,6 +45,25 @@ fn stages_of_batches_and_of_whole_queries_are_in_the_result() {
         assert_told(&run, &["compute"]);
         let least_ns = run.result()["plugin"]["stages"]["compute"]["least_ns"].as_u64().unwrap();
         assert!(least_ns >= 200_000, "{}", run.finished);
+    }
+}
+
+#[test]
+fn spans_of_a_plugin_in_rust_are_stages_in_its_process_and_in_one_of_its_own() {
+    for isolate in ["", "--isolate"] {
+        let bench = Bench::new();
+        let run = bench.run(&format!(
+            "--plugin faulty --set faulty.fault=none --set faulty.spans=true --set issue=false {isolate} \
+             --duration 50ms --mode performance --set floor=false --trace-host host.json"
+        ));
+        assert_told(&run, &["answer"]);
+        let timeline: Value = serde_json::from_slice(&fs::read(bench.file("host.json")).unwrap()).unwrap();
+        let events = timeline["traceEvents"].as_array().unwrap();
+        let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+        assert!(named("batch") > 0, "{}", run.finished);
+        // Stages of another process are summed up there.
+        let expected = if isolate.is_empty() { named("batch") } else { 0 };
+        assert_eq!(named("answer"), expected, "{}", run.finished);
     }
 }
 

@@ -15,4 +15,5 @@ mod scaled_run;
 mod scenarios;
 mod settings_in_effect;
 mod suites;
+mod trace_host;
 mod virtual_time;

@@ -12,6 +12,9 @@ use proctor_loadgen::{Progress, TestOutcome};
 use proctor_plugin_host::Stage;
 use proctor_vocabulary::QuerySample;
 use serde::Serialize;
+use tracing::{Span, error_span};
+
+use crate::spans::TARGET;
 
 /// Version of the form of the file.
 const SCHEMA_VERSION: u32 = 1;
@@ -109,6 +112,40 @@ impl BatchLog {
         let mut even: Vec<_> = even.cloned().collect();
         even.sort_by_key(|batch| (batch.started_ns, batch.sequence));
         Some(BatchFile { schema_version: SCHEMA_VERSION, batch_count, even_stride, slowest, even })
+    }
+}
+
+impl BatchFile {
+    /// Tells each batch, and the stages of the plugin's work on it, as spans within `timed_part`, which began at
+    /// `begun_ns`.
+    pub(crate) fn tell(&self, begun_ns: u64, timed_part: &Span) {
+        let mut all: Vec<_> = self.slowest.iter().chain(&self.even).collect();
+        all.sort_by_key(|batch| (batch.instance, batch.started_ns, batch.sequence));
+        all.dedup_by_key(|batch| (batch.instance, batch.sequence));
+        for batch in all {
+            let KeptBatch { sequence, instance, started_ns, completed_ns, .. } = *batch;
+            let told = error_span!(
+                target: TARGET,
+                parent: timed_part,
+                "batch",
+                begin_ns = begun_ns + started_ns,
+                end_ns = begun_ns + completed_ns,
+                instance,
+                sequence,
+                samples = batch.sample_count
+            );
+            for stage in &batch.stages {
+                drop(error_span!(
+                    target: TARGET,
+                    parent: &told,
+                    "stage",
+                    stage = stage.name,
+                    begin_ns = begun_ns + stage.start_ns,
+                    end_ns = begun_ns + stage.end_ns,
+                    instance
+                ));
+            }
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
         test_bed::TestBed,
     },
     error::HostError,
+    spans::enter,
 };
 
 impl TestBed<'_> {
@@ -100,6 +101,7 @@ impl TestBed<'_> {
         is_scaled: bool,
         first_error: &FirstError,
     ) -> Result<Vec<PluginInstance>, HostError> {
+        let _span = enter!("create instances");
         if is_scaled {
             return self.scaled_instances(first_error);
         }
@@ -147,6 +149,7 @@ impl TestBed<'_> {
         if warm_up_batches == 0 || is_needless || matches!(self.clock, HostClock::Virtual(_)) {
             return Ok(faults);
         }
+        let _span = enter!("warm up", batches = warm_up_batches);
         let sample_count = match takes_queries {
             true => warm_up_sample_count(self.settings),
             false => batch_size,
