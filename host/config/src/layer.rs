@@ -74,7 +74,8 @@ impl Stack {
     /// The settings of the load generator.
     pub(crate) fn test_settings(&self) -> TestSettings {
         let run = self.run_settings();
-        let mut test = TestSettings { scenario: run.scenario, rules: run.rules, ..TestSettings::default() };
+        let scenario = run.scenario.loadgen();
+        let mut test = TestSettings { scenario, rules: run.rules, ..TestSettings::default() };
         if let Some(mode) = run.mode {
             test.mode = mode;
         }

@@ -26,7 +26,7 @@ use crate::{
     preset,
     run_settings::PRESETS,
     settings::Settings,
-    suite,
+    suite::{self, RoundScenario, interactive::HavingRounds},
     value::Value,
 };
 
@@ -162,25 +162,27 @@ impl Loader {
         let upper = [&file, &environment, &self.flags];
 
         // These four decide what the lower layers are, so they are looked up before there are layers.
-        let scenario = selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
+        let of_round: RoundScenario =
+            selected(&upper, "scenario").1.parse().unwrap_or(Scenario::SingleStream.into());
+        let scenario = of_round.loadgen();
         let preset_name = selected(&upper, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
         let rules: Rules = selected(&upper, "rules").1.parse().unwrap_or_default();
-        let mut benchmark = choose_benchmark(&upper, scenario, &mut errors);
+        let mut benchmark = choose_benchmark(&upper, of_round, rules, &mut errors);
 
         let mut stack = Stack::of_defaults();
         stack.push(suite::link::seed_entries(rules));
-        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
-        stack.push(benchmark.entries(scenario));
+        stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round));
+        stack.push(benchmark.entries(of_round));
         let is_official = known_preset == Some(&preset::OFFICIAL);
-        stack.push(suite::link::entries(&benchmark, rules, scenario, is_official));
+        stack.push(suite::link::entries(&benchmark, rules, of_round, is_official));
         let below_files = stack.height();
         stack.push(check_layer(&file, scenario, &mut errors));
         let mut warnings = Vec::new();
         let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
         for (path, kind) in confs {
             let Some(path) = path else { continue };
-            let entries = read_conf(path, kind, &benchmark, scenario, &stack, &mut warnings, &mut errors);
+            let entries = read_conf(path, kind, &benchmark, of_round, &stack, &mut warnings, &mut errors);
             stack.push(entries);
         }
         stack.push(check_layer(&environment, scenario, &mut errors));
@@ -249,7 +251,12 @@ fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
 }
 
 /// The chosen benchmark. After an error the first built-in one stands in for it, so that the rest can be checked.
-fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Benchmark {
+fn choose_benchmark(
+    upper: &[&Vec<Raw>],
+    scenario: RoundScenario,
+    rules: Rules,
+    errors: &mut Vec<ConfigError>,
+) -> Benchmark {
     let (origin, name) = selected(upper, "benchmark");
     let benchmark = match find(&name, &origin) {
         Ok(benchmark) => benchmark,
@@ -260,15 +267,22 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
     };
     let (scenario_origin, scenario_text) = selected(upper, "scenario");
     // A scenario that does not exist at all is reported with its layer.
-    if scenario_text.parse() == Ok(scenario) && !benchmark.scenarios.contains_key(&scenario) {
+    if scenario_text.parse() != Ok(scenario) {
+        return benchmark;
+    }
+    if !benchmark.scenarios.contains_key(&scenario) {
         let known: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
+        let is_interactive = scenario == RoundScenario::Interactive;
         errors.push(ConfigError::NoSuchScenario {
             origin: scenario_origin,
             benchmark: benchmark.id.clone(),
             scenario,
             reason: benchmark.refused.get(&scenario).cloned().unwrap_or_default(),
             known: known.join(", "),
+            having: is_interactive.then(|| HavingRounds::of(&benchmark)),
         });
+    } else if let Err(error) = suite::interactive::check(&benchmark, rules, scenario, &scenario_origin) {
+        errors.push(*error);
     }
     benchmark
 }
@@ -279,7 +293,7 @@ fn read_conf(
     path: &Path,
     kind: ConfigFileKind,
     benchmark: &Benchmark,
-    scenario: Scenario,
+    of_round: RoundScenario,
     below: &Stack,
     warnings: &mut Vec<String>,
     errors: &mut Vec<ConfigError>,
@@ -291,9 +305,10 @@ fn read_conf(
             return Vec::new();
         }
     };
+    let scenario = of_round.loadgen();
     let mut test = TestSettings { scenario, ..below.test_settings() };
     let text = String::from_utf8_lossy(&bytes);
-    let model = benchmark.loadgen_model();
+    let model = &benchmark.loadgen_model(of_round);
     let report = match config_file::apply(&text, kind, model, scenario, &mut test) {
         Ok(report) => report,
         Err(lines) => {
@@ -337,7 +352,8 @@ fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<St
     }
     let mut known: Vec<String> = preset::builtin_models();
     known.extend(suite::library::suite_benchmarks().map(|suite| suite.loadgen_model.clone()));
-    known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model().to_owned()));
+    let of_server = RoundScenario::from(Scenario::Server);
+    known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model(of_server).into_owned()));
     let unknown = report.other_models.iter().filter(|other| !known.contains(&other.name));
     let warning = |other: &OtherModel| {
         let near = std::iter::once(model).chain(known.iter().map(String::as_str));

@@ -4,10 +4,11 @@ use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
 use proctor_prepared::RowAggregation;
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::TestMode;
 
 use crate::{
     key::{DefaultValue, Flag, Key, Kind},
+    suite::RoundScenario,
     value::Value,
 };
 
@@ -62,7 +63,7 @@ run_settings! {
     /// Name of the benchmark, or path of its definition.
     benchmark: String = DefaultValue::Text("digits-lstm"), Kind::Text, flag Flag::taking("benchmark", "NAME|PATH");
     /// How queries arrive, and what is measured of them.
-    scenario: Scenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
+    scenario: RoundScenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
     /// Accuracy, performance, both, or the search for the highest rate.
     mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
     /// Length of a run, a few seconds or as long as the rules want.
@@ -258,7 +259,7 @@ macro_rules! text_settings {
     )+};
 }
 
-text_settings!(String, PathBuf, Scenario, TestMode, Rules, ArrivalKind, Wait, IssueMode, RowAggregation);
+text_settings!(String, PathBuf, RoundScenario, TestMode, Rules, ArrivalKind, Wait, IssueMode, RowAggregation);
 
 impl<T: RunSetting> RunSetting for Option<T> {
     fn from_value(value: Value) -> Option<Self> {

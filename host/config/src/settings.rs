@@ -107,7 +107,7 @@ impl Settings {
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         let preset::Length { duration_ms, queries, runs } =
-            preset::official_length(&self.benchmark, &self.test);
+            preset::official_length(&self.benchmark, self.run.scenario, &self.test);
         let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
         self.audited.is_none()
             && self.run.server_run_count >= runs

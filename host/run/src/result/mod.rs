@@ -274,7 +274,8 @@ impl RunResult {
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let figure = |kind: Option<MetricKind>| performance_run?.figure(kind?);
-        let by_text = round_rules(settings.run.rules).metric_by_text.get(&settings.run.scenario);
+        let by_text = &round_rules(settings.run.rules).metric_by_text;
+        let by_text = by_text.get(&settings.run.scenario.loadgen());
         let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
         let mut effective = settings.effective.clone();
         if is_virtual {

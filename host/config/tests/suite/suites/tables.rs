@@ -3,19 +3,20 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use proctor_config::{
-    Figure, FigureBound, RoundRow, RoundRules, SuiteBenchmark, Unit, benchmarks, round_rules,
+    Figure, FigureBound, RoundRow, RoundRules, RoundScenario, SuiteBenchmark, Unit, benchmarks, round_rules,
     suite_benchmarks,
 };
 use proctor_loadgen::Rules;
-use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
+use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
-/// The letters of the tables: O, S, SS and MS.
-pub(super) fn scenarios(letters: &str) -> Vec<Scenario> {
+/// The letters of the tables: O, S, SS, MS and I.
+pub(super) fn scenarios(letters: &str) -> Vec<RoundScenario> {
     let scenario = |letters: &str| match letters {
-        "SS" => SingleStream,
-        "MS" => MultiStream,
-        "S" => Server,
-        "O" => Offline,
+        "SS" => SingleStream.into(),
+        "MS" => MultiStream.into(),
+        "S" => Server.into(),
+        "O" => Offline.into(),
+        "I" => RoundScenario::Interactive,
         _ => panic!("{letters}"),
     };
     letters.split_whitespace().map(scenario).collect()
