@@ -197,9 +197,14 @@ impl Loader {
             Some(Err(error)) => errors.push(*error),
             None => {}
         }
-        let target = stack.effective("quality_target").expect("the defaults hold every setting");
+        let effective = |key| stack.effective(key).expect("the defaults hold every setting");
+        match suite::link::check_suite(&benchmark, rules, run.suite, &effective("suite").origin) {
+            Ok(warning) => warnings.extend(warning),
+            Err(error) => errors.push(*error),
+        }
+        let target = effective("quality_target");
         let (quality_origin, warning) =
-            suite::link::follow_quality(&mut benchmark, rules, &target, &mut errors);
+            suite::link::follow_quality(&mut benchmark, rules, run.suite, &target, &mut errors);
         warnings.extend(warning);
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));

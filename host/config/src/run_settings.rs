@@ -8,7 +8,7 @@ use proctor_vocabulary::TestMode;
 
 use crate::{
     key::{DefaultValue, Flag, Key, Kind},
-    suite::RoundScenario,
+    suite::{RoundScenario, Suite},
     value::Value,
 };
 
@@ -70,6 +70,8 @@ run_settings! {
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// Round of the MLPerf rules that a run is made and judged by.
     rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
+    /// Suite of the round that a run is for, whose scenarios and targets count.
+    suite: Option<Suite> = DefaultValue::Unset("all suites of the round"), Kind::Choice(Suite::NAMES), flag Flag::taking("suite", "SUITE");
     /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
         unit "percent", flag Flag::taking("quality-target", "PERCENT");
@@ -259,7 +261,18 @@ macro_rules! text_settings {
     )+};
 }
 
-text_settings!(String, PathBuf, RoundScenario, TestMode, Rules, ArrivalKind, Wait, IssueMode, RowAggregation);
+text_settings!(
+    String,
+    PathBuf,
+    RoundScenario,
+    TestMode,
+    Rules,
+    Suite,
+    ArrivalKind,
+    Wait,
+    IssueMode,
+    RowAggregation
+);
 
 impl<T: RunSetting> RunSetting for Option<T> {
     fn from_value(value: Value) -> Option<Self> {

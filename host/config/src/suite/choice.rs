@@ -1,4 +1,4 @@
-//! What a run chooses of its round: a scenario.
+//! What a run chooses of its round: a scenario and a suite.
 
 use std::{fmt, str::FromStr};
 
@@ -74,6 +74,44 @@ impl FromStr for RoundScenario {
     }
 }
 
+/// A suite of a round, which has benchmarks, scenarios and targets of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// Systems in data centers.
+    Datacenter,
+    /// Systems on the edge.
+    Edge,
+}
+
+impl Suite {
+    /// The names of all suites.
+    pub const NAMES: &'static [&'static str] = &["datacenter", "edge"];
+
+    /// Its name in files of rounds and benchmarks.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Datacenter => "datacenter",
+            Self::Edge => "edge",
+        }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Suite {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let found = [Self::Datacenter, Self::Edge].into_iter().find(|suite| suite.name() == text);
+        found.ok_or_else(|| UnknownName::new("suite", text, Self::NAMES))
+    }
+}
+
 impl RoundRow {
     /// Scenarios that the round has for it, in whichever suite.
     #[must_use]
@@ -81,6 +119,20 @@ impl RoundRow {
         let of_suites = self.suites.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
         let has = |scenario| self.scenarios.iter().chain(of_suites.clone()).any(|it| *it == scenario);
         RoundScenario::ALL.into_iter().filter(|scenario| has(*scenario)).collect()
+    }
+
+    /// Scenarios that a suite has for it, none if it does not have the benchmark; without a suite those of all.
+    pub(crate) fn scenarios_in(&self, suite: Option<Suite>) -> Vec<RoundScenario> {
+        let Some(suite) = suite else { return self.all_scenarios() };
+        let of_suite = self.suites.get(suite.name());
+        of_suite.map_or_else(Vec::new, |it| it.required.iter().chain(&it.optional).copied().collect())
+    }
+
+    /// Shares of the reference that a result may aim at in a suite; those of the row without one, or if the suite does
+    /// not have the benchmark.
+    pub(crate) fn ratios_in(&self, suite: Option<Suite>) -> &[f64] {
+        let of_suite = suite.and_then(|suite| self.suites.get(suite.name()));
+        of_suite.map_or(&self.target_ratios, |it| &it.target_ratios)
     }
 }
 
@@ -98,5 +150,12 @@ mod tests {
             assert_eq!(scenario.name().parse(), Ok(of_round));
         }
         assert_eq!(RoundScenario::ALL.len(), Scenario::ALL.len() + 1);
+    }
+
+    #[test]
+    fn suites_have_the_names_of_the_setting() {
+        let names = Suite::NAMES.iter().map(|name| name.parse::<Suite>().unwrap().name());
+        assert_eq!(names.collect::<Vec<_>>(), Suite::NAMES);
+        assert!("Edge".parse::<Suite>().is_err(), "the setting has taken its case off");
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use proctor_loadgen::{Rules, TestSettings};
 use serde::Serialize;
 
-use super::{RoundRow, RoundScenario, SuiteBenchmark, library::round_rules, round::UntimedStep};
+use super::{RoundRow, RoundScenario, Suite, SuiteBenchmark, library::round_rules, round::UntimedStep};
 use crate::{benchmark::Benchmark, preset::issues_permutations, run_settings::RunSettings, value::Value};
 
 /// A way in which a run is none by the rules of its round.
@@ -24,12 +24,15 @@ pub enum Deviation {
         /// Which one.
         step: UntimedStep,
     },
-    /// The round does not have the benchmark in this scenario.
+    /// The round, or the suite of it that the run is for, does not have the benchmark in this scenario.
     Scenario {
         /// Benchmark of the suites.
         benchmark: String,
         /// Scenario of the run.
         scenario: &'static str,
+        /// Suite of the run, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        suite: Option<&'static str>,
     },
     /// The round judges the answers by a figure that is not measured.
     Figure {
@@ -94,7 +97,12 @@ impl fmt::Display for Deviation {
                 write!(f, "{precision} is none of its numerical formats, {}", allowed.join(", "))
             }
             Self::UntimedStep { step } => write!(f, "{step} is done untimed"),
-            Self::Scenario { benchmark, scenario } => write!(f, "it has no {scenario} for {benchmark}"),
+            Self::Scenario { benchmark, scenario, suite: None } => {
+                write!(f, "it has no {scenario} for {benchmark}")
+            }
+            Self::Scenario { benchmark, scenario, suite: Some(suite) } => {
+                write!(f, "its suite {suite} has no {scenario} for {benchmark}")
+            }
             Self::Figure { benchmark, figure } => {
                 write!(f, "{figure}, by which it judges {benchmark}, is not measured")
             }
@@ -180,8 +188,12 @@ fn of_row(
     test: &TestSettings,
 ) -> Vec<Deviation> {
     let mut deviations = Vec::new();
-    if !row.all_scenarios().contains(&run.scenario) {
-        deviations.push(Deviation::Scenario { benchmark: suite.id.clone(), scenario: run.scenario.name() });
+    if !row.scenarios_in(run.suite).contains(&run.scenario) {
+        deviations.push(Deviation::Scenario {
+            benchmark: suite.id.clone(),
+            scenario: run.scenario.name(),
+            suite: run.suite.map(Suite::name),
+        });
     }
     let judged = benchmark.judged_figure(row);
     let missing = row.quality.iter().filter(|figure| judged != Some(figure));

@@ -6,7 +6,7 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 
 use super::{
-    RoundRow, RoundScenario, ServerBound, SuiteBenchmark, interactive,
+    RoundRow, RoundScenario, ServerBound, Suite, SuiteBenchmark, interactive,
     library::{find, round_rules},
     metric::MetricKind,
     quality::{Figure, FigureBound, percent},
@@ -127,12 +127,30 @@ impl RoundRow {
     }
 }
 
-/// Gives the benchmark the quality target of the row. `chosen` is the setting `quality_target`.
+/// Checks the setting `suite`. Returns a warning if it has no effect.
+pub(crate) fn check_suite(
+    benchmark: &Benchmark,
+    rules: Rules,
+    suite: Option<Suite>,
+    origin: &Origin,
+) -> Result<Option<String>, Box<ConfigError>> {
+    let Some(suite) = suite else { return Ok(None) };
+    if round_rules(rules).suites.is_empty() {
+        return Err(Box::new(ConfigError::NoSuites { origin: origin.clone(), suite, round: rules.name }));
+    }
+    let is_idle = benchmark.row(rules).is_none();
+    Ok(is_idle
+        .then(|| format!("suite has no effect: {} is no benchmark of {rules} ({origin})", benchmark.id)))
+}
+
+/// Gives the benchmark the quality target of the row, of a suite if one is given. `chosen` is the setting
+/// `quality_target`.
 ///
 /// Returns where the target comes from, and a warning if the setting has no effect.
 pub(crate) fn follow_quality(
     benchmark: &mut Benchmark,
     rules: Rules,
+    in_suite: Option<Suite>,
     chosen: &Effective,
     errors: &mut Vec<ConfigError>,
 ) -> (Origin, Option<String>) {
@@ -155,7 +173,7 @@ pub(crate) fn follow_quality(
     let quality = &mut benchmark.quality;
     match figure.bound {
         FigureBound::Target { reference } => {
-            let ratios = &row.target_ratios;
+            let ratios = row.ratios_in(in_suite);
             let ratio = match wanted {
                 None => ratios.first().copied(),
                 Some(wanted) => ratios.iter().copied().find(|ratio| percent(*ratio) == wanted),
@@ -171,6 +189,7 @@ pub(crate) fn follow_quality(
                         value: wanted.unwrap_or_default(),
                         benchmark: suite.id.clone(),
                         round: rules.name,
+                        suite: in_suite.filter(|suite| row.suites.contains_key(suite.name())),
                         known: known.join(" and "),
                     });
                 }

@@ -6,8 +6,8 @@
 //! definitions are, and built in.
 //!
 //! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
-//! target and the bounds are those of the round that the run follows, if the round has the benchmark. A run may be in a
-//! scenario that only rounds know ([`RoundScenario`]).
+//! target and the bounds are those of the round that the run follows, if the round has the benchmark. A run may be for
+//! one suite of the round ([`Suite`]), and in a scenario that only rounds know ([`RoundScenario`]).
 
 pub(crate) mod agreed;
 mod choice;
@@ -28,7 +28,7 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 use serde::Deserialize;
 
-pub use choice::RoundScenario;
+pub use choice::{RoundScenario, Suite};
 pub use deviation::Deviation;
 pub use library::{round_rules, suite_benchmarks};
 pub use metric::MetricKind;

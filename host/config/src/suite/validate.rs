@@ -8,7 +8,7 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::{Scenario, did_you_mean};
 
 use super::{
-    RoundRow, RoundScenario, SUITE_SCHEMA_VERSION, SuiteBenchmark, definition,
+    RoundRow, RoundScenario, SUITE_SCHEMA_VERSION, Suite, SuiteBenchmark, definition,
     metric::MetricKind,
     quality::{Figure, FigureBound, Unit},
     round::{Inferred, Length, RoundRules, Seeds, UntimedStep},
@@ -93,7 +93,7 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
     check.version(raw.schema_version);
     check.says_something("name", Some(&raw.name));
     check.says_something("source", Some(&raw.source));
-    raw.suites.iter().for_each(|suite| check.is_name("suites", suite));
+    raw.suites.iter().for_each(|suite| check.suite(suite));
     for (at, format) in raw.formats.iter().flatten().enumerate() {
         check.says_something(&format!("formats.{at}.name"), Some(&format.name));
         if format.precisions.is_empty() {
@@ -203,6 +203,14 @@ impl Checker<'_> {
         if name.is_empty() || !name.chars().all(fits) {
             let problem = "is no name: use lower-case letters, digits, `-`, `_` and `.`";
             self.report(key, format!("\"{name}\" {problem}"));
+        }
+    }
+
+    fn suite(&mut self, name: &str) {
+        if !Suite::NAMES.contains(&name) {
+            let hint = did_you_mean(name, Suite::NAMES.iter().copied());
+            let list = Suite::NAMES.join(", ");
+            self.report("suites", format!("\"{name}\": give some of {list}{hint}"));
         }
     }
 

@@ -443,3 +443,34 @@ fn an_interactive_run_says_so_everywhere_but_in_loadgens_log() {
         ["v5.0 does not have it; v5.1, v6.0, v6.1 have Interactive for llama2-70b", "llama2-70b-interactive"];
     refused.assert_error(2, &texts);
 }
+
+#[test]
+fn the_suite_of_a_run_has_its_own_scenarios_and_stands_in_the_result() {
+    let bench = Bench::new();
+    let benchmark = linked(&bench, "bert", "[]");
+    let run = |more: &str| bench.run(&format!("{MOCK} --benchmark {benchmark} --rules v0.7 {more}"));
+    let edge = run("--suite edge --scenario Server --target-qps 10");
+    let result = edge.result();
+    assert_eq!((&result["suite"], &result["settings"]["suite"]["value"]), (&"edge".into(), &"edge".into()));
+    assert_eq!(result["settings"]["suite"]["origin"]["flag"], "--suite");
+    assert_eq!(result["deviations"][0]["kind"], "scenario");
+    assert_eq!(result["deviations"][0]["suite"], "edge");
+    assert_eq!(deviations(&edge)[0], "its suite edge has no Server for bert");
+    assert!(edge.finished.stdout.contains("\n  suite       edge\n"), "{}", edge.finished);
+    let page = bench.file("page.html");
+    let reported = bench.host(&format!("report --output {} {}", page.display(), edge.folder().display()));
+    let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{error}: {reported}"));
+    assert!(page.contains("suite</th><td>edge</td>"), "{page}");
+
+    let datacenter = run("--set suite=datacenter --scenario Server --target-qps 10");
+    assert!(
+        !deviations(&datacenter).iter().any(|text| text.contains("Server")),
+        "{:?}",
+        deviations(&datacenter)
+    );
+    let none = run("--scenario Server --target-qps 10");
+    assert!(none.result().get("suite").is_none() && !none.finished.stdout.contains("  suite  "));
+    assert_eq!(deviations(&none), deviations(&datacenter));
+    let refused = bench.host(&format!("run {MOCK} --benchmark {benchmark} --rules v0.5 --suite edge"));
+    refused.assert_error(2, &["flag --suite: suite = edge: v0.5 has no suites; leave it out"]);
+}

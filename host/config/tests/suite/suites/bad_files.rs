@@ -120,6 +120,11 @@ fn a_round_is_checked() {
         ("divisions =", "division =", "v.toml: division: unknown key, did you mean \"divisions\"?"),
         ("source =", "# source =", "v.toml: source: missing key"),
         (
+            "\"edge\"",
+            "\"egde\"",
+            "v.toml: suites: \"egde\": give some of datacenter, edge, did you mean \"edge\"?",
+        ),
+        (
             "\"crop\"",
             "\"corp\"",
             "v.toml: untimed_steps: \"corp\": give one of resize, transpose, pad, crop, normalize, convert, tokenize, \

@@ -1,8 +1,8 @@
-//! The scenario Interactive, through the loader.
+//! The scenario Interactive and the suite of a run, through the loader.
 
 use std::fs;
 
-use proctor_config::{Deviation, Loader, RoundScenario, Settings};
+use proctor_config::{Deviation, Loader, RoundScenario, Settings, Suite};
 use proctor_vocabulary::Scenario;
 
 use super::links::Linked;
@@ -156,5 +156,67 @@ fn a_benchmark_of_no_suite_may_be_run_as_interactive() {
     assert_eq!(
         error(loader("v5.0")),
         "flag --set scenario: scenario = Interactive: v5.0 does not have it; v5.1, v6.0, v6.1 have Interactive"
+    );
+}
+
+#[test]
+fn a_suite_has_targets_and_scenarios_of_its_own() {
+    let bert = Linked::new("bert", "f1");
+    let ratio = |assignments: &[&str]| bert.load(assignments).benchmark.quality.target_ratio;
+    assert_eq!(ratio(&["rules=v0.7", "suite=datacenter", "quality_target=99.9"]), 0.999);
+    assert_eq!(ratio(&["rules=v0.7", "quality_target=99.9"]), 0.999, "without a suite all targets are there");
+    assert_eq!(ratio(&["rules=v0.7", "suite=edge"]), 0.99);
+    assert_eq!(
+        error(bert.loader(&["rules=v0.7", "suite=edge", "quality_target=99.9"])),
+        "flag --set quality_target: quality_target = 99.9: bert under v0.7 in the suite edge has 99"
+    );
+    for (assignments, expected) in [
+        (&["rules=v0.7", "suite=edge", "scenario=Server"][..], "its suite edge has no Server for bert"),
+        (&["rules=v0.7", "suite=edge", "scenario=SingleStream"], ""),
+        (&["rules=v0.7", "suite=datacenter", "scenario=Server"], ""),
+        (
+            &["rules=v0.7", "suite=datacenter", "scenario=SingleStream"],
+            "its suite datacenter has no SingleStream for bert",
+        ),
+        // The suite does not have the benchmark.
+        (
+            &["rules=v5.0", "suite=datacenter", "scenario=Offline"],
+            "its suite datacenter has no Offline for bert",
+        ),
+        // Without a suite the scenarios of all count.
+        (&["rules=v0.7", "scenario=Server"], ""),
+        (&["rules=v0.7", "scenario=MultiStream"], "it has no MultiStream for bert"),
+    ] {
+        let found = of_scenario(&bert.load(assignments));
+        let expected: Vec<_> = Some(expected).filter(|it| !it.is_empty()).into_iter().collect();
+        assert_eq!(found, expected, "{assignments:?}");
+    }
+    let interactive = Linked::new("llama2-70b", "top1").and(INTERACTIVE);
+    let on_the_edge = interactive.load(&["rules=v6.1", "scenario=Interactive", "suite=edge"]);
+    assert_eq!(of_scenario(&on_the_edge), ["its suite edge has no Interactive for llama2-70b"]);
+}
+
+#[test]
+fn a_suite_comes_from_any_source_and_is_checked() {
+    let variable = [("PROCTOR_SUITE".to_owned(), "Edge".to_owned())];
+    let settings = Loader::new().benchmark("bert").environment(variable).load().unwrap();
+    assert_eq!(settings.run.suite, Some(Suite::Edge));
+    assert_eq!(settings.origin("suite").unwrap().to_string(), "environment variable PROCTOR_SUITE");
+    assert_eq!(settings.warnings, [""; 0]);
+    assert_eq!(Loader::new().load().unwrap().run.suite, None);
+    for (assignments, expected) in [
+        (
+            ["suite=egde", "benchmark=bert"],
+            "flag --set suite: suite = egde: give one of datacenter, edge, did you mean \"edge\"?",
+        ),
+        (["suite=edge", "rules=v0.5"], "flag --set suite: suite = edge: v0.5 has no suites; leave it out"),
+    ] {
+        let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+        assert_eq!(error(loader), expected);
+    }
+    let idle = Loader::new().set("suite=edge").load().unwrap();
+    assert_eq!(
+        idle.warnings,
+        ["suite has no effect: digits-lstm is no benchmark of v5.0 (flag --set suite)"]
     );
 }

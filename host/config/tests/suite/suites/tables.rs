@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use proctor_config::{
-    Figure, FigureBound, RoundRow, RoundRules, RoundScenario, SuiteBenchmark, Unit, benchmarks, round_rules,
-    suite_benchmarks,
+    Figure, FigureBound, RoundRow, RoundRules, RoundScenario, Suite, SuiteBenchmark, Unit, benchmarks,
+    round_rules, suite_benchmarks,
 };
 use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
@@ -155,6 +155,8 @@ fn the_rounds_have_their_suites_runs_formats_and_steps() {
             (rules.suites.as_slice(), rules.divisions.as_slice()),
             (&owned(suites)[..], &owned(divisions)[..])
         );
+        let is_setting = |suite: &String| Suite::NAMES.contains(&suite.as_str());
+        assert!(rules.suites.iter().all(is_setting), "{round}");
         assert_eq!(rules.categories.len(), 3);
         assert_eq!(rules.run_count(Server), server_runs, "{round}");
         for scenario in [SingleStream, MultiStream, Offline] {
