@@ -152,7 +152,8 @@ impl Comparison {
             _ => {}
         }
         let (of_a, of_b) = (a.measured(), b.measured());
-        if first_a.scenario == Scenario::Server && interval::have_same_arrivals(&of_a, &of_b) {
+        let scenario = first_a.scenario.loadgen();
+        if scenario == Scenario::Server && interval::have_same_arrivals(&of_a, &of_b) {
             remarks.push(Remark::SameSchedule);
         }
         let mut reaching = Vec::new();
@@ -165,9 +166,9 @@ impl Comparison {
         };
         let shifts: Vec<_> = SHIFTS.map(Figure::Percentile).into_iter().filter_map(&mut row).collect();
         let found = |figure| shifts.iter().find(|row| row.figure == figure).copied();
-        let figures = Figure::of(first_a.scenario).into_iter();
+        let figures = Figure::of(scenario).into_iter();
         let mut rows: Vec<_> = figures.filter_map(|figure| found(figure).or_else(|| row(figure))).collect();
-        if first_a.scenario == Scenario::Offline {
+        if scenario == Scenario::Offline {
             remarks.push(Remark::OfflineLatencies);
         }
         remarks.extend(unanswered(a, b, &rows));
@@ -251,7 +252,8 @@ fn unanswered(a: &Side, b: &Side, rows: &[Row]) -> Vec<Remark> {
     }
     if of_a.0 + of_b.0 > 0 {
         let is_missing = |figure: &Figure| rows.iter().all(|row| row.figure != *figure);
-        let figures: Vec<_> = Figure::of(a.runs[0].scenario).into_iter().filter(is_missing).collect();
+        let figures: Vec<_> =
+            Figure::of(a.runs[0].scenario.loadgen()).into_iter().filter(is_missing).collect();
         if !figures.is_empty() {
             remarks.push(Remark::Withheld { figures });
         }

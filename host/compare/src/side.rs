@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use proctor_config::RoundScenario;
 use proctor_results::{ResultFile, ResultsError, Run, RunKind, find_runs};
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub struct Side {
 pub(crate) struct SideRun {
     pub(crate) result: ResultFile,
     pub(crate) json: Value,
-    pub(crate) scenario: Scenario,
+    pub(crate) scenario: RoundScenario,
     /// File of the answers that the accuracy is of, if there is one.
     pub(crate) accuracy_log: PathBuf,
     /// Samples that failed or never completed.
@@ -137,7 +138,7 @@ impl SideRun {
         let accuracy_log = log_folder.join(ACCURACY_LOG);
         let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
         let proctor_results::WholeRun { result, json } = *whole;
-        let scenario = result.scenario.parse::<Scenario>().map_err(|error| ResultsError::Malformed {
+        let scenario = result.scenario.parse::<RoundScenario>().map_err(|error| ResultsError::Malformed {
             path: folder.clone(),
             fault: format!("has a result of an {error}"),
         })?;
@@ -154,15 +155,15 @@ impl SideRun {
         if result.verdict.accuracy_passed == Some(false) {
             remarks.push(Remark::Inaccurate { run: folder.clone() });
         }
-        let samples_per_query = match scenario {
+        let samples_per_query = match scenario.loadgen() {
             Scenario::MultiStream => {
                 let setting = result.settings.get("multi_stream_samples_per_query");
                 setting.and_then(|setting| setting.value.as_u64()).unwrap_or(1)
             }
             _ => 1,
         };
-        let mut wanted = Figure::of(scenario);
-        if scenario != Scenario::Offline {
+        let mut wanted = Figure::of(scenario.loadgen());
+        if scenario.loadgen() != Scenario::Offline {
             wanted.extend(SHIFTS.map(Figure::Percentile));
         }
         wanted.sort_by_key(|figure| match figure {

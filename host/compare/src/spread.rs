@@ -34,7 +34,7 @@ impl Side {
         Ok(Spread {
             name: self.folder.display().to_string(),
             run_count: self.runs.len(),
-            figures: Figure::of(self.runs[0].scenario).into_iter().filter_map(of_all).collect(),
+            figures: Figure::of(self.runs[0].scenario.loadgen()).into_iter().filter_map(of_all).collect(),
             remarks: self.remarks.iter().map(ToString::to_string).collect(),
         })
     }

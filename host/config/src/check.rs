@@ -10,6 +10,7 @@ use crate::{
     keys,
     layers::Layer,
     origin::Origin,
+    suite::RoundScenario,
     value::Value,
 };
 
@@ -135,7 +136,7 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
                 .ok_or_else(|| wrong_type(raw, &(key.expected() + &hint())))
         }
         (Kind::Scenario, Form::Plain | Form::String) => {
-            let scenario: Result<Scenario, _> = text.parse();
+            let scenario: Result<RoundScenario, _> = text.parse();
             scenario
                 .map(|value| Value::Text(value.name().to_owned()))
                 .map_err(|error| wrong_type(raw, &(key.expected() + &error.hint)))

@@ -5,7 +5,10 @@ use std::{fmt, io, path::PathBuf};
 use proctor_loadgen::{TraceError, config_file::ConfigFileError};
 use proctor_vocabulary::Scenario;
 
-use crate::origin::Origin;
+use crate::{
+    origin::Origin,
+    suite::{RoundScenario, Suite, interactive::HavingRounds},
+};
 
 /// One thing that is wrong with the settings. Every message names the place, the key and the value.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +54,50 @@ pub(crate) enum ConfigError {
     #[error("{}: {key}: {problem}", file.display())]
     Definition { file: PathBuf, key: String, problem: String },
     /// The round has no such quality target for the benchmark.
-    #[error("{origin}: quality_target = {value}: {benchmark} under {round} has {known}")]
-    NoSuchTarget { origin: Origin, value: f64, benchmark: String, round: &'static str, known: String },
+    #[error("{origin}: quality_target = {value}: {benchmark} under {round}{} has {known}", in_suite(*suite))]
+    NoSuchTarget {
+        origin: Origin,
+        value: f64,
+        benchmark: String,
+        round: &'static str,
+        suite: Option<Suite>,
+        known: String,
+    },
     /// The benchmark does not have the scenario.
-    #[error("{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}", because(reason))]
-    NoSuchScenario { origin: Origin, benchmark: String, scenario: Scenario, reason: String, known: String },
+    #[error(
+        "{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}{}",
+        because(reason),
+        then(having.as_ref())
+    )]
+    NoSuchScenario {
+        origin: Origin,
+        benchmark: String,
+        scenario: RoundScenario,
+        reason: String,
+        known: String,
+        /// For Interactive, the rounds that have it.
+        having: Option<HavingRounds>,
+    },
+    /// The round does not have Interactive for the benchmark. `own` is the benchmark that it has in its place.
+    #[error("{origin}: scenario = Interactive: {round} does not have it; {having}{}", in_its_place(*own, round))]
+    NoInteractive { origin: Origin, round: &'static str, own: Option<&'static str>, having: HavingRounds },
+    /// The round has no suites.
+    #[error("{origin}: suite = {suite}: {round} has no suites; leave it out")]
+    NoSuites { origin: Origin, suite: Suite, round: &'static str },
+}
+
+fn in_suite(suite: Option<Suite>) -> String {
+    suite.map_or_else(String::new, |suite| format!(" in the suite {suite}"))
+}
+
+fn then(having: Option<&HavingRounds>) -> String {
+    having.map_or_else(String::new, |having| format!("; {having}"))
+}
+
+fn in_its_place(own: Option<&str>, round: &str) -> String {
+    own.map_or_else(String::new, |own| {
+        format!(", and {round} has the benchmark {own} on Server in its place")
+    })
 }
 
 fn because(reason: &str) -> String {

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use proctor_prepared::RowAggregation;
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::TestMode;
 
-use crate::value::Value;
+use crate::{suite::RoundScenario, value::Value};
 
 /// The values that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -157,7 +157,7 @@ impl Key {
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             Kind::Choice(names) => names.to_vec(),
-            Kind::Scenario => Scenario::ALL.iter().map(|scenario| scenario.name()).collect(),
+            Kind::Scenario => RoundScenario::names().to_vec(),
             Kind::Mode => TestMode::ALL.iter().map(|mode| mode.name()).collect(),
             _ => Vec::new(),
         }

@@ -102,7 +102,7 @@ pub use run_settings::{IssueMode, RunSettings};
 pub use settings::{ExplainRow, Settings};
 pub use suite::{
     Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, MetricKind, RoundRow,
-    RoundRules, RowCells, SUITE_SCHEMA_VERSION, Seeds, ServerBound, Stated, SuiteBenchmark, SuiteScenarios,
-    Unit, UntimedStep, percent, round_rules, suite_benchmarks,
+    RoundRules, RoundScenario, RowCells, SUITE_SCHEMA_VERSION, Seeds, ServerBound, Stated, Suite,
+    SuiteBenchmark, SuiteScenarios, Unit, UntimedStep, percent, round_rules, suite_benchmarks,
 };
 pub use value::Value;

@@ -25,7 +25,7 @@ use crate::{
     preset,
     run_settings::PRESETS,
     settings::{self, Settings},
-    suite,
+    suite::{self, RoundScenario, interactive::HavingRounds},
     value::Value,
 };
 
@@ -161,18 +161,20 @@ impl Loader {
         let raws = [&file, &environment, &self.flags];
 
         // These four decide what the lower layers are, so they are looked up before there are layers.
-        let scenario = selected(&raws, "scenario").1.parse().unwrap_or(Scenario::SingleStream);
+        let of_round: RoundScenario =
+            selected(&raws, "scenario").1.parse().unwrap_or(Scenario::SingleStream.into());
+        let scenario = of_round.loadgen();
         let preset_name = selected(&raws, "preset").1;
         let known_preset = PRESETS.iter().find(|name| name.eq_ignore_ascii_case(&preset_name));
         let rules: Rules = selected(&raws, "rules").1.parse().unwrap_or_default();
-        let mut benchmark = choose_benchmark(&raws, scenario, &mut errors);
+        let mut benchmark = choose_benchmark(&raws, of_round, rules, &mut errors);
 
         let mut lower = Layers::of_defaults();
         lower.put(suite::link::seeds(rules));
-        lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
-        lower.put(benchmark.layer(scenario));
+        lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round));
+        lower.put(benchmark.layer(of_round));
         let is_official = known_preset == Some(&preset::OFFICIAL);
-        lower.extend(suite::link::layer(&benchmark, rules, scenario, is_official));
+        lower.extend(suite::link::layer(&benchmark, rules, of_round, is_official));
         // What the user says is kept apart until it is known whether there is a trace below it.
         let mut upper = Layers::default();
         upper.extend(check_source(&file, scenario, &mut errors));
@@ -181,7 +183,7 @@ impl Loader {
         for (path, kind) in confs {
             let Some(path) = path else { continue };
             let below = settings::test_settings(&lower.clone().under(&upper).effective());
-            upper.extend(read_conf(path, kind, &benchmark, scenario, below, &mut warnings, &mut errors));
+            upper.extend(read_conf(path, kind, &benchmark, of_round, below, &mut warnings, &mut errors));
         }
         upper.extend(check_source(&environment, scenario, &mut errors));
         upper.extend(check_source(&self.flags, scenario, &mut errors));
@@ -199,9 +201,13 @@ impl Loader {
             Some(Err(error)) => errors.push(*error),
             None => {}
         }
+        match suite::link::check_suite(&benchmark, rules, run.suite, &effective["suite"].origin) {
+            Ok(warning) => warnings.extend(warning),
+            Err(error) => errors.push(*error),
+        }
         let target = &effective["quality_target"];
         let (quality_origin, warning) =
-            suite::link::follow_quality(&mut benchmark, rules, target, &mut errors);
+            suite::link::follow_quality(&mut benchmark, rules, run.suite, target, &mut errors);
         warnings.extend(warning);
         if !errors.is_empty() {
             return Err(ConfigErrors(errors));
@@ -256,7 +262,12 @@ fn selected(layers: &[&Vec<Raw>], key: &str) -> (Origin, String) {
 }
 
 /// The chosen benchmark. After an error the first built-in one stands in for it, so that the rest can be checked.
-fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Benchmark {
+fn choose_benchmark(
+    upper: &[&Vec<Raw>],
+    scenario: RoundScenario,
+    rules: Rules,
+    errors: &mut Vec<ConfigError>,
+) -> Benchmark {
     let (origin, name) = selected(upper, "benchmark");
     let benchmark = match find(&name, &origin) {
         Ok(benchmark) => benchmark,
@@ -267,15 +278,22 @@ fn choose_benchmark(upper: &[&Vec<Raw>], scenario: Scenario, errors: &mut Vec<Co
     };
     let (scenario_origin, scenario_text) = selected(upper, "scenario");
     // A scenario that does not exist at all is reported with its layer.
-    if scenario_text.parse() == Ok(scenario) && !benchmark.scenarios.contains_key(&scenario) {
+    if scenario_text.parse() != Ok(scenario) {
+        return benchmark;
+    }
+    if !benchmark.scenarios.contains_key(&scenario) {
         let known: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
+        let is_interactive = scenario == RoundScenario::Interactive;
         errors.push(ConfigError::NoSuchScenario {
             origin: scenario_origin,
             benchmark: benchmark.id.clone(),
             scenario,
             reason: benchmark.refused.get(&scenario).cloned().unwrap_or_default(),
             known: known.join(", "),
+            having: is_interactive.then(|| HavingRounds::of(&benchmark)),
         });
+    } else if let Err(error) = suite::interactive::check(&benchmark, rules, scenario, &scenario_origin) {
+        errors.push(*error);
     }
     benchmark
 }
@@ -286,7 +304,7 @@ fn read_conf(
     path: &Path,
     kind: ConfigFileKind,
     benchmark: &Benchmark,
-    scenario: Scenario,
+    of_round: RoundScenario,
     below: TestSettings,
     warnings: &mut Vec<String>,
     errors: &mut Vec<ConfigError>,
@@ -298,9 +316,10 @@ fn read_conf(
             return Vec::new();
         }
     };
+    let scenario = of_round.loadgen();
     let mut test = TestSettings { scenario, ..below };
     let text = String::from_utf8_lossy(&bytes);
-    let model = benchmark.loadgen_model();
+    let model = &benchmark.loadgen_model(of_round);
     let report = match config_file::apply(&text, kind, model, scenario, &mut test) {
         Ok(report) => report,
         Err(lines) => {
@@ -344,7 +363,8 @@ fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<St
     }
     let mut known: Vec<String> = preset::builtin_models();
     known.extend(suite::library::suite_benchmarks().map(|suite| suite.loadgen_model.clone()));
-    known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model().to_owned()));
+    let of_server = RoundScenario::from(Scenario::Server);
+    known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model(of_server).into_owned()));
     let unknown = report.other_models.iter().filter(|other| !known.contains(&other.name));
     let warning = |other: &OtherModel| {
         let near = std::iter::once(model).chain(known.iter().map(String::as_str));

@@ -13,6 +13,7 @@ use crate::{
     layers::Layer,
     origin::Origin,
     suite::{
+        RoundScenario,
         agreed::{Bounds, agreed_bounds},
         library::round_rules,
         round::Length as RoundLength,
@@ -34,13 +35,13 @@ pub(crate) struct Length {
 }
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.
-pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Layer {
+pub(crate) fn preset(name: &str, rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> Layer {
     let round = round_rules(rules);
     let mut values = match &round.length {
         Some(length) => of_length(length, name, rules, benchmark, scenario),
         None => of_mlperf_conf(name, rules, benchmark, scenario),
     };
-    let run_count = round.run_count(scenario);
+    let run_count = round.run_count(scenario.loadgen());
     if name == OFFICIAL && run_count > 1 {
         values.push(("server_run_count", Value::Integer(run_count)));
     }
@@ -52,9 +53,9 @@ fn of_mlperf_conf(
     name: &str,
     rules: Rules,
     benchmark: &Benchmark,
-    scenario: Scenario,
+    scenario: RoundScenario,
 ) -> Vec<(&'static str, Value)> {
-    let (mut settings, report) = builtin(benchmark.loadgen_model(), scenario);
+    let (mut settings, report) = builtin(&benchmark.loadgen_model(scenario), scenario.loadgen());
     let applied = report.applied.iter().map(|applied| applied.setting);
     // The seeds of that file are defaults: they do not depend on how long a run is.
     let mut fields: Vec<_> = applied.filter(|field| !field.ends_with("_rng_seed")).collect();
@@ -75,13 +76,14 @@ fn of_length(
     name: &str,
     rules: Rules,
     benchmark: &Benchmark,
-    scenario: Scenario,
+    of_round: RoundScenario,
 ) -> Vec<(&'static str, Value)> {
+    let scenario = of_round.loadgen();
     let Bounds { interval_ms, server_ms, tail } = agreed_bounds(rules, &benchmark.task, length.other_tail);
     let mut values = Vec::new();
     let tail = if scenario == SingleStream { length.single_stream_tail } else { tail };
     values.extend(tail_key(scenario).map(|key| (key, Value::Number(tail))));
-    let tail = own_tail(rules, benchmark, scenario).unwrap_or(tail);
+    let tail = own_tail(rules, benchmark, of_round).unwrap_or(tail);
     match scenario {
         MultiStream => {
             values.extend(interval_ms.map(|ms| ("multi_stream_interval_ms", Value::Number(ms as f64))));
@@ -93,7 +95,7 @@ fn of_length(
     }
     let (duration_ms, queries) = match name {
         OFFICIAL => (length.min_duration_ms, length.min_query_count(scenario, tail)),
-        _ => short(rules, benchmark, scenario),
+        _ => short(rules, benchmark, of_round),
     };
     values.push(("min_duration_ms", Value::Integer(duration_ms)));
     values.push(("min_query_count", Value::Integer(queries)));
@@ -112,8 +114,8 @@ fn tail_key(scenario: Scenario) -> Option<&'static str> {
 
 /// The tail of the benchmark's own, which needs the queries for that one: of its row under these rules, else of its
 /// definition.
-fn own_tail(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> Option<f64> {
-    let key = tail_key(scenario)?;
+fn own_tail(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> Option<f64> {
+    let key = tail_key(scenario.loadgen())?;
     let number = |value: &Value| if let Value::Number(tail) = value { Some(*tail) } else { None };
     let of_row = benchmark.row(rules).and_then(|(_, row)| {
         let settings = row.settings(scenario, false);
@@ -144,7 +146,7 @@ impl RoundLength {
 /// fixed number of samples, whatever time they take: fewer where the definition expects them to take long.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
-fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) {
+fn short(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> (u64, u64) {
     let own = |key: &str| match benchmark.scenarios.get(&scenario).and_then(|settings| settings.get(key)) {
         Some(Value::Number(value)) => Some(*value),
         Some(Value::Integer(value)) => Some(*value as f64),
@@ -155,7 +157,7 @@ fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) 
         Some(tail) if tail <= 0.97 => 250,
         _ => 662,
     };
-    match scenario {
+    match scenario.loadgen() {
         SingleStream => (2000, 100),
         MultiStream if !rules.stops_early => (2000, 100),
         MultiStream | Server => (2000, for_tail(own_tail(rules, benchmark, scenario))),
@@ -165,8 +167,8 @@ fn short(rules: Rules, benchmark: &Benchmark, scenario: Scenario) -> (u64, u64) 
 }
 
 /// How long a run of the benchmark with these settings has to be at least, by the rules among them.
-pub(crate) fn official_length(benchmark: &Benchmark, test: &TestSettings) -> Length {
-    let TestSettings { rules, scenario, .. } = *test;
+pub(crate) fn official_length(benchmark: &Benchmark, of_round: RoundScenario, test: &TestSettings) -> Length {
+    let (rules, scenario) = (test.rules, of_round.loadgen());
     let round = round_rules(rules);
     let runs = round.run_count(scenario);
     let tail = match scenario {
@@ -177,7 +179,7 @@ pub(crate) fn official_length(benchmark: &Benchmark, test: &TestSettings) -> Len
     let (duration_ms, queries) = match &round.length {
         Some(length) => (length.min_duration_ms, length.min_query_count(scenario, tail)),
         None => {
-            let (settings, _) = builtin(benchmark.loadgen_model(), scenario);
+            let (settings, _) = builtin(&benchmark.loadgen_model(of_round), scenario);
             (settings.min_duration_ms, settings.min_query_count)
         }
     };
@@ -195,9 +197,9 @@ pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, Value)> {
 
 /// Whether the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds that
 /// have no lengths of their own.
-pub(crate) fn issues_permutations(benchmark: &Benchmark, test: &TestSettings) -> bool {
-    let is_of_mlperf_conf = round_rules(test.rules).length.is_none();
-    is_of_mlperf_conf && builtin(benchmark.loadgen_model(), test.scenario).0.sample_concatenate_permutation
+pub(crate) fn issues_permutations(benchmark: &Benchmark, rules: Rules, scenario: RoundScenario) -> bool {
+    let of_mlperf_conf = || builtin(&benchmark.loadgen_model(scenario), scenario.loadgen()).0;
+    round_rules(rules).length.is_none() && of_mlperf_conf().sample_concatenate_permutation
 }
 
 /// Names of the models that the built-in file has lines for.
@@ -236,7 +238,7 @@ mod tests {
     }
 
     fn value(name: &str, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
-        value_of(preset(name, Rules::default(), &benchmark(model, ""), scenario), key)
+        value_of(preset(name, Rules::default(), &benchmark(model, ""), scenario.into()), key)
     }
 
     fn round(name: &str) -> Rules {
@@ -245,10 +247,10 @@ mod tests {
 
     fn older_value(rules: Rules, model: &str, scenario: Scenario, key: &str) -> Option<Value> {
         let benchmark = benchmark(model, "");
-        let of_row = suite::link::layer(&benchmark, rules, scenario, true);
+        let of_row = suite::link::layer(&benchmark, rules, scenario.into(), true);
         of_row
             .and_then(|layer| value_of(layer, key))
-            .or_else(|| value_of(preset(OFFICIAL, rules, &benchmark, scenario), key))
+            .or_else(|| value_of(preset(OFFICIAL, rules, &benchmark, scenario.into()), key))
     }
 
     #[test]
@@ -263,9 +265,9 @@ mod tests {
         );
         let offline = TestSettings { scenario: Offline, ..TestSettings::default() };
         let length = Length { duration_ms: 600_000, queries: 24576, runs: 1 };
-        assert_eq!(official_length(&benchmark("resnet50", ""), &offline), length);
+        assert_eq!(official_length(&benchmark("resnet50", ""), Offline.into(), &offline), length);
         let length = Length { queries: 10_833, ..length };
-        assert_eq!(official_length(&benchmark("bert", ""), &offline), length);
+        assert_eq!(official_length(&benchmark("bert", ""), Offline.into(), &offline), length);
     }
 
     /// Tables 2, 3 and 5 of the paper, and the tables of the rules v0.7.
@@ -309,10 +311,10 @@ mod tests {
     #[test]
     fn a_benchmark_with_a_tail_of_its_own_needs_the_queries_for_that() {
         let mut benchmark = benchmark("mine", "translation");
-        let settings = benchmark.scenarios.get_mut(&Server).unwrap();
+        let settings = benchmark.scenarios.get_mut(&RoundScenario::from(Server)).unwrap();
         settings.insert("server_target_latency_percentile".to_owned(), Value::Number(0.95));
         let count = |benchmark: &Benchmark| {
-            value_of(preset(OFFICIAL, round("v0.5"), benchmark, Server), "min_query_count").unwrap()
+            value_of(preset(OFFICIAL, round("v0.5"), benchmark, Server.into()), "min_query_count").unwrap()
         };
         assert_eq!(count(&benchmark), Value::Integer(57_344));
         // One of the suites has that of the round.
@@ -326,8 +328,8 @@ mod tests {
             Rules::all().flat_map(|rules| Scenario::ALL.iter().map(move |it| (rules, *it)))
         {
             let benchmark = benchmark("resnet50", "");
-            let official = preset("official", rules, &benchmark, scenario);
-            for quick in preset("quick", rules, &benchmark, scenario).values {
+            let official = preset("official", rules, &benchmark, scenario.into());
+            for quick in preset("quick", rules, &benchmark, scenario.into()).values {
                 let is_length = matches!(quick.0.as_str(), "min_duration_ms" | "min_query_count");
                 assert!(is_length || official.values.contains(&quick), "{quick:?}");
             }
@@ -338,8 +340,9 @@ mod tests {
 
     #[test]
     fn the_quick_preset_of_a_slow_benchmark_has_fewer_queries() {
-        let count = |scenario, key: &str, number| {
+        let count = |scenario: Scenario, key: &str, number| {
             let mut benchmark = benchmark("m", "");
+            let scenario = RoundScenario::from(scenario);
             let settings = benchmark.scenarios.get_mut(&scenario).unwrap();
             settings.insert(key.to_owned(), Value::Number(number));
             value_of(preset("quick", Rules::default(), &benchmark, scenario), "min_query_count").unwrap()

@@ -4,10 +4,11 @@ use std::{env, ops::RangeInclusive, path::PathBuf, str::FromStr};
 
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Rules, Wait, WaitPolicy};
 use proctor_prepared::RowAggregation;
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::TestMode;
 
 use crate::{
     key::{DefaultValue, Flag, Key, Kind},
+    suite::{RoundScenario, Suite},
     value::Value,
 };
 
@@ -62,13 +63,15 @@ run_settings! {
     /// Name of the benchmark, or path of its definition.
     benchmark: String = DefaultValue::Text("digits-lstm"), Kind::Text, flag Flag::taking("benchmark", "NAME|PATH");
     /// How queries arrive, and what is measured of them.
-    scenario: Scenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
+    scenario: RoundScenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
     /// Accuracy, performance, both, or the search for the highest rate.
     mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
     /// Length of a run, a few seconds or as long as the rules want.
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// Round of the MLPerf rules that a run is made and judged by.
     rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
+    /// Suite of the round that a run is for, whose scenarios and targets count.
+    suite: Option<Suite> = DefaultValue::Unset("all suites of the round"), Kind::Choice(Suite::NAMES), flag Flag::taking("suite", "SUITE");
     /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
         unit "percent", flag Flag::taking("quality-target", "PERCENT");
@@ -258,7 +261,18 @@ macro_rules! text_settings {
     )+};
 }
 
-text_settings!(String, PathBuf, Scenario, TestMode, Rules, ArrivalKind, Wait, IssueMode, RowAggregation);
+text_settings!(
+    String,
+    PathBuf,
+    RoundScenario,
+    TestMode,
+    Rules,
+    Suite,
+    ArrivalKind,
+    Wait,
+    IssueMode,
+    RowAggregation
+);
 
 impl<T: RunSetting> RunSetting for Option<T> {
     fn from_value(value: Value) -> Option<Self> {

@@ -102,7 +102,7 @@ impl Settings {
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         let preset::Length { duration_ms, queries, runs } =
-            preset::official_length(&self.benchmark, &self.test);
+            preset::official_length(&self.benchmark, self.run.scenario, &self.test);
         let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
         self.audited.is_none()
             && self.run.server_run_count >= runs
@@ -139,7 +139,8 @@ pub(crate) fn run_settings(effective: &BTreeMap<String, Effective>) -> RunSettin
 /// The settings of the load generator among those in effect.
 pub(crate) fn test_settings(effective: &BTreeMap<String, Effective>) -> TestSettings {
     let run = run_settings(effective);
-    let mut test = TestSettings { scenario: run.scenario, rules: run.rules, ..TestSettings::default() };
+    let mut test =
+        TestSettings { scenario: run.scenario.loadgen(), rules: run.rules, ..TestSettings::default() };
     if let Some(mode) = run.mode {
         test.mode = mode;
     }

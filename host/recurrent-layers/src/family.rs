@@ -202,7 +202,7 @@ fn two_digits(value: f64) -> f64 {
 mod tests {
     use std::path::Path;
 
-    use proctor_config::{AnswerKind, Benchmark, ModelFile, Value};
+    use proctor_config::{AnswerKind, Benchmark, ModelFile, RoundScenario, Value};
     use proctor_vocabulary::Scenario;
 
     use super::*;
@@ -226,7 +226,10 @@ mod tests {
             assert_eq!(benchmark.id, row.to_string());
             assert_eq!(benchmark.inputs[0].shape, [row.seq, row.input]);
             assert_eq!(benchmark.outputs[0].shape, [row.seq, row.hidden]);
-            assert_eq!(benchmark.scenarios.contains_key(&Scenario::SingleStream), row.batch == 1);
+            assert_eq!(
+                benchmark.scenarios.contains_key(&RoundScenario::from(Scenario::SingleStream)),
+                row.batch == 1
+            );
             assert!(benchmark.qsl.total_sample_count >= row.batch as u64);
         }
     }
@@ -238,10 +241,10 @@ mod tests {
         let files: Vec<_> = benchmark.model.files.values().collect();
         assert_eq!(files, [&ModelFile::Generated { recipe: "rnn-gru0-24-32-5-63-bi".to_owned() }]);
         assert_eq!(benchmark.quality.answers, AnswerKind::Computed);
-        let multi_stream = &benchmark.scenarios[&Scenario::MultiStream];
+        let multi_stream = &benchmark.scenarios[&RoundScenario::from(Scenario::MultiStream)];
         assert_eq!(multi_stream["multi_stream_samples_per_query"], Value::Integer(5));
         assert_eq!(multi_stream["batch_size"], Value::Integer(5));
-        let reason = &benchmark.refused[&Scenario::SingleStream];
+        let reason = &benchmark.refused[&RoundScenario::from(Scenario::SingleStream)];
         assert!(reason.contains("rnn-gru0-24-32-1-63-bi"), "{reason}");
     }
 
@@ -269,7 +272,7 @@ mod tests {
     fn the_extremes_are_members() {
         for name in ["rnn-rnn-1-1-1-1", "rnn-lstm-16384-16384-16384-1-bi", "rnn-gru-1-1-1-16384"] {
             let benchmark = member(name);
-            let qps = &benchmark.scenarios[&Scenario::Server]["server_target_qps"];
+            let qps = &benchmark.scenarios[&RoundScenario::from(Scenario::Server)]["server_target_qps"];
             assert!(matches!(qps, Value::Number(qps) if *qps > 0.0), "{name}: {qps:?}");
         }
     }

@@ -113,6 +113,11 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Whether queries arrive by themselves, as in Server and in Interactive, which is Server with other bounds.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.scenario(), Some("Server" | "Interactive"))
+    }
+
     /// Whether every latency counts from the start, as in Offline.
     pub(crate) fn is_offline(&self) -> bool {
         self.scenario() == Some("Offline")

@@ -23,6 +23,9 @@ pub struct ResultFile {
     pub preset: String,
     /// Name of the round of rules.
     pub rules: String,
+    /// Name of its suite, if the run is for one.
+    #[serde(default)]
+    pub suite: Option<String>,
     /// Whether the run was as long as the rules want it.
     #[serde(default)]
     pub official_length: bool,

@@ -97,7 +97,8 @@ impl PerformanceRuns {
 
 /// Only Server is about a rate that several runs confirm; a search makes its own runs.
 fn planned_count(settings: &Settings, mode: TestMode) -> u64 {
-    let is_one = settings.run.scenario != Scenario::Server || mode == TestMode::FindPeakPerformance;
+    let is_server = settings.run.scenario.loadgen() == Scenario::Server;
+    let is_one = !is_server || mode == TestMode::FindPeakPerformance;
     if is_one { 1 } else { settings.run.server_run_count }
 }
 

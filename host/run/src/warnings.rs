@@ -102,7 +102,8 @@ pub(crate) fn of_scaled_run(settings: &Settings) -> Vec<String> {
         )];
     }
     let bound_ns = settings.test.server_target_latency_ns;
-    let is_above = |slo_ms: &f64| run.scenario == Scenario::Server && slo_ms * 1e6 > bound_ns as f64;
+    let is_server = run.scenario.loadgen() == Scenario::Server;
+    let is_above = |slo_ms: &f64| is_server && slo_ms * 1e6 > bound_ns as f64;
     let slo_ms = run.slo_ms.filter(is_above);
     let warning = slo_ms.map(|slo_ms| {
         format!(

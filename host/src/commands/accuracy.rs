@@ -22,6 +22,9 @@ pub(crate) struct AccuracyFlags {
     /// Round of the MLPerf rules that the target is of [default: that of the run, or v5.0]
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
+    /// Suite of the round that the target is of, datacenter or edge [default: that of the run]
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
     /// Share of the reference's quality to aim at, where the round has several, such as 99 and 99.9
     #[arg(long, value_name = "PERCENT")]
     quality_target: Option<String>,
@@ -91,6 +94,7 @@ impl AccuracyFlags {
         let flags = [
             ("benchmark", &self.benchmark),
             ("rules", &self.rules),
+            ("suite", &self.suite),
             ("quality_target", &self.quality_target),
             ("dataset_folder", &self.dataset_folder),
             ("data_root", &self.data_root),

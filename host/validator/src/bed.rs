@@ -395,7 +395,7 @@ pub(crate) fn batches_of(indices: &[SampleIndex], sizes: &[usize]) -> Vec<Vec<Sa
 /// The settings for another scenario.
 pub(crate) fn in_scenario(settings: &Settings, scenario: Scenario) -> Settings {
     let mut settings = settings.clone();
-    (settings.run.scenario, settings.test.scenario) = (scenario, scenario);
+    (settings.run.scenario, settings.test.scenario) = (scenario.into(), scenario);
     settings
 }
 

@@ -169,7 +169,7 @@ impl Served<'_> {
             return Err(HostError::PluginCannot(objection.what()));
         }
         let record = &phase.record;
-        let latencies: Vec<u64> = match self.settings.run.scenario {
+        let latencies: Vec<u64> = match self.settings.run.scenario.loadgen() {
             Scenario::MultiStream => record.query_latencies_ns.clone(),
             _ => record.sample_latencies_ns.iter().collect(),
         };

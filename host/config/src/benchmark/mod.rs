@@ -14,13 +14,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_vocabulary::{Scenario, TensorSpec};
+use proctor_vocabulary::TensorSpec;
 
 pub use family::{BenchmarkFamily, benchmark_families};
 pub use library::benchmarks;
 
 use crate::{
-    error::ConfigErrors, form, layers::Layer, origin::Origin, suite::round::UntimedStep, value::Value,
+    error::ConfigErrors,
+    form,
+    layers::Layer,
+    origin::Origin,
+    suite::{RoundScenario, round::UntimedStep},
+    value::Value,
 };
 
 /// Version of the form of a definition file.
@@ -59,9 +64,9 @@ pub struct Benchmark {
     /// The query sample library.
     pub qsl: QslCounts,
     /// The scenarios that it may be run in, each with the settings that it asks for.
-    pub scenarios: BTreeMap<Scenario, BTreeMap<String, Value>>,
+    pub scenarios: BTreeMap<RoundScenario, BTreeMap<String, Value>>,
     /// Why it may not be run in others, where there is a reason.
-    pub refused: BTreeMap<Scenario, String>,
+    pub refused: BTreeMap<RoundScenario, String>,
     /// The file of the definition; for a built-in one just its name.
     pub file: PathBuf,
 }
@@ -187,7 +192,7 @@ impl Benchmark {
     }
 
     /// The settings for a scenario, as a layer.
-    pub(crate) fn layer(&self, scenario: Scenario) -> Layer {
+    pub(crate) fn layer(&self, scenario: RoundScenario) -> Layer {
         let origin = Origin::Benchmark { name: self.id.clone(), file: self.file.clone() };
         let settings = self.scenarios.get(&scenario).into_iter().flatten();
         Layer::new(origin, settings.map(|(key, value)| (key.as_str(), value.clone())))

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use proctor_vocabulary::{ElementType, Scenario, TensorSpec, did_you_mean};
+use proctor_vocabulary::{ElementType, TensorSpec, did_you_mean};
 
 use super::{
     AnswerKind, BENCHMARK_SCHEMA_VERSION, Benchmark, Model, ModelFile, QslCounts, Quality,
@@ -16,7 +16,7 @@ use crate::{
     error::ConfigError,
     keys,
     origin::Origin,
-    suite::{library, round::UntimedStep, validate::untimed_steps},
+    suite::{RoundScenario, library, round::UntimedStep, validate::untimed_steps},
     value::Value,
 };
 
@@ -203,16 +203,16 @@ impl Checker<'_> {
         &mut self,
         raw: BTreeMap<String, String>,
         scenarios: &BTreeMap<String, BTreeMap<String, toml::Value>>,
-    ) -> BTreeMap<Scenario, String> {
+    ) -> BTreeMap<RoundScenario, String> {
         let mut refused = BTreeMap::new();
         for (name, reason) in raw {
             let key = format!("refused.{name}");
-            match Scenario::ALL.iter().find(|scenario| scenario.name() == name) {
+            match RoundScenario::ALL.into_iter().find(|scenario| scenario.name() == name) {
                 Some(_) if scenarios.contains_key(&name) => {
                     self.report(&key, "the benchmark has this scenario".to_owned());
                 }
                 Some(_) if reason.trim().is_empty() => self.report(&key, "empty: give the reason".to_owned()),
-                Some(scenario) => _ = refused.insert(*scenario, reason),
+                Some(scenario) => _ = refused.insert(scenario, reason),
                 None => self.report(&key, unknown_scenario(&name)),
             }
         }
@@ -312,7 +312,7 @@ impl Checker<'_> {
         &mut self,
         id: &str,
         raw: BTreeMap<String, BTreeMap<String, toml::Value>>,
-    ) -> BTreeMap<Scenario, BTreeMap<String, Value>> {
+    ) -> BTreeMap<RoundScenario, BTreeMap<String, Value>> {
         if raw.is_empty() {
             self.report("scenarios", "empty: give at least one scenario".to_owned());
         }
@@ -320,14 +320,14 @@ impl Checker<'_> {
         for (name, settings) in raw {
             let table = format!("scenarios.{name}");
             // Exact case, because the table's name is a key.
-            match Scenario::ALL.iter().find(|scenario| scenario.name() == name) {
+            match RoundScenario::ALL.into_iter().find(|scenario| scenario.name() == name) {
                 Some(scenario) => {
                     let settings = settings.into_iter();
                     let checked = settings.filter_map(|(key, value)| {
                         Some((key.clone(), self.setting(id, &format!("{table}.{key}"), &key, &value)?))
                     });
                     let checked = checked.collect();
-                    scenarios.insert(*scenario, checked);
+                    scenarios.insert(scenario, checked);
                 }
                 None => self.report(&table, unknown_scenario(&name)),
             }
@@ -357,6 +357,5 @@ impl Checker<'_> {
 }
 
 fn unknown_scenario(name: &str) -> String {
-    let known = Scenario::ALL.iter().map(|scenario| scenario.name());
-    format!("unknown scenario{}", did_you_mean(name, known))
+    format!("unknown scenario{}", did_you_mean(name, RoundScenario::names()))
 }

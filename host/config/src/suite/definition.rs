@@ -43,6 +43,7 @@ pub(super) struct Row {
     pub(super) server_ms: Option<i64>,
     pub(super) ttft_ms: Option<i64>,
     pub(super) tpot_ms: Option<i64>,
+    pub(super) interactive: Option<Bound>,
     pub(super) offline_samples: Option<i64>,
     #[serde(default)]
     pub(super) metric: BTreeMap<String, String>,
@@ -58,6 +59,15 @@ pub(super) struct Row {
     pub(super) open_in_rules: Vec<String>,
     #[serde(default)]
     pub(super) checker: Vec<Difference>,
+}
+
+/// A bound under the keys that the row has for Server.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bound {
+    pub(super) server_ms: Option<i64>,
+    pub(super) ttft_ms: Option<i64>,
+    pub(super) tpot_ms: Option<i64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,10 +3,9 @@
 use std::{fmt, path::PathBuf};
 
 use proctor_loadgen::{Rules, TestSettings};
-use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
-use super::{RoundRow, SuiteBenchmark, library::round_rules, round::UntimedStep};
+use super::{RoundRow, RoundScenario, Suite, SuiteBenchmark, library::round_rules, round::UntimedStep};
 use crate::{benchmark::Benchmark, preset::issues_permutations, run_settings::RunSettings, value::Value};
 
 /// A way in which a run is none by the rules of its round.
@@ -25,12 +24,15 @@ pub enum Deviation {
         /// Which one.
         step: UntimedStep,
     },
-    /// The round does not have the benchmark in this scenario.
+    /// The round, or the suite of it that the run is for, does not have the benchmark in this scenario.
     Scenario {
         /// Benchmark of the suites.
         benchmark: String,
         /// Scenario of the run.
         scenario: &'static str,
+        /// Suite of the run, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        suite: Option<&'static str>,
     },
     /// The round judges the answers by a figure that is not measured.
     Figure {
@@ -95,7 +97,12 @@ impl fmt::Display for Deviation {
                 write!(f, "{precision} is none of its numerical formats, {}", allowed.join(", "))
             }
             Self::UntimedStep { step } => write!(f, "{step} is done untimed"),
-            Self::Scenario { benchmark, scenario } => write!(f, "it has no {scenario} for {benchmark}"),
+            Self::Scenario { benchmark, scenario, suite: None } => {
+                write!(f, "it has no {scenario} for {benchmark}")
+            }
+            Self::Scenario { benchmark, scenario, suite: Some(suite) } => {
+                write!(f, "its suite {suite} has no {scenario} for {benchmark}")
+            }
             Self::Figure { benchmark, figure } => {
                 write!(f, "{figure}, by which it judges {benchmark}, is not measured")
             }
@@ -141,20 +148,20 @@ pub(crate) fn deviations(
             allowed: formats.map(|format| format.name.clone()).collect(),
         });
     }
-    deviations.extend(of_issue(benchmark, test));
+    deviations.extend(of_issue(benchmark, run.scenario, test));
     let steps = benchmark.untimed_steps.iter().filter(|step| !round.untimed_steps.contains(step));
     deviations.extend(steps.map(|step| Deviation::UntimedStep { step: *step }));
     if let Some((suite, row)) = benchmark.row(rules) {
         if !run.row_aggregation.is_of_the_rules() {
             deviations.push(Deviation::Rows { row_aggregation: run.row_aggregation.to_string() });
         }
-        deviations.extend(of_row(suite, row, benchmark, test));
+        deviations.extend(of_row(suite, row, benchmark, run, test));
     }
     deviations
 }
 
 /// The deviations of what is issued, and when.
-fn of_issue(benchmark: &Benchmark, test: &TestSettings) -> Vec<Deviation> {
+fn of_issue(benchmark: &Benchmark, scenario: RoundScenario, test: &TestSettings) -> Vec<Deviation> {
     let seeds = [test.qsl_rng_seed, test.sample_index_rng_seed, test.schedule_rng_seed];
     let wanted = round_rules(test.rules).seeds.settings();
     let other = seeds.into_iter().zip(wanted).filter(|(value, (_, wanted))| value != wanted);
@@ -167,7 +174,7 @@ fn of_issue(benchmark: &Benchmark, test: &TestSettings) -> Vec<Deviation> {
         deviations.extend(is_on.then_some(Deviation::Issue { setting }));
     }
     let on = test.sample_concatenate_permutation;
-    if on != issues_permutations(benchmark, test) {
+    if on != issues_permutations(benchmark, test.rules, scenario) {
         deviations.push(Deviation::Permutations { on });
     }
     deviations
@@ -177,18 +184,23 @@ fn of_row(
     suite: &SuiteBenchmark,
     row: &RoundRow,
     benchmark: &Benchmark,
+    run: &RunSettings,
     test: &TestSettings,
 ) -> Vec<Deviation> {
     let mut deviations = Vec::new();
-    if !row.all_scenarios().contains(&test.scenario) {
-        deviations.push(Deviation::Scenario { benchmark: suite.id.clone(), scenario: test.scenario.name() });
+    if !row.scenarios_in(run.suite).contains(&run.scenario) {
+        deviations.push(Deviation::Scenario {
+            benchmark: suite.id.clone(),
+            scenario: run.scenario.name(),
+            suite: run.suite.map(Suite::name),
+        });
     }
     let judged = benchmark.judged_figure(row);
     let missing = row.quality.iter().filter(|figure| judged != Some(figure));
     deviations.extend(
         missing.map(|figure| Deviation::Figure { benchmark: suite.id.clone(), figure: figure.name.clone() }),
     );
-    for (setting, wanted) in row.settings(test.scenario, false) {
+    for (setting, wanted) in row.settings(run.scenario, false) {
         let value: Value = test.get(setting).expect("rows have settings of the load generator").into();
         if is_looser(setting, &value, &wanted) {
             deviations.push(Deviation::Bound { setting, value, wanted });
@@ -213,15 +225,5 @@ fn is_looser(setting: &str, value: &Value, wanted: &Value) -> bool {
         (Value::Number(value), Value::Number(wanted)) => value > wanted,
         (Value::Integer(value), Value::Integer(wanted)) => value > wanted,
         (value, wanted) => value != wanted,
-    }
-}
-
-impl RoundRow {
-    /// Scenarios that the round has for it, in whichever suite.
-    #[must_use]
-    pub fn all_scenarios(&self) -> Vec<Scenario> {
-        let of_suites = self.suites.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
-        let has = |scenario| self.scenarios.iter().chain(of_suites.clone()).any(|it| *it == scenario);
-        Scenario::ALL.iter().copied().filter(|scenario| has(*scenario)).collect()
     }
 }

@@ -1,10 +1,12 @@
 //! A definition that follows its benchmark of the suites: its bounds and its quality target are those of the round.
 
+use std::borrow::Cow;
+
 use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 
 use super::{
-    RoundRow, ServerBound, SuiteBenchmark,
+    RoundRow, RoundScenario, ServerBound, Suite, SuiteBenchmark, interactive,
     library::{find, round_rules},
     metric::MetricKind,
     quality::{Figure, FigureBound, percent},
@@ -14,6 +16,7 @@ use crate::{
     error::ConfigError,
     layers::{Effective, Layer},
     origin::Origin,
+    preset,
     value::Value,
 };
 
@@ -28,15 +31,23 @@ impl Benchmark {
 
     /// The figure that a result reports under these rules: that of its row, else that of the round.
     #[must_use]
-    pub fn metric_kind(&self, rules: Rules, scenario: Scenario) -> MetricKind {
+    pub fn metric_kind(&self, rules: Rules, scenario: RoundScenario) -> MetricKind {
+        let scenario = scenario.loadgen();
         let of_row = self.row(rules).and_then(|(_, row)| row.metric.get(&scenario).copied());
         of_row.unwrap_or_else(|| round_rules(rules).metric[&scenario])
     }
 
-    /// Name by which LoadGen's `mlperf.conf` knows the model.
-    pub(crate) fn loadgen_model(&self) -> &str {
+    /// Name by which LoadGen's `mlperf.conf` knows the model. Where that file has lines of its own for Interactive, it
+    /// has them under another one.
+    pub(crate) fn loadgen_model(&self, scenario: RoundScenario) -> Cow<'_, str> {
         let suite = self.suite.as_deref().and_then(find);
-        suite.map_or(&self.model.id, |suite| &suite.loadgen_model)
+        let model = suite.map_or(&self.model.id, |suite| &suite.loadgen_model);
+        let own = match scenario {
+            RoundScenario::LoadGen(_) => None,
+            RoundScenario::Interactive => Some(format!("{model}{}", interactive::MODEL_SUFFIX)),
+        };
+        let known = own.filter(|own| preset::builtin_models().contains(own));
+        known.map_or(Cow::Borrowed(model.as_str()), Cow::Owned)
     }
 
     /// The figure of the row that the metric measures, if the row wants no more of it than a least value.
@@ -61,7 +72,7 @@ pub(crate) fn seeds(rules: Rules) -> Layer {
 pub(crate) fn layer(
     benchmark: &Benchmark,
     rules: Rules,
-    scenario: Scenario,
+    scenario: RoundScenario,
     is_official: bool,
 ) -> Option<Layer> {
     let (suite, row) = benchmark.row(rules)?;
@@ -69,12 +80,21 @@ pub(crate) fn layer(
 }
 
 impl RoundRow {
+    /// The bound of a scenario in which queries arrive by themselves.
+    pub(crate) fn bound(&self, scenario: RoundScenario) -> Option<ServerBound> {
+        match scenario {
+            RoundScenario::LoadGen(Scenario::Server) => self.server,
+            RoundScenario::Interactive => self.interactive,
+            RoundScenario::LoadGen(_) => None,
+        }
+    }
+
     /// The settings of the load generator that it asks for in a scenario.
-    pub(crate) fn settings(&self, scenario: Scenario, is_official: bool) -> Vec<(&'static str, Value)> {
+    pub(crate) fn settings(&self, scenario: RoundScenario, is_official: bool) -> Vec<(&'static str, Value)> {
         let ns = |ms: u64| Value::Integer(ms * 1_000_000);
         let tail = |key, tail: Option<f64>| tail.map(|tail| (key, Value::Number(tail)));
         let mut settings = Vec::new();
-        match scenario {
+        match scenario.loadgen() {
             Scenario::SingleStream => {
                 settings.extend(tail("single_stream_target_latency_percentile", self.single_stream_tail));
             }
@@ -85,7 +105,7 @@ impl RoundRow {
             }
             Scenario::Server => {
                 settings.extend(tail("server_target_latency_percentile", self.tail));
-                match self.server {
+                match self.bound(scenario) {
                     Some(ServerBound::Latency { ms }) => settings.push(("server_target_latency_ns", ns(ms))),
                     Some(ServerBound::Tokens { ttft_ms, tpot_ms }) => settings.extend([
                         ("use_token_latencies", Value::Bool(true)),
@@ -104,12 +124,30 @@ impl RoundRow {
     }
 }
 
-/// Gives the benchmark the quality target of the row. `chosen` is the setting `quality_target`.
+/// Checks the setting `suite`. Returns a warning if it has no effect.
+pub(crate) fn check_suite(
+    benchmark: &Benchmark,
+    rules: Rules,
+    suite: Option<Suite>,
+    origin: &Origin,
+) -> Result<Option<String>, Box<ConfigError>> {
+    let Some(suite) = suite else { return Ok(None) };
+    if round_rules(rules).suites.is_empty() {
+        return Err(Box::new(ConfigError::NoSuites { origin: origin.clone(), suite, round: rules.name }));
+    }
+    let is_idle = benchmark.row(rules).is_none();
+    Ok(is_idle
+        .then(|| format!("suite has no effect: {} is no benchmark of {rules} ({origin})", benchmark.id)))
+}
+
+/// Gives the benchmark the quality target of the row, of a suite if one is given. `chosen` is the setting
+/// `quality_target`.
 ///
 /// Returns where the target comes from, and a warning if the setting has no effect.
 pub(crate) fn follow_quality(
     benchmark: &mut Benchmark,
     rules: Rules,
+    in_suite: Option<Suite>,
     chosen: &Effective,
     errors: &mut Vec<ConfigError>,
 ) -> (Origin, Option<String>) {
@@ -132,22 +170,23 @@ pub(crate) fn follow_quality(
     let quality = &mut benchmark.quality;
     match figure.bound {
         FigureBound::Target { reference } => {
+            let ratios = row.ratios_in(in_suite);
             let ratio = match wanted {
-                None => row.target_ratios.first().copied(),
-                Some(wanted) => row.target_ratios.iter().copied().find(|ratio| percent(*ratio) == wanted),
+                None => ratios.first().copied(),
+                Some(wanted) => ratios.iter().copied().find(|ratio| percent(*ratio) == wanted),
             };
             match (ratio, wanted) {
                 (Some(ratio), _) => {
                     (quality.reference, quality.target_ratio) = (unit.of_metric(reference), ratio)
                 }
                 (None, wanted) => {
-                    let known: Vec<_> =
-                        row.target_ratios.iter().map(|ratio| percent(*ratio).to_string()).collect();
+                    let known: Vec<_> = ratios.iter().map(|ratio| percent(*ratio).to_string()).collect();
                     errors.push(ConfigError::NoSuchTarget {
                         origin: chosen.origin.clone(),
                         value: wanted.unwrap_or_default(),
                         benchmark: suite.id.clone(),
                         round: rules.name,
+                        suite: in_suite.filter(|suite| row.suites.contains_key(suite.name())),
                         known: known.join(" and "),
                     });
                 }

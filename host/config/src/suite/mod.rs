@@ -6,11 +6,14 @@
 //! definitions are, and built in.
 //!
 //! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
-//! target and the bounds are those of the round that the run follows, if the round has the benchmark.
+//! target and the bounds are those of the round that the run follows, if the round has the benchmark. A run may be for
+//! one suite of the round ([`Suite`]), and in a scenario that only rounds know ([`RoundScenario`]).
 
 pub(crate) mod agreed;
+mod choice;
 mod definition;
 pub(crate) mod deviation;
+pub(crate) mod interactive;
 pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod metric;
@@ -25,6 +28,7 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 use serde::Deserialize;
 
+pub use choice::{RoundScenario, Suite};
 pub use deviation::Deviation;
 pub use library::{round_rules, suite_benchmarks};
 pub use metric::MetricKind;
@@ -94,7 +98,7 @@ pub struct RoundRow {
     pub target_ratios: Vec<f64>,
     /// Figures that the answers are judged by, all of them.
     pub quality: Vec<Figure>,
-    /// Share of the queries of Server and MultiStream that has to meet the bound.
+    /// Share of the queries of Server, Interactive and MultiStream that has to meet the bound.
     pub tail: Option<f64>,
     /// Percentile that SingleStream reports, as a fraction, if it is not the round's.
     pub single_stream_tail: Option<f64>,
@@ -102,9 +106,11 @@ pub struct RoundRow {
     pub interval_ms: Option<u64>,
     /// Bound of Server.
     pub server: Option<ServerBound>,
+    /// Bound of Interactive, if the row has that scenario.
+    pub interactive: Option<ServerBound>,
     /// Fewest samples of Offline, if they are not the round's.
     pub offline_samples: Option<u64>,
-    /// Figures that a result reports in other scenarios than the round's others do.
+    /// Figures that a result reports in other scenarios than the round's others do. Interactive has that of Server.
     pub metric: BTreeMap<Scenario, MetricKind>,
     /// Parameters of inference that a result may not change.
     pub inference: Inference,
@@ -115,14 +121,14 @@ pub struct RoundRow {
     /// Scenarios in each suite.
     pub suites: BTreeMap<String, SuiteScenarios>,
     /// Scenarios in a round without suites.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<RoundScenario>,
     /// Keys whose values the text of the rules leaves open, and the round's result checker has.
     pub open_in_rules: Vec<String>,
     /// Values that the round's result checker has, and the text of the rules has otherwise.
     pub checker: Vec<Difference>,
 }
 
-/// Latency bound of Server.
+/// Latency bound of Server or Interactive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerBound {
     /// Of whole answers.
@@ -143,9 +149,9 @@ pub enum ServerBound {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteScenarios {
     /// Scenarios that a result has to have.
-    pub required: Vec<Scenario>,
+    pub required: Vec<RoundScenario>,
     /// Further ones that it may have.
-    pub optional: Vec<Scenario>,
+    pub optional: Vec<RoundScenario>,
     /// Shares of the reference that a result may aim at in this suite.
     pub target_ratios: Vec<f64>,
 }

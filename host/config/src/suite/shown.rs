@@ -1,8 +1,8 @@
 //! A row of a round in words: the cells of its tables.
 
-use proctor_vocabulary::Scenario::{self, MultiStream, Server, SingleStream};
+use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
-use super::{RoundRow, ServerBound, SuiteBenchmark, quality::percent, round::RoundRules};
+use super::{RoundRow, RoundScenario, ServerBound, SuiteBenchmark, quality::percent, round::RoundRules};
 use crate::benchmark::library::benchmarks;
 
 /// The cells of a benchmark in the table of a round, or of one of its suites. Values that the text of the rules leaves
@@ -80,13 +80,13 @@ impl RoundRules {
 
 impl RoundRow {
     /// The bound of a scenario in words; `None` if it has none of its own.
-    fn constraint(&self, scenario: Scenario) -> Option<String> {
+    fn constraint(&self, scenario: RoundScenario) -> Option<String> {
         let is_open = |keys: &[&str]| self.open_in_rules.iter().any(|open| keys.contains(&open.as_str()));
         let mark = |keys: &[&str]| if is_open(keys) { "*" } else { "" };
         let share =
             |tail: Option<f64>| tail.map(|tail| format!(" for {} %", percent(tail))).unwrap_or_default();
         let tail = share(self.tail);
-        match scenario {
+        match scenario.loadgen() {
             SingleStream => {
                 let tail = self.single_stream_tail.map(percent)?;
                 Some(format!("SingleStream at the {tail}th percentile{}", mark(&["single_stream_tail"])))
@@ -95,14 +95,14 @@ impl RoundRow {
                 let interval_ms = self.interval_ms?;
                 Some(format!("MultiStream every {interval_ms} ms{tail}"))
             }
-            Server => Some(match self.server? {
-                ServerBound::Latency { ms } => format!("Server {ms} ms{tail}{}", mark(&["server_ms"])),
+            Server => Some(match self.bound(scenario)? {
+                ServerBound::Latency { ms } => format!("{scenario} {ms} ms{tail}{}", mark(&["server_ms"])),
                 ServerBound::Tokens { ttft_ms, tpot_ms } => format!(
-                    "Server TTFT {ttft_ms} ms and TPOT {tpot_ms} ms{tail}{}",
+                    "{scenario} TTFT {ttft_ms} ms and TPOT {tpot_ms} ms{tail}{}",
                     mark(&["ttft_ms", "tpot_ms"])
                 ),
             }),
-            Scenario::Offline => self.offline_samples.map(|count| format!("Offline {count} samples")),
+            Offline => self.offline_samples.map(|count| format!("Offline {count} samples")),
         }
     }
 }
@@ -126,7 +126,7 @@ impl SuiteBenchmark {
     }
 }
 
-fn names(scenarios: &[Scenario]) -> String {
+fn names(scenarios: &[RoundScenario]) -> String {
     let names: Vec<_> = scenarios.iter().map(|scenario| scenario.name()).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }

@@ -1,12 +1,14 @@
 //! From the forms of the files to data that make sense.
 
+mod scenarios;
+
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_loadgen::Rules;
 use proctor_vocabulary::{Scenario, did_you_mean};
 
 use super::{
-    RoundRow, SUITE_SCHEMA_VERSION, ServerBound, SuiteBenchmark, SuiteScenarios, definition,
+    RoundRow, RoundScenario, SUITE_SCHEMA_VERSION, Suite, SuiteBenchmark, definition,
     metric::MetricKind,
     quality::{Figure, FigureBound, Unit},
     round::{Inferred, Length, RoundRules, Seeds, UntimedStep},
@@ -91,7 +93,7 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
     check.version(raw.schema_version);
     check.says_something("name", Some(&raw.name));
     check.says_something("source", Some(&raw.source));
-    raw.suites.iter().for_each(|suite| check.is_name("suites", suite));
+    raw.suites.iter().for_each(|suite| check.suite(suite));
     for (at, format) in raw.formats.iter().flatten().enumerate() {
         check.says_something(&format!("formats.{at}.name"), Some(&format.name));
         if format.precisions.is_empty() {
@@ -204,6 +206,14 @@ impl Checker<'_> {
         }
     }
 
+    fn suite(&mut self, name: &str) {
+        if !Suite::NAMES.contains(&name) {
+            let hint = did_you_mean(name, Suite::NAMES.iter().copied());
+            let list = Suite::NAMES.join(", ");
+            self.report("suites", format!("\"{name}\": give some of {list}{hint}"));
+        }
+    }
+
     fn says_something(&mut self, key: &str, words: Option<&String>) {
         if words.is_some_and(|words| words.trim().is_empty()) {
             self.report(key, "empty: say it in a few words".to_owned());
@@ -228,31 +238,6 @@ impl Checker<'_> {
             self.report(key, format!("{value}: give a number above 0 and below 1"));
         }
         value
-    }
-
-    fn scenario(&mut self, key: &str, name: &str) -> Option<Scenario> {
-        let found = Scenario::ALL.iter().find(|scenario| scenario.name() == name);
-        if found.is_none() {
-            let known = Scenario::ALL.iter().map(|scenario| scenario.name());
-            let hint = did_you_mean(name, known.clone());
-            let list = known.collect::<Vec<_>>().join(", ");
-            self.report(key, format!("unknown scenario \"{name}\": give one of {list}{hint}"));
-        }
-        found.copied()
-    }
-
-    fn scenarios(&mut self, key: &str, names: &[String]) -> Vec<Scenario> {
-        let mut scenarios = Vec::new();
-        for name in names {
-            match self.scenario(key, name) {
-                Some(scenario) if scenarios.contains(&scenario) => {
-                    self.report(key, format!("{name} stands there twice"));
-                }
-                Some(scenario) => scenarios.push(scenario),
-                None => {}
-            }
-        }
-        scenarios
     }
 
     fn seed(&mut self, key: &str, text: &str) -> u64 {
@@ -310,8 +295,15 @@ impl Checker<'_> {
             |name: &str, value: Option<f64>| value.map(|value| self.share(&key(name), value));
         let tail = optional_share("tail", raw.tail);
         let single_stream_tail = optional_share("single_stream_tail", raw.single_stream_tail);
-        let server = self.server(row, raw.server_ms, raw.ttft_ms, raw.tpot_ms);
-        if tail.is_none() && (server.is_some() || raw.interval_ms.is_some()) {
+        let of_server =
+            definition::Bound { server_ms: raw.server_ms, ttft_ms: raw.ttft_ms, tpot_ms: raw.tpot_ms };
+        let server = self.bound_of(row, &of_server);
+        let of_suites = by_suite.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
+        let has_interactive =
+            scenarios.iter().chain(of_suites).any(|scenario| *scenario == RoundScenario::Interactive);
+        let interactive = self.interactive(row, raw.interactive.as_ref(), has_interactive);
+        let has_bound = server.or(interactive).is_some() || raw.interval_ms.is_some();
+        if tail.is_none() && has_bound {
             self.report(
                 &key("tail"),
                 "missing key: give the share of queries that has to meet the bound".into(),
@@ -336,6 +328,7 @@ impl Checker<'_> {
             single_stream_tail,
             interval_ms,
             server,
+            interactive,
             offline_samples,
             metric: self.metrics(&key("metric"), raw.metric),
             inference: raw.inference,
@@ -343,72 +336,6 @@ impl Checker<'_> {
             scenarios,
             open_in_rules: raw.open_in_rules,
             checker: raw.checker,
-        }
-    }
-
-    fn row_scenarios(
-        &mut self,
-        row: &str,
-        raw: BTreeMap<String, definition::Scenarios>,
-        names: &[String],
-        target_ratios: &[f64],
-        suites: &[String],
-    ) -> (BTreeMap<String, SuiteScenarios>, Vec<Scenario>) {
-        let scenarios = self.scenarios(&format!("{row}.scenarios"), names);
-        if suites.is_empty() && scenarios.is_empty() {
-            let problem = "missing key: the round has no suites, so give the scenarios here";
-            self.report(&format!("{row}.scenarios"), problem.to_owned());
-        } else if !suites.is_empty() && (raw.is_empty() || !names.is_empty()) {
-            let list = suites.join(", ");
-            let problem = format!("give the scenarios of each suite in a table of its own, of {list}");
-            self.report(&format!("{row}.suites"), problem);
-        }
-        let mut by_suite = BTreeMap::new();
-        for (name, raw) in raw {
-            let key = format!("{row}.suites.{name}");
-            if !suites.contains(&name) {
-                let hint = did_you_mean(&name, suites.iter().map(String::as_str));
-                self.report(&key, format!("the round has no such suite{hint}"));
-            }
-            let required = self.scenarios(&format!("{key}.required"), &raw.required);
-            let optional = self.scenarios(&format!("{key}.optional"), &raw.optional);
-            if required.is_empty() {
-                self.report(&format!("{key}.required"), "empty: give at least one scenario".to_owned());
-            }
-            if let Some(both) = optional.iter().find(|scenario| required.contains(scenario)) {
-                self.report(&format!("{key}.optional"), format!("{both} is a required one"));
-            }
-            let own = raw.target_ratios.unwrap_or_else(|| target_ratios.to_vec());
-            let own = self.ratios(&format!("{key}.target_ratios"), own);
-            if own.iter().any(|ratio| !target_ratios.contains(ratio)) {
-                let problem = "give some of those of the round".to_owned();
-                self.report(&format!("{key}.target_ratios"), problem);
-            }
-            by_suite.insert(name, SuiteScenarios { required, optional, target_ratios: own });
-        }
-        (by_suite, scenarios)
-    }
-
-    fn server(
-        &mut self,
-        row: &str,
-        latency: Option<i64>,
-        ttft: Option<i64>,
-        tpot: Option<i64>,
-    ) -> Option<ServerBound> {
-        let key = |name: &str| format!("{row}.{name}");
-        match (latency, ttft, tpot) {
-            (None, None, None) => None,
-            (Some(ms), None, None) => Some(ServerBound::Latency { ms: self.count(&key("server_ms"), ms) }),
-            (None, Some(ttft), Some(tpot)) => Some(ServerBound::Tokens {
-                ttft_ms: self.count(&key("ttft_ms"), ttft),
-                tpot_ms: self.count(&key("tpot_ms"), tpot),
-            }),
-            _ => {
-                let problem = "give either server_ms or both ttft_ms and tpot_ms".to_owned();
-                self.report(&key("server_ms"), problem);
-                None
-            }
         }
     }
 

@@ -71,7 +71,7 @@ fn every_benchmark_loads_in_every_scenario_and_preset() {
             for preset in ["quick", "official"] {
                 let loader = Loader::new().benchmark(&benchmark.id).flag("", "preset", preset);
                 let settings = loader.flag("", "scenario", scenario.name()).load().unwrap();
-                assert_eq!(settings.test.scenario, *scenario);
+                assert_eq!((settings.run.scenario, settings.test.scenario), (*scenario, scenario.loadgen()));
             }
         }
     }

@@ -140,8 +140,8 @@ fn all_errors_of_all_layers_are_reported_at_once() {
         format!("{file}:3: virtual_time = 2: give true or false"),
         format!("{user}: line 1: expected `key = value` with spaces around the `=` (found \"=5\")"),
         "environment variable PROCTOR_INSTANCES: instances = many: give a whole number from 1 to 1024".to_owned(),
-        "flag --scenario: scenario = Sever: give one of SingleStream, MultiStream, Server, Offline, did you mean \
-         \"Server\"?"
+        "flag --scenario: scenario = Sever: give one of SingleStream, MultiStream, Server, Offline, Interactive, did you \
+         mean \"Server\"?"
             .to_owned(),
     ];
     assert_eq!(lines(result), expected);

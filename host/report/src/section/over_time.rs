@@ -279,7 +279,7 @@ fn throughput(html: &mut Html, facts: &Facts, time: &Time) {
     let count = time.points().count();
     let cut = time.cut((count / PER_COLUMN).clamp(1, RATE_COLUMNS));
     let completed = rates(time.samples.issued().filter_map(SampleRecord::completed_ns), cut);
-    let is_server = facts.scenario() == Some("Server");
+    let is_server = facts.is_server();
     let begins = time.samples.issued().map(|record| record.scheduled_ns);
     let arrived = if is_server { rates(begins, cut) } else { Vec::new() };
     let most = completed.iter().chain(&arrived).copied().fold(0.0, f64::max);

@@ -25,6 +25,7 @@ const SETTINGS: &[&str] = &[
     "benchmark",
     "scenario",
     "rules",
+    "suite",
     "quality_target",
     "data_root",
     "dataset_folder",

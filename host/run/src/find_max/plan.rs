@@ -65,7 +65,7 @@ impl SearchPlan {
     pub(crate) fn new(settings: &Settings, options: &FindMaxOptions) -> Result<Self, HostError> {
         let usage = |text: &str| Err(HostError::Usage(text.to_owned()));
         let run = &settings.run;
-        if !matches!(run.scenario, Scenario::Server | Scenario::MultiStream) {
+        if !matches!(run.scenario.loadgen(), Scenario::Server | Scenario::MultiStream) {
             return usage(
                 "find-max searches over the rate of Server or the samples of a query of MultiStream: give \
                  --scenario Server or --scenario MultiStream",
@@ -80,7 +80,7 @@ impl SearchPlan {
         if run.audit_config.is_some() {
             return usage("find-max makes no audit: leave out audit_config");
         }
-        let is_server = run.scenario == Scenario::Server;
+        let is_server = run.scenario.loadgen() == Scenario::Server;
         let test = &settings.test;
         let quantile = match is_server {
             true => test.server_target_latency_percentile,
@@ -115,7 +115,7 @@ impl SearchPlan {
     }
 
     pub(crate) fn is_server(&self) -> bool {
-        self.settings.run.scenario == Scenario::Server
+        self.settings.run.scenario.loadgen() == Scenario::Server
     }
 
     pub(crate) fn unit(&self) -> &'static str {
@@ -242,7 +242,7 @@ impl SearchPlan {
 fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, HostError> {
     let test = &settings.test;
     let latency = |bound_ns| vec![Bound { what: Bounded::Latency, bound_ns }];
-    let bounds = match (settings.run.scenario, options.latency_bound_ns) {
+    let bounds = match (settings.run.scenario.loadgen(), options.latency_bound_ns) {
         (Scenario::Server, Some(_)) => {
             return Err(HostError::Usage(
                 "--latency-bound is for MultiStream: the bound of Server is the setting server_target_latency_ns".to_owned(),

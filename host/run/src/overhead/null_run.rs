@@ -118,7 +118,7 @@ impl NullRun {
         let mut settings = Loader::new().load()?;
         settings.benchmark = benchmark(&settings.benchmark);
         settings.test = self.settings.clone();
-        settings.run.scenario = self.settings.scenario;
+        settings.run.scenario = self.settings.scenario.into();
         NAME.clone_into(&mut settings.run.plugin);
         settings.run.issue = match self.dispatch {
             Dispatch::Batches => IssueMode::Never,

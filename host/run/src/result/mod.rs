@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_config::{Effective, MetricKind, Settings, round_rules};
+use proctor_config::{Effective, MetricKind, Settings, Suite, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
@@ -92,6 +92,9 @@ pub struct RunResult {
     pub(crate) preset: String,
     /// The round of rules that it was judged by.
     pub(crate) rules: &'static str,
+    /// The suite of the round that it is for; left out if the run has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) suite: Option<&'static str>,
     /// Whether the run was as long as the rules want it.
     pub(crate) official_length: bool,
     /// Whether the calls were recorded, which makes each of them longer; left out if not.
@@ -274,7 +277,8 @@ impl RunResult {
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let figure = |kind: Option<MetricKind>| performance_run?.figure(kind?);
-        let by_text = round_rules(settings.run.rules).metric_by_text.get(&settings.run.scenario);
+        let by_text = &round_rules(settings.run.rules).metric_by_text;
+        let by_text = by_text.get(&settings.run.scenario.loadgen());
         let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
         let mut effective = settings.effective.clone();
         if is_virtual {
@@ -298,6 +302,7 @@ impl RunResult {
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
             rules: settings.run.rules.name,
+            suite: settings.run.suite.map(Suite::name),
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),

@@ -66,6 +66,9 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     if result.rules != Rules::default().name {
         row("rules", result.rules.to_owned());
     }
+    if let Some(suite) = result.suite {
+        row("suite", suite.to_owned());
+    }
     rows
 }
 

@@ -387,3 +387,90 @@ fn an_audit_is_no_official_run_and_says_what_is_in_effect() {
     assert_eq!(result["seeds"]["qsl_rng_seed"], 6_023_615_788_873_153_749_u64);
     assert!(run.finished.stdout.contains("makes an audit of it"), "{}", run.finished);
 }
+
+/// Interactive is the scenario of the run and of all that shows it; LoadGen runs Server, and its log says so.
+#[test]
+fn an_interactive_run_says_so_everywhere_but_in_loadgens_log() {
+    let bench = Bench::new();
+    let text = fs::read_to_string(linked(&bench, "llama2-70b", "[]")).expect("it was just written");
+    let table = "\n[scenarios.Interactive]\nserver_target_qps = 100\n";
+    let path = bench.write("interactive.toml", text + table).display().to_string();
+    let flags = |rules: &str, scenario: &str| {
+        format!(
+            "{MOCK} --benchmark {path} --rules {rules} --scenario {scenario} --duration 1s --set mock.tokens=20"
+        )
+    };
+    // In virtual time no token is reported, so that none of these is VALID.
+    let run = bench.run(&flags("v5.1", "Interactive"));
+    let result = run.result();
+    assert_eq!(result["scenario"], "Interactive");
+    for (setting, value) in [("server_ttft_latency", 450_000_000), ("server_tpot_latency", 40_000_000)] {
+        let setting = &result["settings"][setting];
+        assert_eq!((&setting["value"], &setting["origin"]["kind"]), (&value.into(), &"suite".into()));
+    }
+    assert!(!deviations(&run).iter().any(|text| text.contains("Interactive")), "{:?}", deviations(&run));
+    assert!(run.finished.stdout.contains("digits-lstm on Interactive\n"), "{}", run.finished);
+    let log = run.text("mlperf_log_detail.txt");
+    let is_server = log.contains("\"effective_scenario\", \"value\": \"Server\"");
+    assert!(is_server && !log.contains("Interactive"), "{log}");
+
+    let folder = run.folder().display();
+    let list = format!("list runs {}", bench.path().display());
+    for command in [list, format!("export {folder} --format markdown")] {
+        let shown = bench.host(&command);
+        assert!(shown.stdout.contains("Interactive"), "{command}: {shown}");
+    }
+    let page = bench.file("page.html");
+    let reported = bench.host(&format!("report --output {} {folder}", page.display()));
+    let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{error}: {reported}"));
+    assert!(page.contains("digits-lstm on Interactive by mock"), "{page}");
+    // The folder's name has it, too.
+    let named = bench.host(&format!("run {}", flags("v5.1", "Interactive")));
+    assert!(named.stdout.contains("-digits-lstm-Interactive\n"), "{named}");
+
+    // A run of the one is none of the other.
+    let server = bench.run(&flags("v5.1", "Server --target-qps 100"));
+    let other = bench.host(&format!("compare {folder} {}", server.folder().display()));
+    other.assert_error(
+        2,
+        &["a run of scenario Interactive", "one of Server: compare runs of the same scenario"],
+    );
+    let same = bench.host(&format!("compare {folder} {folder}"));
+    assert!(same.stdout.contains("throughput"), "{same}");
+    // In v5.0 it was no scenario yet.
+    let refused = bench.host(&format!("run {}", flags("v5.0", "Interactive")));
+    let texts =
+        ["v5.0 does not have it; v5.1, v6.0, v6.1 have Interactive for llama2-70b", "llama2-70b-interactive"];
+    refused.assert_error(2, &texts);
+}
+
+#[test]
+fn the_suite_of_a_run_has_its_own_scenarios_and_stands_in_the_result() {
+    let bench = Bench::new();
+    let benchmark = linked(&bench, "bert", "[]");
+    let run = |more: &str| bench.run(&format!("{MOCK} --benchmark {benchmark} --rules v0.7 {more}"));
+    let edge = run("--suite edge --scenario Server --target-qps 10");
+    let result = edge.result();
+    assert_eq!((&result["suite"], &result["settings"]["suite"]["value"]), (&"edge".into(), &"edge".into()));
+    assert_eq!(result["settings"]["suite"]["origin"]["flag"], "--suite");
+    assert_eq!(result["deviations"][0]["kind"], "scenario");
+    assert_eq!(result["deviations"][0]["suite"], "edge");
+    assert_eq!(deviations(&edge)[0], "its suite edge has no Server for bert");
+    assert!(edge.finished.stdout.contains("\n  suite       edge\n"), "{}", edge.finished);
+    let page = bench.file("page.html");
+    let reported = bench.host(&format!("report --output {} {}", page.display(), edge.folder().display()));
+    let page = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{error}: {reported}"));
+    assert!(page.contains("suite</th><td>edge</td>"), "{page}");
+
+    let datacenter = run("--set suite=datacenter --scenario Server --target-qps 10");
+    assert!(
+        !deviations(&datacenter).iter().any(|text| text.contains("Server")),
+        "{:?}",
+        deviations(&datacenter)
+    );
+    let none = run("--scenario Server --target-qps 10");
+    assert!(none.result().get("suite").is_none() && !none.finished.stdout.contains("  suite  "));
+    assert_eq!(deviations(&none), deviations(&datacenter));
+    let refused = bench.host(&format!("run {MOCK} --benchmark {benchmark} --rules v0.5 --suite edge"));
+    refused.assert_error(2, &["flag --suite: suite = edge: v0.5 has no suites; leave it out"]);
+}

@@ -59,7 +59,22 @@ fn a_benchmark_is_checked() {
             "required = [\"Server\", \"Offline\"]",
             "required = [\"Sever\"]",
             "b.toml: rounds.v0.7.suites.datacenter.required: unknown scenario \"Sever\": give one of SingleStream, \
-             MultiStream, Server, Offline, did you mean \"Server\"?",
+             MultiStream, Server, Offline, Interactive, did you mean \"Server\"?",
+        ),
+        (
+            "required = [\"Server\", \"Offline\"]",
+            "required = [\"Server\", \"Interactive\"]",
+            "b.toml: rounds.v0.7.interactive: missing key: give the bounds of the scenario Interactive, which the row has",
+        ),
+        (
+            "server_ms = 130",
+            "server_ms = 130\ninteractive = { server_ms = 13 }",
+            "b.toml: rounds.v0.7.interactive: leave it out: no suite of the row has the scenario Interactive",
+        ),
+        (
+            "server_ms = 130",
+            "server_ms = 130\ninteractive = { latency_ms = 13 }",
+            "b.toml: rounds.v0.7.interactive.latency_ms: unknown key",
         ),
         (
             "required = [\"Server\", \"Offline\"]",
@@ -104,6 +119,11 @@ fn a_round_is_checked() {
     for (from, to, expected) in [
         ("divisions =", "division =", "v.toml: division: unknown key, did you mean \"divisions\"?"),
         ("source =", "# source =", "v.toml: source: missing key"),
+        (
+            "\"edge\"",
+            "\"egde\"",
+            "v.toml: suites: \"egde\": give some of datacenter, edge, did you mean \"edge\"?",
+        ),
         (
             "\"crop\"",
             "\"corp\"",

@@ -8,10 +8,10 @@ use proctor_vocabulary::Scenario;
 const DIGITS_MLP: &str = include_str!("../../../benchmarks/digits-mlp.toml");
 
 /// A folder with the digits MLP as a benchmark of the suites: with the metric, and without its own bounds.
-struct Linked(tempfile::TempDir);
+pub(super) struct Linked(tempfile::TempDir);
 
 impl Linked {
-    fn new(suite: &str, metric: &str) -> Self {
+    pub(super) fn new(suite: &str, metric: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let link = format!("preprocessing = \"digits\"\nsuite = \"{suite}\"\nuntimed_steps = []\n");
         let text = DIGITS_MLP.replacen("preprocessing = \"digits\"\n", &link, 1);
@@ -21,16 +21,23 @@ impl Linked {
         Self(folder)
     }
 
+    /// The same with another table at the end of the definition.
+    pub(super) fn and(self, table: &str) -> Self {
+        let text = fs::read_to_string(self.path()).unwrap();
+        fs::write(self.path(), format!("{text}\n{table}\n")).unwrap();
+        self
+    }
+
     fn path(&self) -> PathBuf {
         self.0.path().join("b.toml")
     }
 
-    fn loader(&self, assignments: &[&str]) -> Loader {
+    pub(super) fn loader(&self, assignments: &[&str]) -> Loader {
         let loader = Loader::new().benchmark(self.path().to_str().unwrap());
         assignments.iter().fold(loader, |loader, assignment| loader.set(assignment))
     }
 
-    fn load(&self, assignments: &[&str]) -> Settings {
+    pub(super) fn load(&self, assignments: &[&str]) -> Settings {
         self.loader(assignments).load().unwrap()
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod bad_files;
+mod choice;
 mod links;
 mod mlperf_conf;
 mod page;

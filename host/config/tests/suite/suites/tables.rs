@@ -3,19 +3,20 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use proctor_config::{
-    Figure, FigureBound, RoundRow, RoundRules, SuiteBenchmark, Unit, benchmarks, round_rules,
-    suite_benchmarks,
+    Figure, FigureBound, RoundRow, RoundRules, RoundScenario, Suite, SuiteBenchmark, Unit, benchmarks,
+    round_rules, suite_benchmarks,
 };
 use proctor_loadgen::Rules;
-use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStream};
+use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
-/// The letters of the tables: O, S, SS and MS.
-pub(super) fn scenarios(letters: &str) -> Vec<Scenario> {
+/// The letters of the tables: O, S, SS, MS and I.
+pub(super) fn scenarios(letters: &str) -> Vec<RoundScenario> {
     let scenario = |letters: &str| match letters {
-        "SS" => SingleStream,
-        "MS" => MultiStream,
-        "S" => Server,
-        "O" => Offline,
+        "SS" => SingleStream.into(),
+        "MS" => MultiStream.into(),
+        "S" => Server.into(),
+        "O" => Offline.into(),
+        "I" => RoundScenario::Interactive,
         _ => panic!("{letters}"),
     };
     letters.split_whitespace().map(scenario).collect()
@@ -154,6 +155,8 @@ fn the_rounds_have_their_suites_runs_formats_and_steps() {
             (rules.suites.as_slice(), rules.divisions.as_slice()),
             (&owned(suites)[..], &owned(divisions)[..])
         );
+        let is_setting = |suite: &String| Suite::NAMES.contains(&suite.as_str());
+        assert!(rules.suites.iter().all(is_setting), "{round}");
         assert_eq!(rules.categories.len(), 3);
         assert_eq!(rules.run_count(Server), server_runs, "{round}");
         for scenario in [SingleStream, MultiStream, Offline] {

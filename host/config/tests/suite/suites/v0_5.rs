@@ -1,6 +1,6 @@
 //! The tables of the paper.
 
-use proctor_config::{ServerBound, Unit};
+use proctor_config::{RoundScenario, ServerBound, Unit};
 use proctor_loadgen::{Rules, statistical_query_count};
 use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
@@ -51,7 +51,8 @@ fn the_rows_are_those_of_the_paper() {
         // The mark * of the table.
         assert_eq!(row.open_in_rules, ["performance_sample_count"], "{id}");
         assert!(row.suites.is_empty(), "{id}: no scenario is mandatory");
-        assert_eq!(row.all_scenarios(), [SingleStream, MultiStream, Server, Offline], "{id}");
+        let all = [SingleStream, MultiStream, Server, Offline].map(RoundScenario::from);
+        assert_eq!(row.all_scenarios(), all, "{id}");
         assert_eq!(row.offline_samples, None, "{id}: 24,576 for all");
     }
 }

@@ -126,7 +126,7 @@ fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
         outputs: benchmark.outputs.clone(),
         last_output_varies: benchmark.last_output_varies,
         inputs_vary: benchmark.inputs_vary,
-        scenario: settings.run.scenario,
+        scenario: settings.run.scenario.loadgen(),
         batch_size_max: number(settings.run.batch_size),
         instance_count: match dispatch {
             Dispatch::Batches => number(settings.run.instances),

@@ -138,7 +138,7 @@ pub(crate) fn check_run(settings: &Settings) -> Result<(), HostError> {
         }
         _ => {}
     }
-    if matches!(run.scenario, Scenario::SingleStream | Scenario::MultiStream) {
+    if matches!(run.scenario.loadgen(), Scenario::SingleStream | Scenario::MultiStream) {
         return refused(format!(
             "has nothing to scale in {}: the next query waits for the last one, so larger batches and more instances \
              find no work; choose --scenario Server or Offline",

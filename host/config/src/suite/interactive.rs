@@ -1,0 +1,85 @@
+//! Interactive, which only some rounds have, and these for some of their benchmarks.
+
+use std::fmt;
+
+use proctor_loadgen::Rules;
+
+use super::{
+    RoundRow, RoundScenario, SuiteBenchmark,
+    library::{find, suite_benchmarks},
+};
+use crate::{benchmark::Benchmark, error::ConfigError, origin::Origin};
+
+/// End of the names by which LoadGen's `mlperf.conf` knows models that are run as Interactive.
+pub(crate) const MODEL_SUFFIX: &str = "-interactive";
+
+/// The rounds that have Interactive for a benchmark of the suites; for one that is none of them, the rounds that have
+/// it for any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HavingRounds {
+    /// Id of the benchmark of the suites.
+    of: Option<&'static str>,
+    /// Names of the rounds, the oldest first.
+    rounds: Vec<&'static str>,
+}
+
+impl HavingRounds {
+    /// Those of a benchmark.
+    pub(crate) fn of(benchmark: &Benchmark) -> Self {
+        let suite = suite_of(benchmark);
+        let has = |rules: &Rules| match suite {
+            Some(suite) => has_interactive(suite.row(*rules)),
+            None => suite_benchmarks().any(|suite| has_interactive(suite.row(*rules))),
+        };
+        let mut rounds: Vec<_> = Rules::all().filter(has).map(|rules| rules.name).collect();
+        rounds.reverse();
+        Self { of: suite.map(|suite| suite.id.as_str()), rounds }
+    }
+}
+
+impl fmt::Display for HavingRounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rounds.as_slice() {
+            [] => f.write_str("no round has Interactive")?,
+            [round] => write!(f, "{round} has Interactive")?,
+            rounds => write!(f, "{} have Interactive", rounds.join(", "))?,
+        }
+        self.of.map_or(Ok(()), |id| write!(f, " for {id}"))
+    }
+}
+
+/// Checks that the round has the scenario, if that is Interactive.
+///
+/// LoadGen's own scenarios are in every round, and a benchmark that is run in one that its row does not have deviates.
+/// Interactive is nothing without bounds, and these are known of the rounds that have it.
+pub(crate) fn check(
+    benchmark: &Benchmark,
+    rules: Rules,
+    scenario: RoundScenario,
+    origin: &Origin,
+) -> Result<(), Box<ConfigError>> {
+    if scenario != RoundScenario::Interactive {
+        return Ok(());
+    }
+    let having = HavingRounds::of(benchmark);
+    if having.rounds.contains(&rules.name) {
+        return Ok(());
+    }
+    let own = suite_of(benchmark).and_then(|suite| in_its_place(suite, rules));
+    let own = own.map(|own| own.id.as_str());
+    Err(Box::new(ConfigError::NoInteractive { origin: origin.clone(), round: rules.name, own, having }))
+}
+
+fn suite_of(benchmark: &Benchmark) -> Option<&'static SuiteBenchmark> {
+    benchmark.suite.as_deref().and_then(find)
+}
+
+fn has_interactive(row: Option<&RoundRow>) -> bool {
+    row.is_some_and(|row| row.all_scenarios().contains(&RoundScenario::Interactive))
+}
+
+/// The benchmark that a round has in place of the scenario: LoadGen knows both by the same name.
+fn in_its_place(suite: &SuiteBenchmark, rules: Rules) -> Option<&'static SuiteBenchmark> {
+    let model = format!("{}{MODEL_SUFFIX}", suite.loadgen_model);
+    suite_benchmarks().find(|other| other.loadgen_model == model && other.row(rules).is_some())
+}
