@@ -18,7 +18,7 @@
 //!   two standard deviations more of them.
 
 mod bounds;
-mod evidence;
+pub(crate) mod evidence;
 pub(crate) mod figures;
 pub(crate) mod finding;
 mod length;
