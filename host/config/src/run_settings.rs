@@ -149,6 +149,8 @@ run_settings! {
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
+    /// Memory for the responses that a performance run logs, such as those of accuracy_log_sampling_target.
+    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 40), unit "bytes";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
     floor: bool = DefaultValue::Bool(true), Kind::Bool;
     /// Observe how quiet the machine is during a performance run, by readings once a second; not in virtual time.

@@ -314,6 +314,7 @@ impl<'a> TestBed<'a> {
         }
         let options = LoadGenOptions {
             watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
+            response_arena_bytes: self.settings.run.response_arena_bytes,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),

@@ -7,6 +7,7 @@ use super::{
     evidence::Evidence,
     finding::{Finding, Rule, Scope, Standing, Unit},
     length,
+    limits::in_the_way,
 };
 use crate::settings::effective::EffectiveSettings;
 
@@ -16,6 +17,11 @@ pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding>
     findings.extend(bounds::intervals(evidence));
     findings.extend(length::lengths(evidence));
     findings.extend(bounds::early_stopping(evidence));
+    for finding in &mut findings {
+        if let Some(remedy) = &finding.remedy {
+            finding.lift = in_the_way(evidence, remedy);
+        }
+    }
     mark_limits(&mut findings, evidence.settings);
     findings.iter_mut().for_each(|finding| finding.scope = Scope::Phase(number));
     findings
