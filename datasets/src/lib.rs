@@ -43,9 +43,9 @@ mod dataset;
 mod digits;
 mod error;
 mod idx;
+pub mod librispeech;
 mod memory;
 pub mod npy;
-mod printable;
 mod root;
 mod store;
 
@@ -57,6 +57,5 @@ pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};
 pub use idx::IdxArray;
 pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
-pub use printable::printable;
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

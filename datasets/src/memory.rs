@@ -149,6 +149,13 @@ impl ItemBuffer {
         (0..count).map(next).collect()
     }
 
+    /// Writes an item over another one, which is as large.
+    pub fn copy(&mut self, from: usize, to: usize) {
+        let (from, to) = (self.items.place(from), self.items.place(to));
+        assert_eq!(from.len(), to.len(), "a copy is as large as its item");
+        self.range.bytes_mut().copy_within(from, to.start);
+    }
+
     /// All items have been written.
     pub fn finish(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.range.finish()
@@ -178,6 +185,10 @@ mod tests {
                 let item = buffer.item(position);
                 assert_eq!(item.as_ptr().align_offset(ALIGNMENT_BYTES), 0);
                 assert_eq!(item, vec![position as u8 + 1; size]);
+            }
+            if sizes[0] == sizes[2] {
+                buffer.copy(0, 2);
+                assert_eq!(buffer.item(2), buffer.item(0));
             }
             assert_eq!(buffer.as_bytes().len(), PAGE_BYTES);
             assert_eq!(buffer.as_bytes().as_ptr().align_offset(PAGE_BYTES), 0);

@@ -20,7 +20,10 @@ pub type FillError = Box<dyn std::error::Error + Send + Sync>;
 /// so that a plugin may pin them.
 ///
 /// LoadGen loads one set, runs it and unloads it, so a store holds one set at a time, and an unload must give the list
-/// of the load again. A sample that is listed twice is stored once.
+/// of the load again. A sample that is listed twice is prepared once.
+///
+/// Samples that a list repeats at its end are stored once more, behind all others: in MultiStream a query may go on
+/// from the last sample of the set to the first ones, and its samples lie side by side.
 #[derive(Debug)]
 pub struct SampleStore {
     inputs: Vec<TensorSpec>,
@@ -34,12 +37,34 @@ pub struct SampleStore {
 struct LoadedSet {
     /// As it was given, sorted.
     list: Vec<SampleIndex>,
-    /// Position in the buffers by sample index; [`ABSENT`] if not loaded. Looked up in the timed part, hence flat.
-    positions: Vec<u32>,
+    placement: Placement,
     /// One for each input.
     buffers: Vec<ItemBuffer>,
     /// Shapes of the inputs of each sample by its position; none if they are those of the store.
     shapes: Vec<Vec<Vec<usize>>>,
+}
+
+/// Where the samples of a list lie in the buffers.
+#[derive(Debug)]
+struct Placement {
+    /// Position by sample index; [`ABSENT`] if it is not listed. Looked up in the timed part, hence flat.
+    positions: Vec<u32>,
+    /// Each different sample, in the order of first appearance: the first positions.
+    distinct: Vec<SampleIndex>,
+    /// Samples that the list repeats behind its last new one, in the same order: the positions behind those.
+    copies: Vec<SampleIndex>,
+}
+
+impl Placement {
+    /// Number of positions.
+    fn len(&self) -> usize {
+        self.distinct.len() + self.copies.len()
+    }
+
+    /// Position of a sample that is listed.
+    fn position(&self, index: SampleIndex) -> usize {
+        self.positions[index.0 as usize] as usize
+    }
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -77,12 +102,15 @@ pub enum StoreError {
     },
     /// The set does not fit into memory.
     #[error(
-        "{distinct_count} samples need {needed_bytes} bytes of memory, but {limit_bytes} are allowed; \
-         lower the performance sample count of the benchmark"
+        "{distinct_count} samples{} need {needed_bytes} bytes of memory, but {limit_bytes} are allowed; {}",
+        copied(*copy_count),
+        smaller(*distinct_count, *copy_count, *needed_bytes, *limit_bytes)
     )]
     TooLarge {
         /// Number of different samples in the list.
         distinct_count: usize,
+        /// Number of samples that are stored once more.
+        copy_count: usize,
         /// Memory needed; saturated at the largest number.
         needed_bytes: u64,
         /// Memory allowed.
@@ -115,6 +143,28 @@ pub enum StoreError {
         /// The error.
         source: FillError,
     },
+}
+
+/// Words for samples that are stored once more.
+fn copied(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        _ => format!(", and {count} of them once more for queries that go on at the first,"),
+    }
+}
+
+/// Advice about a set that is too large.
+fn smaller(distinct_count: usize, copy_count: usize, needed_bytes: u64, limit_bytes: u64) -> String {
+    let count = (distinct_count + copy_count) as u64;
+    // As many as fit, if each takes as much as these do on average.
+    let room = u128::from(limit_bytes) * u128::from(count) / u128::from(needed_bytes.max(1));
+    match room.checked_sub(copy_count as u128) {
+        Some(most) if most > 0 && needed_bytes < u64::MAX => {
+            format!("set performance_sample_count_override = {most} or less")
+        }
+        _ if copy_count > 0 => "lower multi_stream_samples_per_query".to_owned(),
+        _ => "no set is small enough, so it takes a machine with more memory".to_owned(),
+    }
 }
 
 impl SampleStore {
@@ -150,17 +200,12 @@ impl SampleStore {
         F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
-        let (positions, distinct) = self.place(samples)?;
-        let count = distinct.len();
+        let placement = self.place(samples)?;
+        let count = placement.len();
         let items =
             self.inputs.iter().map(|input| Some(Items::Even { size_bytes: input.size_bytes(), count }));
-        let buffers = self.allocate(items.collect(), count)?;
-        self.fill(
-            samples,
-            &distinct,
-            LoadedSet { list: Vec::new(), positions, buffers, shapes: Vec::new() },
-            fill,
-        )
+        let buffers = self.allocate(items.collect(), &placement)?;
+        self.fill(samples, LoadedSet { list: Vec::new(), placement, buffers, shapes: Vec::new() }, fill)
     }
 
     /// Loads a set of samples as [`load`](Self::load) does, each of which has shapes of its own: `shapes` tells those
@@ -180,43 +225,47 @@ impl SampleStore {
         F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
-        let (positions, distinct) = self.place(samples)?;
-        let mut all = Vec::with_capacity(distinct.len());
-        for &index in &distinct {
+        let placement = self.place(samples)?;
+        let mut all = Vec::with_capacity(placement.len());
+        for &index in &placement.distinct {
             let of_sample =
                 shapes(index).map_err(|error| StoreError::Fill { index, source: error.into() })?;
             self.check_shapes(index, &of_sample)?;
             all.push(of_sample);
+        }
+        for &index in &placement.copies {
+            all.push(all[placement.position(index)].clone());
         }
         let items = self.inputs.iter().enumerate().map(|(number, input)| {
             Items::uneven(
                 all.iter().map(|shapes| input.element_type.bytes_of(shapes[number].iter().product())),
             )
         });
-        let buffers = self.allocate(items.collect(), distinct.len())?;
-        self.fill(samples, &distinct, LoadedSet { list: Vec::new(), positions, buffers, shapes: all }, fill)
+        let buffers = self.allocate(items.collect(), &placement)?;
+        self.fill(samples, LoadedSet { list: Vec::new(), placement, buffers, shapes: all }, fill)
     }
 
     /// Fills the buffers of a set, which then is the loaded one.
-    fn fill<F, E>(
-        &mut self,
-        samples: &[SampleIndex],
-        distinct: &[SampleIndex],
-        mut set: LoadedSet,
-        fill: F,
-    ) -> Result<(), StoreError>
+    fn fill<F, E>(&mut self, samples: &[SampleIndex], mut set: LoadedSet, fill: F) -> Result<(), StoreError>
     where
         F: Fn(SampleIndex, &mut [&mut [u8]]) -> Result<(), E> + Sync,
         E: Into<FillError>,
     {
-        let mut rooms: Vec<Vec<_>> = distinct.iter().map(|_| Vec::with_capacity(set.buffers.len())).collect();
-        for buffer in &mut set.buffers {
+        let LoadedSet { placement, buffers, .. } = &mut set;
+        let distinct = &placement.distinct;
+        let mut rooms: Vec<Vec<_>> = distinct.iter().map(|_| Vec::with_capacity(buffers.len())).collect();
+        for buffer in buffers.iter_mut() {
             for (room, item) in rooms.iter_mut().zip(buffer.items_mut(distinct.len())) {
                 room.push(item);
             }
         }
         fill_all(distinct, rooms, |index, tensors| fill(index, tensors).map_err(Into::into))?;
-        set.buffers.iter_mut().try_for_each(ItemBuffer::finish).map_err(StoreError::Memory)?;
+        for buffer in buffers.iter_mut() {
+            for (number, &index) in placement.copies.iter().enumerate() {
+                buffer.copy(placement.position(index), distinct.len() + number);
+            }
+            buffer.finish().map_err(StoreError::Memory)?;
+        }
         set.list = samples.to_vec();
         set.list.sort_unstable();
         self.loaded = Some(set);
@@ -282,11 +331,26 @@ impl SampleStore {
             return Err(StoreError::NoSuchInput { number, input_count });
         }
         let set = self.loaded.as_ref().ok_or(StoreError::NotLoaded(index))?;
-        let position = usize::try_from(index.0).ok().and_then(|index| set.positions.get(index));
+        let position = usize::try_from(index.0).ok().and_then(|index| set.placement.positions.get(index));
         match position {
             Some(&position) if position != ABSENT => Ok((set, position as usize)),
             _ => Err(StoreError::NotLoaded(index)),
         }
+    }
+
+    /// The samples that lie in memory once more, in this order, behind the last different sample of the list; empty if
+    /// the list repeats nothing at its end.
+    #[must_use]
+    pub fn copies(&self) -> &[SampleIndex] {
+        self.loaded.as_ref().map(|set| set.placement.copies.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns input `number` of one of the [`copies`](Self::copies), by its position among them; `None` if there is no
+    /// such copy or input.
+    #[must_use]
+    pub fn tensor_of_copy(&self, position: usize, number: usize) -> Option<&[u8]> {
+        let set = self.loaded.as_ref().filter(|set| position < set.placement.copies.len())?;
+        Some(set.buffers.get(number)?.item(set.placement.distinct.len() + position))
     }
 
     /// The memory of each input, whole, for plugins that register or pin it; nothing while no set is loaded.
@@ -294,8 +358,9 @@ impl SampleStore {
         self.loaded.iter().flat_map(|set| set.buffers.iter().map(ItemBuffer::as_bytes))
     }
 
-    /// Gives each different sample of the list its position, in the order of first appearance.
-    fn place(&self, samples: &[SampleIndex]) -> Result<(Vec<u32>, Vec<SampleIndex>), StoreError> {
+    /// Gives each different sample of the list its position, in the order of first appearance, and then those that the
+    /// list repeats at its end.
+    fn place(&self, samples: &[SampleIndex]) -> Result<Placement, StoreError> {
         if let Some(set) = &self.loaded {
             return Err(StoreError::AlreadyLoaded { loaded_count: set.list.len() });
         }
@@ -305,28 +370,34 @@ impl SampleStore {
         }
         let mut distinct = Vec::new();
         let mut positions = vec![ABSENT; highest.map_or(0, |index| index.0 as usize + 1)];
-        for &index in samples {
+        let mut copies: &[SampleIndex] = &[];
+        for (number, &index) in samples.iter().enumerate() {
             let position = &mut positions[index.0 as usize];
             if *position == ABSENT {
                 *position = u32::try_from(distinct.len()).unwrap_or(ABSENT);
                 distinct.push(index);
+                copies = &samples[number + 1..];
             }
         }
-        Ok((positions, distinct))
+        Ok(Placement { positions, distinct, copies: copies.to_vec() })
     }
 
     /// Memory for the items of each input, `None` standing for those that no memory can hold.
     fn allocate(
         &self,
         items: Vec<Option<Items>>,
-        distinct_count: usize,
+        placement: &Placement,
     ) -> Result<Vec<ItemBuffer>, StoreError> {
         let sizes = items.iter().map(|items| items.as_ref().and_then(Items::total_bytes));
         let needed_bytes =
             sizes.fold(0, |sum: u64, size| sum.saturating_add(size.map_or(u64::MAX, |size| size as u64)));
-        if needed_bytes > self.limit_bytes || distinct_count >= ABSENT as usize {
-            let limit_bytes = self.limit_bytes;
-            return Err(StoreError::TooLarge { distinct_count, needed_bytes, limit_bytes });
+        if needed_bytes > self.limit_bytes || placement.len() >= ABSENT as usize {
+            return Err(StoreError::TooLarge {
+                distinct_count: placement.distinct.len(),
+                copy_count: placement.copies.len(),
+                needed_bytes,
+                limit_bytes: self.limit_bytes,
+            });
         }
         let allocate = |items: Option<Items>| {
             let items = items.ok_or_else(|| FillError::from("no memory is as large"))?;
@@ -374,189 +445,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use proctor_vocabulary::ElementType;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::memory::ALIGNMENT_BYTES;
-
-    /// Two inputs of 12 and 3 bytes; both are filled with the index.
-    fn store(limit_bytes: u64) -> SampleStore {
-        let input = |name: &str, element_type, count| TensorSpec {
-            name: name.into(),
-            element_type,
-            shape: vec![count],
-        };
-        let inputs = vec![input("a", ElementType::F32, 3), input("b", ElementType::U8, 3)];
-        SampleStore::new(inputs, 200, limit_bytes)
-    }
-
-    fn fill(index: SampleIndex, tensors: &mut [&mut [u8]]) -> Result<(), Infallible> {
-        assert_eq!(tensors.iter().map(|tensor| tensor.len()).collect::<Vec<_>>(), [12, 3]);
-        tensors.iter_mut().for_each(|tensor| tensor.fill(index.0 as u8));
-        Ok(())
-    }
-
-    fn indices(list: &[u64]) -> Vec<SampleIndex> {
-        list.iter().copied().map(SampleIndex).collect()
-    }
-
-    #[test]
-    fn a_sample_listed_twice_is_prepared_and_stored_once() {
-        let (mut store, filled) = (store(1 << 20), Mutex::new(Vec::new()));
-        let set = indices(&[5, 9, 5]);
-        store
-            .load(&set, |index, tensors| {
-                lock(&filled).push(index);
-                fill(index, tensors)
-            })
-            .unwrap();
-        let mut filled = filled.into_inner().unwrap();
-        filled.sort_unstable();
-        assert_eq!(filled, indices(&[5, 9]));
-        assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [4096, 4096]);
-        store.unload(&indices(&[9, 5, 5])).unwrap();
-        assert_eq!(store.buffers().count(), 0);
-    }
-
-    #[test]
-    fn a_second_load_is_refused_and_the_first_stays() {
-        let mut store = store(1 << 20);
-        store.load(&indices(&[1]), fill).unwrap();
-        let error = store.load(&indices(&[2]), fill).unwrap_err().to_string();
-        assert_eq!(error, "a set of 1 samples is still loaded; unload it before the next");
-        assert_eq!(store.tensor(SampleIndex(1), 1).unwrap(), [1, 1, 1]);
-    }
-
-    #[test]
-    fn an_unload_must_give_the_list_of_the_load() {
-        let mut store = store(1 << 20);
-        let error = store.unload(&indices(&[3])).unwrap_err().to_string();
-        assert_eq!(error, "sample 3 is not loaded");
-        store.load(&indices(&[4, 2, 4]), fill).unwrap();
-        for (list, expected) in [
-            (vec![2, 4], "sample 4 is loaded, but"),
-            (vec![2, 4, 4, 4], "sample 4 is not loaded"),
-            (vec![2, 3, 4], "sample 3 is not loaded"),
-            (vec![], "sample 2 is loaded, but"),
-        ] {
-            let error = store.unload(&indices(&list)).unwrap_err().to_string();
-            assert!(error.starts_with(expected), "{list:?}: {error}");
-        }
-        store.unload(&indices(&[2, 4, 4])).unwrap();
-    }
-
-    #[test]
-    fn what_is_not_there_cannot_be_read() {
-        let mut store = store(1 << 20);
-        assert!(matches!(store.tensor(SampleIndex(0), 0), Err(StoreError::NotLoaded(_))));
-        store.load(&indices(&[3]), fill).unwrap();
-        for index in [0, 4, u64::MAX] {
-            assert!(matches!(store.tensor(SampleIndex(index), 0), Err(StoreError::NotLoaded(_))));
-        }
-        assert!(matches!(store.tensor(SampleIndex(3), 2), Err(StoreError::NoSuchInput { .. })));
-    }
-
-    #[test]
-    fn a_set_that_does_not_fit_is_refused_before_anything_is_prepared() {
-        let mut store = store(300);
-        let error = store.load(&indices(&[0, 1, 2]), |_, _| -> Result<(), Infallible> { unreachable!() });
-        let expected = "3 samples need 384 bytes of memory, but 300 are allowed";
-        assert!(error.unwrap_err().to_string().starts_with(expected));
-        store.load(&indices(&[0, 1, 0]), fill).unwrap();
-    }
-
-    #[test]
-    fn samples_of_different_shapes_lie_one_after_the_other() {
-        let mut store = store(1 << 20);
-        let shapes = |index: SampleIndex| Ok::<_, Infallible>(vec![vec![index.0 as usize], vec![2]]);
-        let fill = |index: SampleIndex, tensors: &mut [&mut [u8]]| {
-            assert_eq!([tensors[0].len(), tensors[1].len()], [4 * index.0 as usize, 2]);
-            tensors.iter_mut().for_each(|tensor| tensor.fill(index.0 as u8));
-            Ok(())
-        };
-        let set = indices(&[3, 0, 2, 3]);
-        store.load_varying(&set, shapes, fill).unwrap();
-        for index in [0, 2, 3] {
-            let (shape, tensor) = (store.shape(SampleIndex(index), 0), store.tensor(SampleIndex(index), 0));
-            assert_eq!(shape.unwrap(), [index as usize]);
-            assert_eq!(tensor.unwrap(), vec![index as u8; 4 * index as usize]);
-            assert_eq!(store.shape(SampleIndex(index), 1).unwrap(), [2]);
-        }
-        assert!(matches!(store.shape(SampleIndex(1), 0), Err(StoreError::NotLoaded(_))));
-        store.unload(&set).unwrap();
-
-        let error = store.load_varying(&indices(&[1, 4]), shapes, fill).unwrap_err().to_string();
-        let expected =
-            "input \"a\" of sample 4 has the shape [4], which does not fit into the benchmark's [3]; raise";
-        assert!(error.starts_with(expected), "{error}");
-        let flat = |_: SampleIndex| Ok::<_, Infallible>(vec![vec![1, 1], vec![2]]);
-        assert!(matches!(store.load_varying(&indices(&[1]), flat, fill), Err(StoreError::Shape { .. })));
-        let few = |_: SampleIndex| Ok::<_, Infallible>(vec![vec![1]]);
-        assert!(matches!(store.load_varying(&indices(&[1]), few, fill), Err(StoreError::Shape { .. })));
-        let torn = |_: SampleIndex| Err("torn");
-        let filled = |_: SampleIndex, _: &mut [&mut [u8]]| unreachable!();
-        assert!(matches!(store.load_varying(&indices(&[1]), torn, filled), Err(StoreError::Fill { .. })));
-        store.load(&indices(&[1]), super::tests::fill).unwrap();
-        assert_eq!(store.shape(SampleIndex(1), 0).unwrap(), [3]);
-    }
-
-    #[test]
-    fn an_absurd_tensor_is_refused_without_overflow() {
-        let huge = TensorSpec { name: "a".into(), element_type: ElementType::U8, shape: vec![1 << 62] };
-        let mut store = SampleStore::new(vec![huge], 8, u64::MAX);
-        let error = store.load(&indices(&[0, 1, 2, 3, 4, 5]), fill).unwrap_err();
-        assert!(matches!(error, StoreError::Memory(_)), "{error}");
-    }
-
-    #[test]
-    fn an_index_past_the_end_or_a_failing_sample_loads_nothing() {
-        let mut store = store(1 << 20);
-        for index in [200, u64::MAX] {
-            let error = store.load(&indices(&[0, index]), fill).unwrap_err();
-            assert!(matches!(error, StoreError::NoSuchSample { sample_count: 200, .. }));
-        }
-        let error = store.load(&indices(&[0, 1]), |_, _| Err("torn")).unwrap_err();
-        assert!(
-            matches!(&error, StoreError::Fill { index: SampleIndex(0), source } if source.to_string() == "torn")
-        );
-        // Whichever thread is first.
-        for _ in 0..100 {
-            let error = store.load(&(0..50).map(SampleIndex).collect::<Vec<_>>(), |index, tensors| {
-                if index.0 % 7 == 3 { Err("torn") } else { fill(index, tensors).map_err(|_| "never") }
-            });
-            assert!(matches!(error, Err(StoreError::Fill { index: SampleIndex(3), .. })), "{error:?}");
-        }
-        assert!(matches!(store.unload(&indices(&[0])), Err(StoreError::NotLoaded(_))));
-        store.unload(&[]).unwrap();
-    }
-
-    proptest! {
-        #[test]
-        fn every_loaded_sample_is_aligned_right_and_stays_in_place(list in prop::collection::vec(0_u64..200, 0..60)) {
-            let (mut store, set) = (store(1 << 20), indices(&list));
-            store.load(&set, fill).unwrap();
-            let addresses = |store: &SampleStore| -> Vec<usize> {
-                set.iter().map(|index| store.tensor(*index, 0).unwrap().as_ptr() as usize).collect()
-            };
-            let before = addresses(&store);
-            for index in 0..200 {
-                for (number, size) in [(0, 12), (1, 3)] {
-                    match store.tensor(SampleIndex(index), number) {
-                        Ok(tensor) => {
-                            prop_assert!(list.contains(&index));
-                            prop_assert_eq!(tensor, vec![index as u8; size]);
-                            prop_assert_eq!(tensor.as_ptr().align_offset(ALIGNMENT_BYTES), 0);
-                        }
-                        Err(_) => prop_assert!(!list.contains(&index)),
-                    }
-                }
-            }
-            let moved = store;
-            prop_assert_eq!(addresses(&moved), before);
-        }
-    }
-}
+mod tests;

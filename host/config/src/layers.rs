@@ -59,11 +59,13 @@ impl Layer {
 
     /// The defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
     fn of_defaults() -> Self {
-        let test = TestSettings::default();
-        let fields = keys::test_fields()
-            .map(|field| (field.name, test.get(field.name).expect("it is a field").into()));
+        let (test, seeds) = (TestSettings::default(), preset::seeds().collect::<BTreeMap<_, _>>());
+        let fields = keys::test_fields().map(|field| {
+            let value = || test.get(field.name).expect("it is a field").into();
+            (field.name, seeds.get(field.name).cloned().unwrap_or_else(value))
+        });
         let run = RUN_KEYS.iter().filter_map(|key| Some((key.name, key.default.value()?)));
-        Self::new(Origin::Default, run.chain(fields).chain(preset::seeds()))
+        Self::new(Origin::Default, run.chain(fields))
     }
 }
 
@@ -95,6 +97,14 @@ impl Layers {
     /// The defaults alone.
     pub(crate) fn of_defaults() -> Self {
         Self::of_one(Layer::of_defaults())
+    }
+
+    /// The defaults with a layer in the place of those of its settings. Nobody has set these, so the layer does not
+    /// replace them.
+    pub(crate) fn of_defaults_but(layer: Layer) -> Self {
+        let mut defaults = Layer::of_defaults();
+        defaults.values.retain(|(key, _)| layer.values.iter().all(|(other, _)| other != key));
+        Self::of_one(defaults).under(&Self::of_one(layer))
     }
 
     fn of_one(layer: Layer) -> Self {
@@ -186,7 +196,13 @@ mod tests {
     fn the_defaults_give_every_setting() {
         let effective = Layers::of_defaults().effective();
         for key in keys::keys() {
-            assert_eq!(effective[key.name].origin, Origin::Default, "{}", key.name);
+            let effective = &effective[key.name];
+            assert_eq!(
+                (&effective.origin, &effective.overridden[..]),
+                (&Origin::Default, &[][..]),
+                "{}",
+                key.name
+            );
         }
         assert_eq!(effective.len(), keys::keys().len());
     }

@@ -169,8 +169,7 @@ impl Loader {
         let rules: Rules = selected(&raws, "rules").1.parse().unwrap_or_default();
         let mut benchmark = choose_benchmark(&raws, of_round, rules, &mut errors);
 
-        let mut lower = Layers::of_defaults();
-        lower.put(suite::link::seeds(rules));
+        let mut lower = Layers::of_defaults_but(suite::link::seeds(rules));
         lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round));
         lower.put(benchmark.layer(of_round));
         let is_official = known_preset == Some(&preset::OFFICIAL);

@@ -152,6 +152,8 @@ run_settings! {
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
+    /// Memory for the responses that a performance run logs, such as those of accuracy_log_sampling_target.
+    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 40), unit "bytes";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
     floor: bool = DefaultValue::Bool(true), Kind::Bool;
     /// Observe how quiet the machine is during a performance run, by readings once a second; not in virtual time.
@@ -171,8 +173,11 @@ run_settings! {
     /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
     /// With a policy that scales: latency that the tail may have.
-    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one or slo_x"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
         unit "ms", flag Flag::taking("slo-ms", "MS");
+    /// With host scale, in place of slo_ms: a multiple of the latency of one sample on one instance, measured first.
+    slo_x: Option<f64> = DefaultValue::Unset("none: slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },
+        unit "factor", flag Flag::taking("slo-x", "FACTOR");
     /// With a policy that scales: the percentile that is called the tail.
     tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
     /// With a policy that scales: what it turns, both batch size and instances, or one of them.

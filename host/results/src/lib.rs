@@ -17,7 +17,7 @@
 //! # fn f() -> Result<(), proctor_results::ResultsError> {
 //! let run = proctor_results::Run::open("runs/mine".as_ref())?;
 //! let samples = run.samples()?;
-//! println!("{} of {} samples were completed", samples.query_latencies_ns(1).count(), samples.records.len());
+//! println!("{} of {} samples were answered", samples.query_latencies_ns(1).count(), samples.records.len());
 //! # Ok(())
 //! # }
 //! ```

@@ -141,6 +141,18 @@ pub struct TestPart {
     pub issued_query_count: u64,
     /// Number of samples.
     pub issued_sample_count: u64,
+    /// Samples that completed as failed.
+    #[serde(default)]
+    pub failed_sample_count: u64,
+    /// Samples that never completed.
+    #[serde(default)]
+    pub missing_sample_count: u64,
+    /// Responses that came after the end of their test.
+    #[serde(default)]
+    pub late_response_count: u64,
+    /// Responses that came once more for a sample.
+    #[serde(default)]
+    pub repeated_response_count: u64,
     /// Greatest lateness of a query that has a schedule, in ns.
     #[serde(default)]
     pub issue_delay_max_ns: u64,

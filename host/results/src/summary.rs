@@ -34,7 +34,7 @@ pub struct RunSummary {
     pub accuracy: Option<MetricPart>,
     /// The metric of the scenario.
     pub metric: Option<MetricPart>,
-    /// Latencies of queries.
+    /// Latencies of the queries that were answered; `None` if none was.
     pub query_latency: Option<LatencyPart>,
     /// Number of samples of the performance run.
     pub sample_count: Option<u64>,
@@ -131,7 +131,8 @@ impl RunSummary {
                     metric: result.metric.clone(),
                     query_latency: test
                         .and_then(|test| test.figures.as_ref())
-                        .map(|figures| figures.query_latency),
+                        .map(|figures| figures.query_latency)
+                        .filter(|latencies| latencies.count > 0),
                     sample_count: test.map(|test| test.issued_sample_count),
                     duration_ns: test.map(|test| test.duration_ns),
                     ..nothing

@@ -6,47 +6,124 @@ use proctor_isolated::{
     SealedMemory,
     protocol::{PlacedSample, PlacedTensor},
 };
+use proctor_plugin_api::abi::PROCTOR_TENSOR_ALIGNMENT;
 use proctor_plugin_host::SampleBuffers;
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 
 /// Samples in memory that the host has filled and sealed.
 pub(crate) struct Samples {
-    ranges: Vec<SealedMemory>,
+    memory: Memory,
+    /// In the order in which they lie in memory.
+    order: Vec<SampleIndex>,
     /// Where each input of each sample is.
     places: HashMap<u64, Vec<PlacedTensor>>,
+    /// The samples that lie in memory once more, behind the last.
+    copies: Vec<SampleIndex>,
+    /// Where each input of each of those is.
+    places_of_copies: Vec<Vec<PlacedTensor>>,
+}
+
+/// The ranges that samples lie in.
+struct Memory {
+    ranges: Vec<SealedMemory>,
     /// Type of each input.
     types: Vec<ElementType>,
 }
 
+impl Memory {
+    /// Number of bytes of an input; `None` if no memory has as many.
+    fn size_bytes(&self, input: usize, tensor: &PlacedTensor) -> Option<usize> {
+        let count = tensor.shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
+        Some(self.types.get(input)?.bytes_of(count))
+    }
+
+    /// The bytes of an input, if its range has them.
+    fn bytes(&self, input: usize, tensor: &PlacedTensor) -> Option<&[u8]> {
+        let end = tensor.offset.checked_add(self.size_bytes(input, tensor)?)?;
+        self.ranges.get(tensor.range)?.bytes().get(tensor.offset..end)
+    }
+
+    /// Where a sample would lie that comes behind another one, if its bytes are there.
+    fn behind(&self, last: &[PlacedTensor], sample: &[PlacedTensor]) -> Option<Vec<PlacedTensor>> {
+        let behind = |(input, (last, tensor)): (usize, (&PlacedTensor, &PlacedTensor))| {
+            let end = last.offset.checked_add(self.size_bytes(input, last)?)?;
+            let offset = end.checked_next_multiple_of(PROCTOR_TENSOR_ALIGNMENT)?;
+            let copy = PlacedTensor { range: last.range, offset, shape: tensor.shape.clone() };
+            (self.bytes(input, &copy)? == self.bytes(input, tensor)?).then_some(copy)
+        };
+        last.iter().zip(sample).enumerate().map(behind).collect()
+    }
+}
+
 impl Samples {
-    pub(crate) fn new(ranges: Vec<SealedMemory>, placed: Vec<PlacedSample>, inputs: &[TensorSpec]) -> Self {
+    pub(crate) fn new(
+        ranges: Vec<SealedMemory>,
+        mut placed: Vec<PlacedSample>,
+        inputs: &[TensorSpec],
+    ) -> Self {
+        placed.sort_by_key(|sample| sample.inputs.first().map(|tensor| (tensor.range, tensor.offset)));
+        let memory = Memory { ranges, types: inputs.iter().map(|input| input.element_type).collect() };
+        let order = placed.iter().map(|sample| SampleIndex(sample.index)).collect();
+        let (copies, places_of_copies) = copies(&memory, &placed).into_iter().unzip();
         let places = placed.into_iter().map(|sample| (sample.index, sample.inputs)).collect();
-        Self { ranges, places, types: inputs.iter().map(|input| input.element_type).collect() }
+        Self { memory, order, places, copies, places_of_copies }
+    }
+
+    /// The samples, in the order in which they lie in memory.
+    pub(crate) fn order(&self) -> &[SampleIndex] {
+        &self.order
     }
 
     fn place(&self, index: SampleIndex, input: usize) -> Option<&PlacedTensor> {
         self.places.get(&index.0)?.get(input)
     }
+}
 
-    fn find(&self, index: SampleIndex, input: usize) -> Option<&[u8]> {
-        let PlacedTensor { range, offset, shape } = self.place(index, input)?;
-        let count = shape.iter().try_fold(1_usize, |count, extent| count.checked_mul(*extent))?;
-        let end = offset.checked_add(self.types.get(input)?.bytes_of(count))?;
-        self.ranges.get(*range)?.bytes().get(*offset..end)
+/// The copies that follow the last of the samples, which are in the order of their places, with their own.
+///
+/// The host announces each sample once. But where it has the first ones again behind the last, their bytes are there,
+/// and bytes that are the same are as good, whatever they are there for.
+fn copies(memory: &Memory, placed: &[PlacedSample]) -> Vec<(SampleIndex, Vec<PlacedTensor>)> {
+    let mut copies = Vec::new();
+    let has_bytes = |sample: &PlacedSample| {
+        let mut tensors = sample.inputs.iter().enumerate();
+        tensors.any(|(input, tensor)| memory.bytes(input, tensor).is_some_and(|bytes| !bytes.is_empty()))
+    };
+    // Those without any bytes would never reach the end of the memory.
+    let Some(mut last) =
+        placed.last().map(|sample| sample.inputs.clone()).filter(|_| placed.iter().any(has_bytes))
+    else {
+        return copies;
+    };
+    for sample in placed.iter().cycle() {
+        let Some(copy) = memory.behind(&last, &sample.inputs) else { break };
+        last.clone_from(&copy);
+        copies.push((SampleIndex(sample.index), copy));
     }
+    copies
 }
 
 impl SampleBuffers for Samples {
     fn tensor(&self, index: SampleIndex, input: usize) -> &[u8] {
         // The plugin host refuses what has not its size.
-        self.find(index, input).unwrap_or_default()
+        let place = self.place(index, input);
+        place.and_then(|tensor| self.memory.bytes(input, tensor)).unwrap_or_default()
     }
 
     fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
         self.place(index, input).map(|tensor| tensor.shape.as_slice())
     }
 
+    fn copies(&self) -> &[SampleIndex] {
+        &self.copies
+    }
+
+    fn copy(&self, position: usize, input: usize) -> &[u8] {
+        let place = self.places_of_copies.get(position).and_then(|inputs| inputs.get(input));
+        place.and_then(|tensor| self.memory.bytes(input, tensor)).unwrap_or_default()
+    }
+
     fn ranges(&self) -> Vec<&[u8]> {
-        self.ranges.iter().map(SealedMemory::bytes).collect()
+        self.memory.ranges.iter().map(SealedMemory::bytes).collect()
     }
 }

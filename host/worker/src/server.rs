@@ -213,9 +213,10 @@ impl Server {
     fn prepare(&mut self, placed: Vec<PlacedSample>) -> Result<(), Failure> {
         let ranges = std::mem::take(&mut self.ranges);
         let (model, request) = self.model.as_ref().ok_or_else(no_model)?;
-        let indices: Vec<_> = placed.iter().map(|sample| SampleIndex(sample.index)).collect();
-        let samples = Samples::new(ranges, placed, &request.inputs);
-        model.prepare(&indices, Arc::new(samples)).map_err(failure_of)
+        let samples = Arc::new(Samples::new(ranges, placed, &request.inputs));
+        // Copies lie behind the last.
+        let order = samples.order().to_vec();
+        model.prepare(&order, samples).map_err(failure_of)
     }
 
     fn warm_up(&mut self, instance: Option<u32>, samples: &[u64]) -> Result<(), Failure> {

@@ -9,6 +9,10 @@ use super::basic::{ProctorStatus, ProctorString};
 /// The bytes belong to the host, are aligned to PROCTOR_TENSOR_ALIGNMENT, are row-major without gaps, and stay where
 /// they are from ProctorPlugin.prepare_samples to ProctorPlugin.release_samples, so a plugin may pin or register them
 /// (ProctorSampleSet.ranges). With the extension ProctorMemory they lie in memory of the plugin.
+///
+/// The samples of a query of MultiStream lie side by side, each at the next multiple of PROCTOR_TENSOR_ALIGNMENT.
+/// Where a query goes on from the last sample of the set to the first, the first ones lie behind the last once more:
+/// there a batch has them, and there they are for a plugin that is given whole queries.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]

@@ -172,8 +172,9 @@ impl Measured {
             if !query[0].is_issued() {
                 continue;
             }
-            let slowest =
-                query.iter().try_fold(0, |slowest: u64, record| Some(slowest.max(good_latency_ns(*record)?)));
+            let slowest = query
+                .iter()
+                .try_fold(0, |slowest: u64, record| Some(slowest.max(record.answered_latency_ns()?)));
             digest = mix(digest ^ slowest.unwrap_or(u64::MAX));
             let atom = atoms.atom(number);
             sums[atom].1 += 1.0;
@@ -211,11 +212,6 @@ impl Measured {
     pub(crate) fn table(&self, figure: Figure) -> Option<&Table> {
         self.figures.iter().find(|(other, _)| *other == figure).map(|(_, table)| table)
     }
-}
-
-/// The latency of a sample that completed and did not fail.
-fn good_latency_ns(record: SampleRecord) -> Option<u64> {
-    record.completed_latency_ns().filter(|_| !record.is_failed())
 }
 
 /// Number of latencies up to each of `points_ns`, which ascend, by atoms.

@@ -55,8 +55,11 @@ impl Tally {
     }
 }
 
-/// Counts a sample if it is complete, and returns whether it is.
+/// Counts the latency of a sample that was answered, and returns whether it is complete.
 fn count(sample: Option<&SampleRecord>, latencies: &mut Histogram) -> bool {
-    let latency_ns = sample.and_then(|sample| sample.completed_latency_ns());
-    latency_ns.inspect(|ns| latencies.add(*ns)).is_some()
+    let Some(sample) = sample.filter(|sample| sample.completed_latency_ns().is_some()) else { return false };
+    if let Some(latency_ns) = sample.answered_latency_ns() {
+        latencies.add(latency_ns);
+    }
+    true
 }

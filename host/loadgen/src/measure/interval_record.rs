@@ -1,6 +1,6 @@
 //! The fixed intervals of MultiStream in a phase.
 
-use crate::record::slots::SampleRecord;
+use crate::record::slots::{Counted, SampleRecord};
 
 /// Which intervals had a query, and which were skipped.
 ///
@@ -29,8 +29,14 @@ pub struct IntervalRecord {
 
 impl IntervalRecord {
     /// Reads the intervals off the scheduled instants of all samples of a phase, in the order of their issue. Each
-    /// query has `samples_per_query`, which are scheduled at the start of its interval.
-    pub(crate) fn new(samples: &[SampleRecord], samples_per_query: u64, interval_ns: u64) -> Self {
+    /// query has `samples_per_query`, which are scheduled at the start of its interval; those that do not count are
+    /// late.
+    pub(crate) fn new(
+        samples: &[SampleRecord],
+        samples_per_query: u64,
+        interval_ns: u64,
+        counted: Counted,
+    ) -> Self {
         let mut record = Self { interval_ns, ..Self::default() };
         let mut queries = samples.chunks((samples_per_query as usize).max(1)).peekable();
         while let Some(query) = queries.next() {
@@ -38,7 +44,7 @@ impl IntervalRecord {
             let skipped_count =
                 queries.peek().map_or(0, |next| next[0].scheduled_ns / interval_ns - interval - 1);
             let in_time = |sample: &SampleRecord| {
-                sample.completed_latency_ns().is_some_and(|latency_ns| latency_ns <= interval_ns)
+                counted.latency_ns(*sample).is_some_and(|latency_ns| latency_ns <= interval_ns)
             };
             record.query_count += 1;
             record.elapsed_interval_count = interval + 1;
@@ -74,14 +80,21 @@ mod tests {
             skipping_query_count: 2,
             late_query_count: 3,
         };
-        assert_eq!(IntervalRecord::new(samples.as_flattened(), 2, 10), expected);
+        assert_eq!(IntervalRecord::new(samples.as_flattened(), 2, 10, Counted::Completed), expected);
     }
 
     #[test]
-    fn a_query_that_never_completes_is_late() {
-        let never = SampleRecord { scheduled_ns: 0, latency_ns: SampleRecord::NOT_COMPLETED };
-        let record = IntervalRecord::new(&[never], 1, 10);
-        assert_eq!((record.late_query_count, record.skipping_query_count), (1, 0));
-        assert_eq!(IntervalRecord::new(&[], 1, 10).elapsed_interval_count, 0);
+    fn a_query_that_never_completes_is_late_and_one_that_fails_is_none_that_counts() {
+        let of = |latency_ns, counted| {
+            let record = IntervalRecord::new(&[SampleRecord { scheduled_ns: 0, latency_ns }], 1, 10, counted);
+            (record.late_query_count, record.skipping_query_count)
+        };
+        for counted in [Counted::Completed, Counted::Answered] {
+            assert_eq!(of(SampleRecord::NOT_COMPLETED, counted), (1, 0));
+            assert_eq!(of(7, counted), (0, 0));
+            assert_eq!(IntervalRecord::new(&[], 1, 10, counted).elapsed_interval_count, 0);
+        }
+        assert_eq!(of(SampleRecord::FAILED_BIT | 7, Counted::Completed), (0, 0));
+        assert_eq!(of(SampleRecord::FAILED_BIT | 7, Counted::Answered), (1, 0));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::record::{phase::Phase, slots::SampleRecord};
+use crate::record::{phase::Phase, slots::Counted};
 
-/// The latency of each completed sample of a phase in ns, in the order of their issue.
+/// The latency of each completed sample of a phase in ns, or of each that did not fail, in the order of their issue.
 ///
 /// Made from a list, or a view of what a phase recorded: a run of a hundred million samples holds each latency once.
 #[derive(Clone, Default)]
@@ -13,8 +13,8 @@ pub struct SampleLatencies(Held);
 #[derive(Clone)]
 enum Held {
     List(Vec<u64>),
-    /// A phase that is over, and how many of its samples are complete.
-    Recorded(Arc<Phase>, u64),
+    /// A phase that is over, which of its samples are in it, and how many these are.
+    Recorded(Arc<Phase>, Counted, u64),
 }
 
 impl Default for Held {
@@ -25,8 +25,8 @@ impl Default for Held {
 
 impl SampleLatencies {
     /// The `count` latencies of a phase in which nothing completes any more.
-    pub(crate) fn recorded(phase: Arc<Phase>, count: u64) -> Self {
-        Self(Held::Recorded(phase, count))
+    pub(crate) fn recorded(phase: Arc<Phase>, counted: Counted, count: u64) -> Self {
+        Self(Held::Recorded(phase, counted, count))
     }
 
     /// Number of latencies.
@@ -34,7 +34,7 @@ impl SampleLatencies {
     pub fn len(&self) -> u64 {
         match &self.0 {
             Held::List(list) => list.len() as u64,
-            Held::Recorded(_, count) => *count,
+            Held::Recorded(_, _, count) => *count,
         }
     }
 
@@ -52,7 +52,7 @@ impl SampleLatencies {
     pub(crate) fn view(&self) -> Latencies<'_> {
         match &self.0 {
             Held::List(list) => Latencies::List(list),
-            Held::Recorded(phase, count) => Latencies::Recorded(phase, *count),
+            Held::Recorded(phase, counted, count) => Latencies::Recorded(phase, *counted, *count),
         }
     }
 }
@@ -91,33 +91,35 @@ impl fmt::Debug for SampleLatencies {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Latencies<'a> {
     List(&'a [u64]),
-    /// Latencies of the completed samples of a phase, and how many there are.
-    Recorded(&'a Phase, u64),
+    /// Latencies of these samples of a phase, and how many there are.
+    Recorded(&'a Phase, Counted, u64),
 }
 
 impl<'a> Latencies<'a> {
     pub(crate) fn len(self) -> u64 {
         match self {
             Self::List(list) => list.len() as u64,
-            Self::Recorded(_, count) => count,
+            Self::Recorded(_, _, count) => count,
         }
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = u64> + use<'a> {
         let (list, phase) = match self {
             Self::List(list) => (list, None),
-            Self::Recorded(phase, _) => (&[][..], Some(phase)),
+            Self::Recorded(phase, counted, _) => (&[][..], Some((phase, counted))),
         };
-        let recorded = phase.into_iter().flat_map(|phase| phase.samples(0));
-        list.iter().copied().chain(recorded.filter_map(SampleRecord::completed_latency_ns))
+        let recorded = phase.into_iter().flat_map(|(phase, counted)| {
+            phase.samples(0).filter_map(move |sample| counted.latency_ns(sample))
+        });
+        list.iter().copied().chain(recorded)
     }
 
     /// Calls `take` with each; faster than [`iter`](Self::iter) over many.
     pub(crate) fn for_each(self, mut take: impl FnMut(u64)) {
         match self {
             Self::List(list) => list.iter().copied().for_each(take),
-            Self::Recorded(phase, _) => phase.for_each_sample(|sample| {
-                if let Some(latency_ns) = sample.completed_latency_ns() {
+            Self::Recorded(phase, counted, _) => phase.for_each_sample(|sample| {
+                if let Some(latency_ns) = counted.latency_ns(sample) {
                     take(latency_ns);
                 }
             }),
@@ -150,7 +152,7 @@ mod tests {
         };
         let phase = Arc::new(Phase::new(&start, 1, 1, 0));
         // Over three segments; every seventh sample is missing, every third has failed.
-        let mut expected = Vec::new();
+        let (mut expected, mut answered) = (Vec::new(), Vec::new());
         for number in 0..5000_u64 {
             let sequence = phase.issue(number, false);
             if number % 7 == 0 {
@@ -159,8 +161,12 @@ mod tests {
             let done = phase.slot(sequence).unwrap().complete(3 * number, number % 3 == 0);
             assert_eq!(done, Completion::Accepted { logged: false });
             expected.push(2 * number);
+            answered.extend((number % 3 != 0).then_some(2 * number));
         }
-        let recorded = SampleLatencies::recorded(Arc::clone(&phase), expected.len() as u64);
+        let of =
+            |counted, list: &[u64]| SampleLatencies::recorded(Arc::clone(&phase), counted, list.len() as u64);
+        assert_eq!(of(Counted::Answered, &answered), answered);
+        let recorded = of(Counted::Completed, &expected);
         assert_eq!(recorded.len(), expected.len() as u64);
         assert_eq!(recorded, expected);
         assert_eq!(recorded, SampleLatencies::from(expected.clone()));

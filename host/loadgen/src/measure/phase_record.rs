@@ -13,7 +13,7 @@ use crate::{
     },
     record::{
         phase::{Completions, Phase, done_ns},
-        slots::SampleRecord,
+        slots::Counted,
         tokens::PhaseTokens,
     },
     settings::effective::EffectiveSettings,
@@ -62,23 +62,19 @@ impl PhaseRecord {
         completions: Completions,
     ) -> Self {
         let last = issued.last.unwrap_or_default();
+        // The generator has drawn most of it by now, so this takes no time; before the start it would.
+        let generated = issued.queries.totals();
+        let counted = Counted::Completed;
         Self {
             mode: phase.mode,
             loaded_set: plan.set.indices.clone(),
-            // The generator has drawn most of it by now, so this takes no time; before the start it would.
-            generated: issued.queries.totals(),
+            generated,
             issued_query_count: issued.query_count,
             issued_sample_count: phase.issued_count(),
-            sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), completions.count),
-            query_latencies_ns: match settings.request.scenario {
-                Scenario::MultiStream => query_latencies(phase.samples(0), last.sample_count),
-                _ => Vec::new(),
-            },
-            intervals: settings.interval_ns.map(|interval_ns| {
-                let samples: Vec<_> = phase.samples(0).collect();
-                IntervalRecord::new(&samples, last.sample_count, interval_ns)
-            }),
-            tokens: phase.tokens(),
+            sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), counted, completions.count),
+            query_latencies_ns: query_latencies(settings, phase, generated, counted),
+            intervals: intervals(settings, phase, generated, counted),
+            tokens: phase.tokens(counted),
             max_latency_ns: completions.max_latency_ns,
             final_query_scheduled_ns: last.scheduled_ns,
             final_query_issued_ns: last.issued_ns,
@@ -87,33 +83,79 @@ impl PhaseRecord {
             ),
         }
     }
+
+    /// The same without the samples that failed, which are in no latency; `None` if none did. All durations stay: time
+    /// in which samples failed was spent, too.
+    pub(crate) fn answered(&self, settings: &EffectiveSettings, phase: &Arc<Phase>) -> Option<Self> {
+        let counted = Counted::Answered;
+        let mut count = 0;
+        phase.for_each_sample(|sample| count += u64::from(counted.latency_ns(sample).is_some()));
+        (count < self.sample_latencies_ns.len()).then(|| Self {
+            sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), counted, count),
+            query_latencies_ns: query_latencies(settings, phase, self.generated, counted),
+            intervals: intervals(settings, phase, self.generated, counted),
+            tokens: phase.tokens(counted),
+            ..self.clone()
+        })
+    }
 }
 
-/// The latency of each query whose samples are all complete: that of its slowest.
-fn query_latencies(samples: impl Iterator<Item = SampleRecord>, samples_per_query: u64) -> Vec<u64> {
-    let mut latencies_ns = Vec::new();
+/// MultiStream: the latencies of the queries. Else empty.
+fn query_latencies(
+    settings: &EffectiveSettings,
+    phase: &Phase,
+    generated: GeneratedTotals,
+    counted: Counted,
+) -> Vec<u64> {
+    match settings.request.scenario {
+        Scenario::MultiStream => {
+            slowest(phase.samples(0).map(|sample| counted.latency_ns(sample)), generated.samples_per_query)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// MultiStream at fixed intervals: its intervals.
+fn intervals(
+    settings: &EffectiveSettings,
+    phase: &Phase,
+    generated: GeneratedTotals,
+    counted: Counted,
+) -> Option<IntervalRecord> {
+    let interval_ns = settings.interval_ns?;
+    let samples: Vec<_> = phase.samples(0).collect();
+    Some(IntervalRecord::new(&samples, generated.samples_per_query, interval_ns, counted))
+}
+
+/// The latency of each query all of whose samples count, which is its slowest one's.
+fn slowest(latencies_ns: impl Iterator<Item = Option<u64>>, samples_per_query: u64) -> Vec<u64> {
+    let mut queries_ns = Vec::new();
     let mut slowest_ns = Some(0);
     let mut position = 0_u64;
-    for sample in samples {
+    for latency_ns in latencies_ns {
         position += 1;
-        // One that is missing leaves the query without a latency.
-        slowest_ns = slowest_ns.and_then(|slowest_ns| Some(sample.completed_latency_ns()?.max(slowest_ns)));
+        // One that does not count leaves the query without a latency.
+        slowest_ns = slowest_ns.and_then(|slowest_ns| Some(latency_ns?.max(slowest_ns)));
         if position.is_multiple_of(samples_per_query) {
-            latencies_ns.extend(slowest_ns.replace(0));
+            queries_ns.extend(slowest_ns.replace(0));
         }
     }
-    latencies_ns
+    queries_ns
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::record::slots::SampleRecord;
 
     #[test]
     fn a_query_takes_as_long_as_its_slowest_sample() {
         let done = |latency_ns| SampleRecord { scheduled_ns: 5, latency_ns };
         let missing = done(SampleRecord::NOT_COMPLETED);
-        let samples = [done(3), done(9), done(1), missing, done(2), done(2 | SampleRecord::FAILED_BIT)];
-        assert_eq!(query_latencies(samples.into_iter(), 2), [9, 2]);
+        let failed = done(2 | SampleRecord::FAILED_BIT);
+        let samples = [done(3), done(9), done(1), missing, done(2), failed, done(4), done(5)];
+        let of = |counted: Counted| slowest(samples.into_iter().map(|sample| counted.latency_ns(sample)), 2);
+        assert_eq!(of(Counted::Completed), [9, 2, 5]);
+        assert_eq!(of(Counted::Answered), [9, 5]);
     }
 }

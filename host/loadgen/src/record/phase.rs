@@ -12,10 +12,11 @@ use std::{
 use crate::{
     plan::phases::PhaseMode,
     record::{
+        histogram::Histogram,
         responses::ResponseStore,
         segments::{Pair, Segments},
         share::{IssuedCounts, Share},
-        slots::{SampleRecord, Slot},
+        slots::{Counted, SampleRecord, Slot},
         token_recorder::{FirstTokens, TokenRecorder},
         tokens::PhaseTokens,
     },
@@ -212,11 +213,18 @@ impl Phase {
         completions
     }
 
-    /// Measurements of tokens so far, in a token run.
-    pub(crate) fn tokens(&self) -> Option<PhaseTokens> {
+    /// Measurements of tokens so far, in a token run. The times between tokens are kept without their samples, so there
+    /// are none where a part of the samples counts.
+    pub(crate) fn tokens(&self, counted: Counted) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
-        let samples = self.numbered(0).filter_map(|(sequence, sample)| tokens.sample(sequence, sample));
-        Some(PhaseTokens { between: tokens.between(), ..samples.collect() })
+        let counts = |(_, sample): &(u64, SampleRecord)| counted.latency_ns(*sample).is_some();
+        let samples = self.numbered(0).filter(counts);
+        let samples = samples.filter_map(|(sequence, sample)| tokens.sample(sequence, sample));
+        let between = match counted {
+            Counted::Completed => tokens.between(),
+            Counted::Answered => Histogram::default(),
+        };
+        Some(PhaseTokens { between, ..samples.collect() })
     }
 
     /// Responses, and data of first tokens, that were to be logged and did not fit.

@@ -81,6 +81,12 @@ impl SampleRecord {
         (self.latency_ns != Self::NOT_COMPLETED).then_some(self.latency_ns & !Self::FAILED_BIT)
     }
 
+    /// The latency in ns of an answered sample: one that completed, and not as failed.
+    #[must_use]
+    pub fn answered_latency_ns(self) -> Option<u64> {
+        self.completed_latency_ns().filter(|_| !self.is_failed())
+    }
+
     /// The instant at which a completed sample completed, in ns from the start of issuing, failed or not.
     #[must_use]
     pub fn completed_ns(self) -> Option<u64> {
@@ -97,6 +103,26 @@ impl SampleRecord {
     #[must_use]
     pub fn is_failed(self) -> bool {
         self.latency_ns != Self::NOT_COMPLETED && self.latency_ns & Self::FAILED_BIT != 0
+    }
+}
+
+/// The completed samples that are in a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// All of them, as LoadGen counts.
+    Completed,
+    /// All but those that failed, whose times are no latencies of answers.
+    Answered,
+}
+
+impl Counted {
+    /// The latency of a sample that is in it, in ns.
+    #[inline]
+    pub(crate) fn latency_ns(self, sample: SampleRecord) -> Option<u64> {
+        match self {
+            Self::Completed => sample.completed_latency_ns(),
+            Self::Answered => sample.answered_latency_ns(),
+        }
     }
 }
 
@@ -204,12 +230,13 @@ mod tests {
         assert_eq!(failed.complete(0, true), Completion::Accepted { logged: false });
         let record = failed.read().unwrap();
         assert_eq!(record.latency_ns, SampleRecord::FAILED_BIT);
-        assert_eq!(record.completed_latency_ns(), Some(0));
+        assert_eq!((record.completed_latency_ns(), record.answered_latency_ns()), (Some(0), None));
 
         missing.issue(0, false);
         assert!(missing.give_up());
         assert_eq!(missing.complete(3, false), Completion::GivenUp);
-        assert_eq!(missing.read().unwrap().completed_latency_ns(), None);
+        let record = missing.read().unwrap();
+        assert_eq!((record.completed_latency_ns(), record.answered_latency_ns()), (None, None));
     }
 }
 

@@ -142,6 +142,7 @@ impl<C: Clock> LoadGen<C> {
             qsl_performance_count: qsl.performance_sample_count(),
             phases,
             performance: None,
+            answered: None,
             peak_search,
             findings: Vec::new(),
             config_errors: self.options.config_errors.clone(),

@@ -1,13 +1,17 @@
 //! The judgement of a test: the figures of its result, and one list of findings.
 
-use crate::verdict::outcome::TestOutcome;
-use crate::verdict::{
-    findings::{
-        figures::of_figures,
-        finding::Scope,
-        objections::{of_phase, of_search, of_test},
+use crate::{
+    record::violations::ViolationKind,
+    verdict::{
+        findings::{
+            evidence::Evidence,
+            figures::of_figures,
+            finding::Scope,
+            objections::{of_phase, of_search, of_test},
+        },
+        outcome::TestOutcome,
+        results::PerformanceResult,
     },
-    results::PerformanceResult,
 };
 
 impl TestOutcome {
@@ -19,12 +23,18 @@ impl TestOutcome {
         let settings = self.reported_settings();
         let (reported, search) = (self.reported_phase(), self.peak_search.as_ref());
         let mut findings = Vec::new();
-        let performance = reported.map(|number| {
+        let have_failed = self.violations.iter().any(|violation| violation.kind == ViolationKind::Failed);
+        let results = reported.map(|number| {
             let phase = &self.phases[number];
             let result = PerformanceResult::new(&phase.record, &settings);
-            findings.extend(of_figures(&settings, &result, phase, number));
-            result
+            let record = have_failed.then(|| phase.record.answered(&settings, &phase.phase)).flatten();
+            let answered = record.as_ref().map(|record| result.answered(record, &settings));
+            let shown = answered.as_ref().unwrap_or(&result);
+            let shown_record = record.as_ref().unwrap_or(&phase.record);
+            findings.extend(of_figures(&Evidence::new(&settings, shown, shown_record, phase), number));
+            (result, answered)
         });
+        let (performance, answered) = results.unzip();
         let of_test = || of_test(&self.violations, self.interrupted.as_deref(), search);
         let mut numbers: Vec<_> = (0..self.phases.len()).collect();
         if search.is_some() {
@@ -43,5 +53,6 @@ impl TestOutcome {
         findings.extend(self.findings.drain(..).filter(|finding| finding.scope == Scope::Caller));
         self.findings = findings;
         self.performance = performance;
+        self.answered = answered.flatten();
     }
 }

@@ -14,7 +14,10 @@ use std::io;
 use crate::{
     measure::{accuracy_record::AccuracyRecord, phase_outcome::PhaseOutcome},
     plan::phases::PhaseMode,
-    record::{slots::SampleRecord, violations::Violation},
+    record::{
+        slots::SampleRecord,
+        violations::{Violation, ViolationKind},
+    },
     settings::{
         config_file::{apply::ConfigFileReport, parse::ConfigFileError},
         effective::EffectiveSettings,
@@ -49,8 +52,11 @@ pub struct TestOutcome {
     pub qsl_performance_count: u64,
     /// The phases that took place, in order.
     pub phases: Vec<PhaseOutcome>,
-    /// The result of the performance phase, if there was one; of a search for the peak, that of the reported run.
+    /// The result of the performance phase, if there was one, as LoadGen's logs have it; of a search for the peak, that
+    /// of the reported run.
     pub performance: Option<PerformanceResult>,
+    /// The same without the samples that failed; `None` if none did.
+    pub answered: Option<PerformanceResult>,
     /// The search for the peak, if that was the mode.
     pub peak_search: Option<PeakSearch>,
     /// Everything that the verdict rests on: broken rules with what to do about them, and kept ones. The test is
@@ -70,6 +76,23 @@ pub struct TestOutcome {
 }
 
 impl TestOutcome {
+    /// The figures to show. Samples that failed, are missing or were completed late are in no latency and no
+    /// throughput, and one that was completed twice is there once; LoadGen's logs count those that failed.
+    #[must_use]
+    pub fn figures(&self) -> Option<&PerformanceResult> {
+        self.answered.as_ref().or(self.performance.as_ref())
+    }
+
+    /// How often the system broke this rule of completion.
+    #[must_use]
+    pub fn violation_count(&self, kind: ViolationKind) -> u64 {
+        self.violations
+            .iter()
+            .filter(|violation| violation.kind == kind)
+            .map(|violation| violation.count)
+            .sum()
+    }
+
     /// The verdict: whether no rule is broken.
     #[must_use]
     pub fn is_valid(&self) -> bool {

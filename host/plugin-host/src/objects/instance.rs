@@ -322,7 +322,8 @@ impl Instance {
     ) -> Result<(), PluginHostError> {
         // Held for the call, so that the inputs stay even if the samples are released meanwhile.
         let prepared = self.model.prepared.load();
-        let inputs_of = |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index));
+        let mut places = prepared.as_ref().map(|prepared| prepared.places());
+        let inputs_of = |index| places.as_mut()?.inputs(index);
         let filled = self.work.fill(&self.model.demand, batch, inputs_of);
         filled.map_err(|what| self.model.backend.bad_demand(what))?;
         self.activity.set_first_sample(batch[0].index.0);

@@ -87,7 +87,8 @@ impl Instance {
         self.check_thread(Call::Submit)?;
         let submit = self.model.table().submit.ok_or_else(|| self.model.not_declared("batches in flight"))?;
         let prepared = self.model.prepared.load();
-        let inputs_of = |index| prepared.as_ref().and_then(|prepared| prepared.inputs(index));
+        let mut places = prepared.as_ref().map(|prepared| prepared.places());
+        let inputs_of = |index| places.as_mut()?.inputs(index);
         // SAFETY: nothing is outstanding: its lane waits for each batch, and takes `&mut self` for the next one.
         let room = unsafe { &mut *slot.room.get() };
         let filled = room.work.fill(&self.model.demand, batch, inputs_of);

@@ -23,6 +23,18 @@ pub trait SampleBuffers: Send + Sync {
         None
     }
 
+    /// The samples that lie in memory once more, one after the other behind the last sample of the set as it was
+    /// listed: those with which a query of MultiStream goes on that reaches the end of the set.
+    fn copies(&self) -> &[SampleIndex] {
+        &[]
+    }
+
+    /// The bytes of one input tensor of one of the copies, by its position among them; as those of its sample.
+    fn copy(&self, position: usize, input: usize) -> &[u8] {
+        let _ = (position, input);
+        &[]
+    }
+
     /// The memory that the tensors lie in, in whole pages; none if it is in parts of pages.
     fn ranges(&self) -> Vec<&[u8]> {
         Vec::new()
@@ -50,6 +62,10 @@ pub(crate) type Shapes = Arc<[Box<[u64]>]>;
 pub(crate) struct Prepared {
     /// Sorted by index, each index once.
     samples: Vec<ProctorPreparedSample>,
+    /// In the order in which they lie behind `last`. The plugin is not told of them, but finds them in batches.
+    copies: Vec<ProctorPreparedSample>,
+    /// The sample behind which the copies lie; `None` if there are none.
+    last: Option<SampleIndex>,
     _tensors: Vec<ProctorTensor>,
     ranges: Vec<ProctorMemoryRange>,
     /// The set that the plugin is told of. Stays, too, so this structure lies where it does not move.
@@ -80,7 +96,7 @@ fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind
 }
 
 impl Prepared {
-    /// Makes the views.
+    /// Makes the views. Copies lie behind the last of `indices`.
     ///
     /// # Errors
     /// A sentence about the first tensor that does not have the shape and size of its spec, or a smaller shape if the
@@ -93,14 +109,21 @@ impl Prepared {
         in_use: &[RangeInUse],
     ) -> Result<Arc<Self>, String> {
         let specs = &demand.inputs;
+        let copies = buffers.copies().to_vec();
+        let last = indices.last().copied().filter(|_| !copies.is_empty());
         let mut indices = indices.to_vec();
         indices.sort_unstable();
         indices.dedup();
-        let mut tensors = Vec::with_capacity(indices.len() * specs.len());
+        let mut tensors = Vec::with_capacity((indices.len() + copies.len()) * specs.len());
         let mut own_shapes: Vec<Box<[u64]>> = Vec::new();
-        for &index in &indices {
+        let samples = indices.iter().map(|index| (*index, None));
+        let all = samples.chain(copies.iter().enumerate().map(|(position, index)| (*index, Some(position))));
+        for (index, copy) in all {
             for (input, (spec, shape)) in specs.iter().zip(shapes.iter()).enumerate() {
-                let bytes = buffers.tensor(index, input);
+                let bytes = match copy {
+                    None => buffers.tensor(index, input),
+                    Some(position) => buffers.copy(position, input),
+                };
                 let own = buffers.shape(index, input).filter(|own| *own != spec.shape);
                 let expected = match own {
                     None => spec.size_bytes(),
@@ -145,7 +168,8 @@ impl Prepared {
             inputs: tensors[position * specs.len()..].as_ptr(),
             input_count: specs.len(),
         };
-        let samples: Vec<_> = indices.iter().enumerate().map(sample).collect();
+        let mut samples: Vec<_> = indices.iter().chain(&copies).enumerate().map(sample).collect();
+        let copies = samples.split_off(indices.len());
         let range = |bytes: &[u8]| {
             let (data, kind) = as_plugin_sees(in_use, bytes);
             ProctorMemoryRange { data: data.cast(), size_bytes: bytes.len(), kind: kind.code(), reserved: 0 }
@@ -163,6 +187,8 @@ impl Prepared {
         };
         Ok(Arc::new(Self {
             samples,
+            copies,
+            last,
             _tensors: tensors,
             ranges,
             set,
@@ -182,8 +208,13 @@ impl Prepared {
         self.ranges.iter().filter_map(|range| MemoryKind::from_code(range.kind)).collect()
     }
 
+    /// The places of the samples of a call, which are asked for in their order.
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places { prepared: self, next_copy: None }
+    }
+
     /// The input tensors of a sample. At once if the indices are without gaps, else a binary search.
-    pub(crate) fn inputs(&self, index: SampleIndex) -> Option<*const ProctorTensor> {
+    fn inputs(&self, index: SampleIndex) -> Option<*const ProctorTensor> {
         let first = self.samples.first()?.index;
         let guess =
             usize::try_from(index.0.wrapping_sub(first)).ok().and_then(|guess| self.samples.get(guess));
@@ -192,5 +223,30 @@ impl Prepared {
         }
         let position = self.samples.binary_search_by_key(&index.0, |sample| sample.index).ok()?;
         Some(self.samples[position].inputs)
+    }
+}
+
+/// Places of samples that come one after the other in a call.
+///
+/// A sample that follows the last one of the set, or a copy behind it, is the copy that lies there, if there is one. So
+/// the samples of a query lie side by side also where it goes on from the last to the first.
+pub(crate) struct Places<'a> {
+    prepared: &'a Prepared,
+    /// Position of the copy behind the sample before.
+    next_copy: Option<usize>,
+}
+
+impl Places<'_> {
+    /// The input tensors of the next sample.
+    pub(crate) fn inputs(&mut self, index: SampleIndex) -> Option<*const ProctorTensor> {
+        let prepared = self.prepared;
+        if let Some(position) = self.next_copy
+            && let Some(copy) = prepared.copies.get(position).filter(|copy| copy.index == index.0)
+        {
+            self.next_copy = Some(position + 1);
+            return Some(copy.inputs);
+        }
+        self.next_copy = (prepared.last == Some(index)).then_some(0);
+        prepared.inputs(index)
     }
 }

@@ -51,7 +51,7 @@ impl Work {
         })
     }
 
-    /// Fills the arrays.
+    /// Fills the arrays. The places of the samples are asked for in their order.
     ///
     /// # Errors
     /// A sentence about a batch that cannot be.
@@ -59,7 +59,7 @@ impl Work {
         &mut self,
         demand: &ModelDemand,
         batch: &[QuerySample],
-        inputs_of: impl Fn(SampleIndex) -> Option<*const ProctorTensor>,
+        mut inputs_of: impl FnMut(SampleIndex) -> Option<*const ProctorTensor>,
     ) -> Result<(), String> {
         self.batch.clear();
         self.results.clear();

@@ -171,3 +171,48 @@ fn memory_that_cannot_be_is_refused() {
     prepare(&loaded, &[1]).unwrap();
     assert!(refusal(&loaded, 4096).contains("allocate does not fit the state"));
 }
+
+/// Sample `i` is eight bytes of value `i`. Samples 5 and 2 lie once more behind the last one, told by 100 more.
+struct Again {
+    samples: Vec<Aligned>,
+    copies: [Aligned; 2],
+}
+
+impl SampleBuffers for Again {
+    fn tensor(&self, index: SampleIndex, _: usize) -> &[u8] {
+        &self.samples[usize::try_from(index.0).unwrap()].0
+    }
+
+    fn copies(&self) -> &[SampleIndex] {
+        &[SampleIndex(5), SampleIndex(2)]
+    }
+
+    fn copy(&self, position: usize, _: usize) -> &[u8] {
+        &self.copies[position].0
+    }
+}
+
+#[test]
+fn samples_that_follow_the_last_of_the_set_are_the_copies_behind_it() {
+    let backend = good_backend();
+    let model = backend.load_model(&demand()).unwrap();
+    let mut instance = model.create_instance(0).unwrap();
+    let samples = (0..10).map(|value| Aligned([value; 8])).collect();
+    let copies = [105, 102].map(|value| Aligned([value; 8]));
+    model.prepare(&[5, 2, 3, 4].map(SampleIndex), Arc::new(Again { samples, copies })).unwrap();
+    model.start().unwrap();
+    for (indices, expected) in [
+        (&[2, 3, 4][..], &[2, 3, 4][..]),
+        (&[3, 4, 5], &[3, 4, 105]),
+        (&[4, 5, 2], &[4, 105, 102]),
+        (&[5, 2, 3], &[5, 2, 3]),
+        (&[4, 2], &[4, 2]),
+        (&[4, 5, 5], &[4, 105, 5]),
+    ] {
+        let (batch, sink) = (query(indices), Kept::default());
+        instance.execute(&batch).unwrap();
+        instance.complete(&batch, &sink);
+        let seen: Vec<_> = sink.take().iter().map(|(_, _, data)| data[0]).collect();
+        assert_eq!(seen, expected);
+    }
+}

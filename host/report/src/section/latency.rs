@@ -182,7 +182,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         distribution.count = sorted.count();
         distribution.ends_ns = (least as f64, most as f64);
     } else if part.is_none_or(|part| part.count == 0) {
-        return paragraph(html, "No sample was completed, so there is no latency to draw.");
+        return paragraph(html, "No sample was answered, so there is no latency to draw.");
     }
     distribution.bound_ns = facts.test().and_then(|test| test.latency_bound_ns());
     let floor = facts.result().and_then(|result| result.harness_floor.as_ref());

@@ -71,12 +71,12 @@ impl Time<'_> {
         key.iter().copied().chain(noisy).collect()
     }
 
-    /// Completed samples by instant and latency. In Offline all begin together, and their ends tell them apart.
+    /// Answered samples by instant and latency. In Offline all begin together, and their ends tell them apart.
     fn points(&self) -> impl Iterator<Item = (u64, u64)> + Clone {
         let is_offline = self.is_offline;
         self.samples.records.iter().filter_map(move |record| {
             let instant_ns = if is_offline { record.completed_ns()? } else { record.scheduled_ns };
-            Some((instant_ns, record.completed_latency_ns()?))
+            Some((instant_ns, record.answered_latency_ns()?))
         })
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         noisy: noise.map(noise::noisy).unwrap_or_default(),
     };
     if time.points().next().is_none() {
-        return paragraph(html, "No sample was completed, so there is nothing to draw over time.");
+        return paragraph(html, "No sample was answered, so there is nothing to draw over time.");
     }
     if time.is_offline {
         paragraph(
@@ -278,7 +278,8 @@ fn depth(html: &mut Html, time: &Time) {
 fn throughput(html: &mut Html, facts: &Facts, time: &Time) {
     let count = time.points().count();
     let cut = time.cut((count / PER_COLUMN).clamp(1, RATE_COLUMNS));
-    let completed = rates(time.samples.issued().filter_map(SampleRecord::completed_ns), cut);
+    let answered = time.samples.issued().filter(|record| record.answered_latency_ns().is_some());
+    let completed = rates(answered.filter_map(SampleRecord::completed_ns), cut);
     let is_server = facts.is_server();
     let begins = time.samples.issued().map(|record| record.scheduled_ns);
     let arrived = if is_server { rates(begins, cut) } else { Vec::new() };
@@ -292,16 +293,16 @@ fn throughput(html: &mut Html, facts: &Facts, time: &Time) {
     picture.steps("first", &points(&completed), time.end_ns as f64);
     let least = completed.iter().copied().fold(f64::INFINITY, f64::min);
     let text = format!(
-        "{} samples were completed, between {} and {} a second in columns of {}.",
+        "{} samples were answered, between {} and {} a second in columns of {}.",
         plain(count as f64),
         plain(least.round()),
         plain(completed.iter().copied().fold(0.0, f64::max).round()),
         duration(cut.end_ns as f64 / cut.count as f64)
     );
     let key: &[_] = if is_server {
-        &[("solid first", "completed"), ("dashed third", "due")]
+        &[("solid first", "answered"), ("dashed third", "due")]
     } else {
-        &[("solid first", "completed")]
+        &[("solid first", "answered")]
     };
     figure(
         html,

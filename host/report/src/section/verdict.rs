@@ -141,7 +141,14 @@ fn tiles(html: &mut Html, facts: &Facts) {
             ("samples", "performance_run.issued_sample_count"),
             ("length", "performance_run.duration_ns"),
         ];
-        for (name, key) in keys {
+        let unanswered = [
+            ("failed samples", "performance_run.failed_sample_count", test.failed_sample_count),
+            ("missing samples", "performance_run.missing_sample_count", test.missing_sample_count),
+            ("late responses", "performance_run.late_response_count", test.late_response_count),
+            ("repeated responses", "performance_run.repeated_response_count", test.repeated_response_count),
+        ];
+        let unanswered = unanswered.into_iter().filter(|(.., count)| *count > 0);
+        for (name, key) in keys.into_iter().chain(unanswered.map(|(name, key, _)| (name, key))) {
             tile(html, name, |html| figures.show(html, key));
         }
     });

@@ -200,26 +200,40 @@ struct Buffers {
     store: SampleStore,
     /// Each sample with its sum, to notice a plugin that writes to what it may only read.
     sums: Vec<(SampleIndex, u64)>,
+    /// Sums of the copies, in their order.
+    copy_sums: Vec<u64>,
 }
 
 impl Buffers {
     fn new(store: SampleStore, samples: &[SampleIndex]) -> Self {
         let sums = samples.iter().map(|index| (*index, sum(&store, *index))).collect();
-        Self { store, sums }
+        let copy_sums = (0..store.copies().len()).map(|position| sum_of_copy(&store, position)).collect();
+        Self { store, sums, copy_sums }
     }
 
     /// Samples that are not any more what they were.
     fn overwritten(&self) -> Option<Fault> {
         let changed = self.sums.iter().filter(|(index, before)| sum(&self.store, *index) != *before);
-        let mut changed = changed.map(|(index, _)| *index);
+        let copies = self.store.copies().iter().zip(&self.copy_sums).enumerate();
+        let copies = copies.filter(|(position, (_, before))| sum_of_copy(&self.store, *position) != **before);
+        let changed = changed.map(|(index, _)| *index).chain(copies.map(|(_, (index, _))| *index));
+        let mut seen = HashSet::new();
+        let mut changed = changed.filter(|index| seen.insert(*index));
         changed.next().map(|first| Fault::Overwritten { first, count: 1 + changed.count() as u64 })
     }
 }
 
+fn sum(store: &SampleStore, index: SampleIndex) -> u64 {
+    sum_of((0..store.inputs().len()).filter_map(|input| store.tensor(index, input).ok()))
+}
+
+fn sum_of_copy(store: &SampleStore, position: usize) -> u64 {
+    sum_of((0..store.inputs().len()).filter_map(|input| store.tensor_of_copy(position, input)))
+}
+
 /// A sum of the bytes of a sample, eight at a time, that depends on their order. Reads as fast as memory does, as data
 /// sets may be large.
-fn sum(store: &SampleStore, index: SampleIndex) -> u64 {
-    let tensors = (0..store.inputs().len()).filter_map(|input| store.tensor(index, input).ok());
+fn sum_of<'a>(tensors: impl Iterator<Item = &'a [u8]>) -> u64 {
     tensors.fold(0, |sum, tensor| {
         let (words, rest) = tensor.as_chunks::<8>();
         let add = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -236,6 +250,14 @@ impl SampleBuffers for Buffers {
 
     fn shape(&self, index: SampleIndex, input: usize) -> Option<&[usize]> {
         self.store.shape(index, input).ok()
+    }
+
+    fn copies(&self) -> &[SampleIndex] {
+        self.store.copies()
+    }
+
+    fn copy(&self, position: usize, input: usize) -> &[u8] {
+        self.store.tensor_of_copy(position, input).unwrap_or_default()
     }
 
     fn ranges(&self) -> Vec<&[u8]> {
@@ -321,7 +343,8 @@ impl SampleLibrary {
     /// If they cannot be loaded or prepared.
     pub(crate) fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         let _span = enter!("prepare samples", samples = samples.len());
-        // MultiStream lists some samples twice; the model is given each once.
+        // MultiStream lists the first samples again behind the last. The model is told each once, and finds the copies
+        // in batches.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
         let buffers = Arc::new(Buffers::new(self.data.load(samples, self.memory())?, &distinct));

@@ -98,13 +98,13 @@ impl Test {
 
     /// The figure of this kind; `None` where no performance was measured, and of a search.
     pub(crate) fn figure(&self, kind: MetricKind) -> Option<Metric> {
-        let measured = self.outcome.performance.as_ref().filter(|_| self.outcome.peak_search.is_none());
+        let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
         let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
         if self.has_unanswered() { metric.map(Metric::withheld) } else { metric }
     }
 
     /// Whether samples failed or are missing: what comes back at once, or never, is no answer, and its time none.
-    fn has_unanswered(&self) -> bool {
+    pub(crate) fn has_unanswered(&self) -> bool {
         let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
         self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
     }

@@ -1,6 +1,7 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
 mod instances;
+mod length;
 mod scaled;
 mod told;
 
@@ -118,10 +119,11 @@ impl<'a> TestBed<'a> {
         allowed_cores();
         let machine = Machine::read();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
-        let plugin = Plugin::open(settings, &clock, cache, &watchdog, interrupt.observer().as_ref())?;
+        let observer = interrupt.observer();
+        let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
-        let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
+        let model = plugin.load_model(settings, &placement, observer.as_ref())?;
         let data = match plugin.input_forms.get() {
             Some(forms) => data.in_forms(forms)?,
             None => data,
@@ -305,7 +307,7 @@ impl<'a> TestBed<'a> {
         let is_scaled = self.is_scaled(&audited);
         let mut instances = self.instances(is_scaled, &first_error)?;
         let mut faults = match request.warms_up {
-            true => self.warm_up(&mut instances)?,
+            true => self.warm_up_before(request, &audited, &mut instances)?,
             false => Vec::new(),
         };
         if self.process_has_ended() {
@@ -316,6 +318,7 @@ impl<'a> TestBed<'a> {
         }
         let options = LoadGenOptions {
             watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
+            response_arena_bytes: self.settings.run.response_arena_bytes,
             earlier_phase_count: self.phase_count.get(),
             audit_config,
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),

@@ -20,7 +20,7 @@ mod state;
 use std::mem::ManuallyDrop;
 
 use proctor_config::Settings;
-use proctor_loadgen::{Finding, Rule, TestOutcome, ViolationKind, percentile};
+use proctor_loadgen::{Finding, Rule, TestOutcome, ViolationKind};
 use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
 use proctor_vocabulary::Scenario;
 
@@ -250,7 +250,7 @@ impl Seeker<'_> {
 
     /// The estimate of MultiStream, if it is over the bound; such a full run does not count either.
     fn estimate_over_bound_ns(&self, outcome: &TestOutcome) -> Option<u64> {
-        let estimate_ns = outcome.performance.as_ref()?.early_stopping.estimate_ns?;
+        let estimate_ns = outcome.figures()?.early_stopping.estimate_ns?;
         let is_bounded = outcome.effective.request.scenario == Scenario::MultiStream;
         (is_bounded && estimate_ns > self.plan.longest_bound_ns()).then_some(estimate_ns)
     }
@@ -283,25 +283,17 @@ impl Seeker<'_> {
     /// Ratio of the bounded figure, at the percentile, to its bound.
     fn tail_ratio(&self, seen: &ConstraintSeen, outcome: &TestOutcome) -> Option<f64> {
         let bound = self.plan.bounds.iter().find(|bound| bound.what.name() == seen.name)?;
-        let tokens = || outcome.reported_phases().last()?.record.tokens.as_ref();
-        let at_percentile = |values_ns: &[u64]| {
-            let mut sorted_ns = values_ns.to_vec();
-            sorted_ns.sort_unstable();
-            (!sorted_ns.is_empty()).then(|| percentile(&sorted_ns, self.plan.percentile() / 100.0))
+        let figures = outcome.figures()?;
+        let latencies = match bound.what {
+            Bounded::Latency => query_latencies(figures),
+            Bounded::FirstToken => &figures.token_latencies()?.first_token,
+            Bounded::PerToken => &figures.token_latencies()?.per_output_token,
         };
-        let tail_ns = match bound.what {
-            Bounded::Latency => {
-                let latencies = query_latencies(outcome.performance.as_ref()?);
-                (latencies.count > 0).then_some(latencies.target_ns)
-            }
-            Bounded::FirstToken => at_percentile(&tokens()?.first_token_latencies_ns),
-            Bounded::PerToken => at_percentile(&tokens()?.times_per_output_token_ns),
-        };
-        Some(tail_ns? as f64 / bound.bound_ns.max(1) as f64)
+        (latencies.count > 0).then(|| latencies.target_ns as f64 / bound.bound_ns.max(1) as f64)
     }
 
     fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> Point {
-        let latencies = outcome.performance.as_ref().map(query_latencies);
+        let latencies = outcome.figures().map(query_latencies);
         let [p50_ns, p90_ns, _, _, p99_ns, p99_9_ns] =
             latencies.map_or([0; 6], |latencies| latencies.percentiles_ns);
         let limiting = record.limiting();

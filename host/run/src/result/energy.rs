@@ -36,7 +36,8 @@ impl EnergyPart {
 
     fn new(joules: f64, source: String, test: &Test) -> Self {
         let phases = || test.outcome.reported_phases();
-        let sample_count: u64 = phases().map(|phase| phase.record.issued_sample_count).sum();
+        // Energy of samples that were not answered is that of those that were.
+        let sample_count = test.outcome.figures().map_or(0, |figures| figures.sample_latencies.count);
         let duration_ns: u64 = phases().map(|phase| phase.duration_ns).sum();
         Self {
             joules,

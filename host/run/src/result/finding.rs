@@ -1,6 +1,6 @@
 //! Findings as `result.json` has them.
 
-use proctor_loadgen::{Finding, Remedy, Standing, Unit};
+use proctor_loadgen::{Finding, Limit, Remedy, Standing, Unit};
 use serde::{Serialize, Serializer};
 
 /// Something that a verdict rests on.
@@ -15,11 +15,24 @@ pub(crate) struct FindingPart {
     /// In `unit`.
     pub(crate) bound: Option<f64>,
     pub(crate) unit: Option<&'static str>,
+    /// The setting that ended the run before the rule was kept; left out if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended_by: Option<LimitPart>,
     pub(crate) remedy: Option<RemedyPart>,
+    /// Settings that a run which follows the remedy has to set to 0, which is no limit; left out if there are none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) lift: &'static [&'static str],
     /// Length of a run that follows the remedy; for more queries, the time that they add.
     pub(crate) time_s: Option<f64>,
     /// All of it as a sentence.
     pub(crate) text: String,
+}
+
+/// A setting that ended a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct LimitPart {
+    pub(crate) setting: &'static str,
+    pub(crate) value: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +58,9 @@ impl From<&Finding> for FindingPart {
             measured: finding.measured,
             bound: finding.bound,
             unit: finding.measured.map(|_| unit(finding.unit)),
+            ended_by: finding.ended_by.map(|Limit { setting, value }| LimitPart { setting, value }),
             remedy: finding.remedy.as_ref().map(RemedyPart::from),
+            lift: finding.lift,
             time_s: finding.time_ns.map(|time_ns| time_ns as f64 / 1e9),
             text: finding.to_string(),
         }

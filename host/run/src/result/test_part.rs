@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use proctor_loadgen::{EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures};
+use proctor_loadgen::{
+    EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures, ViolationKind,
+};
 use proctor_noise::Noise;
 use proctor_scheduler::Statistics;
 use serde::Serialize;
@@ -31,6 +33,12 @@ pub(crate) struct TestPart {
     pub(crate) duration_ns: u64,
     pub(crate) issued_query_count: u64,
     pub(crate) issued_sample_count: u64,
+    /// Samples that completed as failed, those that never completed, and responses that came after the end of their
+    /// test or once more for a sample. They are in no latency and no throughput.
+    pub(crate) failed_sample_count: u64,
+    pub(crate) missing_sample_count: u64,
+    pub(crate) late_response_count: u64,
+    pub(crate) repeated_response_count: u64,
     /// Lateness of the queries that have a schedule.
     pub(crate) issue_delay_max_ns: u64,
     pub(crate) issue_delay_mean_ns: u64,
@@ -131,12 +139,16 @@ impl TestPart {
             duration_ns: sum(|phase| phase.duration_ns),
             issued_query_count: sum(|phase| phase.record.issued_query_count),
             issued_sample_count: sum(|phase| phase.record.issued_sample_count),
+            failed_sample_count: failed_count(test),
+            missing_sample_count: sum(|phase| phase.missing.as_ref().map_or(0, |missing| missing.count)),
+            late_response_count: outcome.violation_count(ViolationKind::Late),
+            repeated_response_count: outcome.violation_count(ViolationKind::Duplicate),
             issue_delay_max_ns: delay(|delay| delay.max_ns),
             issue_delay_mean_ns: delay(|delay| delay.mean_ns),
             issue_delay_p50_ns: delay(|delay| delay.p50_ns),
             issue_delay_p99_ns: delay(|delay| delay.p99_ns),
             issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
-            figures: outcome.performance.as_ref().map(FiguresPart::new),
+            figures: outcome.figures().map(|figures| FiguresPart::new(figures, test.has_unanswered())),
             energy: outcome.performance.as_ref().and_then(|_| EnergyPart::of_plugin(test)),
             processor_energy: test
                 .package_energy
@@ -151,6 +163,14 @@ impl TestPart {
     }
 }
 
+/// Samples of the reported phases that failed; they are looked at only if any of the test did.
+fn failed_count(test: &Test) -> u64 {
+    match test.outcome.violation_count(ViolationKind::Failed) {
+        0 => 0,
+        _ => test.outcome.samples().filter(|sample| sample.is_failed()).count() as u64,
+    }
+}
+
 impl From<BusyCounts> for BusyPart {
     fn from(counts: BusyCounts) -> Self {
         let BusyCounts { query_count, refusal_count, waited } = counts;
@@ -160,13 +180,11 @@ impl From<BusyCounts> for BusyPart {
 }
 
 impl FiguresPart {
-    fn new(result: &PerformanceResult) -> Self {
-        let EarlyStopping {
-            met: early_stopping_met,
-            estimate_ns: early_stopping_estimate_ns,
-            estimate_ns_p99: early_stopping_estimate_ns_p99,
-            ..
-        } = result.early_stopping;
+    /// Where samples were not answered, no bound is met, and there is no estimate.
+    fn new(result: &PerformanceResult, has_unanswered: bool) -> Self {
+        let EarlyStopping { met: early_stopping_met, estimate_ns, estimate_ns_p99, .. } =
+            result.early_stopping;
+        let estimated = |estimate_ns: Option<u64>| estimate_ns.filter(|_| !has_unanswered);
         let mut part = Self {
             query_latency: query_latencies(result).into(),
             sample_latency: (&result.sample_latencies).into(),
@@ -176,12 +194,12 @@ impl FiguresPart {
             over_latency_count: None,
             min_duration_met: result.min_duration_met,
             min_queries_met: result.min_queries_met,
-            latency_bound_met: result.perf_constraints_met,
-            early_stopping_met,
-            early_stopping_estimate_ns,
-            early_stopping_estimate_ns_p99,
+            latency_bound_met: result.perf_constraints_met && !has_unanswered,
+            early_stopping_met: early_stopping_met && !has_unanswered,
+            early_stopping_estimate_ns: estimated(estimate_ns),
+            early_stopping_estimate_ns_p99: estimated(estimate_ns_p99),
             recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
-            tokens: TokenPart::of(result),
+            tokens: TokenPart::of(result, has_unanswered),
             intervals: result.intervals.as_ref().map(IntervalPart::from),
         };
         match &result.figures {

@@ -17,15 +17,15 @@ pub(crate) struct TokenPart {
     pub(crate) time_to_first_token: Option<Latencies>,
     /// The mean between the tokens after the first, of each sample; not in Offline.
     pub(crate) time_per_output_token: Option<Latencies>,
-    /// Between the reports of tokens as they came, of all samples; null if the plugin reported none.
+    /// Between the reports of tokens as they came, of all samples; null if the plugin reported none, or samples failed.
     pub(crate) time_between_tokens: Option<Latencies>,
     pub(crate) ttft_bound_met: Option<bool>,
     pub(crate) tpot_bound_met: Option<bool>,
 }
 
 impl TokenPart {
-    /// `None` for a run without tokens.
-    pub(crate) fn of(result: &PerformanceResult) -> Option<Self> {
+    /// `None` for a run without tokens. Where samples were not answered, no bound is met.
+    pub(crate) fn of(result: &PerformanceResult, has_unanswered: bool) -> Option<Self> {
         let inferred_tokens_per_second = match result.figures {
             ScenarioFigures::Server { inferred_tokens_per_second, .. }
             | ScenarioFigures::Offline { inferred_tokens_per_second, .. } => inferred_tokens_per_second,
@@ -44,8 +44,8 @@ impl TokenPart {
             time_to_first_token: of(|latencies| (&latencies.first_token).into()),
             time_per_output_token: of(|latencies| (&latencies.per_output_token).into()),
             time_between_tokens: tokens.and_then(|tokens| tokens.between.as_ref()).map(Latencies::from),
-            ttft_bound_met: latencies.map(|latencies| latencies.ttft_met),
-            tpot_bound_met: latencies.map(|latencies| latencies.tpot_met),
+            ttft_bound_met: latencies.map(|latencies| latencies.ttft_met && !has_unanswered),
+            tpot_bound_met: latencies.map(|latencies| latencies.tpot_met && !has_unanswered),
         })
     }
 

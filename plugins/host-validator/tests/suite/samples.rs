@@ -1,6 +1,11 @@
 //! The samples that are prepared: their form, and that they stay as and where they are.
 
-use crate::{Row, assert_told};
+use proctor_plugin_api::abi::ProctorTensor;
+
+use crate::{
+    Row, assert_told,
+    driver::{Driver, SAMPLES},
+};
 
 #[test]
 fn samples_that_cannot_be_are_told() {
@@ -85,4 +90,21 @@ fn samples_that_do_not_stay_are_told() {
         }),
     ];
     assert_told(&[], 1, rows);
+}
+
+#[test]
+fn a_copy_behind_the_samples_is_as_good_if_it_has_their_bytes() {
+    for is_same in [true, false] {
+        let mut host = Driver::new(&[], 1);
+        let behind = host.started().inputs.0.as_ptr().wrapping_add(SAMPLES * 64);
+        let copy = ProctorTensor { data: behind.cast(), ..host.tensors[0] };
+        if !is_same {
+            host.inputs.0[SAMPLES * 64] = 0;
+        }
+        let outcome = host.execute(0, |work| work.samples[1].inputs = &raw const copy);
+        assert_eq!(outcome.is_ok(), is_same, "{outcome:?}");
+        assert!(
+            is_same || outcome.unwrap_err().contains("input \"x\" of sample 1 is not where it was prepared")
+        );
+    }
 }

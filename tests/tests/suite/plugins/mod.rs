@@ -11,6 +11,7 @@ mod isolated;
 mod issue;
 mod loading;
 mod mock_answers;
+mod neighbours;
 mod stages;
 mod vendor_plugin;
 mod versions;

@@ -12,13 +12,15 @@ fn findings(run: &Run) -> &[Value] {
 /// The flags that follow the advice of every broken rule.
 fn followed(run: &Run) -> String {
     let broken = findings(run).iter().filter(|finding| finding["standing"] == "broken");
-    let flag = |finding: &Value| {
+    let flags = |finding: &Value| {
         let remedy = &finding["remedy"];
         let setting = remedy["setting"].as_str()?;
         assert!(finding["time_s"].as_f64().unwrap() > 0.0, "{finding}");
-        Some(format!(" --set {setting}={}", remedy["value"]))
+        let lifted = finding["lift"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let lifted: String = lifted.map(|setting| format!(" --set {setting}=0")).collect();
+        Some(format!(" --set {setting}={}{lifted}", remedy["value"]))
     };
-    broken.filter_map(flag).collect()
+    broken.filter_map(flags).collect()
 }
 
 /// Runs with the flags, then with the advice of that run added.
@@ -91,6 +93,37 @@ fn what_kept_a_run_short_is_set_as_advised() {
         first.assert_invalid(&[reason, "the run took "]);
         next.assert_valid();
     }
+}
+
+#[test]
+fn a_limit_that_ends_a_run_is_named_and_one_in_the_way_is_lifted() {
+    let bench = Bench::new();
+    let system = "--set mock.service=fixed --set mock.service_us=1000";
+    let server = "--scenario Server --duration 1s --target-qps 200 --set max_query_count=90";
+    let ended = bench.run(&format!("--plugin mock --virtual-time --mode performance {system} {server}"));
+    ended.assert_invalid(&["the run issued 90 queries of at least 100, ended by max_query_count = 90: "]);
+    let named = findings(&ended).iter().find(|finding| finding["rule"] == "min_query_count").unwrap();
+    assert_eq!(named["ended_by"], serde_json::json!({"setting": "max_query_count", "value": 90}));
+
+    // Early stopping needs 64 queries.
+    let stream =
+        "--scenario SingleStream --set min_query_count=50 --set min_duration=0 --set max_query_count=60";
+    let (first, next) = run_and_follow(&bench, &format!("{system} {stream}"));
+    first.assert_invalid(&["set min_query_count = 64; set max_query_count = 0, which is no limit"]);
+    next.assert_valid();
+}
+
+#[test]
+fn the_memory_for_logged_responses_can_be_raised_as_its_error_says() {
+    let bench = Bench::new();
+    let flags = "--plugin mock --virtual-time --mode performance --set mock.service=fixed --set mock.service_us=1000 \
+                 --duration 1s --set accuracy_log_sampling_target=100";
+    let lost = |bytes: u64| {
+        let run = bench.run(&format!("{flags} --set response_arena_bytes={bytes}"));
+        run.text("mlperf_log_detail.txt")
+            .contains("did not fit into the accuracy log: raise response_arena_bytes")
+    };
+    assert!(lost(100) && !lost(1 << 20));
 }
 
 #[test]

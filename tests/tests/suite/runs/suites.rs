@@ -337,6 +337,62 @@ fn a_figure_over_samples_that_failed_is_withheld() {
     run.assert_invalid(&["failed"]);
     assert!(run.result()["metric"]["value"].is_null(), "{}", run.result()["metric"]);
     assert!(run.finished.stdout.contains("withheld: not every sample was answered"), "{}", run.finished);
+
+    // What failed is counted apart, and in no figure.
+    let result = run.result();
+    let test = &result["performance_run"];
+    let [issued, failed, missing] =
+        ["issued", "failed", "missing"].map(|what| test[format!("{what}_sample_count")].as_u64().unwrap());
+    assert!(failed > 0 && failed < issued && missing == 0, "{test}");
+    let figures = &test["figures"];
+    let latency = &figures["query_latency"];
+    assert_eq!(latency["count"].as_u64(), Some(issued - failed), "{test}");
+    assert!(latency["min_ns"].as_u64() >= Some(2_000_000), "each answer takes 2 ms: {latency}");
+    for claim in ["latency_bound_met", "early_stopping_met"] {
+        assert_eq!(figures[claim], false, "{claim}: {figures}");
+    }
+    let answered_per_second = (issued - failed) as f64 * 1e9 / test["duration_ns"].as_f64().unwrap();
+    let shown_per_second = figures["completed_samples_per_second"].as_f64().unwrap();
+    let ratio = shown_per_second / answered_per_second;
+    assert!((0.8..1.1).contains(&ratio), "{answered_per_second}: {figures}");
+    let batches: Value = serde_json::from_str(&run.text("batches.json")).expect("it is JSON");
+    for batch in ["slowest", "even"].iter().flat_map(|list| batches[list].as_array().unwrap()) {
+        let [begin_ns, end_ns] = ["scheduled_ns", "completed_ns"].map(|key| batch[key].as_u64().unwrap());
+        assert!(end_ns >= begin_ns + 2_000_000, "a batch that failed: {batch}");
+    }
+    // LoadGen counts them, and so do its logs.
+    assert!(logged(&run, "result_completed_samples_per_sec") > Some(shown_per_second), "{figures}");
+}
+
+#[test]
+fn late_and_repeated_responses_are_counted_apart() {
+    let bench = Bench::new();
+    for (fault, flags, part, key) in [
+        (
+            "complete-twice",
+            "--mode performance --duration 50ms",
+            "performance_run",
+            "repeated_response_count",
+        ),
+        (
+            "late-complete",
+            "--mode accuracy --set performance_sample_count_override=100",
+            "accuracy_run",
+            "late_response_count",
+        ),
+    ] {
+        let run = bench.run(&format!("--plugin faulty --set faulty.fault={fault} --set issue=true {flags}"));
+        run.assert_invalid(&[]);
+        let test = &run.result()[part];
+        for name in ["late_response_count", "repeated_response_count"] {
+            assert_eq!(test[name], u64::from(name == key), "{fault}: {test}");
+        }
+        assert_eq!((&test["failed_sample_count"], &test["missing_sample_count"]), (&0.into(), &0.into()));
+        if part == "performance_run" {
+            assert_eq!(test["figures"]["sample_latency"]["count"], test["issued_sample_count"], "{test}");
+            assert!(run.result()["metric"]["value"].is_number(), "each sample was answered");
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,11 @@ use proctor_vocabulary::SampleStatus;
 use super::*;
 use crate::{
     plan::phases::PhaseMode,
-    record::{response_id::response_id, slots::SampleRecord, token_recorder::FirstTokens},
+    record::{
+        response_id::response_id,
+        slots::{Counted, SampleRecord},
+        token_recorder::FirstTokens,
+    },
     time::virtual_clock::VirtualClock,
 };
 
@@ -94,7 +98,7 @@ fn responses_that_come_in_parts_have_the_instant_that_they_are_given() {
     fixture.recorder.first_token_at(now_ns - 1, &[response]);
     fixture.recorder.complete_at(now_ns, &[response]);
     assert_eq!(phase.sample(0), Some(SampleRecord { scheduled_ns: 5, latency_ns: 15 }));
-    assert_eq!(phase.tokens().unwrap().first_token_latencies_ns, [14]);
+    assert_eq!(phase.tokens(Counted::Completed).unwrap().first_token_latencies_ns, [14]);
 }
 
 #[test]
@@ -262,5 +266,5 @@ fn a_failed_sample_needs_no_tokens() {
     fixture.complete(response_id(1, 1), SampleStatus::OK);
     let tokens = [(ViolationKind::NoFirstToken, 1, Some(1)), (ViolationKind::NoTokenCount, 1, Some(1))];
     assert_eq!(fixture.violations()[1..], tokens);
-    assert_eq!(phase.tokens().unwrap().token_count, 0);
+    assert_eq!(phase.tokens(Counted::Completed).unwrap().token_count, 0);
 }

@@ -21,10 +21,11 @@ const SAMPLES_MAX: usize = 1 << 18;
 pub(crate) struct Evidence<'a> {
     pub(crate) settings: &'a EffectiveSettings,
     pub(crate) result: &'a PerformanceResult,
+    /// The record that the result is of.
     pub(crate) record: &'a PhaseRecord,
     /// Why issuing ended.
     pub(crate) end: IssueEnd,
-    /// Scheduled instant and latency of completed samples in the order of issue, in ns; without any, no rate can be
+    /// Scheduled instant and latency of answered samples in the order of issue, in ns; without any, no rate can be
     /// advised.
     pub(crate) samples: Vec<(u64, u64)>,
 }
@@ -33,11 +34,12 @@ impl<'a> Evidence<'a> {
     pub(crate) fn new(
         settings: &'a EffectiveSettings,
         result: &'a PerformanceResult,
-        phase: &'a PhaseOutcome,
+        record: &'a PhaseRecord,
+        phase: &PhaseOutcome,
     ) -> Self {
-        let completed = |sample: SampleRecord| Some((sample.scheduled_ns, sample.completed_latency_ns()?));
-        let samples = phase.phase.samples(0).filter_map(completed).take(SAMPLES_MAX).collect();
-        Self { settings, result, record: &phase.record, end: phase.end, samples }
+        let answered = |sample: SampleRecord| Some((sample.scheduled_ns, sample.answered_latency_ns()?));
+        let samples = phase.phase.samples(0).filter_map(answered).take(SAMPLES_MAX).collect();
+        Self { settings, result, record, end: phase.end, samples }
     }
 
     /// Queries per second of this run: the rate that was asked for, or what a system without one did.

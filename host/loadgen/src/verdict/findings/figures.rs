@@ -7,26 +7,22 @@ use super::{
     evidence::Evidence,
     finding::{Finding, Rule, Scope, Standing, Unit},
     length,
+    limits::in_the_way,
 };
-use crate::{
-    measure::phase_outcome::PhaseOutcome, settings::effective::EffectiveSettings,
-    verdict::results::PerformanceResult,
-};
+use crate::settings::effective::EffectiveSettings;
 
 /// One finding for each rule about figures, in the order of the summary: bounds, duration, queries, early stopping.
-/// `settings` have the rate of the phase.
-pub(crate) fn of_figures(
-    settings: &EffectiveSettings,
-    result: &PerformanceResult,
-    phase: &PhaseOutcome,
-    number: usize,
-) -> Vec<Finding> {
-    let evidence = Evidence::new(settings, result, phase);
-    let mut findings = bounds::bounds(&evidence);
-    findings.extend(bounds::intervals(&evidence));
-    findings.extend(length::lengths(&evidence));
-    findings.extend(bounds::early_stopping(&evidence));
-    mark_limits(&mut findings, settings);
+pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding> {
+    let mut findings = bounds::bounds(evidence);
+    findings.extend(bounds::intervals(evidence));
+    findings.extend(length::lengths(evidence));
+    findings.extend(bounds::early_stopping(evidence));
+    for finding in &mut findings {
+        if let Some(remedy) = &finding.remedy {
+            finding.lift = in_the_way(evidence, remedy);
+        }
+    }
+    mark_limits(&mut findings, evidence.settings);
     findings.iter_mut().for_each(|finding| finding.scope = Scope::Phase(number));
     findings
 }

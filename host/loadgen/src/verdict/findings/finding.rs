@@ -30,6 +30,11 @@ pub struct Finding {
     pub remedy: Option<Remedy>,
     /// Length of a run that follows the remedy, in ns; for more queries at the same rate, the time that they add.
     pub time_ns: Option<u64>,
+    /// The limit that ended the run before the rule was kept.
+    pub ended_by: Option<Limit>,
+    /// Limits that a run which follows the remedy would reach too early, by the names of their settings: to be set to
+    /// 0, which is no limit.
+    pub lift: &'static [&'static str],
     /// The event, where the numbers do not say it.
     pub(crate) cause: Option<Cause>,
 }
@@ -84,6 +89,15 @@ pub enum Scope {
     Test,
     /// The caller, who sees what the load generator does not.
     Caller,
+}
+
+/// A setting that ends a run early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Name of the setting.
+    pub setting: &'static str,
+    /// Its value, in its own unit.
+    pub value: u64,
 }
 
 /// An event that numbers do not say. Displays as a sentence.
@@ -255,6 +269,8 @@ impl Finding {
             unit,
             remedy: None,
             time_ns: None,
+            ended_by: None,
+            lift: &[],
             cause: None,
         }
     }
@@ -270,6 +286,8 @@ impl Finding {
             unit: Unit::Samples,
             remedy: advice.map(Remedy::Do),
             time_ns: None,
+            ended_by: None,
+            lift: &[],
             cause: Some(cause),
         }
     }

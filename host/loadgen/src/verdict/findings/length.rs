@@ -6,11 +6,9 @@ use super::{
     bounds::{lower_rate, outstanding_within_bound},
     evidence::Evidence,
     finding::{Finding, Measure, Remedy, Rule, Unit},
+    limits::{RESERVE, reached},
 };
 use crate::{issue::end::IssueEnd, verdict::results::deciding_duration_ns};
-
-/// Factor by which limits are set higher than is expected to be needed.
-const RESERVE: f64 = 1.1;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -25,11 +23,14 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     let is_counted = count >= min_count;
     let queries =
         Finding::compared(Rule::MinQueryCount, is_counted, count as f64, min_count as f64, Unit::Queries);
-    let remedy = |is_kept: bool| if is_kept { None } else { remedy(evidence) };
-    let mut findings = vec![duration.with(remedy(is_long)), queries.with(remedy(is_counted))];
+    let advised = |finding: Finding| match finding.is_broken() {
+        true => Finding { ended_by: reached(evidence), ..finding.with(remedy(evidence)) },
+        false => finding,
+    };
+    let mut findings = vec![advised(duration), advised(queries)];
 
     let sample_count = result.sample_latencies.count;
-    if is_counted && sample_count < settings.min_sample_count {
+    if is_counted && !result.min_queries_met {
         let (measured, bound) = (sample_count as f64, settings.min_sample_count as f64);
         let samples = Finding::compared(Rule::MinSampleCount, false, measured, bound, Unit::Samples);
         let remedy = Remedy::Do("every sample that is issued has to be completed");

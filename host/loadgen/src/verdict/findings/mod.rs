@@ -16,12 +16,14 @@
 //!   which that number has to fall.
 //! - How many queries early stopping needs in all is estimated with the measured share of queries over the bound, and
 //!   two standard deviations more of them.
+//! - A limit that ended the run is named, and one that would end the next run too early is to be lifted.
 
 mod bounds;
-mod evidence;
+pub(crate) mod evidence;
 pub(crate) mod figures;
 pub(crate) mod finding;
 mod length;
+mod limits;
 pub(crate) mod objections;
 mod replay;
 mod text;

@@ -5,7 +5,7 @@ use crate::{
     issue::end::IssueEnd,
     measure::phase_outcome::PhaseOutcome,
     record::violations::{Violation, ViolationKind},
-    verdict::peak_search::{PeakEnd, PeakSearch},
+    verdict::peak_search::{PeakEnd, PeakSearch, RateNotMet},
 };
 
 /// Objections to one phase.
@@ -46,9 +46,22 @@ pub(crate) fn of_test(
 
 /// A search that found no peak.
 pub(crate) fn of_search(search: &PeakSearch) -> Option<Finding> {
-    let is_found = matches!(search.end, PeakEnd::Found { .. });
-    let cause = Cause::PeakSearch(search.end.clone());
-    (!is_found).then(|| Finding::objection(Rule::PeakFound, Scope::Test, cause, None))
+    let advice = match &search.end {
+        PeakEnd::Found { .. } => return None,
+        PeakEnd::BaseNotMet(RateNotMet::EndedEarly(_)) => {
+            Some("raise server_max_async_queries, or lower server_target_qps, at which the search begins")
+        }
+        PeakEnd::BaseNotMet(RateNotMet::Failed(_)) => {
+            Some("lower server_target_qps, at which the search begins")
+        }
+        // These say what to do, or other findings do.
+        PeakEnd::BaseNotMet(RateNotMet::OverBound { .. })
+        | PeakEnd::MaxRate { .. }
+        | PeakEnd::Timeless
+        | PeakEnd::OutOfRuns { .. }
+        | PeakEnd::Broken => None,
+    };
+    Some(Finding::objection(Rule::PeakFound, Scope::Test, Cause::PeakSearch(search.end.clone()), advice))
 }
 
 fn advice(kind: ViolationKind) -> &'static str {

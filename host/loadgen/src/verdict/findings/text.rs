@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::finding::{Finding, Measure, Remedy, Rule, Standing, Unit};
+use super::finding::{Finding, Limit, Measure, Remedy, Rule, Standing, Unit};
 
 /// Significant digits of a time, unless more are needed to tell it from its bound.
 const DIGITS: usize = 3;
@@ -12,6 +12,16 @@ const DIGITS_MAX: usize = 20;
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what())?;
+        self.write_remedy(f)?;
+        match self.lift {
+            [] => Ok(()),
+            settings => write!(f, "; set {} = 0, which is no limit", settings.join(" and ")),
+        }
+    }
+}
+
+impl Finding {
+    fn write_remedy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown_time = self.time_ns.map(|time_ns| time(time_ns, DIGITS));
         let a_run = |f: &mut fmt::Formatter<'_>| {
             shown_time.as_ref().map_or(Ok(()), |time| write!(f, ", a run of about {time}"))
@@ -41,9 +51,7 @@ impl fmt::Display for Finding {
             Some(Remedy::Do(advice)) => write!(f, ": {advice}"),
         }
     }
-}
 
-impl Finding {
     /// The measurement or the event, without the remedy.
     #[must_use]
     pub fn what(&self) -> String {
@@ -67,11 +75,11 @@ impl Finding {
             Rule::EarlyStopping { .. } if is_broken => self.missing_queries(measured, bound),
             Rule::EarlyStopping { .. } => format!("early stopping: {measured_text} of at least {bound_text}"),
             Rule::MinDuration if is_broken => {
-                format!("the run took {measured_text} of at least {bound_text}")
+                format!("the run took {measured_text} of at least {bound_text}{}", self.ended())
             }
             Rule::MinDuration => format!("the minimum duration: {measured_text} of at least {bound_text}"),
             Rule::MinQueryCount if is_broken => {
-                format!("the run issued {measured_text} of at least {bound_text}")
+                format!("the run issued {measured_text} of at least {bound_text}{}", self.ended())
             }
             Rule::MinQueryCount => {
                 format!("the minimum query count: {measured_text} of at least {bound_text}")
@@ -88,6 +96,12 @@ impl Finding {
             | Rule::PeakFound
             | Rule::Caller => self.rule.name().to_owned(),
         }
+    }
+
+    /// The limit that ended the run.
+    fn ended(&self) -> String {
+        self.ended_by
+            .map_or(String::new(), |Limit { setting, value }| format!(", ended by {setting} = {value}"))
     }
 
     /// Why the test is INVALID, as the logs and lists of reasons say it: with the remedy where the figures give one.
@@ -279,6 +293,16 @@ mod tests {
             (
                 finding(Rule::MinDuration, false, 0.25e9, 1e9, Unit::Ns).with(set),
                 "the run took 250 ms of at least 1 s: set max_query_count = 1100, a run of about 1 s",
+            ),
+            (
+                Finding {
+                    ended_by: Some(Limit { setting: "server_max_async_queries", value: 12 }),
+                    lift: &["max_query_count", "max_duration_ms"],
+                    remedy: Some(Remedy::LowerRate { qps: 812.0 }),
+                    ..finding(Rule::MinQueryCount, false, 20.0, 1000.0, Unit::Queries)
+                },
+                "the run issued 20 queries of at least 1,000, ended by server_max_async_queries = 12: lower the rate to \
+                 about 812 queries/s; set max_query_count and max_duration_ms = 0, which is no limit",
             ),
             (
                 finding(Rule::MinDuration, true, 600.02e9, 600e9, Unit::Ns),

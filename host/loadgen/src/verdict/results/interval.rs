@@ -66,7 +66,7 @@ mod tests {
             ..TestSettings::default()
         };
         let settings = EffectiveSettings::new(&request, 4, 10).unwrap().0;
-        let intervals = IntervalRecord { query_count, ..IntervalRecord::new(&[], 1, 1) };
+        let intervals = IntervalRecord { query_count, ..IntervalRecord::default() };
         let record = PhaseRecord {
             mode: PhaseMode::Performance,
             loaded_set: Vec::new(),

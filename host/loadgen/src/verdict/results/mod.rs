@@ -136,6 +136,14 @@ impl PerformanceResult {
         result
     }
 
+    /// The figures of the same phase by a record without its failed samples. Whether it had enough of queries and
+    /// samples stays as it is.
+    pub(crate) fn answered(&self, record: &PhaseRecord, settings: &EffectiveSettings) -> Self {
+        let mut answered = Self { min_queries_met: self.min_queries_met, ..Self::new(record, settings) };
+        answered.recommendations = Recommendation::of(&answered, settings.request.scenario);
+        answered
+    }
+
     /// Times of first and further tokens, in token runs but Offline.
     #[must_use]
     pub fn token_latencies(&self) -> Option<&TokenLatencies> {

@@ -249,6 +249,16 @@ fn a_base_that_is_too_fast_is_reported_as_it_is() {
 }
 
 #[test]
+fn a_base_that_ends_at_a_limit_says_which_to_raise() {
+    let request = TestSettings { server_target_qps: 600.0, server_max_async_queries: 1, ..request() };
+    let outcome = run_queue(request, u64::MAX);
+    let text = outcome.findings.last().unwrap().to_string();
+    assert!(text.contains("msg: IssueQueryThread 0 Ending early: Too many outstanding queries."), "{text}");
+    let advice = ": raise server_max_async_queries, or lower server_target_qps, at which the search begins";
+    assert!(text.ends_with(advice), "{text}");
+}
+
+#[test]
 fn a_stop_ends_the_search_and_keeps_the_best_run() {
     let request = TestSettings { min_query_count: 100, ..request() };
     let stopper = Arc::new(std::sync::OnceLock::<proctor_loadgen::StopHandle>::new());

@@ -10,7 +10,7 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    Clock, Finding, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
+    Clock, Finding, Limit, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
     SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
@@ -114,6 +114,9 @@ fn followed(settings: &TestSettings, outcome: &TestOutcome) -> TestSettings {
             }
             Some(Remedy::MeetBoundFirst) => {}
             _ => panic!("nothing to follow: {finding}"),
+        }
+        for setting in finding.lift {
+            next.set(setting, SettingValue::Unsigned(0)).expect("the advice names a setting");
         }
     }
     next
@@ -250,12 +253,41 @@ fn a_queue_that_grew_over_its_limit_asks_for_a_lower_rate() {
     let settings = TestSettings { server_max_async_queries: 12, ..server(1500.0) };
     let run = |settings: &TestSettings| run(settings, 1, one_ms);
     let first = run(&settings);
-    assert!(broken(&first).iter().any(|finding| finding.rule == Rule::MinDuration));
+    let short = broken(&first).into_iter().find(|finding| finding.rule == Rule::MinDuration).unwrap();
+    assert_eq!(short.ended_by, Some(Limit { setting: "server_max_async_queries", value: 12 }));
+    let text = short.to_string();
+    assert!(text.contains(" of at least 8 s, ended by server_max_async_queries = 12: "), "{text}");
     // The first run is too short to see the longest queue of a whole one, so the advice may have to be followed twice.
     let next = followed(&settings, &first);
     let second = run(&next);
     if !second.is_valid() {
         assert!(run(&followed(&next, &second)).is_valid(), "{:?}", second.reasons());
+    }
+}
+
+#[test]
+fn limits_that_would_end_the_next_run_are_lifted() {
+    // Early stopping needs 64 queries, and the limit is 60; at the rate that is advised 10,000 queries take longer than
+    // 9 s.
+    let stream = TestSettings {
+        min_duration_ms: 0,
+        min_query_count: 50,
+        max_query_count: 60,
+        ..TestSettings::default()
+    };
+    let fast = TestSettings { min_query_count: 10_000, max_duration_ms: 9000, ..server(3000.0) };
+    let run = |settings: &TestSettings| run(settings, 1, one_ms);
+    for (settings, setting) in [(stream, "max_query_count"), (fast, "max_duration_ms")] {
+        let first = run(&settings);
+        let lifts: Vec<_> = broken(&first).iter().flat_map(|finding| finding.lift).copied().collect();
+        assert_eq!(lifts, [setting], "{:?}", first.reasons());
+        let end = format!("; set {setting} = 0, which is no limit");
+        assert!(first.reasons().iter().any(|reason| reason.ends_with(&end)), "{:?}", first.reasons());
+        let next = check_advice(&settings, run);
+        assert_eq!((next.max_query_count, next.max_duration_ms), (0, 0));
+        // Without the limit there is nothing to lift.
+        let unlimited = TestSettings { max_query_count: 0, max_duration_ms: 0, ..settings };
+        assert!(broken(&run(&unlimited)).iter().all(|finding| finding.lift.is_empty()));
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    IssueEnd, LoadGenError, LoadGenOptions, SampleRecord, TestOutcome, TestSettings, ViolationKind,
-    log::LogIdentity,
+    IssueEnd, LoadGenError, LoadGenOptions, PerformanceResult, SampleRecord, ScenarioFigures, TestOutcome,
+    TestSettings, ViolationKind, log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, ResponseId, SampleStatus, Scenario, TestMode};
 
@@ -152,6 +152,69 @@ fn a_failed_sample_makes_the_run_invalid() {
     let outcome = Bench::new(request, except(600, fail)).run();
     assert_eq!(only_reason(&outcome), "1 sample failed: sample 600 (status 42)");
     assert_eq!(outcome.samples().nth(600).unwrap().latency_ns, MS | SampleRecord::FAILED_BIT);
+}
+
+#[test]
+fn what_is_no_answer_is_in_no_figure_that_is_shown() {
+    // Every tenth sample fails at once, and one is completed twice.
+    let script = |n: u64, sample: QuerySample| match n {
+        5 => [after(MS, sample), after(MS, sample)].concat(),
+        _ if n % 10 == 0 => vec![Answer { status: SampleStatus(42), ..after(MS / 100, sample)[0] }],
+        _ => after(MS, sample),
+    };
+    for scenario in Scenario::ALL {
+        let request = TestSettings { min_query_count: 700, ..settings(*scenario) };
+        let outcome = Bench::new(request, script).run();
+        let failed_count = outcome.violation_count(ViolationKind::Failed);
+        assert_eq!(outcome.violation_count(ViolationKind::Duplicate), 1, "{scenario}");
+        let (logged, shown) = (outcome.performance.as_ref().unwrap(), outcome.figures().unwrap());
+        let issued_count = outcome.phases[0].record.issued_sample_count;
+        assert_eq!(failed_count, issued_count.div_ceil(10), "{scenario}");
+        assert_eq!(logged.sample_latencies.count, issued_count, "{scenario}");
+        assert_eq!(shown.sample_latencies.count, issued_count - failed_count, "{scenario}");
+        assert_eq!((logged.sample_latencies.min_ns, shown.sample_latencies.min_ns), (MS / 100, MS));
+        assert_eq!(shown.issued_query_count, logged.issued_query_count);
+        assert_eq!(shown.min_queries_met, logged.min_queries_met);
+        let rate = |result: &PerformanceResult| match result.figures {
+            ScenarioFigures::SingleStream { qps_with_loadgen_overhead, .. } => qps_with_loadgen_overhead,
+            // Of each 40 samples, the last query of five has none that fails.
+            ScenarioFigures::MultiStream { ref query_latencies } => query_latencies.count as f64,
+            ScenarioFigures::Server { completed_samples_per_second, .. } => completed_samples_per_second,
+            ScenarioFigures::Offline { samples_per_second, .. } => samples_per_second,
+        };
+        let share = if *scenario == Scenario::MultiStream { 0.2 } else { 0.9 };
+        let ratio = rate(shown) / rate(logged);
+        assert!((ratio / share - 1.0).abs() < 0.01, "{scenario}: {ratio}");
+
+        // LoadGen's own logs count what has failed.
+        let folder = tempfile::tempdir().unwrap();
+        write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
+        let summary = fs::read_to_string(folder.path().join("mlperf_log_summary.txt")).unwrap();
+        let least = if *scenario == Scenario::MultiStream { MS } else { MS / 100 };
+        assert!(summary.contains(&format!("Min latency (ns)                : {least}\n")), "{summary}");
+    }
+}
+
+#[test]
+fn a_run_of_which_no_sample_fails_is_shown_as_it_is_logged() {
+    let outcome = Bench::new(settings(Scenario::Server), except(17, |_| Vec::new())).run();
+    assert!(outcome.answered.is_none(), "a missing sample has no latency anyway");
+    assert_eq!(outcome.figures(), outcome.performance.as_ref());
+}
+
+#[test]
+fn a_sample_that_is_completed_after_its_test_is_late_and_stays_missing() {
+    let bench = Bench::new(settings(Scenario::Server), except(17, |_| Vec::new()));
+    let mut outcome = bench.run();
+    let before = outcome.figures().unwrap().clone();
+    let QuerySample { id, index } = bench.issued()[17];
+    respond(&*bench.loadgen.sink(), answer(0, id), index);
+    bench.loadgen.add_late_violations(&mut outcome);
+    assert_eq!(kinds(&outcome), [(ViolationKind::Late, 1)]);
+    assert_eq!(outcome.violation_count(ViolationKind::Late), 1);
+    assert_eq!(outcome.phases[0].missing.as_ref().unwrap().count, 1);
+    assert_eq!(outcome.figures(), Some(&before));
+    assert_eq!(outcome.samples().nth(17).unwrap().latency_ns, SampleRecord::NOT_COMPLETED);
 }
 
 #[test]

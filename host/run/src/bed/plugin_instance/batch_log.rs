@@ -161,7 +161,7 @@ impl InstanceBatches {
         let Some(origin_ns) = self.progress.start_ns() else { return };
         let sample = self.progress.sample(first.id);
         let sample =
-            sample.and_then(|(sequence, record)| Some((sequence, record, record.completed_latency_ns()?)));
+            sample.and_then(|(sequence, record)| Some((sequence, record, record.answered_latency_ns()?)));
         let Some((sequence, record, latency_ns)) = sample else {
             // Of another phase, or failed: the instance is free, and there is no latency.
             self.free_ns = Some((self.clock)().saturating_sub(origin_ns));
