@@ -69,6 +69,7 @@ def rnnt(name, weights, sample, width, steps, symbols_max, room):
 
 RUNS = {
     "text-similarity": lambda n, w, s: text_similarity(n, w, s, 50000, 20, 10),
+    "text-similarity-33": lambda n, w, s: text_similarity(n, w, s, 50000, 20, 33),
     "text-similarity-tiny": lambda n, w, s: text_similarity(n, w, s, 50, 6, 3),
     "attention-sum-reader": lambda n, w, s: attention_sum_reader(n, w, s, 20000, 20, 10, 100, 10),
     "attention-sum-reader-tiny": lambda n, w, s: attention_sum_reader(n, w, s, 30, 5, 3, 9, 4),
@@ -116,7 +117,8 @@ def numbers(values: np.ndarray) -> list:
 def network(name: str, samples: int) -> dict:
     recipe = recipes.recipe(name)
     weights = recipe.weights()
-    return describe(recipe, weights, [RUNS[name](name, weights, sample) for sample in range(samples)])
+    reference = describe(recipe, weights, [RUNS[name](name, weights, sample) for sample in range(samples)])
+    return reference | {"model": name}
 
 
 def dump(reference: dict) -> str:

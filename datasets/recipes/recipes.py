@@ -243,6 +243,7 @@ RNNT_TINY = RnntSizes(240, 10, 7, 9, 28, 0.3, 1.0, 1.0, 3.0, 2.0**-8, 1.25 * 2.0
 
 RECIPES = {
     "text-similarity": lambda name: text_similarity(name, 50000, 200, 512, 128),
+    "text-similarity-33": lambda _: text_similarity("text-similarity", 50000, 200, 512, 128),
     "text-similarity-tiny": lambda name: text_similarity(name, 50, 12, 16, 8),
     "attention-sum-reader": lambda name: attention_sum_reader(name, 20000, 200, 256),
     "attention-sum-reader-tiny": lambda name: attention_sum_reader(name, 30, 12, 16),

@@ -9,19 +9,26 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// A network: the makers of its weights, by the name of the file, and of the inputs of one sample.
+/// A network: the makers of its weights and of the inputs of one sample.
 struct Network {
     name: &'static str,
+    /// The recipe is named after its file, which several networks may share.
     weights: fn(&str) -> ModelRecipe,
     inputs: fn() -> Vec<InputTensor>,
 }
 
 /// The networks. A `-tiny` one is the same with small sizes, for tests.
-static NETWORKS: [Network; 10] = [
+static NETWORKS: [Network; 11] = [
     Network {
         name: "text-similarity",
         weights: |name| text_similarity(name, 50_000, 200, 512, 128),
         inputs: || inputs::text_similarity(50_000, 20, 10),
+    },
+    // The same weights for the documents that the paper's service ranks for a query.
+    Network {
+        name: "text-similarity-33",
+        weights: |_| text_similarity("text-similarity", 50_000, 200, 512, 128),
+        inputs: || inputs::text_similarity(50_000, 20, 33),
     },
     Network {
         name: "text-similarity-tiny",

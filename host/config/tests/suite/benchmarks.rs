@@ -44,6 +44,17 @@ fn the_digits_benchmarks_are_whole() {
 }
 
 #[test]
+fn text_similarity_of_33_documents_has_the_bound_of_its_service() {
+    let find = |id: &str| Benchmark::find(id).unwrap();
+    let (ten, all) = (find("text-similarity"), find("text-similarity-33"));
+    assert_eq!(all.inputs[2].shape, [33, 20]);
+    assert_eq!((&all.inputs[3].shape, &all.outputs[0].shape), (&vec![33], &vec![33]));
+    assert_eq!(all.model.files, ten.model.files);
+    let server = &all.scenarios[&Scenario::Server];
+    assert_eq!(server["server_target_latency_ns"].to_string(), "6000000");
+}
+
+#[test]
 fn the_checksums_and_accuracies_are_those_of_the_data() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/digits");
     let sums = fs::read_to_string(data.join("checksums.sha256")).unwrap();

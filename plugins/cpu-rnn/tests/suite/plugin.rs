@@ -62,7 +62,9 @@ fn it_is_linked_in_under_its_name_and_declares_its_models() {
     assert_eq!((model.precision.as_str(), model.device.as_str()), ("f32", "cpu"));
     assert_eq!(model.scenarios, Scenario::ALL);
     assert_eq!(model.batch_size_max, 0);
-    for id in ["rnn-*", "text-similarity", "attention-sum-reader", "bidaf", "gnmt", "rnnt"] {
+    for id in
+        ["rnn-*", "text-similarity", "text-similarity-33", "attention-sum-reader", "bidaf", "gnmt", "rnnt"]
+    {
         for precision in ["f32", "bf16", "int8"] {
             let declared = manifest.models.iter().any(|row| row.model == id && row.precision == precision);
             assert!(declared, "{id} in {precision}");

@@ -15,8 +15,9 @@ use crate::request::{LoadError, LoadRequest};
 use crate::safetensors::weights::{Weights, read_file};
 
 /// Every network by its id. A `-tiny` one is the same code with small sizes, for tests.
-const NETWORKS: [(&str, &dyn Known); 10] = [
+const NETWORKS: [(&str, &dyn Known); 11] = [
     ("text-similarity", &text_similarity::FULL),
+    ("text-similarity-33", &text_similarity::FULL_33),
     ("text-similarity-tiny", &text_similarity::TINY),
     ("attention-sum-reader", &attention_sum_reader::FULL),
     ("attention-sum-reader-tiny", &attention_sum_reader::TINY),

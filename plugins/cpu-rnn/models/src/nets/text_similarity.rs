@@ -32,6 +32,9 @@ pub(super) struct Sizes {
 pub(super) const FULL: Sizes =
     Sizes { vocabulary: 50_000, width: 200, hidden: 512, dense: 128, steps: 20, documents: 10 };
 
+/// The documents that the paper's service ranks for a query.
+pub(super) const FULL_33: Sizes = Sizes { documents: 33, ..FULL };
+
 pub(super) const TINY: Sizes =
     Sizes { vocabulary: 50, width: 12, hidden: 16, dense: 8, steps: 6, documents: 3 };
 

@@ -93,6 +93,7 @@ fn the_served_models_answer_as_the_reference_does() {
     for id in ["text-similarity", "attention-sum-reader", "bidaf"] {
         check(id, 2, 4);
     }
+    check("text-similarity-33", 1, 1);
 }
 
 #[test]
