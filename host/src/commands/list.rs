@@ -6,7 +6,7 @@ mod suites;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use proctor_config::{Loader, benchmark_families, benchmarks};
+use proctor_config::{Loader, SuiteBenchmark, benchmark_families, benchmarks, suite_benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scaling::POLICIES;
@@ -111,7 +111,7 @@ fn place_of(location: &PluginLocation) -> String {
 fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
     let row = |benchmark: &proctor_config::Benchmark| {
         let scenarios: Vec<_> = benchmark.scenarios.keys().map(|scenario| scenario.name()).collect();
-        vec![benchmark.id.clone(), benchmark.description.clone(), scenarios.join(", ")]
+        vec![benchmark.id.clone(), benchmark.description.clone(), scenarios.join(", "), size(benchmark)]
     };
     let mut rows: Vec<_> = benchmarks().map(row).collect();
     let row = |name: String, about: &str| vec![name, about.to_owned(), String::new()];
@@ -122,6 +122,12 @@ fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// Size of the model of a benchmark that is one of the official suites, where it is known.
+fn size(benchmark: &proctor_config::Benchmark) -> String {
+    let of_suite = suite_benchmarks().find(|official| benchmark.suite.as_ref() == Some(&official.id));
+    of_suite.map(SuiteBenchmark::size).unwrap_or_default()
 }
 
 fn dataset_rows() -> Vec<Vec<String>> {
@@ -149,6 +155,15 @@ mod tests {
             assert!(all.contains(&format!("\n  {name}")), "{name}: {all}");
         }
         let benchmarks = list(Some(ListKind::Benchmarks)).unwrap();
+        let line = |id: &str| benchmarks.lines().find(|line| line.starts_with(&format!("  {id} "))).unwrap();
+        for (id, size) in [
+            ("mobilenet", "  4.2 M parameters, 1.138 GOPS per sample"),
+            ("ssd-resnet34", "  36.3 M parameters, 433 GOPS per sample"),
+            ("gnmt", "  210 M parameters"),
+        ] {
+            assert!(line(id).ends_with(size), "{id}: {benchmarks}");
+        }
+        assert!(line("bert").ends_with("Offline"), "no source has it: {benchmarks}");
         let members = benchmarks
             .lines()
             .filter(|line| line.trim_start().starts_with("rnn-") && line.contains("Table 1"));

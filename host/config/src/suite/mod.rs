@@ -52,9 +52,9 @@ pub struct SuiteBenchmark {
     pub sample: String,
     /// Name by which LoadGen's `mlperf.conf` knows the model.
     pub loadgen_model: String,
-    /// Parameters of the model, in millions, where the paper has them.
+    /// Parameters of the model, in millions, where the paper of MLPerf Inference has them (table 1).
     pub parameters_millions: Option<f64>,
-    /// Operations for one sample, in thousands of millions, where the paper has them.
+    /// Operations for one sample, in thousands of millions, where the same table has them.
     pub gops_per_sample: Option<f64>,
     /// How it is exercised here.
     pub exercised: String,

@@ -108,6 +108,14 @@ impl RoundRow {
 }
 
 impl SuiteBenchmark {
+    /// Size of the model in words, such as `25.6 M parameters, 7.8 GOPS per sample`; empty where the paper has none.
+    #[must_use]
+    pub fn size(&self) -> String {
+        let parameters = self.parameters_millions.map(|millions| format!("{millions} M parameters"));
+        let operations = self.gops_per_sample.map(|gops| format!("{gops} GOPS per sample"));
+        parameters.into_iter().chain(operations).collect::<Vec<_>>().join(", ")
+    }
+
     /// Ids of the built-in definitions that link to it.
     pub fn definitions(&self) -> impl Iterator<Item = &'static str> {
         let links = benchmarks().filter(|definition| definition.suite.as_ref() == Some(&self.id));

@@ -5,8 +5,8 @@ use proctor_loadgen::Rules;
 use proctor_run::{HostError, text};
 use proctor_vocabulary::{did_you_mean, registry::UnknownName};
 
-const HEAD: [&str; 8] =
-    ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "run here"];
+const HEAD: [&str; 9] =
+    ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "size", "run here"];
 
 /// The tables of all suites of a round, or of one of them. The default round stands in for one that is not given.
 pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, HostError> {
@@ -63,6 +63,7 @@ fn table(source: &str, suite: Option<&str>, rows: &[Row]) -> String {
             if constraints.is_empty() { vec!["-".to_owned()] } else { constraints },
             vec![required],
             vec![optional],
+            vec![benchmark.size()],
             vec![benchmark.standing()],
         ];
         // Figures and constraints stand below each other.
@@ -124,6 +125,7 @@ mod tests {
         ] {
             assert!(resnet.contains(cell), "{cell}: {resnet}");
         }
+        assert!(resnet.contains("  25.6 M parameters, 7.8 GOPS per sample  --benchmark"), "{resnet}");
         assert!(row_of(&text, "bert").contains("f1 99 % or 99.9 % of 90.874"), "{text}");
         assert!(row_of(&text, "gptj").contains("gen_len at least 90 % of 4016878"), "{text}");
         assert!(row_of(&text, "gptj").contains("no definition yet: generation of text"), "{text}");
@@ -155,6 +157,7 @@ mod tests {
             "3903900* of 3003",
             "MultiStream every 100 ms for 97 %",
             "Server 250 ms for 97 %",
+            "  210 M parameters  ",
             "--benchmark gnmt",
         ] {
             assert!(gnmt.contains(cell), "{cell}: {gnmt}");

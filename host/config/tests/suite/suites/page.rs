@@ -74,6 +74,7 @@ fn exercised(page: &mut String) {
         vec![
             format!("`{}`", benchmark.id),
             benchmark.name.clone(),
+            if benchmark.size().is_empty() { "-".to_owned() } else { benchmark.size() },
             format!("{}: {}{weight}", benchmark.area, benchmark.task),
             benchmark.sample.clone(),
             rounds.join(", "),
@@ -82,8 +83,17 @@ fn exercised(page: &mut String) {
             standing(benchmark),
         ]
     });
-    let head =
-        ["suite", "model", "task", "one sample", "rounds", "exercised by", "what you bring", "runs here"];
+    let head = [
+        "suite",
+        "model",
+        "size",
+        "task",
+        "one sample",
+        "rounds",
+        "exercised by",
+        "what you bring",
+        "runs here",
+    ];
     section(page, "All benchmarks", &head, &rows.collect::<Vec<_>>());
 }
 
