@@ -19,6 +19,8 @@ pub struct DataRoot {
     candidates: Vec<PathBuf>,
     /// Whether the user named the one candidate.
     is_explicit: bool,
+    /// Whether nothing is put into them.
+    is_read_only: bool,
 }
 
 /// A folder that the bundled data have, and hardly any other.
@@ -31,6 +33,7 @@ impl DataRoot {
         explicit.map_or_else(Self::search, |folder| Self {
             candidates: vec![folder.to_owned()],
             is_explicit: true,
+            is_read_only: false,
         })
     }
 
@@ -49,7 +52,13 @@ impl DataRoot {
                 candidates.push(folder);
             }
         }
-        Self { candidates, is_explicit: false }
+        Self { candidates, is_explicit: false, is_read_only: false }
+    }
+
+    /// The same folders, into which nothing is put.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
     }
 
     /// The candidates that exist.
@@ -58,7 +67,7 @@ impl DataRoot {
     }
 
     /// The folder to put files into: the one that the user named, or the one of the bundled data; `None` if there are
-    /// none.
+    /// none, or nothing is to be put there.
     ///
     /// # Errors
     /// [`DatasetError::NotFound`] if the folder that the user named is not there.
@@ -66,11 +75,11 @@ impl DataRoot {
         if self.is_explicit {
             let found = self.folders().next();
             let looked_in = || self.candidates.clone();
-            return found
-                .map(Some)
-                .ok_or_else(|| DatasetError::NotFound { wanted: ".".to_owned(), looked_in: looked_in() });
+            let found = found
+                .ok_or_else(|| DatasetError::NotFound { wanted: ".".to_owned(), looked_in: looked_in() })?;
+            return Ok((!self.is_read_only).then_some(found));
         }
-        Ok(self.folders().find(|folder| folder.join(BUNDLED).is_file()))
+        Ok(self.folders().find(|folder| !self.is_read_only && folder.join(BUNDLED).is_file()))
     }
 
     /// Returns the first existing `<candidate>/<wanted>`; `wanted` is a relative path such as `digits`, or
@@ -99,6 +108,22 @@ mod tests {
         let text = DataRoot::new(Some(folder.path())).find("digits").unwrap_err().to_string();
         let expected = format!("\"digits\" not found in {}; say where", folder.path().display());
         assert!(text.starts_with(&expected) && text.contains("--set data_root=DIR"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_put_into_folders_to_be_read() {
+        let top = tempfile::tempdir().unwrap();
+        let home = DataRoot::new(Some(top.path()));
+        assert_eq!(home.home().unwrap(), Some(top.path()));
+        assert_eq!(home.read_only().home().unwrap(), None);
+        let bundled = top.path().join("datasets/digits");
+        fs::create_dir_all(&bundled).unwrap();
+        fs::write(bundled.join("checksums.sha256"), "").unwrap();
+        let search = || DataRoot::search_from([top.path()].into_iter());
+        assert!(search().home().unwrap().is_some());
+        assert_eq!(search().read_only().home().unwrap(), None);
+        assert!(search().read_only().find("digits").is_ok());
+        assert!(DataRoot::new(Some(&top.path().join("none"))).read_only().home().is_err());
     }
 
     #[test]

@@ -82,8 +82,8 @@ pub fn check_format(model: &str, format: &str) -> Result<(), RecipeError> {
 /// Finds the files of a model, or makes them by its recipe.
 ///
 /// They are looked for in the folder `generated` of each existing data root, then of `fallback`. They are made in the
-/// one of the data root with the bundled data, or of the data root that the user named; if that is read-only, of
-/// `fallback`. `progress` is called with the path while the weights are written.
+/// one of the data root with the bundled data, or of the data root that the user named; if nothing can or may be put
+/// there, of `fallback`. `progress` is called with the path while the weights are written.
 ///
 /// # Errors
 /// [`RecipeError::NoRecipe`], [`RecipeError::DataRoot`] if the data root that the user named is not there, or
@@ -316,6 +316,15 @@ mod tests {
         assert!(made.path.starts_with(other.path()));
         let again = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap().safetensors;
         assert!(!again.is_new);
+    }
+
+    #[test]
+    fn where_nothing_is_to_be_put_the_other_folder_is_taken() {
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let data = DataRoot::new(Some(root.path())).read_only();
+        let made = find_or_make_model(MODEL, &data, other.path(), &mut quiet).unwrap().safetensors;
+        assert!(made.path.starts_with(other.path()));
+        assert_eq!(names(root.path()), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How a plugin will run the model of a benchmark, in its own words.
 
 use proctor_config::Settings;
+use proctor_datasets::DataRoot;
 
 use crate::{
     bed::{
@@ -17,6 +18,7 @@ use crate::{
 };
 
 /// Opens the plugin, loads the model as a run with these settings would, and returns the plugin's explanation of it.
+/// A model that has to be made first is made in the folder of caches: nothing is put into a data root.
 ///
 /// # Errors
 /// The errors of a run, until the model is loaded; [`HostError::PluginCannot`] if the plugin does not say.
@@ -25,7 +27,8 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
     allowed_cores();
     let clock = HostClock::new(false, settings.run.wait_policy());
     let (cache, observer) = (CacheFolder::open(settings), interrupt.observer());
-    let plugin = Plugin::open(settings, &clock, cache, &Watchdog::default(), observer.as_ref())?;
+    let root = DataRoot::new(settings.run.data_root.as_deref()).read_only();
+    let plugin = Plugin::open(settings, &root, &clock, cache, &Watchdog::default(), observer.as_ref())?;
     let placement = Placement::new(settings, plugin.dispatch);
     let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
     let title = plugin.title();

@@ -7,6 +7,7 @@ use std::{
 };
 
 use proctor_config::Settings;
+use proctor_datasets::DataRoot;
 use proctor_plugin_host::{Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers};
 use proctor_run::{Dispatch, FittedModel, row_for};
 use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex, Scenario};
@@ -69,7 +70,8 @@ impl Subject {
         let settings = shaped(settings, &library, shape);
         let backend = self.open(&library)?;
         let plugin = (library.manifest(), &backend);
-        let fitted = FittedModel::new(&settings, plugin, shape.dispatch, Vec::new(), &Nobody)?;
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        let fitted = FittedModel::new(&settings, &root, plugin, shape.dispatch, Vec::new(), &Nobody)?;
         let model = backend.load_model(&fitted.demand)?;
         Ok(Bed {
             model: Some(model),

@@ -6,6 +6,7 @@ pub(crate) mod isolated;
 use std::{cell::OnceCell, collections::BTreeMap};
 
 use proctor_config::{IssueMode, Origin, Settings};
+use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
 use proctor_vocabulary::did_you_mean;
@@ -39,17 +40,20 @@ pub(crate) struct Plugin {
     pub(crate) input_forms: OnceCell<InputForms>,
     /// The process of its own, if it has one.
     pub(crate) isolated: Option<Isolated>,
+    /// Where models are looked for and made.
+    root: DataRoot,
     /// Dropped after the backend, since the plugin may use it to the end.
     _cache: CacheFolder,
 }
 
 impl Plugin {
-    /// Finds, loads and opens the plugin that the settings name.
+    /// Finds, loads and opens the plugin that the settings name. Its model is looked for in `root`, and made there.
     ///
     /// # Errors
     /// If there is no such plugin, if it cannot do what the settings ask for, or if it does not open.
     pub(crate) fn open(
         settings: &Settings,
+        root: &DataRoot,
         clock: &HostClock,
         cache: CacheFolder,
         watchdog: &Watchdog,
@@ -75,7 +79,7 @@ impl Plugin {
         let options = library.options(&given)?;
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
         if let Some(isolated) = &isolated {
-            let files = fitted_model::model_files_for(settings, manifest, dispatch, observer)?;
+            let files = fitted_model::model_files_for(settings, root, manifest, dispatch, observer)?;
             let cache_folder = services.cache_folder.as_deref();
             isolated.restart_within(manifest, &files, &options, cache_folder)?;
         }
@@ -97,6 +101,7 @@ impl Plugin {
             model_files: OnceCell::new(),
             input_forms: OnceCell::new(),
             isolated,
+            root: root.clone(),
             _cache: cache,
         })
     }
@@ -113,7 +118,7 @@ impl Plugin {
     ) -> Result<Model, HostError> {
         let placements = placement.told(settings.run.instances, &self.devices);
         let plugin = (self.library.manifest(), &self.backend);
-        let fitted = FittedModel::new(settings, plugin, self.dispatch, placements, observer)?;
+        let fitted = FittedModel::new(settings, &self.root, plugin, self.dispatch, placements, observer)?;
         let FittedModel { demand, files, forms } = fitted;
         self.model_files.get_or_init(|| files);
         self.input_forms.get_or_init(|| forms);

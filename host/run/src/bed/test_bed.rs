@@ -117,10 +117,11 @@ impl<'a> TestBed<'a> {
         allowed_cores();
         let machine = Machine::read();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
-        let plugin = Plugin::open(settings, &clock, cache, &watchdog, interrupt.observer().as_ref())?;
+        let observer = interrupt.observer();
+        let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;
         let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
-        let model = plugin.load_model(settings, &placement, interrupt.observer().as_ref())?;
+        let model = plugin.load_model(settings, &placement, observer.as_ref())?;
         let data = match plugin.input_forms.get() {
             Some(forms) => data.in_forms(forms)?,
             None => data,

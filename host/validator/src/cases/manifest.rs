@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_datasets::DataRoot;
 use proctor_plugin_api::abi::{PROCTOR_STATUS_DEVICE_LOST, PROCTOR_STATUS_UNSUPPORTED};
 use proctor_plugin_host::{
     CHECKSUM_THREAD, LoadStep, LoadedPlugin, PluginHostError, PluginLocation, is_declared,
@@ -153,6 +154,7 @@ fn models_load(subject: &Subject) -> Verdict {
     let library = subject.load()?;
     let id = subject.settings.benchmark.model.id.clone();
     let rows = library.manifest().models.iter().filter(|row| is_declared(&row.model, &id));
+    let root = DataRoot::new(subject.settings.run.data_root.as_deref());
     let mut loaded_count = 0;
     for row in rows {
         let mut settings = in_scenario(&subject.settings, row.scenarios[0]);
@@ -162,7 +164,9 @@ fn models_load(subject: &Subject) -> Verdict {
         let plugin = (library.manifest(), &backend);
         let dispatch = shape_for(&library).dispatch;
         // The benchmark may not come in the format of the row.
-        let Ok(fitted) = FittedModel::new(&settings, plugin, dispatch, Vec::new(), &Nobody) else { continue };
+        let Ok(fitted) = FittedModel::new(&settings, &root, plugin, dispatch, Vec::new(), &Nobody) else {
+            continue;
+        };
         match backend.load_model(&fitted.demand) {
             Ok(model) => {
                 loaded_count += 1;

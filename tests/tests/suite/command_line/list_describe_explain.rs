@@ -1,5 +1,7 @@
 //! The commands that tell what there is.
 
+use std::fs;
+
 use proctor_tests::{Bench, plugin};
 
 /// Runs the program and asserts that it succeeds and prints all of `texts`.
@@ -131,6 +133,20 @@ fn a_plugin_says_how_it_will_run_a_model() {
     assert!(finished.stdout.contains("fixed") && finished.stdout.contains("300"), "{finished}");
     bench.host("describe mock --plan nothing").assert_error(2, &["unknown benchmark \"nothing\""]);
     bench.host("describe mock --batch-size 4").assert_error(2, &["--plan"]);
+}
+
+#[test]
+fn a_plan_puts_nothing_into_a_data_root() {
+    let bench = Bench::new();
+    let root = bench.file("data");
+    fs::create_dir_all(&root).unwrap();
+    let plan = format!("describe cpu-rnn --plan rnn-lstm-8-16-1-4 --data-root {}", root.display());
+    let finished = bench.host(&plan);
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0, "{finished}");
+    // A later run finds it where it was made.
+    let made = bench.file("cache/proctor/generated/rnn-lstm-8-16-1-4.safetensors");
+    assert!(made.is_file(), "{finished}");
 }
 
 #[test]

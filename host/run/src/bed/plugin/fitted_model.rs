@@ -29,12 +29,13 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
-    /// Asks an opened plugin for its forms, and verifies or makes the files.
+    /// Asks an opened plugin for its forms, and verifies or makes the files, which are looked for in `root`.
     ///
     /// # Errors
     /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
     pub fn new(
         settings: &Settings,
+        root: &DataRoot,
         plugin: (&Manifest, &Backend),
         dispatch: Dispatch,
         placements: Vec<Placement>,
@@ -45,7 +46,7 @@ impl FittedModel {
         // A file may be large, or have to be made first: only those for the precision that it comes down to are
         // touched.
         let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
-        let found = find_files(settings, manifest, &precision, observer)?;
+        let found = find_files(settings, root, manifest, &precision, observer)?;
         let objections = found.iter().filter_map(FoundFile::objection);
         objections.for_each(|text| observer.message(&format!("warning: {text}")));
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
@@ -79,27 +80,28 @@ pub fn row_for<'a>(
     Ok(choose_row(manifest, &wish, &offers)?)
 }
 
-/// The files of the model that a plugin will be asked to load, verified or made.
+/// The files of the model that a plugin will be asked to load, verified or made in `root`.
 ///
 /// # Errors
 /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
 pub(super) fn model_files_for(
     settings: &Settings,
+    root: &DataRoot,
     manifest: &Manifest,
     dispatch: Dispatch,
     observer: &dyn Observer,
 ) -> Result<Vec<FoundFile>, HostError> {
     let row = row_for(settings, manifest, dispatch)?;
-    find_files(settings, manifest, &row.precision, observer)
+    find_files(settings, root, manifest, &row.precision, observer)
 }
 
 fn find_files(
     settings: &Settings,
+    root: &DataRoot,
     manifest: &Manifest,
     precision: &str,
     observer: &dyn Observer,
 ) -> Result<Vec<FoundFile>, HostError> {
-    let root = DataRoot::new(settings.run.data_root.as_deref());
     let model = &settings.benchmark.model;
     // A plugin that takes files of any format can do without one that the user has not given.
     let names = |format: &str| manifest.models.iter().any(|row| row.format == format);
@@ -110,7 +112,7 @@ fn find_files(
         };
         reads_format(manifest, &model.id, precision, format) && (names(format) || !is_lacking())
     };
-    model_files::find(settings, &root, precision, observer, is_read)
+    model_files::find(settings, root, precision, observer, is_read)
 }
 
 /// The demand as far as it is known without the files and the plugin.
