@@ -168,8 +168,11 @@ run_settings! {
     /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
     /// With a policy that scales: latency that the tail may have.
-    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one or slo_x"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
         unit "ms", flag Flag::taking("slo-ms", "MS");
+    /// With host scale, in place of slo_ms: a multiple of the latency of one sample on one instance, measured first.
+    slo_x: Option<f64> = DefaultValue::Unset("none: slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },
+        unit "factor", flag Flag::taking("slo-x", "FACTOR");
     /// With a policy that scales: the percentile that is called the tail.
     tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
     /// With a policy that scales: what it turns, both batch size and instances, or one of them.

@@ -82,7 +82,7 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
     let policy = &settings.run.policy;
     let idle: &[&str] = match scales(policy) {
         true => &["batch_timeout_us"],
-        false => &["slo_ms", "tail", "approach", "curves"],
+        false => &["slo_ms", "slo_x", "tail", "approach", "curves"],
     };
     let keys = idle.iter().filter(|key| is_given(settings, key));
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()

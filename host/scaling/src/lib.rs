@@ -32,6 +32,7 @@ pub use policies::{
     dnnscaler::{DnnScaler, DnnScalerSettings, Form},
     fixed::Fixed,
     joint::Joint,
+    one_sample::OneSample,
     oracle::Oracle,
 };
 pub use policy::{Look, Move, Predicted, ScalingPolicy};

@@ -86,6 +86,7 @@ fn change(text: &str) -> Result<TargetChange, String> {
 pub(super) const SCALE_HELP: &str = "\
 Examples:
   host scale --slo-ms 5
+  host scale --slo-x 3 --plugin onnx --benchmark digits-cnn
   host scale --slo-ms 35 --tail 99 --plugin onnx --benchmark digits-cnn --policy dnnscaler
   host scale --slo-ms 35 --compare --duration 2m
   host scale --slo-ms 35 --compare clipper,dnnscaler,dnnscaler-algorithm,joint,oracle
@@ -98,6 +99,9 @@ Examples:
 Policies turn the batch size and the number of instances while the plugin serves. Without
 --target-qps there is always another sample, and latency is the service time of a batch;
 with it samples arrive at that rate, and latency counts from their arrival.
+
+With --slo-x the latency of one sample on one instance is measured first, and the target
+is that many times its mean.
 
 A line for each decision, the setting to use and its figures go to stdout. The folder
 holds scale.json, with every decision, what it was made of and why, and a picture of the

@@ -8,6 +8,7 @@
 //! ```
 
 mod answer;
+mod base;
 mod kept_curve;
 mod picture;
 mod result;
@@ -20,11 +21,11 @@ use proctor_config::Settings;
 use proctor_scaling::Goal;
 use serde::Serialize;
 
-use self::{kept_curve::KeptCurve, result::ScaleResult};
+use self::{base::Base, kept_curve::KeptCurve, result::ScaleResult};
 use crate::{
     bed::{
         fault::Fault,
-        scaling::settings::{goal, policy},
+        scaling::settings::{Target, goal_within, policy, target},
         test_bed::TestBed,
     },
     error::HostError,
@@ -94,7 +95,14 @@ pub fn scale(
             duration(options.duration_ns)
         )));
     }
-    let goal = goal(&settings.run)?;
+    let target = target(&settings.run)?;
+    let goal = goal_within(
+        &settings.run,
+        match target {
+            Target::Latency(target_ns) => target_ns,
+            Target::Multiple(_) => UNTIL_MEASURED_NS,
+        },
+    )?;
     let mut seen = BTreeSet::new();
     if let Some(twice) = options.policies.iter().find(|name| !seen.insert(*name)) {
         return Err(HostError::Usage(format!(
@@ -105,28 +113,41 @@ pub fn scale(
         policy(&settings.run, name)?;
     }
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, "-scale"))?;
-    frame.run("what was seen is in", None, |frame, bed| scale_in(frame, bed, options, goal))
+    frame.run("what was seen is in", None, |frame, bed| scale_in(frame, bed, options, target, goal))
 }
+
+/// Target that stands in for one that has to be measured first, in ns: no batch is above it.
+const UNTIL_MEASURED_NS: u64 = u64::MAX / 4;
 
 fn scale_in(
     frame: &Frame,
     bed: ManuallyDrop<TestBed<'_>>,
     options: &ScaleOptions,
-    goal: Goal,
+    target: Target,
+    mut goal: Goal,
 ) -> Result<Conclusion, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
     let show = |text: &str| interrupt.observer().answer(text);
+    let mut faults = Vec::<String>::new();
+    let mut base = None;
+    if let Target::Multiple(slo_x) = target {
+        let (measured, of_plugin) = Base::measure(&bed, options, goal, slo_x)?;
+        faults.extend(of_plugin.iter().map(ToString::to_string));
+        goal.target_ns = measured.target_ns();
+        show(&measured.text());
+        base = Some(measured);
+    }
     show(&answer::head(&goal, options, &settings.test.arrivals));
     let wanted = serve::saturating_samples(&settings.run);
     if options.input == ScaleInput::Saturated && wanted > serve::CLIENTS_MAX {
         show(&answer::clipped(serve::CLIENTS_MAX, wanted));
     }
-    let mut result = ScaleResult::new(settings, options, goal, PluginPart::of(&bed), bed.machine.clone());
+    let mut result =
+        ScaleResult::new(settings, options, (goal, base), PluginPart::of(&bed), bed.machine.clone());
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
     // Stays in the file if this process ends too early.
     result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
-    let mut faults = Vec::<String>::new();
     for (round, name) in serve::in_turns(options) {
         let (of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
         faults.extend(of_plugin.iter().map(ToString::to_string));

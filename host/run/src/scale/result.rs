@@ -7,7 +7,9 @@ use proctor_config::{Effective, Settings};
 use proctor_scaling::Goal;
 use serde::Serialize;
 
-use super::{ScaleInput, ScaleOptions, TargetChange, kept_curve::KeptCurve, traffic::TrafficCounts};
+use super::{
+    ScaleInput, ScaleOptions, TargetChange, base::Base, kept_curve::KeptCurve, traffic::TrafficCounts,
+};
 use crate::{
     bed::scaling::course::Course,
     machine::Machine,
@@ -24,6 +26,9 @@ pub(crate) struct ScaleResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at_utc: Option<String>,
     goal: Goal,
+    /// Where the target comes from, if it is a multiple of a measured latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Base>,
     /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
     input: ScaleInput,
     duration_ns: u64,
@@ -71,7 +76,7 @@ impl ScaleResult {
     pub(super) fn new(
         settings: &Settings,
         options: &ScaleOptions,
-        goal: Goal,
+        (goal, base): (Goal, Option<Base>),
         plugin: PluginPart,
         machine: Machine,
     ) -> Self {
@@ -85,6 +90,7 @@ impl ScaleResult {
             program: Program::this(),
             finished_at_utc: None,
             goal,
+            base,
             input: options.input,
             duration_ns: options.duration_ns,
             interrupted: false,

@@ -4,7 +4,7 @@ use std::{sync::Arc, thread, time::Duration};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
-use proctor_scaling::Goal;
+use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
 
 use super::{ScaleInput, ScaleOptions, answer::Shown, result::PolicyResult, traffic::Traffic};
@@ -15,6 +15,7 @@ use crate::{
         scaling::{
             latency_from::LatencyFrom,
             scaler::Scaler,
+            settings::policy,
             system::{ScaledParts, ScaledSystem, wait_until},
         },
         test_bed::TestBed,
@@ -54,13 +55,51 @@ pub(super) fn run_policy(
     goal: Goal,
     (round, name): (u32, &str),
 ) -> Result<(PolicyResult, Vec<Fault>), HostError> {
+    let policy = policy(&bed.settings().run, name)?;
+    take_turn(bed, options, goal, Turn { round, name, policy, is_base: false })
+}
+
+/// Serves one sample at a time on one instance, with saturated input, until enough is seen, for as long as a policy has
+/// at most. The user sees nothing of it.
+pub(super) fn run_base(
+    bed: &TestBed<'_>,
+    options: &ScaleOptions,
+    goal: Goal,
+) -> Result<(PolicyResult, Vec<Fault>), HostError> {
+    let options =
+        ScaleOptions { input: ScaleInput::Saturated, target_changes: Vec::new(), ..options.clone() };
+    take_turn(bed, &options, goal, Turn { round: 0, name: "1x1", policy: Box::new(OneSample), is_base: true })
+}
+
+/// The turn of a policy.
+struct Turn<'a> {
+    round: u32,
+    /// Its name.
+    name: &'a str,
+    policy: Box<dyn ScalingPolicy>,
+    /// Whether it measures the base of a target: then it ends as soon as it has settled.
+    is_base: bool,
+}
+
+/// Lets a policy have its turn.
+fn take_turn(
+    bed: &TestBed<'_>,
+    options: &ScaleOptions,
+    goal: Goal,
+    turn: Turn<'_>,
+) -> Result<(PolicyResult, Vec<Fault>), HostError> {
     let run = &bed.settings().run;
+    let Turn { round, name, policy, is_base } = turn;
     let count = bed.library.performance_sample_count();
     let samples: Vec<_> = (0..count).map(SampleIndex).collect();
     let first_error = FirstError::default();
     bed.with_supply(&samples, &first_error, |supply| {
         let saturates = options.input == ScaleInput::Saturated;
-        let clients = if saturates { saturating_samples(run).clamp(2, CLIENTS_MAX) } else { CLIENTS_MAX };
+        let clients = match saturates {
+            true if is_base => 2,
+            true => saturating_samples(run).clamp(2, CLIENTS_MAX),
+            false => CLIENTS_MAX,
+        };
         let virtual_now = run.virtual_time.then(|| bed.clock.reader());
         let traffic = Traffic::new(clients, count, saturates, virtual_now);
         let system = ScaledSystem::start(
@@ -68,7 +107,8 @@ pub(super) fn run_policy(
             ScaledParts {
                 name: name.to_owned(),
                 run: run.clone(),
-                policy: name.to_owned(),
+                policy_name: name.to_owned(),
+                policy,
                 goal,
                 duration_ns: options.duration_ns,
                 span_ns: Some(options.duration_ns / 240),
@@ -83,7 +123,7 @@ pub(super) fn run_policy(
         traffic.connect(&intake);
         bed.interrupt().measuring();
         let begun_ns = bed.clock.reader()();
-        let Served { lasted_ns, unanswered, delays } = serve(bed, &system, &traffic, options);
+        let Served { lasted_ns, unanswered, delays } = serve(bed, &system, &traffic, options, is_base);
         drop(intake);
         // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
@@ -111,8 +151,14 @@ struct Served {
     delays: Option<Histogram>,
 }
 
-/// Serves for as long as is asked for, or until the user wants no more.
-fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, options: &ScaleOptions) -> Served {
+/// Serves for as long as is asked for, or until the user wants no more; where a base is measured, until it is known.
+fn serve(
+    bed: &TestBed<'_>,
+    system: &ScaledSystem,
+    traffic: &Arc<Traffic>,
+    options: &ScaleOptions,
+    is_base: bool,
+) -> Served {
     let (clock, test, interrupt) = (&bed.clock, &bed.settings().test, bed.interrupt());
     let now = clock.reader();
     let begun_ns = now();
@@ -165,9 +211,15 @@ fn serve(bed: &TestBed<'_>, system: &ScaledSystem, traffic: &Arc<Traffic>, optio
         }
         if now_ns >= look_ns {
             system.scaler.act(now_ns);
-            system.scaler.with_control(|control, timeline| {
-                shown.show(control, timeline, now_ns, interrupt.observer().as_ref())
+            let is_known = system.scaler.with_control(|control, timeline| {
+                if !is_base {
+                    shown.show(control, timeline, now_ns, interrupt.observer().as_ref());
+                }
+                is_base && control.is_settled()
             });
+            if is_known {
+                break;
+            }
             look_ns = now_ns + Scaler::PAUSE_NS;
         }
         let change_ns = target_changes.peek().map_or(u64::MAX, |change| begun_ns + change.at_ns);

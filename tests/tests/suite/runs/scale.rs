@@ -186,11 +186,42 @@ fn a_real_plugin_is_scaled_with_the_instances_that_were_made_before() {
 }
 
 #[test]
+fn a_target_may_be_a_multiple_of_the_latency_of_one_sample() {
+    let bench = Bench::new();
+    let flags = format!("--slo-x 3 {MOCK} --duration 20");
+    let (finished, result) = scale(&bench, "multiple", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    // One sample takes 4.1 ms, and nothing else takes virtual time.
+    let line = "one sample on one instance takes 4.100 ms on average, over 100 samples; 3 times that is the target, \
+                --slo-ms 12.3\n";
+    assert!(finished.stdout.starts_with(line), "{finished}");
+    assert!(finished.stdout.contains("p95 within 12.30 ms, "), "{finished}");
+    let base = json!({ "slo_x": 3.0, "mean_ns": 4_100_000.0, "batches": 100, "slo_ms": 12.3 });
+    assert_eq!((&result["base"], &result["goal"]["target_ns"]), (&base, &json!(12_300_000)));
+    assert_eq!(result["settings"]["slo_x"]["value"], 3.0);
+    // 82 samples take 12.2 ms.
+    let size = result["courses"][0]["setting"]["batch_size"].as_u64().unwrap();
+    assert!((78..=83).contains(&size), "{}", result["courses"][0]["setting"]);
+    assert_eq!(result["courses"].as_array().unwrap().len(), 1, "the base is no policy's course");
+    let (_, again) = scale(&bench, "again", &flags);
+    assert_eq!(result, again);
+    let explained = bench.host("explain --slo-x 3 --policy joint").stdout;
+    for row in ["slo_x", "slo_ms"] {
+        assert!(explained.lines().any(|line| line.split_whitespace().next() == Some(row)), "{explained}");
+    }
+}
+
+#[test]
 fn what_cannot_be_scaled_is_refused() {
     let bench = Bench::new();
+    let too_short = format!("scale --slo-x 3 --duration 20ms {MOCK}");
     for (command, expected) in [
+        (&too_short[..], "cannot be measured in 20.00 ms, in which "),
         ("scale", "a policy that scales needs a latency target: give --slo-ms"),
         ("scale --slo-ms 0", "slo_ms"),
+        ("scale --slo-ms 5 --slo-x 3", "slo_ms = 5 and slo_x = 3 are two targets: leave one of them out"),
+        ("scale --slo-x 1", "slo_x"),
+        ("run --policy joint --slo-x 3 --scenario Offline", "give a run --slo-ms, such as the target that"),
         ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
         ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
         ("scale --slo-ms 5 --duration 0", "give --duration a time above 0"),

@@ -51,19 +51,56 @@ pub(crate) fn curves(run: &RunSettings) -> Result<CurveLibrary, HostError> {
     }
 }
 
-/// The goal that the settings state.
+/// A latency target, as the settings state it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Target {
+    /// A latency, in ns, above 0.
+    Latency(u64),
+    /// A multiple of the latency of one sample on one instance.
+    Multiple(f64),
+}
+
+/// The target that the settings state.
+///
+/// # Errors
+/// If there is none, or there are two.
+pub(crate) fn target(run: &RunSettings) -> Result<Target, HostError> {
+    let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
+    match (target_ns.filter(|target_ns| *target_ns > 0), run.slo_x) {
+        (Some(target_ns), None) => Ok(Target::Latency(target_ns)),
+        (None, Some(factor)) => Ok(Target::Multiple(factor)),
+        (Some(target_ns), Some(factor)) => Err(HostError::Usage(format!(
+            "slo_ms = {} and slo_x = {factor} are two targets: leave one of them out",
+            target_ns as f64 / 1e6
+        ))),
+        (None, None) => Err(HostError::Usage(
+            "a policy that scales needs a latency target: give --slo-ms, or --slo-x to host scale".to_owned(),
+        )),
+    }
+}
+
+/// The goal that the settings of a run state.
+///
+/// # Errors
+/// If there is no target, one that has to be measured first, or nothing to turn.
+pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
+    match target(run)? {
+        Target::Latency(target_ns) => goal_within(run, target_ns),
+        Target::Multiple(_) => Err(HostError::Usage(
+            "slo_x is a multiple of a latency that host scale measures first: give a run --slo-ms, such as the target that host \
+             scale prints for it"
+                .to_owned(),
+        )),
+    }
+}
+
+/// The goal within this target, in ns.
 ///
 /// `batch_size` and `instances` are the bounds of the knobs. A knob that the approach does not turn stays at its bound.
 ///
 /// # Errors
-/// If there is no target, or nothing to turn.
-pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
-    let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
-    let Some(target_ns) = target_ns.filter(|target_ns| *target_ns > 0) else {
-        return Err(HostError::Usage(
-            "a policy that scales needs a latency target: give --slo-ms".to_owned(),
-        ));
-    };
+/// If there is nothing to turn.
+pub(crate) fn goal_within(run: &RunSettings, target_ns: u64) -> Result<Goal, HostError> {
     let most = Knobs { batch_size: run.batch_size, instances: run.instances };
     let approach = match run.approach.as_str() {
         "auto" => Approach::Auto,
@@ -86,10 +123,11 @@ pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
 /// plugin has room for.
 ///
 /// # Errors
-/// The errors of [`goal`].
+/// If there is no target, or nothing to turn.
 pub(crate) fn fixed_knobs(run: &RunSettings) -> Result<Knobs, HostError> {
     match scales(&run.policy) {
-        true => Ok(goal(run)?.least()),
+        // They are the same whatever the target is.
+        true => target(run).and_then(|_| Ok(goal_within(run, 1)?.least())),
         false => Ok(Knobs { batch_size: run.batch_size, instances: run.instances }),
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::{Clock, SystemUnderTest};
-use proctor_scaling::{ControlLoop, Goal, WindowRule};
+use proctor_scaling::{ControlLoop, Goal, ScalingPolicy, WindowRule};
 use proctor_scheduler::{
     BatchObserver, Instance, ScalingBounds, SchedulerConfig, ShutdownReport, SimulatedScheduler, Statistics,
     ThreadedScheduler,
@@ -15,8 +15,7 @@ use crate::{
     bed::{
         clock::HostClock,
         scaling::{
-            course::Course, latency_from::LatencyFrom, scaler::Scaler, settings::policy, supply::Supply,
-            timeline::Timeline,
+            course::Course, latency_from::LatencyFrom, scaler::Scaler, supply::Supply, timeline::Timeline,
         },
     },
     error::HostError,
@@ -28,7 +27,8 @@ pub(crate) struct ScaledParts {
     pub(crate) name: String,
     pub(crate) run: RunSettings,
     /// Name of the policy.
-    pub(crate) policy: String,
+    pub(crate) policy_name: String,
+    pub(crate) policy: Box<dyn ScalingPolicy>,
     pub(crate) goal: Goal,
     /// How long the load lasts, in ns.
     pub(crate) duration_ns: u64,
@@ -85,6 +85,7 @@ impl ScaledSystem {
         let ScaledParts {
             name,
             run,
+            policy_name,
             policy,
             goal,
             duration_ns,
@@ -118,7 +119,7 @@ impl ScaledSystem {
             ..WindowRule::default()
         };
         let of_service = Goal { target_ns: goal.target_ns / latency_from.service_times(), ..goal };
-        let control = ControlLoop::new(self::policy(&run, &policy)?, of_service, rule, now_ns);
+        let control = ControlLoop::new(policy, of_service, rule, now_ns);
         let is_virtual = matches!(clock, HostClock::Virtual(_));
         let timeline = Timeline::new(span_ns, now_ns, latency_from);
         let scaler = Scaler::new(control, supply, timeline, now, latency_from, is_virtual);
@@ -139,7 +140,7 @@ impl ScaledSystem {
             }
         };
         scaler.begin(knobs);
-        Ok(Self { scheduler, policy, goal, latency_from, scaler })
+        Ok(Self { scheduler, policy: policy_name, goal, latency_from, scaler })
     }
 
     /// Has another latency target hold from now on.

@@ -12,7 +12,7 @@ use crate::{
             latency_from::LatencyFrom,
             scaler::Scaler,
             scaler_thread::ScalerThread,
-            settings::{goal, scales},
+            settings::{goal, policy, scales},
             system::{ScaledParts, ScaledSystem},
         },
         system::System,
@@ -43,7 +43,8 @@ impl TestBed<'_> {
         let parts = ScaledParts {
             name: self.plugin.title(),
             run: run.clone(),
-            policy: run.policy.clone(),
+            policy_name: run.policy.clone(),
+            policy: policy(run, &run.policy)?,
             goal: goal(run)?,
             duration_ns: test.min_duration_ms.saturating_mul(1_000_000),
             span_ns: None,
