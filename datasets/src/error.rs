@@ -2,9 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use proctor_vocabulary::registry::UnknownName;
-
-use crate::printable::printable;
+use proctor_vocabulary::{printable, registry::UnknownName};
 
 /// Why a data set could not be opened or read. The text of paths and of what a file holds is [`printable`].
 #[derive(Debug, thiserror::Error)]
@@ -150,8 +148,8 @@ mod tests {
     fn text_of_files_is_shown_without_control_characters() {
         let path = PathBuf::from("a\x1bc");
         let malformed = DatasetError::Malformed { path: path.clone(), reason: "line 1 is \"b\r\"".into() };
-        assert_eq!(malformed.to_string(), "a\\u{1b}c: line 1 is \"b\\r\"");
+        assert_eq!(malformed.to_string(), "a\\u001bc: line 1 is \"b\\r\"");
         let unreadable = DatasetError::Read { path, source: io::ErrorKind::NotFound.into() };
-        assert_eq!(unreadable.to_string(), "cannot read a\\u{1b}c");
+        assert_eq!(unreadable.to_string(), "cannot read a\\u001bc");
     }
 }

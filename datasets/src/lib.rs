@@ -45,7 +45,6 @@ mod error;
 mod idx;
 mod memory;
 pub mod npy;
-mod printable;
 mod root;
 mod store;
 
@@ -57,6 +56,5 @@ pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};
 pub use idx::IdxArray;
 pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
-pub use printable::printable;
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};

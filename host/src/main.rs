@@ -50,7 +50,7 @@ Exit codes: see `host run --help`.";
 fn main() {
     // The process of a case of `host validate` ends in here.
     proctor_validator::serve();
-    let cli = Cli::parse();
+    let cli: Cli = proctor_display::command_line();
     proctor_display::run_program(|| commands::execute(&cli.command))
 }
 

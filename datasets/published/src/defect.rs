@@ -5,11 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DatasetError, printable};
+use proctor_datasets::DatasetError;
 use proctor_jpeg_file::JpegError;
 use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
 use proctor_text::VocabularyError;
+use proctor_vocabulary::printable;
 
 use crate::criteo::fault::ArrayFault;
 
@@ -341,7 +342,7 @@ mod tests {
     fn what_a_file_holds_is_shown_without_control_characters() {
         let fault = LineFault::Field { field: RowField::Count, text: "\x1b[2J1\r".to_owned() };
         let defect = Defect { path: PathBuf::from("day\n23"), problem: Problem::Line { number: 4, fault } };
-        let expected = "day\\n23: line 4 has \"\\u{1b}[2J1\\r\" for a count, ";
+        let expected = "day\\n23: line 4 has \"\\u001b[2J1\\r\" for a count, ";
         assert!(defect.to_string().starts_with(expected), "{defect}");
     }
 }

@@ -59,7 +59,7 @@ enum Benchmark {
 }
 
 fn main() {
-    let cli = Cli::parse();
+    let cli: Cli = proctor_display::command_line();
     proctor_display::run_program(|| match &cli.benchmark {
         Benchmark::Rnn(flags) => rnn::grid::bench(flags),
         Benchmark::RnnWorker(flags) => rnn::plugin_worker::work(flags),

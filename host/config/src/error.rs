@@ -3,7 +3,7 @@
 use std::{fmt, io, path::PathBuf};
 
 use proctor_loadgen::{TraceError, config_file::ConfigFileError};
-use proctor_vocabulary::Scenario;
+use proctor_vocabulary::{Scenario, printable};
 
 use crate::origin::Origin;
 
@@ -67,13 +67,13 @@ fn because(reason: &str) -> String {
 pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
 
 impl fmt::Display for ConfigErrors {
-    /// One error on each line.
+    /// One error on each line, whatever keys and values have in them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, error) in self.0.iter().enumerate() {
             if number > 0 {
                 writeln!(f)?;
             }
-            error.fmt(f)?;
+            f.write_str(&printable(error))?;
         }
         Ok(())
     }

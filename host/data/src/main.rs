@@ -30,7 +30,7 @@ struct Cli {
 }
 
 fn main() {
-    let cli = Cli::parse();
+    let cli: Cli = proctor_display::command_line();
     proctor_display::run_program(|| cli.command.run());
 }
 

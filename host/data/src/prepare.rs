@@ -10,11 +10,11 @@ use std::{
     thread,
 };
 
-use proctor_datasets::{Dataset, printable};
+use proctor_datasets::Dataset;
 use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_run::HostError;
-use proctor_vocabulary::{SampleIndex, TensorSpec};
+use proctor_vocabulary::{SampleIndex, TensorSpec, printable};
 
 use crate::{
     catalogue::{self, Opened},

@@ -8,6 +8,7 @@ use std::{
 
 use proctor_recipes::Progress;
 use proctor_run::text::megabytes;
+use proctor_vocabulary::printable;
 
 use crate::stderr::Stderr;
 
@@ -30,8 +31,9 @@ impl FileLine {
             return;
         }
         self.shown = Some(Instant::now());
-        let line =
-            format!("making {}: {} of {}", path.display(), megabytes(written_bytes), megabytes(total_bytes));
+        let (path, written, total) =
+            (printable(path.display()), megabytes(written_bytes), megabytes(total_bytes));
+        let line = format!("making {path}: {written} of {total}");
         // It never fails.
         drop(match (io::stderr().is_terminal(), is_last) {
             (true, false) => write!(Stderr, "\r{line}"),

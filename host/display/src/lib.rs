@@ -3,8 +3,11 @@
 //!
 //! A [`Terminal`] observes a run in one of several [`Form`]s; [`Steps`] shows how far a benchmark is, [`CountLine`] how
 //! far work of many alike things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and
-//! as JSON; a [`Spread`] sums up several values of one figure. [`run_program`] begins each program and ends it with one
-//! of the [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr.
+//! as JSON; a [`Spread`] sums up several values of one figure.
+//!
+//! [`command_line`] and [`run_program`] begin each program, which ends with one of the [`EXIT_CODES`];
+//! [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers no
+//! terminal there: both escape it, and so does the log.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +29,7 @@ pub use crate::{
     exit_code::EXIT_CODES,
     file_line::FileLine,
     page::{Origin, Page, Table, markdown_table},
-    program::run_program,
+    program::{command_line, run_program},
     progress::Form,
     spread::Spread,
     stderr::tell,

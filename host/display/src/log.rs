@@ -2,12 +2,19 @@
 
 use std::{
     env,
+    fmt::Debug,
     io::{self, IsTerminal},
 };
 
+use proctor_vocabulary::printable_lines;
+use tracing::field::Field;
 use tracing_subscriber::{
+    field::MakeExt,
     filter::{LevelFilter, ParseError, Targets},
-    fmt,
+    fmt::{
+        self,
+        format::{Writer, debug_fn},
+    },
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
@@ -23,8 +30,20 @@ pub(crate) fn start() {
         tell(format!("{VARIABLE}={wanted} is ignored: {error}"));
         Targets::new().with_default(LevelFilter::WARN)
     });
-    let lines = fmt::layer().with_writer(|| Stderr).with_ansi(io::stderr().is_terminal()).without_time();
+    let lines = fmt::layer().fmt_fields(debug_fn(write_field).delimited(" ")).with_writer(|| Stderr);
+    let lines = lines.with_ansi(io::stderr().is_terminal()).without_time();
     tracing_subscriber::registry().with(lines).with(filter).init();
+}
+
+/// Writes the message or another field of a line, which files and plugins may have written: [`printable_lines`], none
+/// of which can be taken for another line of the log.
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
+    let text = format!("{value:?}");
+    let text = printable_lines(&text).replace('\n', "\n    ");
+    match field.name() {
+        "message" => write!(writer, "{text}"),
+        name => write!(writer, "{name}={text}"),
+    }
 }
 
 /// Reads a level, or levels of single targets: `debug`, `plugin=trace`, `warn,plugin=debug`.
@@ -37,9 +56,28 @@ fn filter(wanted: &str) -> Result<Targets, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::{Level, subscriber::with_default};
 
     use super::*;
+
+    /// A writer that keeps its bytes for the test.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     fn shows(wanted: &str, target: &str, level: Level) -> bool {
         filter(wanted).unwrap().would_enable(target, &level)
@@ -61,6 +99,25 @@ mod tests {
         assert!(!shows(wanted, "host", Level::INFO));
         assert!(shows("plugin=info", "plugin", Level::INFO));
         assert!(!shows("plugin=info", "host", Level::ERROR));
+    }
+
+    #[test]
+    fn texts_of_plugins_steer_no_terminal_and_forge_no_line() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let lines = fmt::layer()
+            .fmt_fields(debug_fn(write_field).delimited(" "))
+            .with_writer(move || writer.clone())
+            .with_ansi(true)
+            .without_time();
+        with_default(tracing_subscriber::registry().with(lines), || {
+            let source = "s\u{1b}]0;t\u{7}";
+            tracing::warn!(target: "plugin", source, "a\u{1b}[2J\r\u{9b}31m\u{202e}\n WARN host: forged");
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let (_, shown) = text.split_once("a\\u001b").unwrap();
+        let expected = "[2J\\r\\u009b31m\\u202e\n     WARN host: forged source=\"s\\u{1b}]0;t\\u{7}\"\n";
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -1,15 +1,34 @@
 //! A program from start to finish: the answer on stdout, an error on stderr, the exit code.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
+use clap::{Error, Parser};
 use proctor_plugin_host::process;
 use proctor_run::{Conclusion, HostError};
+use proctor_vocabulary::printable;
 
 use crate::{
     exit_code, log,
     stderr::{clear_view, tell},
     stdout,
 };
+
+/// Reads the command line, or ends the program with the fault in it, or with the help that is asked for.
+#[must_use]
+pub fn command_line<Arguments: Parser>() -> Arguments {
+    let steers = || env::args_os().any(|word| printable(word.display()) != word.to_string_lossy());
+    Arguments::try_parse().unwrap_or_else(|error: Error| {
+        // Its own way has colours. It has those of the arguments that it quotes, too.
+        if error.use_stderr() && steers() {
+            tell(error.render().to_string().trim_end());
+            process::end(error.exit_code());
+        }
+        error.exit()
+    })
+}
 
 /// Does the work of a program and ends it with the exit code of the conclusion, or of the error, which is shown.
 ///

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_vocabulary::{printable, printable_lines};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -31,17 +32,18 @@ struct State {
     view: Vec<String>,
 }
 
-/// Shows a message, a line or more without the end of the last one.
+/// Shows a message, a line or more without the end of the last one, with [`printable_lines`] of whatever files and
+/// plugins have put into it.
 pub fn tell(message: impl AsRef<str>) {
     // It never fails.
-    let _ = Stderr.write_all(format!("{}\n", message.as_ref()).as_bytes());
+    let _ = Stderr.write_all(format!("{}\n", printable_lines(message.as_ref())).as_bytes());
 }
 
 /// Shows lines at the bottom of the terminal, in the place of those that were there; messages go above them. `lines`
 /// makes them for a number of columns.
 pub(crate) fn show_view(lines: impl FnOnce(u16) -> Vec<String>) {
     let (columns, rows) = terminal_size();
-    let mut view = lines(columns);
+    let mut view: Vec<_> = lines(columns).iter().map(printable).collect();
     // What has scrolled away cannot be rewritten.
     view.truncate(usize::from(rows).saturating_sub(1).max(1));
     if let Some(mut state) = lock() {
@@ -77,7 +79,8 @@ fn erasure(view: &[String]) -> String {
     }
 }
 
-/// The way to stderr for everything of the program. Writing always succeeds.
+/// The way to stderr for everything of the program. Writing always succeeds. Bytes go out as they are: whoever writes
+/// text of files or plugins here makes it [`printable`] first.
 pub(crate) struct Stderr;
 
 impl Write for Stderr {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use proctor_plugin_host::process;
+use proctor_vocabulary::printable_lines;
 
 /// The way to the user.
 enum Stdout {
@@ -27,9 +28,11 @@ pub(crate) fn take() {
     *stdout() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
 }
 
-/// Prints a part of the answer to stdout. If it cannot be written, the program says so at its end.
+/// Prints a part of the answer to stdout, with [`printable_lines`] of the text that files and plugins have put into it. If
+/// it cannot be written, the program says so at its end.
 pub fn print(text: impl AsRef<str>) {
-    let text = text.as_ref().as_bytes();
+    let text = printable_lines(text.as_ref());
+    let text = text.as_bytes();
     let mut stdout = stdout();
     let written = match &mut *stdout {
         Stdout::Shared => io::stdout().write_all(text),

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use proctor_vocabulary::printable;
 
 use crate::stderr::tell;
 
@@ -29,7 +30,7 @@ impl Steps {
         match &self.bar {
             Some(bar) => {
                 bar.inc(1);
-                bar.set_message(what.to_owned());
+                bar.set_message(printable(what));
             }
             None => tell(what),
         }

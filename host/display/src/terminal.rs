@@ -8,6 +8,7 @@ use std::{
 
 use proctor_recipes::Progress as FileProgress;
 use proctor_run::{HostError, Knobs, Observer, ShownTest, VerdictForms};
+use proctor_vocabulary::printable_lines;
 
 use crate::{
     file_line::FileLine,
@@ -55,10 +56,12 @@ impl Observer for Terminal {
     }
 
     fn verdict(&self, verdict: VerdictForms) -> String {
-        match self.form {
+        let verdict = match self.form {
             Form::Text | Form::Quiet => verdict.text,
             Form::Json => verdict.line,
-        }
+        };
+        // The report of a crash writes it without a way through `print`.
+        printable_lines(&verdict).into_owned()
     }
 
     fn conclude(&self, verdict: &str) {

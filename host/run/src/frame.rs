@@ -5,6 +5,7 @@ use std::{mem::ManuallyDrop, time::Duration};
 
 use proctor_config::Settings;
 use proctor_plugin_host::{LoadedPlugin, SearchPath, crash, process};
+use proctor_vocabulary::printable;
 
 use crate::{
     accuracy,
@@ -58,7 +59,7 @@ impl Frame {
         published::fit(&mut settings)?;
         warnings::check(&mut settings)?;
         for warning in &settings.warnings {
-            interrupt.observer().message(&format!("warning: {warning}"));
+            interrupt.observer().message(&format!("warning: {}", printable(warning)));
         }
         scheduler_config(&settings.run)?;
         let folder = make_folder(&settings)?;

@@ -1,5 +1,7 @@
 //! Numbers and tables for people.
 
+use proctor_vocabulary::printable;
+
 /// A time in the unit that suits it, with four digits: `1.235 ms`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
@@ -60,9 +62,10 @@ pub fn counted_queries(count: u64) -> String {
 }
 
 /// Lines of cells, each column as wide as its widest cell; the last one is left as it is. Two spaces lie before and
-/// between the columns. Control characters, which a name may have, are shown as `?`.
+/// between the columns. Each cell is [`printable`], as names may have line ends and worse.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(printable).collect()).collect();
     let column_count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -70,9 +73,8 @@ pub fn table(rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<_> = (0..column_count).map(width).collect();
     let mut text = String::new();
-    for row in rows {
-        let shown = |cell: &str| cell.replace(char::is_control, "?");
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{:<width$}", shown(cell)));
+    for row in &rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         let line = cells.collect::<Vec<_>>().join("  ");
         text.push_str("  ");
         text.push_str(line.trim_end());
@@ -100,6 +102,10 @@ mod tests {
         assert_eq!(
             table(&[row(["a", "long", "x"]), row(["bcd", "", "y"])]),
             "  a    long  x\n  bcd        y\n"
+        );
+        assert_eq!(
+            table(&[row(["a\n\u{1b}", "b", ""]), row(["c", "d", ""])]),
+            "  a\\n\\u001b  b\n  c          d\n"
         );
         assert_eq!((counted(1, "batch"), counted(0, "row")), ("1 batch".to_owned(), "0 rows".to_owned()));
     }

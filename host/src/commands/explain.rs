@@ -4,6 +4,7 @@ use proctor_config::{Effective, ExplainRow, Settings, percent};
 
 use super::run::RunFlags;
 use proctor_run::{HostError, text};
+use proctor_vocabulary::printable;
 
 pub(super) const EXPLAIN_HELP: &str = "\
 Examples:
@@ -30,7 +31,7 @@ fn explanation(settings: &Settings) -> String {
         settings.quality_origin
     );
     for warning in &settings.warnings {
-        text.push_str(&format!("warning: {warning}\n"));
+        text.push_str(&format!("warning: {}\n", printable(warning)));
     }
     text
 }

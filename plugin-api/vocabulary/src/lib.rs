@@ -2,7 +2,7 @@
 //!
 //! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
 //! meet only in these types, so that they need not know each other. There is no behaviour here beyond naming,
-//! finding by name, parsing and sizes.
+//! finding by name, parsing, sizes, and the form in which terminals are shown text from elsewhere.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod input_form;
 mod intent;
 mod misfetched;
 mod nearest;
+mod printable;
 pub mod registry;
 mod scenario;
 mod tensor;
@@ -22,5 +23,6 @@ pub use input_form::{InputForm, Layout, Quantization};
 pub use intent::Intent;
 pub use misfetched::misfetched;
 pub use nearest::{did_you_mean, nearest};
+pub use printable::{printable, printable_lines};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

@@ -1,6 +1,7 @@
 //! The view of a test on a terminal: a few lines, none longer than the terminal is wide.
 
 use proctor_run::text::{self, four_digits};
+use proctor_vocabulary::printable;
 
 use super::{
     plain::{knobs, mode_name, unit},
@@ -92,7 +93,7 @@ fn latency_fields(snapshot: &Snapshot, latencies: &SnapshotLatencies) -> Vec<Str
 fn metric_field(name: &str, value: f64, unit: &str) -> String {
     let space = if unit.is_empty() { "" } else { " " };
     // Nothing that a plugin says moves the cursor.
-    format!("{name} {}{space}{unit}", four_digits(value)).replace(char::is_control, "?")
+    printable(format_args!("{name} {}{space}{unit}", four_digits(value)))
 }
 
 /// A name and the fields that find room beside it.

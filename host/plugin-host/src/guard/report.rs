@@ -77,15 +77,30 @@ impl Report {
         self.raw(text.as_bytes())
     }
 
-    /// Appends as much as fits of bytes that may be no text, such as a path.
+    /// Appends as much as fits of bytes that may be no text, such as a path. A character that a terminal would obey and
+    /// not show becomes a `?`: those that `printable` of `proctor-vocabulary` escapes, which allocates.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         for &byte in bytes {
+            let steers = self.would_steer(byte);
             if let Some(place) = self.bytes.get_mut(self.length) {
-                *place = byte;
+                *place = if steers { b'?' } else { byte };
                 self.length += 1;
             }
         }
         self
+    }
+
+    /// Whether this byte, behind those of the report, ends a character in UTF-8 that a terminal obeys.
+    fn would_steer(&self, byte: u8) -> bool {
+        match (self.bytes(), byte) {
+            (_, b'\n') => false,
+            (_, ..0x20 | 0x7f) => true,
+            // C1.
+            ([.., 0xc2], 0x80..=0x9f) => true,
+            // Overrides of the direction.
+            ([.., 0xe2, 0x80], 0xaa..=0xae) | ([.., 0xe2, 0x81], 0xa6..=0xa9) => true,
+            _ => false,
+        }
     }
 
     pub(super) fn number(&mut self, number: u64) -> &mut Self {
@@ -129,6 +144,15 @@ mod tests {
         assert_eq!(report.bytes(), b"at 0 18446744073709551615");
         report.text(&"x".repeat(2000));
         assert_eq!(report.bytes().len(), CAPACITY);
+    }
+
+    #[test]
+    fn a_path_steers_no_terminal() {
+        let mut report = Report::new();
+        report.text("a\u{1b}[2J\u{7}\r\n").raw("\u{9b}1A\u{202e}\u{2066}\u{e9}\u{2014}".as_bytes());
+        let text = String::from_utf8_lossy(report.bytes()).into_owned();
+        assert_eq!(text, "a?[2J??\n\u{fffd}?1A\u{fffd}?\u{fffd}?\u{e9}\u{2014}");
+        assert_eq!(proctor_vocabulary::printable_lines(&text), text);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use proctor_accuracy::{
 use proctor_config::{Benchmark, Origin, Settings, percent};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::EffectiveSettings;
-use proctor_vocabulary::ElementType;
+use proctor_vocabulary::{ElementType, printable};
 use serde::Serialize;
 
 use super::{checked, log_samples::samples_of_log, padding_count, recorded::FoundLog, text::in_words};
@@ -100,7 +100,10 @@ pub fn score_log(
         set_element_type(&mut settings, element_type)?;
     }
     let samples = samples_of_log(log, &mut settings, &root)?;
-    settings.warnings.iter().for_each(|warning| observer.message(&format!("warning: {warning}")));
+    settings
+        .warnings
+        .iter()
+        .for_each(|warning| observer.message(&format!("warning: {}", printable(warning))));
     let padding_record_count = padding_count(&effective(&settings)?);
     let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
     let response = ResponseForm { variant, ..check.response };

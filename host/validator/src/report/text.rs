@@ -1,5 +1,7 @@
 //! The report for people.
 
+use proctor_vocabulary::printable;
+
 use super::{CaseResult, Outcome, Report};
 
 /// Most lines of the output of a case that are shown; the last ones.
@@ -38,15 +40,15 @@ fn of_case(result: &CaseResult) -> String {
     let line = format!("{:<5}  {}", outcome.name(), case.name);
     match outcome {
         Outcome::Pass => format!("{line}\n"),
-        Outcome::Skip => format!("{line}: {}\n", printable(reason)),
+        Outcome::Skip => format!("{line}: {}\n", in_line(reason)),
         Outcome::Fail | Outcome::Crash => {
             let mut text = format!("{line}\n");
             for (name, value) in [("reason", reason.as_str()), ("rule", case.rule), ("fix", case.fix)] {
-                text.push_str(&format!("       {name:<7} {}\n", printable(value)));
+                text.push_str(&format!("       {name:<7} {}\n", in_line(value)));
             }
             let lines: Vec<_> = output.lines().filter(|line| !line.trim().is_empty()).collect();
             for line in &lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..] {
-                text.push_str(&format!("       | {}\n", printable(line)));
+                text.push_str(&format!("       | {}\n", in_line(line)));
             }
             text
         }
@@ -54,8 +56,8 @@ fn of_case(result: &CaseResult) -> String {
 }
 
 /// A text of a plugin as part of a line.
-fn printable(text: &str) -> String {
-    text.replace(char::is_control, " ").trim().to_owned()
+fn in_line(text: &str) -> String {
+    printable(text.trim().replace(['\n', '\r', '\t'], " "))
 }
 
 #[cfg(test)]
@@ -66,7 +68,7 @@ mod tests {
     fn a_case_that_fails_has_its_reason_the_rule_and_the_fix() {
         let text = report().text();
         assert!(text.starts_with("the plugin cannot be loaded\nPASS   load/library-opens\n"), "{text}");
-        assert!(text.contains("       reason  <so> & \"so\" [2J\n       rule    "), "{text}");
+        assert!(text.contains("       reason  <so> & \"so\"\\u001b[2J\n       rule    "), "{text}");
         assert!(text.contains("       | one\n       | two ]]>\n"), "{text}");
         assert!(text.ends_with("4 cases: 1 PASS, 1 FAIL, 1 SKIP, 1 CRASH in 1.0 s\n"), "{text}");
         assert!(!text.contains('\u{1b}'));

@@ -7,6 +7,7 @@ mod calibration;
 mod compare;
 mod data;
 mod doctor;
+mod foreign_text;
 mod list_describe_explain;
 mod new_plugin;
 mod repeat;
