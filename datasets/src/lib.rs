@@ -43,6 +43,7 @@ mod dataset;
 mod digits;
 mod error;
 mod idx;
+pub mod librispeech;
 mod memory;
 pub mod npy;
 mod root;

@@ -5,7 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::{
+    DatasetError,
+    librispeech::{MANIFEST, RecordingFile, is_short_enough, spoken},
+    read_file,
+};
 use proctor_scores::speech::clean;
 use serde::Deserialize;
 
@@ -14,29 +18,12 @@ use crate::{
     labels::{PublishedSamples, no_labels},
 };
 
-const FILE: &str = "dev-clean-wav.json";
-/// Longer recordings are no samples.
-const DURATION_MAX_S: f64 = 15.0;
-/// Speed of the file that is the sample of a recording: as it was spoken.
-const SPEED: f64 = 1.0;
-
 #[derive(Deserialize)]
 struct Entry {
-    files: Vec<File>,
+    files: Vec<RecordingFile>,
     transcript: String,
     #[serde(default)]
     original_duration: f64,
-}
-
-#[derive(Deserialize)]
-struct File {
-    fname: String,
-    #[serde(default = "as_spoken")]
-    speed: f64,
-}
-
-fn as_spoken() -> f64 {
-    SPEED
 }
 
 /// The list of recordings, and the files of all that are short enough.
@@ -44,11 +31,11 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
     let (path, entries) = entries(folder)?;
     let mut names = Vec::new();
     for (number, entry) in (1..).zip(&entries) {
-        let Some(file) = entry.files.iter().find(|file| file.speed == SPEED) else {
+        let Some(file) = spoken(&entry.files) else {
             let reason = format!("entry {number} names no file of speed 1; correct the entry");
             return Err(DatasetError::Malformed { path, reason });
         };
-        if entry.original_duration <= DURATION_MAX_S {
+        if is_short_enough(entry.original_duration) {
             names.push(file.fname.clone());
         }
     }
@@ -57,7 +44,7 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
 
 /// The list with its recordings.
 fn entries(folder: &Path) -> Result<(PathBuf, Vec<Entry>), DatasetError> {
-    let path = folder.join(FILE);
+    let path = folder.join(MANIFEST);
     match serde_json::from_slice(&read_file(&path)?) {
         Ok(entries) => Ok((path, entries)),
         Err(error) => {
@@ -102,7 +89,7 @@ mod tests {
         let names = vec!["b.wav".to_owned(), "a.wav".to_owned()];
         let samples = PublishedSamples { folder: folder.path().to_owned(), names };
         let read = || read("librispeech", &samples);
-        let write = |text: &str| fs::write(folder.path().join(FILE), text).unwrap();
+        let write = |text: &str| fs::write(folder.path().join(MANIFEST), text).unwrap();
         assert!(read().is_err());
         write(
             r#"[{"files": [{"fname": "a.wav", "speed": 1}], "transcript": "IT'S  A"},

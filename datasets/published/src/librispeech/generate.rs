@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, librispeech::MANIFEST};
 use proctor_recipes::Stream;
 use proctor_sound_file::{Format, wav};
 use serde_json::{Value, json};
 
-use crate::{
-    generate::{Generate, make_folder, write_file},
-    librispeech::MANIFEST,
-};
+use crate::generate::{Generate, make_folder, write_file};
 
 /// Characters of a transcript, the label of each its place.
 const LABELS: &[u8; 28] = b" abcdefghijklmnopqrstuvwxyz'";

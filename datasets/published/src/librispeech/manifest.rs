@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
+use proctor_datasets::librispeech::{RecordingFile, is_short_enough, spoken};
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     defect::{EntryFault, Problem},
     files::stays_inside,
 };
-
-/// Longer recordings are not used.
-pub(super) const DURATION_MAX_S: f64 = 15.0;
 
 /// The entries, in the order of the file.
 #[derive(Deserialize)]
@@ -20,22 +18,10 @@ pub(super) struct Manifest(Vec<Entry>);
 /// A recording, at one speed or several.
 #[derive(Deserialize)]
 pub(super) struct Entry {
-    files: Vec<File>,
+    files: Vec<RecordingFile>,
     original_duration: f64,
     original_num_samples: Option<u64>,
     transcript: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct File {
-    fname: String,
-    /// 1 is the speed at which it was spoken.
-    #[serde(default = "as_spoken")]
-    speed: f64,
-}
-
-fn as_spoken() -> f64 {
-    1.0
 }
 
 /// The file of an entry that counts.
@@ -48,13 +34,14 @@ pub(super) struct Recording<'a> {
 }
 
 impl Entry {
-    pub(super) fn duration_s(&self) -> f64 {
-        self.original_duration
+    /// Whether it is short enough to be a sample.
+    pub(super) fn is_short_enough(&self) -> bool {
+        is_short_enough(self.original_duration)
     }
 
     /// The file at the speed at which it was spoken.
     pub(super) fn recording(&self) -> Option<Recording<'_>> {
-        let file = self.files.iter().find(|file| file.speed == as_spoken())?;
+        let file = spoken(&self.files)?;
         Some(Recording { name: &file.fname, sample_count: self.original_num_samples })
     }
 }

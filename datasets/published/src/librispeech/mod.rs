@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_datasets::{Dataset, DatasetError, RawSample, librispeech::MANIFEST};
 use proctor_sound_file::{Format, Header, decode};
 use proctor_vocabulary::SampleIndex;
 
@@ -20,12 +20,9 @@ use crate::{
     defect::{Defect, Problem},
     files::{FileSamples, stays_inside},
     generate::Generate,
-    librispeech::manifest::{DURATION_MAX_S, Manifest, Recording},
+    librispeech::manifest::{Manifest, Recording},
     texts::{look_at, read_text},
 };
-
-/// The list of recordings.
-const MANIFEST: &str = "dev-clean-wav.json";
 
 /// Recordings of the published set that are short enough.
 const SAMPLE_COUNT: u64 = 2513;
@@ -117,11 +114,11 @@ pub fn open(folder: &Path) -> Result<LibriSpeech, DatasetError> {
             );
             return Err(malformed(reason));
         }
-        if entry.duration_s() > DURATION_MAX_S {
-            too_long_count += 1;
-        } else {
+        if entry.is_short_enough() {
             files.push((name.to_owned(), folder.join(name)));
             sample_counts.extend(sample_count.map(|count| (name.to_owned(), count)));
+        } else {
+            too_long_count += 1;
         }
     }
     let files = FileSamples::of_list("librispeech", &path, files)?;
@@ -160,7 +157,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
             return Ok(defects);
         }
     };
-    let got = manifest.entries().filter(|(_, entry)| entry.duration_s() <= DURATION_MAX_S).count() as u64;
+    let got = manifest.entries().filter(|(_, entry)| entry.is_short_enough()).count() as u64;
     let mut add = |problem| defects.push(Defect { path: path.clone(), problem });
     if got != expected {
         add(Problem::Count { things: "recordings of at most 15 s", expected, got });
