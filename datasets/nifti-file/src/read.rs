@@ -3,13 +3,13 @@
 use std::io::{self, Read};
 
 use flate2::bufread::GzDecoder;
+use proctor_vocabulary::beginning::GZIP;
 
 use crate::{
     error::NiftiError,
     header::{HEADER_BYTES, Header, short},
 };
 
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Deflate makes at most 258 bytes of two bits, so no stream holds more than this many times its own size.
 const GZIP_RATIO_MAX: u64 = 1032;
 /// The most bytes of voxels that are unpacked: 2048 slices of 512 x 512 in f64, more than the scan of a body has.
@@ -19,7 +19,7 @@ const UNPACKED_AT_ONCE: usize = 8;
 
 /// Reads the header alone.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, NiftiError> {
-    if !bytes.starts_with(&GZIP_MAGIC) {
+    if !bytes.starts_with(&GZIP) {
         return Header::parse(bytes);
     }
     Header::parse(&head(&mut Unpacked::new(bytes))?)
@@ -27,7 +27,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, NiftiError> {
 
 /// Reads the header and the voxels.
 pub(crate) fn header_and_data(bytes: &[u8]) -> Result<(Header, Vec<u8>), NiftiError> {
-    if !bytes.starts_with(&GZIP_MAGIC) {
+    if !bytes.starts_with(&GZIP) {
         let header = Header::parse(bytes)?;
         let end = data_end(&header, bytes.len() as u64, bytes.len())?;
         let data = bytes[end.start..end.end].to_vec();
@@ -72,7 +72,7 @@ impl Read for Unpacked<'_> {
             let behind = *self.0.get_ref();
             let Some(padding) = behind.iter().position(|byte| *byte != 0) else { return Ok(0) };
             let rest = &behind[padding..];
-            if !rest.starts_with(&GZIP_MAGIC) {
+            if !rest.starts_with(&GZIP) {
                 return Err(io::Error::other(NiftiError::Behind { size_bytes: rest.len() }));
             }
             self.0 = GzDecoder::new(rest);

@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use md5::{Digest, Md5};
 use proctor_datasets::DatasetError;
+use proctor_vocabulary::beginning::{BYTE_ORDER_MARK_UTF8, GZIP, ZIP};
 
 use crate::defect::{Defect, Problem};
 
@@ -51,12 +52,17 @@ pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, Problem> {
 /// # Errors
 /// [`Problem::Packed`] or [`Problem::ByteOrderMark`].
 pub(crate) fn check_start(bytes: &[u8]) -> Result<(), Problem> {
-    match bytes {
-        [0x1f, 0x8b, ..] => Err(Problem::Packed { by: "gzip" }),
-        [b'P', b'K', 3, 4, ..] => Err(Problem::Packed { by: "zip" }),
-        // UTF-8, and UTF-16 in both byte orders.
-        [0xef, 0xbb, 0xbf, ..] | [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(Problem::ByteOrderMark),
-        _ => Ok(()),
+    /// The mark in UTF-16, in both byte orders.
+    const MARKS_UTF16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+    let begins = |start: &[u8]| bytes.starts_with(start);
+    if begins(&GZIP) {
+        Err(Problem::Packed { by: "gzip" })
+    } else if begins(&ZIP) {
+        Err(Problem::Packed { by: "zip" })
+    } else if begins(&BYTE_ORDER_MARK_UTF8) || MARKS_UTF16.iter().any(|mark| begins(mark)) {
+        Err(Problem::ByteOrderMark)
+    } else {
+        Ok(())
     }
 }
 

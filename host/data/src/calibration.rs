@@ -15,7 +15,7 @@ use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
 use proctor_published::FileSamples;
 use proctor_run::{HostError, output, write_json};
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, beginning::BYTE_ORDER_MARK};
 use serde::Serialize;
 
 use crate::{
@@ -243,7 +243,7 @@ impl Words {
     /// # Errors
     /// Why it is none: it is empty, or has something twice.
     fn parse(text: &str) -> Result<Self, String> {
-        if text.starts_with('\u{feff}') {
+        if text.starts_with(BYTE_ORDER_MARK) {
             return Err("it begins with a byte order mark; save it without one".to_owned());
         }
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod beginning;
 mod completion;
 mod input_form;
 mod intent;

@@ -1,5 +1,10 @@
 //! Names of the files that downloads and checkouts leave where a model should be.
 
+use crate::beginning::{self, BYTE_ORDER_MARK_UTF8};
+
+/// How pointers of Git LFS begin.
+const LFS_START: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 const LFS: &str = "it is a pointer of Git LFS in place of the file: fetch the file by `git lfs pull`";
 const PAGE: &str =
     "it is a web page, such as a server's answer in place of the file: download the file again";
@@ -13,14 +18,11 @@ const PAGES: [&[u8]; 5] = [b"<!doctype", b"<html", b"<head", b"<?xml", b"<!--"];
 /// nothing. A sound model may begin like a packed file, so this is to be asked of those alone that cannot be read.
 #[must_use]
 pub fn misfetched(file: &[u8]) -> Option<&'static str> {
-    let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file).trim_ascii_start();
+    let text = file.strip_prefix(&BYTE_ORDER_MARK_UTF8).unwrap_or(file).trim_ascii_start();
     let begins = |page: &&[u8]| text.get(..page.len()).is_some_and(|start| start.eq_ignore_ascii_case(page));
-    match file {
-        [b'v', ..] if file.starts_with(b"version https://git-lfs.github.com/spec/") => Some(LFS),
-        [0x1f, 0x8b, ..] => Some(GZIP),
-        [b'P', b'K', 3, 4, ..] => Some(ZIP),
-        _ => PAGES.iter().any(begins).then_some(PAGE),
-    }
+    let starts: [(&[u8], &str); 3] = [(LFS_START, LFS), (&beginning::GZIP, GZIP), (&beginning::ZIP, ZIP)];
+    let found = starts.into_iter().find(|(start, _)| file.starts_with(start));
+    found.map(|(_, words)| words).or_else(|| PAGES.iter().any(begins).then_some(PAGE))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Recorded traces of arrivals.
 
 use proctor_loadgen::{ArrivalProcess, Trace, TraceError};
+use proctor_vocabulary::beginning::BYTE_ORDER_MARK;
 
 use crate::memory::bounded;
 
@@ -40,7 +41,7 @@ pub fn check_arrivals_trace(data: &[u8]) {
 
     let text = String::from_utf8_lossy(data);
     let mut lines =
-        text.trim_start_matches('\u{feff}').lines().map(str::trim).filter(|line| !line.is_empty());
+        text.trim_start_matches(BYTE_ORDER_MARK).lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().expect("a trace has arrivals");
     let unit_ns = match first.rsplit('_').next() {
         _ if first.parse::<f64>().is_ok() => 1e9,

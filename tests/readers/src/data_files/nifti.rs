@@ -1,6 +1,7 @@
 //! Volumes in the format NIfTI-1, packed by gzip or not.
 
 use proctor_nifti_file::{AxisOrder, Image, NewImage, Volume, encode};
+use proctor_vocabulary::beginning::GZIP;
 
 use crate::memory::bounded;
 
@@ -15,7 +16,7 @@ const GZIP_RATIO_MAX: u64 = 1032;
 /// # Panics
 /// If an invariant does not hold.
 pub fn check_nifti(data: &[u8]) {
-    let factor = if data.starts_with(&[0x1f, 0x8b]) { MEMORY_FACTOR * GZIP_RATIO_MAX } else { MEMORY_FACTOR };
+    let factor = if data.starts_with(&GZIP) { MEMORY_FACTOR * GZIP_RATIO_MAX } else { MEMORY_FACTOR };
     let read = || {
         let image = Image::parse(data)?;
         let volumes = [AxisOrder::FirstSlowest, AxisOrder::FirstFastest].map(|order| image.to_f32(order));

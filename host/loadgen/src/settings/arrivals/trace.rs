@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use proctor_vocabulary::beginning::BYTE_ORDER_MARK_UTF8;
+
 /// The longest time from the first arrival to the last, some 30 years: as the longest duration of a run.
 const MAX_SPAN_NS: u64 = 1_000_000_000_000_000_000;
 /// Most characters of a value in a message.
@@ -89,7 +91,7 @@ impl Trace {
     /// # Errors
     /// [`TraceError`], with the first line that is wrong.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, TraceError> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let bytes = bytes.strip_prefix(&BYTE_ORDER_MARK_UTF8).unwrap_or(bytes);
         let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..);
         let mut lines = lines.filter(|(text, _)| !text.is_empty()).peekable();
         let mut decimals = 9;

@@ -1,12 +1,12 @@
 //! From the table of keys to changed settings.
 
-use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
+use proctor_vocabulary::{Scenario, TestMode, beginning::BYTE_ORDER_MARK, did_you_mean};
 
 use super::{
     ignored::{Ignored, IgnoredReason},
     kind::ConfigFileKind,
     number,
-    parse::{BYTE_ORDER_MARK, ConfigFileError, Entry, Table},
+    parse::{ConfigFileError, Entry, Table},
     rules::{Conversion, RULES, Rule, config_keys},
 };
 use crate::settings::{test_settings::TestSettings, value::SettingValue};

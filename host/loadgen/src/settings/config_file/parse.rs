@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use proctor_vocabulary::beginning::BYTE_ORDER_MARK;
+
 use super::{
     ignored::{Ignored, IgnoredReason},
     number,
 };
-
-/// Begins files of some editors. LoadGen takes it for a part of the first word.
-pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A line that makes LoadGen reject the whole file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +74,7 @@ impl<'a> Table<'a> {
         let mut errors = Vec::new();
         for (line, text) in (1..).zip(text.split('\n')) {
             if let Err((mut kind, word)) = table.scan(line, text) {
+                // LoadGen takes it for a part of the first word.
                 if kind == ConfigFileErrorKind::ExpectedAssignment && text.starts_with(BYTE_ORDER_MARK) {
                     kind = ConfigFileErrorKind::ByteOrderMark;
                 }
