@@ -1,6 +1,6 @@
 //! Layers of settings: which of them wins, and what it replaces.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_loadgen::{SettingKind, SettingValue, TestSettings};
 
@@ -43,11 +43,13 @@ impl Stack {
     /// A stack of the defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the
     /// host's.
     pub(crate) fn of_defaults() -> Self {
-        let test = TestSettings::default();
-        let fields = keys::test_fields()
-            .map(|field| (field.name, test.get(field.name).expect("it is a field").into()));
+        let (test, seeds) = (TestSettings::default(), preset::seeds().collect::<BTreeMap<_, _>>());
+        let fields = keys::test_fields().map(|field| {
+            let value = || test.get(field.name).expect("it is a field").into();
+            (field.name, seeds.get(field.name).cloned().unwrap_or_else(value))
+        });
         let run = RUN_KEYS.iter().filter_map(|key| Some((key.name, key.default.value()?)));
-        let values = run.chain(fields).chain(preset::seeds());
+        let values = run.chain(fields);
         let entry = |(key, value): (&str, _)| Entry { key: key.to_owned(), value, origin: Origin::Default };
         Self { entries: values.map(entry).collect() }
     }
@@ -55,6 +57,14 @@ impl Stack {
     /// Puts a layer on top.
     pub(crate) fn push(&mut self, layer: Vec<Entry>) {
         self.entries.extend(layer);
+    }
+
+    /// Puts a layer on top, in the place of the defaults of its settings: nobody has set these, so that they are not
+    /// said to be replaced.
+    pub(crate) fn push_for_defaults(&mut self, layer: Vec<Entry>) {
+        let is_new = |key: &str| layer.iter().any(|entry| entry.key == key);
+        self.entries.retain(|entry| entry.origin != Origin::Default || !is_new(&entry.key));
+        self.push(layer);
     }
 
     /// The place above all layers so far, for [`insert`](Self::insert).
@@ -146,7 +156,8 @@ mod tests {
     fn the_defaults_give_every_setting() {
         let stack = Stack::of_defaults();
         for key in keys::keys() {
-            assert_eq!(stack.effective(key.name).unwrap().origin, Origin::Default, "{}", key.name);
+            let effective = stack.effective(key.name).unwrap();
+            assert_eq!((effective.origin, effective.overridden), (Origin::Default, vec![]), "{}", key.name);
         }
         assert_eq!(stack.test_settings().min_query_count, 100);
     }

@@ -169,7 +169,7 @@ impl Loader {
         let mut benchmark = choose_benchmark(&upper, scenario, &mut errors);
 
         let mut stack = Stack::of_defaults();
-        stack.push(suite::link::seed_entries(rules));
+        stack.push_for_defaults(suite::link::seed_entries(rules));
         stack.push(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, scenario));
         stack.push(benchmark.entries(scenario));
         let is_official = known_preset == Some(&preset::OFFICIAL);

@@ -298,6 +298,14 @@ fn the_seeds_are_those_of_the_round_below_every_file() {
         assert!(settings.deviations("f32").is_empty(), "{round}: {:?}", settings.deviations("f32"));
     }
     let folder = TempDir::new().unwrap();
+    // Nobody has set LoadGen's own seeds, so they are not among the replaced ones.
+    let replaced = |loader: Loader, key: &str| -> Vec<String> {
+        let settings = loader.load().unwrap();
+        settings.effective[key].overridden.iter().map(|replaced| replaced.origin.to_string()).collect()
+    };
+    assert_eq!(replaced(Loader::new(), "qsl_rng_seed"), [""; 0]);
+    assert_eq!(replaced(Loader::new(), "accuracy_log_rng_seed"), [""; 0]);
+    assert_eq!(replaced(Loader::new().set("seed=8"), "qsl_rng_seed"), ["round v5.0"]);
     let conf = write(&folder, "mlperf.conf", "*.*.qsl_rng_seed = 7\n");
     assert_eq!(Loader::new().mlperf_conf(&conf).load().unwrap().test.qsl_rng_seed, 7);
     assert_eq!(Loader::new().set("seed=8").load().unwrap().test.qsl_rng_seed, 8);
