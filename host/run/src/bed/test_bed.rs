@@ -1,6 +1,7 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
 mod instances;
+mod length;
 mod scaled;
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
@@ -304,7 +305,7 @@ impl<'a> TestBed<'a> {
         let is_scaled = self.is_scaled(&audited);
         let mut instances = self.instances(is_scaled, &first_error)?;
         let mut faults = match request.warms_up {
-            true => self.warm_up(&mut instances)?,
+            true => self.warm_up_before(request, &audited, &mut instances)?,
             false => Vec::new(),
         };
         if self.process_has_ended() {

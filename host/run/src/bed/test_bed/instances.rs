@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proctor_config::RunSettings;
-use proctor_loadgen::{LoadGenError, QuerySampleLibrary};
+use proctor_loadgen::{LoadGenError, QuerySampleLibrary, TestSettings};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_vocabulary::SampleIndex;
 
@@ -18,7 +18,11 @@ use crate::{
             settings::fixed_knobs,
             supply::{MakeInstance, Supply},
         },
-        test_bed::TestBed,
+        test::TestRequest,
+        test_bed::{
+            TestBed,
+            length::{Pace, remark},
+        },
     },
     error::HostError,
 };
@@ -43,7 +47,7 @@ impl TestBed<'_> {
             return Err(HostError::Usage(text));
         }
         let mut instances = self.scaled_instances(first_error)?;
-        if let Some(fault) = self.warm_up(&mut instances)?.first() {
+        if let Some(fault) = self.warm_up(&mut instances)?.0.first() {
             return Err(HostError::PluginCannot(fault.to_string()));
         }
         let supply = self.supply(instances, first_error);
@@ -137,15 +141,31 @@ impl TestBed<'_> {
         }
     }
 
-    /// Has each instance run some batches, or the model some queries, and returns what went wrong: the test is made all
-    /// the same, and tells more. In virtual time there is nothing to warm up.
-    pub(super) fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<Vec<Fault>, HostError> {
+    /// As [`warm_up`](Self::warm_up), before this test. The user is told if it will be longer than the preset means it
+    /// to be.
+    pub(super) fn warm_up_before(
+        &self,
+        request: &TestRequest<'_>,
+        test: &TestSettings,
+        instances: &mut [PluginInstance],
+    ) -> Result<Vec<Fault>, HostError> {
+        let (faults, pace) = self.warm_up(instances)?;
+        let counts = (self.library.performance_sample_count(), self.library.total_sample_count());
+        let is_told = request.folder.is_some() && matches!(self.clock, HostClock::Real(_));
+        let remark = is_told.then(|| remark(self.settings, test, counts, pace)).flatten();
+        remark.iter().for_each(|text| self.interrupt.observer().message(text));
+        Ok(faults)
+    }
+
+    /// Has each instance run some batches, or the model some queries. Returns the faults, as the test is made all the
+    /// same and tells more, and the pace. In virtual time there is nothing to warm up.
+    fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<(Vec<Fault>, Option<Pace>), HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();
         let takes_queries = self.plugin.dispatch == Dispatch::WholeQueries;
         let is_needless = takes_queries && !self.model.has_warm_up();
         if warm_up_batches == 0 || is_needless || matches!(self.clock, HostClock::Virtual(_)) {
-            return Ok(faults);
+            return Ok((faults, None));
         }
         let sample_count = match takes_queries {
             true => warm_up_sample_count(self.settings),
@@ -153,8 +173,17 @@ impl TestBed<'_> {
         };
         let samples: Vec<_> =
             (0..self.library.performance_sample_count()).take(sample_count).map(SampleIndex).collect();
-        let repeat = |warm_up: &mut dyn FnMut() -> Result<(), PluginHostError>| {
-            (0..warm_up_batches).try_for_each(|_| warm_up()).err()
+        let (now, mut shortest_ns) = (self.clock.reader(), u64::MAX);
+        let mut repeat = |warm_up: &mut dyn FnMut() -> Result<(), PluginHostError>| {
+            let timed = |_| {
+                let begun_ns = now();
+                let done = warm_up();
+                if done.is_ok() {
+                    shortest_ns = shortest_ns.min(now().saturating_sub(begun_ns));
+                }
+                done
+            };
+            (0..warm_up_batches).try_for_each(timed).err()
         };
         let prepared = self.library.with_prepared(&samples, || {
             let failed: Vec<PluginHostError> = match takes_queries {
@@ -168,6 +197,11 @@ impl TestBed<'_> {
         });
         let library = self.library.name().to_owned();
         prepared.map_err(|source| LoadGenError::Load { library, sample_count: samples.len(), source })?;
-        Ok(faults)
+        let pace = Pace {
+            sample_ns: shortest_ns as f64 / samples.len().max(1) as f64,
+            // A plugin that takes whole queries may work on as many as it likes.
+            parallel: instances.len().max(1),
+        };
+        Ok((faults, Some(pace).filter(|_| shortest_ns < u64::MAX)))
     }
 }
