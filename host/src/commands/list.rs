@@ -12,6 +12,7 @@ use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 
+use super::results::RUNS;
 use proctor_run::{HostError, text};
 
 /// Kinds of things that can be listed.
@@ -27,9 +28,6 @@ pub(crate) enum ListKind {
 /// The kinds that are listed where none is named: not those that depend on where one is.
 const OF_THE_HOST: &[ListKind] =
     &[ListKind::Plugins, ListKind::Benchmarks, ListKind::Datasets, ListKind::Policies];
-
-/// Where runs are, unless their folder is named.
-const RUNS: &str = "runs";
 
 pub(super) const LIST_HELP: &str = "\
 Examples:

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use proctor_results::{Run, RunOutcome, RunSummary, find_runs};
+use proctor_results::{Run, RunOutcome, RunSummary};
 use proctor_run::{HostError, text};
 
-use crate::commands::results::unreadable;
+use crate::commands::results::{runs_below, unreadable};
 
 /// Titles of the columns.
 const TITLES: [&str; 8] = ["run", "verdict", "accuracy", "benchmark", "scenario", "plugin", "metric", "p99"];
@@ -15,7 +15,7 @@ const TITLES: [&str; 8] = ["run", "verdict", "accuracy", "benchmark", "scenario"
 /// # Errors
 /// If the folder cannot be read. A run that cannot be read is a row that says so.
 pub(super) fn list(below: &Path) -> Result<String, HostError> {
-    let folders = find_runs(below).map_err(unreadable)?;
+    let folders = runs_below(below)?;
     if folders.is_empty() {
         return Ok(format!("{} has no run\n", below.display()));
     }

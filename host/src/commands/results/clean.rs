@@ -10,10 +10,10 @@ use std::{
 
 use clap::Args;
 use proctor_display::print;
-use proctor_results::{Run, RunKind, RunOutcome, RunSummary, find_runs};
+use proctor_results::{Run, RunKind, RunOutcome, RunSummary};
 use proctor_run::{HostError, text};
 
-use super::unreadable;
+use super::{RUNS, runs_below};
 use crate::values::duration_ms;
 
 pub(crate) const CLEAN_HELP: &str = "\
@@ -31,7 +31,7 @@ result, or of what was last written into it if it has none.";
 #[derive(Debug, Args)]
 pub(crate) struct CleanFlags {
     /// Folder below which the runs are
-    #[arg(default_value = "runs", value_name = "FOLDER")]
+    #[arg(default_value = RUNS, value_name = "FOLDER")]
     below: PathBuf,
     /// Also runs that are INVALID, were interrupted, or whose accuracy failed
     #[arg(long)]
@@ -68,8 +68,7 @@ struct Found {
 impl CleanFlags {
     /// Lists what is to go, or removes it.
     pub(crate) fn run(&self) -> Result<(), HostError> {
-        let mut found: Vec<_> =
-            find_runs(&self.below).map_err(unreadable)?.into_iter().map(look).collect::<Result<_, _>>()?;
+        let mut found: Vec<_> = runs_below(&self.below)?.into_iter().map(look).collect::<Result<_, _>>()?;
         found.sort_by_key(|run| Reverse(run.ended));
         let kept = self.kept(&found)?;
         let now = SystemTime::now();

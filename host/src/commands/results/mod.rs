@@ -5,10 +5,24 @@ pub(super) mod compare;
 pub(super) mod export;
 pub(super) mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use proctor_results::{ResultsError, Run, with_cause};
+use proctor_results::{ResultsError, Run, find_runs, with_cause};
 use proctor_run::HostError;
+
+/// Where runs are, unless their folder is named.
+pub(super) const RUNS: &str = "runs";
+
+/// The run folders below a folder. That where runs are unless it is named may not be there yet.
+///
+/// # Errors
+/// [`HostError::Data`] if the folder cannot be read.
+pub(super) fn runs_below(folder: &Path) -> Result<Vec<PathBuf>, HostError> {
+    if folder == Path::new(RUNS) && !folder.exists() {
+        return Ok(Vec::new());
+    }
+    find_runs(folder).map_err(unreadable)
+}
 
 /// The error of a result that cannot be read, with what has led to it.
 pub(super) fn unreadable(error: ResultsError) -> HostError {

@@ -172,5 +172,17 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
     assert!(there("invalid") && !there("valid") && there("official") && there("other"));
     assert!(!there("going-on.partial") && !there("deep/one.partial"));
     bench.host("clean nowhere").assert_error(DATA, &["cannot read nowhere"]);
+    bench.host("list runs nowhere").assert_error(DATA, &["cannot read nowhere"]);
     bench.host("list plugins runs").assert_error(SETTINGS, &["a folder is that of runs"]);
+}
+
+#[test]
+fn before_the_first_run_there_are_none() {
+    let bench = Bench::new();
+    for (command, expected) in
+        [("list runs", "runs has no run\n"), ("clean", "nothing to remove below runs\n")]
+    {
+        let finished = bench.host(command);
+        assert_eq!((finished.code(), finished.stdout.as_str()), (GOOD, expected), "{finished}");
+    }
 }
