@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use clap::{Error, Parser};
+use clap::{Error, Parser, error::ErrorKind};
 use proctor_plugin_host::process;
 use proctor_run::{Conclusion, HostError};
 use proctor_vocabulary::printable;
@@ -21,6 +21,10 @@ use crate::{
 pub fn command_line<Arguments: Parser>() -> Arguments {
     let steers = || env::args_os().any(|word| printable(word.display()) != word.to_string_lossy());
     Arguments::try_parse().unwrap_or_else(|error: Error| {
+        if error.kind() == ErrorKind::InvalidUtf8 {
+            tell(not_utf8());
+            process::end(error.exit_code());
+        }
         // Its own way has colours. It has those of the arguments that it quotes, too.
         if error.use_stderr() && steers() {
             tell(error.render().to_string().trim_end());
@@ -28,6 +32,16 @@ pub fn command_line<Arguments: Parser>() -> Arguments {
         }
         error.exit()
     })
+}
+
+/// The error of arguments that are no UTF-8, of which clap names none.
+fn not_utf8() -> String {
+    let words = env::args_os().filter(|word| word.to_str().is_none());
+    let words: Vec<_> = words.map(|word| format!("\"{}\"", printable(word.display()))).collect();
+    format!(
+        "error: {} is no UTF-8, and settings are: give the file another name, or a link to it that has one",
+        words.join(" or ")
+    )
 }
 
 /// Does the work of a program and ends it with the exit code of the conclusion, or of the error, which is shown.

@@ -1,6 +1,6 @@
 //! Text of files, names and arguments from elsewhere: it steers no terminal, whatever the program says of it.
 
-use std::fs;
+use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 
 use proctor_tests::{Bench, Finished};
 use proctor_vocabulary::printable_lines;
@@ -76,6 +76,15 @@ fn names_of_files_and_arguments() {
     bench.write(&format!("runs/{HOSTILE}/result.json"), "{}");
     let finished = host(&bench, &["list", "runs"]);
     assert!(finished.stdout.contains(SHOWN), "{finished}");
+}
+
+#[test]
+fn an_argument_that_is_no_utf8_is_named() {
+    let bench = Bench::new();
+    let mut command = bench.command("describe");
+    command.arg(OsStr::from_bytes(b"./n\xff\x1bn.so"));
+    let finished = bench.start_command(command).finish();
+    finished.assert_error(2, &["\"./n\u{fffd}\\u001bn.so\" is no UTF-8", "a link to it that has one"]);
 }
 
 #[test]
