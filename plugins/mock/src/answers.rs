@@ -274,7 +274,13 @@ fn read_classes(lines: &Lines, classes: u64) -> Result<(Vec<u64>, u64), PluginEr
         if class < classes {
             return Ok(class);
         }
-        Err(lines.error(number, format!("class {class} is none of the {classes}, which count from 0")))
+        Err(lines.error(
+            number,
+            format!(
+                "class {class} is none of the {classes}, which count from 0: outputs of f32 have one in their last \
+                 dimension; where outputs are no classes, set answers to responses, and give whole responses"
+            ),
+        ))
     };
     let listed = lines.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if listed.is_empty() { Err(lines.empty("class")) } else { Ok((listed, classes)) }

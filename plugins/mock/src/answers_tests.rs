@@ -98,7 +98,9 @@ fn exactly_the_asked_share_is_right() {
 fn a_bad_answer_file_is_named_with_its_line() {
     let refusal = |lines, accuracy| of_file(lines, accuracy).unwrap_err();
     assert!(refusal("1\n# two\ntwo\n", "1").contains("answers.txt, line 3: \"two\" is not a class"));
-    assert!(refusal("1\n10\n", "1").contains("line 2: class 10 is none of the 10"));
+    let no_class = refusal("1\n10\n", "1");
+    assert!(no_class.contains("line 2: class 10 is none of the 10"), "{no_class}");
+    assert!(no_class.contains("where outputs are no classes, set answers to responses"), "{no_class}");
     assert!(refusal("\n", "1").contains("answers.txt holds no class"));
 }
 

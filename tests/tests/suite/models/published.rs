@@ -83,6 +83,10 @@ fn a_picture_that_is_none_is_named() {
     fs::write(&picture, &bytes[..bytes.len() / 2]).unwrap();
     let cut = run(&bench, &classes, "--mode accuracy");
     cut.finished.assert_error(4, &["sample 3 (ILSVRC2012_val_00000004.JPEG) cannot be prepared"]);
+    // And no other sample beside it.
+    for other in ["sample 0 ", "sample 1 ", "sample 2 ", "sample 4 "] {
+        assert!(!cut.finished.stderr.contains(other), "{other}: {}", cut.finished);
+    }
 }
 
 #[test]
