@@ -11,8 +11,8 @@
 //! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
 //!   test holds every other crate to it.
 //! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
-//! - A damaged response is wrong, listed, and keeps the check from passing: one of the wrong size, with a number that is
-//!   not finite, or with a class that does not exist. For `top1` such a class is listed and only wrong, as in the
+//! - A damaged response is wrong, listed, and keeps the check from passing: one of the wrong size, with a number that
+//!   is not finite, or with a class that does not exist. For `top1` such a class is listed and only wrong, as in the
 //!   reference.
 //! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
 //!   passing, unless the scenario's padding explains it.

@@ -1,6 +1,6 @@
 //! Which recordings of LibriSpeech are samples, by the manifest that lies with them.
 //!
-//! The manifest has their transcripts, too, so each of its readers takes from it what it may; here is what all go by.
+//! The manifest has their transcripts, too, so each of its readers takes its own part; here is the rule that all go by.
 
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ const SPEED: f64 = 1.0;
 pub struct RecordingFile {
     /// Path below the folder, which is the name of the sample.
     pub fname: String,
-    /// How many times as fast it is as spoken; as spoken, if the manifest does not say.
+    /// Speed, of which 1 is as spoken; 1 if the manifest does not say.
     #[serde(default = "as_spoken")]
     pub speed: f64,
 }

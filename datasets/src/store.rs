@@ -149,7 +149,7 @@ pub enum StoreError {
 fn copied(count: usize) -> String {
     match count {
         0 => String::new(),
-        _ => format!(", and {count} of them once more for queries that go on at the first,"),
+        _ => format!(", and copies of {count} of them for queries that wrap around,"),
     }
 }
 

@@ -114,7 +114,7 @@ mod tests {
         for expected in [
             "--plugin <NAME|PATH> Name of the plugin, or path of its library [default: cpu-rnn]",
             "SingleStream, MultiStream, Server, Offline, Interactive [default: SingleStream]",
-            "--suite <SUITE> Suite of the round that a run is for, whose scenarios and targets count: datacenter, edge [default: \
+            "--suite <SUITE> Suite of the round that a run is for: its scenarios and targets apply: datacenter, edge [default: \
              all suites of the round]",
             "-o, --output <FOLDER> Folder for the results [default: a new one below runs/]",
             "--strict Refuse to run wherever there would be a warning about settings",

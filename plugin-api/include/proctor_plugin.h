@@ -738,7 +738,12 @@ typedef struct ProctorTensor {
   uint32_t element_type;
 } ProctorTensor;
 
-/* One sample that will be used between prepare_samples and release_samples. */
+/*
+ * One sample that will be used between prepare_samples and release_samples.
+ *
+ * In MultiStream a batch with a query that goes on from the last sample of the set to the first has other addresses
+ * for the samples after the last: those behind it, which are in no set. Samples of a batch are found by their index.
+ */
 typedef struct ProctorPreparedSample {
   /* Position in the query sample library. */
   uint64_t index;

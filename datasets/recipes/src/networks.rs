@@ -12,7 +12,7 @@ use crate::{
 /// A network: the makers of its weights and of the inputs of one sample.
 struct Network {
     name: &'static str,
-    /// The recipe's name is that of the file, which several networks may share.
+    /// The recipe is named after its file, which several networks may share.
     weights: fn(&str) -> ModelRecipe,
     inputs: fn() -> Vec<InputTensor>,
 }

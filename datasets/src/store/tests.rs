@@ -126,8 +126,8 @@ fn a_set_that_does_not_fit_is_refused_before_anything_is_prepared() {
     let copies = store.load(&indices(&[0, 1, 0]), fill).unwrap_err().to_string();
     assert_eq!(
         copies,
-        "2 samples, and 1 of them once more for queries that go on at the first, need 384 bytes of memory, but 300 \
-         are allowed; set performance_sample_count_override = 1 or less"
+        "2 samples, and copies of 1 of them for queries that wrap around, need 384 bytes of memory, but 300 are \
+         allowed; set performance_sample_count_override = 1 or less"
     );
     let more = store.load(&indices(&[0, 0, 0]), fill).unwrap_err().to_string();
     assert!(more.ends_with("; lower multi_stream_samples_per_query"), "{more}");

@@ -10,7 +10,7 @@ use crate::{
     keys,
     layers::Layer,
     origin::Origin,
-    suite::RoundScenario,
+    suite::choice::RoundScenario,
     value::Value,
 };
 

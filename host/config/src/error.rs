@@ -7,7 +7,7 @@ use proctor_vocabulary::{Scenario, printable};
 
 use crate::{
     origin::Origin,
-    suite::{RoundScenario, Suite, interactive::HavingRounds},
+    suite::choice::{RoundScenario, Suite},
 };
 
 /// One thing that is wrong with the settings. Every message names the place, the key and the value.
@@ -67,7 +67,7 @@ pub(crate) enum ConfigError {
     #[error(
         "{origin}: benchmark {benchmark} has no scenario {scenario}{}; it has {known}{}",
         because(reason),
-        then(having.as_ref())
+        then(having)
     )]
     NoSuchScenario {
         origin: Origin,
@@ -75,12 +75,12 @@ pub(crate) enum ConfigError {
         scenario: RoundScenario,
         reason: String,
         known: String,
-        /// For Interactive, the rounds that have it.
-        having: Option<HavingRounds>,
+        /// For Interactive, the rounds that have it, in words; else empty.
+        having: String,
     },
     /// The round does not have Interactive for the benchmark. `own` is the benchmark that it has in its place.
     #[error("{origin}: scenario = Interactive: {round} does not have it; {having}{}", in_its_place(*own, round))]
-    NoInteractive { origin: Origin, round: &'static str, own: Option<&'static str>, having: HavingRounds },
+    NoInteractive { origin: Origin, round: &'static str, own: Option<&'static str>, having: String },
     /// The round has no suites.
     #[error("{origin}: suite = {suite}: {round} has no suites; leave it out")]
     NoSuites { origin: Origin, suite: Suite, round: &'static str },
@@ -90,8 +90,8 @@ fn in_suite(suite: Option<Suite>) -> String {
     suite.map_or_else(String::new, |suite| format!(" in the suite {suite}"))
 }
 
-fn then(having: Option<&HavingRounds>) -> String {
-    having.map_or_else(String::new, |having| format!("; {having}"))
+fn then(having: &str) -> String {
+    if having.is_empty() { String::new() } else { format!("; {having}") }
 }
 
 fn in_its_place(own: Option<&str>, round: &str) -> String {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use proctor_prepared::RowAggregation;
 use proctor_vocabulary::TestMode;
 
-use crate::{suite::RoundScenario, value::Value};
+use crate::{suite::choice::RoundScenario, value::Value};
 
 /// The values that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,9 +11,8 @@ use figment::{
     providers::Serialized,
     value::{Dict, Map, Tag, Value as FigmentValue, magic::Tagged},
 };
-use proctor_loadgen::TestSettings;
 
-use crate::{keys, origin::Origin, preset, run_settings::RUN_KEYS, value::Value};
+use crate::{origin::Origin, value::Value};
 
 /// A value, where it comes from, and what it replaces.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -56,17 +55,6 @@ impl Layer {
     pub(crate) fn new<K: Into<String>>(origin: Origin, values: impl IntoIterator<Item = (K, Value)>) -> Self {
         Self { origin, values: values.into_iter().map(|(key, value)| (key.into(), value)).collect() }
     }
-
-    /// The defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
-    fn of_defaults() -> Self {
-        let (test, seeds) = (TestSettings::default(), preset::seeds().collect::<BTreeMap<_, _>>());
-        let fields = keys::test_fields().map(|field| {
-            let value = || test.get(field.name).expect("it is a field").into();
-            (field.name, seeds.get(field.name).cloned().unwrap_or_else(value))
-        });
-        let run = RUN_KEYS.iter().filter_map(|key| Some((key.name, key.default.value()?)));
-        Self::new(Origin::Default, run.chain(fields))
-    }
 }
 
 impl Provider for Layer {
@@ -94,15 +82,9 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// The defaults alone.
-    pub(crate) fn of_defaults() -> Self {
-        Self::of_one(Layer::of_defaults())
-    }
-
     /// The defaults with a layer in the place of those of its settings. Nobody has set these, so the layer does not
     /// replace them.
-    pub(crate) fn of_defaults_but(layer: Layer) -> Self {
-        let mut defaults = Layer::of_defaults();
+    pub(crate) fn of_defaults_but(mut defaults: Layer, layer: Layer) -> Self {
         defaults.values.retain(|(key, _)| layer.values.iter().all(|(other, _)| other != key));
         Self::of_one(defaults).under(&Self::of_one(layer))
     }
@@ -115,8 +97,8 @@ impl Layers {
         Self { figment, origins: tag.map(|tag| (tag, layer.origin)).into_iter().collect() }
     }
 
-    /// All of them by halves: figment goes through all that there is whenever it takes something, so that one by one
-    /// would take the square of the length of a file.
+    /// Merges layers by halves: figment copies everything whenever it takes something, so one by one would take the
+    /// square of the length of a file.
     fn of(mut layers: Vec<Layer>) -> Self {
         if layers.len() > 1 {
             let upper = layers.split_off(layers.len() / 2);
@@ -130,7 +112,7 @@ impl Layers {
         self.extend([layer]);
     }
 
-    /// These layers with those of `upper` above them.
+    /// Puts the layers of `upper` above these.
     pub(crate) fn under(mut self, upper: &Self) -> Self {
         self.origins.extend(upper.origins.iter().map(|(tag, origin)| (*tag, origin.clone())));
         Self { figment: self.figment.admerge(&upper.figment), origins: self.origins }
@@ -163,6 +145,11 @@ impl Extend<Layer> for Layers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{keys, preset};
+
+    fn of_defaults() -> Layers {
+        Layers::of_one(preset::defaults())
+    }
 
     fn flag(name: &str, values: &[(&str, Value)]) -> Layer {
         Layer::new(Origin::Flag { flag: name.to_owned() }, values.iter().cloned())
@@ -174,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_upper_layer_wins_and_the_chain_is_kept() {
-        let mut layers = Layers::of_defaults();
+        let mut layers = of_defaults();
         let text = Value::Text("1".to_owned());
         layers.put(flag("a", &[("batch_size", Value::Integer(2)), ("mock.x", text)]));
         layers.put(flag("b", &[("instances", Value::Integer(4))]));
@@ -194,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_defaults_give_every_setting() {
-        let effective = Layers::of_defaults().effective();
+        let effective = of_defaults().effective();
         for key in keys::keys() {
             let effective = &effective[key.name];
             assert_eq!(
@@ -209,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_is_put_below_later_does_not_win() {
-        let mut lower = Layers::of_defaults();
+        let mut lower = of_defaults();
         let mut upper = Layers::default();
         upper.put(flag("upper", &[("batch_size", Value::Integer(3))]));
         lower.put(flag("lower", &[("batch_size", Value::Integer(2))]));
@@ -222,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_option_of_a_plugin_that_is_named_like_a_setting_replaces_nothing() {
-        let mut layers = Layers::of_defaults();
+        let mut layers = of_defaults();
         layers.put(flag("a", &[("instances.x", Value::Text("5".to_owned()))]));
         let effective = layers.effective();
         assert_eq!(effective["instances"].value, Value::Integer(1));
@@ -233,9 +220,9 @@ mod tests {
     fn layers_that_come_at_once_have_the_order_of_those_that_come_one_by_one() {
         let all: Vec<_> =
             (0..11).map(|it| flag(&it.to_string(), &[("batch_size", Value::Integer(it))])).collect();
-        let mut at_once = Layers::of_defaults();
+        let mut at_once = of_defaults();
         at_once.extend(all.clone());
-        let mut one_by_one = Layers::of_defaults();
+        let mut one_by_one = of_defaults();
         all.into_iter().for_each(|layer| one_by_one.put(layer));
         assert_eq!(at_once.effective(), one_by_one.effective());
         assert_eq!(at_once.effective()["batch_size"].value, Value::Integer(10));
@@ -243,10 +230,10 @@ mod tests {
 
     #[test]
     fn a_layer_that_says_nothing_changes_nothing() {
-        let mut layers = Layers::of_defaults();
+        let mut layers = of_defaults();
         layers.put(flag("a", &[]));
         layers.extend([]);
-        assert_eq!(layers.effective(), Layers::of_defaults().effective());
+        assert_eq!(layers.effective(), of_defaults().effective());
     }
 
     /// figment numbers its tags for the whole process, so two loads at once have tags of their own.
@@ -255,7 +242,7 @@ mod tests {
         let file = |line| Origin::File { path: "proctor.toml".into(), line };
         let user =
             Origin::LoadGenConf { path: "user.conf".into(), line: 2, key: "*.*.min_duration".to_owned() };
-        let mut layers = Layers::of_defaults();
+        let mut layers = of_defaults();
         layers.put(Layer::new(file(3), [("min_duration_ms", Value::Integer(5))]));
         layers.put(Layer::new(user, [("min_duration_ms", Value::Integer(6))]));
         layers.put(flag("--set min_duration_ms", &[("min_duration_ms", Value::Integer(7))]));

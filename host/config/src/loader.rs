@@ -25,7 +25,7 @@ use crate::{
     preset,
     run_settings::PRESETS,
     settings::{self, Settings},
-    suite::{self, RoundScenario, interactive::HavingRounds},
+    suite::{self, choice::RoundScenario, interactive::RoundsWithInteractive},
     value::Value,
 };
 
@@ -169,7 +169,7 @@ impl Loader {
         let rules: Rules = selected(&raws, "rules").1.parse().unwrap_or_default();
         let mut benchmark = choose_benchmark(&raws, of_round, rules, &mut errors);
 
-        let mut lower = Layers::of_defaults_but(suite::link::seeds(rules));
+        let mut lower = Layers::of_defaults_but(preset::defaults(), suite::link::seeds(rules));
         lower.put(preset::preset(known_preset.unwrap_or(&"quick"), rules, &benchmark, of_round));
         lower.put(benchmark.layer(of_round));
         let is_official = known_preset == Some(&preset::OFFICIAL);
@@ -289,7 +289,10 @@ fn choose_benchmark(
             scenario,
             reason: benchmark.refused.get(&scenario).cloned().unwrap_or_default(),
             known: known.join(", "),
-            having: is_interactive.then(|| HavingRounds::of(&benchmark)),
+            having: match is_interactive {
+                true => RoundsWithInteractive::of(&benchmark).to_string(),
+                false => String::new(),
+            },
         });
     } else if let Err(error) = suite::interactive::check(&benchmark, rules, scenario, &scenario_origin) {
         errors.push(*error);

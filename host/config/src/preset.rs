@@ -1,6 +1,8 @@
 //! The presets: the values of LoadGen's built-in `mlperf.conf`, or those of a round that has its own, with the rules'
 //! durations or with short ones.
 
+use std::collections::BTreeMap;
+
 use proctor_loadgen::{
     Rules, TestSettings,
     config_file::{self, ConfigFileKind, ConfigFileReport},
@@ -10,11 +12,13 @@ use proctor_vocabulary::Scenario::{self, MultiStream, Offline, Server, SingleStr
 
 use crate::{
     benchmark::Benchmark,
+    keys,
     layers::Layer,
     origin::Origin,
+    run_settings::RUN_KEYS,
     suite::{
-        RoundScenario,
         agreed::{Bounds, agreed_bounds},
+        choice::RoundScenario,
         library::round_rules,
         round::Length as RoundLength,
     },
@@ -32,6 +36,17 @@ pub(crate) struct Length {
     pub(crate) queries: u64,
     /// Server: performance runs that make a result.
     pub(crate) runs: u64,
+}
+
+/// The defaults, which hold every setting: LoadGen's own, with the seeds of `mlperf.conf`, and the host's.
+pub(crate) fn defaults() -> Layer {
+    let (test, seeds) = (TestSettings::default(), seeds().collect::<BTreeMap<_, _>>());
+    let fields = keys::test_fields().map(|field| {
+        let value = || test.get(field.name).expect("it is a field").into();
+        (field.name, seeds.get(field.name).cloned().unwrap_or_else(value))
+    });
+    let run = RUN_KEYS.iter().filter_map(|key| Some((key.name, key.default.value()?)));
+    Layer::new(Origin::Default, run.chain(fields))
 }
 
 /// The settings of a preset under some rules, for a scenario of a benchmark, whose model `mlperf.conf` may know.

@@ -8,7 +8,7 @@ use proctor_vocabulary::TestMode;
 
 use crate::{
     key::{DefaultValue, Flag, Key, Kind},
-    suite::{RoundScenario, Suite},
+    suite::choice::{RoundScenario, Suite},
     value::Value,
 };
 
@@ -70,7 +70,7 @@ run_settings! {
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
     /// Round of the MLPerf rules that a run is made and judged by.
     rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
-    /// Suite of the round that a run is for, whose scenarios and targets count.
+    /// Suite of the round that a run is for: its scenarios and targets apply.
     suite: Option<Suite> = DefaultValue::Unset("all suites of the round"), Kind::Choice(Suite::NAMES), flag Flag::taking("suite", "SUITE");
     /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
@@ -153,7 +153,7 @@ run_settings! {
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Memory for the responses that a performance run logs, such as those of accuracy_log_sampling_target.
-    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 40), unit "bytes";
+    response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 34), unit "bytes";
     /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
     floor: bool = DefaultValue::Bool(true), Kind::Bool;
     /// Observe how quiet the machine is during a performance run, by readings once a second; not in virtual time.
@@ -173,7 +173,7 @@ run_settings! {
     /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
     /// With a policy that scales: latency that the tail may have.
-    slo_ms: Option<f64> = DefaultValue::Unset("none, and a policy that scales wants one or slo_x"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+    slo_ms: Option<f64> = DefaultValue::Unset("none; a policy that scales needs it, or, in host scale, slo_x"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
         unit "ms", flag Flag::taking("slo-ms", "MS");
     /// With host scale, in place of slo_ms: a multiple of the latency of one sample on one instance, measured first.
     slo_x: Option<f64> = DefaultValue::Unset("none: slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },

@@ -160,7 +160,9 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_load_generator() {
-        let effective = Layers::of_defaults().effective();
+        let mut layers = Layers::default();
+        layers.put(preset::defaults());
+        let effective = layers.effective();
         assert_eq!(test_settings(&effective).min_query_count, 100);
         assert_eq!(run_settings(&effective).batch_size, 1);
     }

@@ -6,8 +6,8 @@
 //! as JSON; a [`Spread`] sums up several values of one figure. A [`TimelineFile`] takes the spans of a run.
 //!
 //! [`command_line`] and [`run_program`] begin each program, which ends with one of the [`EXIT_CODES`];
-//! [`print`](print()) and [`tell`] are its ways to stdout and stderr. What files and plugins have put into a text
-//! steers no terminal there: both escape it, and so does the log.
+//! [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers no
+//! terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows it.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ pub use crate::{
     progress::Form,
     spread::Spread,
     stderr::tell,
-    stdout::{print, stdout_for_successor},
+    stdout::{print, print_data, stdout_for_successor},
     steps::Steps,
     terminal::Terminal,
     timeline::TimelineFile,

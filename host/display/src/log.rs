@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// A writer of which the test keeps what is written.
+    /// A writer that keeps its bytes for the test.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
 

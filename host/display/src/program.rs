@@ -16,7 +16,7 @@ use crate::{
     stdout, timeline,
 };
 
-/// Reads the command line, or ends the program with what is wrong with it, or with the help that is asked for.
+/// Reads the command line, or ends the program with the fault in it, or with the help that is asked for.
 #[must_use]
 pub fn command_line<Arguments: Parser>() -> Arguments {
     let steers = || env::args_os().any(|word| printable(word.display()) != word.to_string_lossy());
@@ -25,7 +25,7 @@ pub fn command_line<Arguments: Parser>() -> Arguments {
             tell(not_utf8());
             process::end(error.exit_code());
         }
-        // Its own way has colours. It has those of the arguments that it quotes, too.
+        // clap prints in colours, but passes on the escapes in the arguments that it quotes.
         if error.use_stderr() && steers() {
             tell(error.render().to_string().trim_end());
             process::end(error.exit_code());
@@ -38,10 +38,7 @@ pub fn command_line<Arguments: Parser>() -> Arguments {
 fn not_utf8() -> String {
     let words = env::args_os().filter(|word| word.to_str().is_none());
     let words: Vec<_> = words.map(|word| format!("\"{}\"", printable(word.display()))).collect();
-    format!(
-        "error: {} is no UTF-8, and settings are: give the file another name, or a link to it that has one",
-        words.join(" or ")
-    )
+    format!("error: not UTF-8: {}; rename the file, or give a link with a name in UTF-8", words.join(" or "))
 }
 
 /// Does the work of a program and ends it with the exit code of the conclusion, or of the error, which is shown.
@@ -57,7 +54,10 @@ pub fn run_program(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
         Ok(Ok(conclusion)) => end_with_answer(conclusion),
         Ok(Err(error)) => end_with_error(&error),
         // The message was shown when it panicked.
-        Err(_) => process::end(exit_code::PANICKED),
+        Err(_) => {
+            timeline::end_early();
+            process::end(exit_code::PANICKED)
+        }
     }
 }
 

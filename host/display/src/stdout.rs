@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     os::fd::{AsFd, OwnedFd},
     process::Stdio,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -28,15 +28,35 @@ pub(crate) fn take() {
     *stdout() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
 }
 
-/// Prints a part of the answer to stdout, with [`printable_lines`] of whatever files and plugins have put into it. If
-/// it cannot be written, the program says so at its end.
+/// Prints a part of the answer to stdout, escaped by [`printable_lines`], as files and plugins may have put text into
+/// it. If it cannot be written, the program says so at its end.
 pub fn print(text: impl AsRef<str>) {
-    let text = printable_lines(text.as_ref());
-    let text = text.as_bytes();
+    write(printable_lines(text.as_ref()).as_bytes());
+}
+
+/// Prints a part of an answer that programs read: as it is, unless it goes to a terminal, and as [`print`] does there.
+pub fn print_data(bytes: impl AsRef<[u8]>) {
+    let bytes = bytes.as_ref();
+    match is_terminal() {
+        true => print(String::from_utf8_lossy(bytes)),
+        false => write(bytes),
+    }
+}
+
+/// Whether the answer goes to a terminal.
+fn is_terminal() -> bool {
+    match &*stdout() {
+        Stdout::Shared => io::stdout().is_terminal(),
+        Stdout::Own(file) => file.is_terminal(),
+        Stdout::Lost(_) => false,
+    }
+}
+
+fn write(bytes: &[u8]) {
     let mut stdout = stdout();
     let written = match &mut *stdout {
-        Stdout::Shared => io::stdout().write_all(text),
-        Stdout::Own(file) => file.write_all(text),
+        Stdout::Shared => io::stdout().write_all(bytes),
+        Stdout::Own(file) => file.write_all(bytes),
         Stdout::Lost(_) => return,
     };
     if let Err(error) = written {

@@ -8,7 +8,10 @@ use proctor_vocabulary::TestMode;
 use tracing::field::Empty;
 
 use crate::{
-    bed::{scaling::settings::check_run, test_bed::TestBed},
+    bed::{
+        scaling::settings::{check_run, keep_stronger_target, scales},
+        test_bed::TestBed,
+    },
     ending::UnfinishedResult,
     error::HostError,
     files::{recording, run_folder::RunFolder},
@@ -41,6 +44,9 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
 }
 
 fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    if scales(&settings.run.policy) {
+        keep_stronger_target(&mut settings);
+    }
     check_run(&settings)?;
     settings.warnings.extend(of_scaled_run(&settings));
     let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;

@@ -3,16 +3,15 @@
 mod runs;
 mod suites;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use proctor_config::{Loader, SuiteBenchmark, benchmark_families, benchmarks, suite_benchmarks};
+use proctor_config::{Loader, SuiteBenchmark, benchmark_families, benchmarks};
 use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 
-use super::results::RUNS;
 use proctor_run::{HostError, text};
 
 /// Kinds of things that can be listed.
@@ -59,9 +58,7 @@ impl ListFlags {
             return Err(HostError::Usage("a folder is that of runs: write host list runs FOLDER".to_owned()));
         }
         match (self.kind, &self.rules, &self.suite) {
-            (Some(ListKind::Runs), None, None) => {
-                runs::list(self.folder.as_deref().unwrap_or(Path::new(RUNS)))
-            }
+            (Some(ListKind::Runs), None, None) => runs::list(self.folder.as_deref()),
             (kind, None, None) => list(kind),
             (Some(ListKind::Benchmarks), rules, suite) => suites::list(rules.as_deref(), suite.as_deref()),
             _ => {
@@ -124,8 +121,7 @@ fn benchmark_rows(in_full: bool) -> Vec<Vec<String>> {
 
 /// Size of the model of a benchmark that is one of the official suites, where it is known.
 fn size(benchmark: &proctor_config::Benchmark) -> String {
-    let of_suite = suite_benchmarks().find(|official| benchmark.suite.as_ref() == Some(&official.id));
-    of_suite.map(SuiteBenchmark::size).unwrap_or_default()
+    benchmark.suite_benchmark().map(SuiteBenchmark::size).unwrap_or_default()
 }
 
 fn dataset_rows() -> Vec<Vec<String>> {

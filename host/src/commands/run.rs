@@ -20,7 +20,7 @@ pub(crate) struct RunCommand {
     /// Print lines of JSON instead: tests that begin and end, progress once a second, and the verdict
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
-    /// Write where the time of this program goes to FILE, as a Chrome trace: loading, preparing, each test, writing
+    /// Write a timeline of this program to FILE, as a Chrome trace: loading, preparing, each test, writing
     #[arg(long, value_name = "FILE")]
     trace_host: Option<PathBuf>,
 }
@@ -32,16 +32,11 @@ impl RunCommand {
         let timeline = self.trace_host.as_deref().map(TimelineFile::start).transpose()?;
         let interrupt = Interrupt::install(Terminal::in_form(self.form()))?;
         let made = proctor_run::run(settings, &interrupt);
-        let written = timeline.map_or(Ok(()), TimelineFile::end);
-        match made {
-            Ok(result) => written.map(|()| result.conclusion()),
-            Err(error) => {
-                if let Err(unwritten) = written {
-                    tell(unwritten.report());
-                }
-                Err(error)
-            }
+        // The exit code is that of the run, whatever becomes of its timeline.
+        if let Some(Err(unwritten)) = timeline.map(TimelineFile::end) {
+            tell(format!("warning: {}", unwritten.messages().join("\n  because: ")));
         }
+        made.map(|result| result.conclusion())
     }
 
     /// The form in which the user sees the run.
@@ -186,9 +181,9 @@ scheduler (policy, batch_size, instances, batch_timeout_us) is given;
 A policy that scales turns batch size and instances during the performance run
 of Server or Offline, within --slo-ms; docs/scaling.md tells how.
 
---trace-host writes where the time of a run goes outside its timed part, in the form
-of host export --format trace, whose samples and counters it does not have. The file
-is whole however the run ends; docs/run-folder.md names its spans.
+--trace-host writes a timeline of everything around the timed part, in the form of
+host export --format trace, but without samples and counters. The file is whole
+however the run ends; docs/run-folder.md lists its spans.
 
 --repeat makes several runs in one folder, each in a process of its own;
 with --against those of two plugins in the order A B B A, so that a drift of the

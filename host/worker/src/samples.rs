@@ -61,7 +61,10 @@ impl Samples {
         mut placed: Vec<PlacedSample>,
         inputs: &[TensorSpec],
     ) -> Self {
-        placed.sort_by_key(|sample| sample.inputs.first().map(|tensor| (tensor.range, tensor.offset)));
+        // By all inputs: a sample without bytes of the first lies there where the next one does.
+        placed.sort_by_cached_key(|sample| {
+            sample.inputs.iter().map(|tensor| (tensor.range, tensor.offset)).collect::<Vec<_>>()
+        });
         let memory = Memory { ranges, types: inputs.iter().map(|input| input.element_type).collect() };
         let order = placed.iter().map(|sample| SampleIndex(sample.index)).collect();
         let (copies, places_of_copies) = copies(&memory, &placed).into_iter().unzip();
@@ -125,5 +128,38 @@ impl SampleBuffers for Samples {
 
     fn ranges(&self) -> Vec<&[u8]> {
         self.memory.ranges.iter().map(SealedMemory::bytes).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_isolated::SharedMemory;
+
+    use super::*;
+
+    #[test]
+    fn samples_without_bytes_of_the_first_input_are_in_order_too() {
+        let shared = SharedMemory::new(1).unwrap();
+        shared.seal().unwrap();
+        let memory = SealedMemory::open(shared.file().try_clone_to_owned().unwrap()).unwrap();
+        let size_bytes = memory.bytes().len();
+        let input = |name: &str| TensorSpec {
+            name: name.to_owned(),
+            element_type: ElementType::U8,
+            shape: vec![PROCTOR_TENSOR_ALIGNMENT],
+        };
+        // The first input of neither has bytes. The second ones fill the memory but for one place: the copy's.
+        let sample = |index, offset, size_bytes| PlacedSample {
+            index,
+            inputs: vec![
+                PlacedTensor { range: 0, offset: 0, shape: vec![0] },
+                PlacedTensor { range: 0, offset, shape: vec![size_bytes] },
+            ],
+        };
+        let last = sample(3, PROCTOR_TENSOR_ALIGNMENT, size_bytes - 2 * PROCTOR_TENSOR_ALIGNMENT);
+        let first = sample(7, 0, PROCTOR_TENSOR_ALIGNMENT);
+        let samples = Samples::new(vec![memory], vec![last, first], &[input("empty"), input("full")]);
+        assert_eq!(samples.order(), [7, 3].map(SampleIndex));
+        assert_eq!(samples.copies(), [SampleIndex(7)]);
     }
 }

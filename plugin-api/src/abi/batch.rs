@@ -30,6 +30,9 @@ pub struct ProctorTensor {
 }
 
 /// One sample that will be used between prepare_samples and release_samples.
+///
+/// In MultiStream a batch with a query that goes on from the last sample of the set to the first has other addresses
+/// for the samples after the last: those behind it, which are in no set. Samples of a batch are found by their index.
 #[repr(C)]
 #[derive(Debug)]
 #[cfg_attr(feature = "abi_stable", derive(abi_stable::StableAbi))]

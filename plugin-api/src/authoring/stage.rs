@@ -35,6 +35,9 @@ impl Stage {
     /// a stage of that batch, by the name of the span. A span within another one is a part of it, and none is told
     /// where the plugin sets stages itself. Only in a library: a plugin that is linked into a program shares its spans.
     ///
+    /// A name has 1 to 64 characters of printable ASCII without spaces. A batch has at most 64 stages, and the stages
+    /// of a plugin have at most 64 names. A batch with more is left without stages, which the log has once.
+    ///
     /// ```
     /// use proctor_plugin_api::Stage;
     ///
@@ -48,7 +51,7 @@ impl Stage {
     /// }
     /// # execute();
     /// ```
-    pub const SPAN: &'static str = "stage";
+    pub const SPAN: &'static str = "proctor.stage";
 
     /// A stage that began and ended at these instants. The name is of printable ASCII without spaces: one of those
     /// above, which some figures are made of, or the plugin's own.

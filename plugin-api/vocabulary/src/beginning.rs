@@ -1,6 +1,6 @@
 //! Beginnings of files, by which readers tell a form that they do not read.
 
-/// First bytes of what gzip has packed.
+/// First bytes of a file that gzip has packed.
 pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// First bytes of a zip archive that has a file in it.

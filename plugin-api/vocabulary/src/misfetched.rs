@@ -2,7 +2,7 @@
 
 use crate::beginning::{self, BYTE_ORDER_MARK_UTF8};
 
-/// How pointers of Git LFS begin.
+/// Beginning of a pointer of Git LFS.
 const LFS_START: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 const LFS: &str = "it is a pointer of Git LFS in place of the file: fetch the file by `git lfs pull`";

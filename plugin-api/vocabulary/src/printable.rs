@@ -5,17 +5,18 @@ use std::{
     fmt::{Display, Write},
 };
 
-/// The text in one line, with the characters escaped that would clear a terminal, colour what follows, tear the line or
-/// turn its direction. Names and lines of files from elsewhere may have them, and so may texts of plugins.
+/// The text in one line, with the characters escaped that would clear a terminal, colour the rest, tear the line or
+/// turn its direction. Names and lines of files may have them, and so may texts of plugins.
 ///
 /// A character is escaped as in JSON, by `\n`, `\r`, `\t` or `\u001b`, so that JSON means the same afterwards.
 #[must_use]
 pub fn printable(text: impl Display) -> String {
     let text = text.to_string();
-    match escaped(&text, |_| false) {
-        Cow::Owned(shown) => shown,
-        Cow::Borrowed(_) => text,
-    }
+    let shown = match escaped(&text, |_| false) {
+        Cow::Owned(shown) => Some(shown),
+        Cow::Borrowed(_) => None,
+    };
+    shown.unwrap_or(text)
 }
 
 /// As [`printable`], of text in lines: ends of lines and tabs stay.

@@ -24,7 +24,7 @@ use crate::{
     form,
     layers::Layer,
     origin::Origin,
-    suite::{RoundScenario, round::UntimedStep},
+    suite::{choice::RoundScenario, round::UntimedStep},
     value::Value,
 };
 

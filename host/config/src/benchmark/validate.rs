@@ -16,7 +16,7 @@ use crate::{
     error::ConfigError,
     keys,
     origin::Origin,
-    suite::{RoundScenario, library, round::UntimedStep, validate::untimed_steps},
+    suite::{choice::RoundScenario, library, round::UntimedStep, validate::untimed_steps},
     value::Value,
 };
 

@@ -1,10 +1,10 @@
-//! What a run chooses of its round: a scenario and a suite.
+//! Choices that a run makes of its round: a scenario and a suite.
 
 use std::{fmt, str::FromStr};
 
 use proctor_vocabulary::{Scenario, registry::UnknownName};
 
-use super::RoundRow;
+use super::{RoundRow, SuiteScenarios};
 
 /// A scenario of a round: one of the load generator's, or Interactive, which the load generator runs as Server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,20 +112,29 @@ impl FromStr for Suite {
     }
 }
 
+impl SuiteScenarios {
+    /// Scenarios that a result has to have, then those that it may have.
+    pub(crate) fn all(&self) -> impl Iterator<Item = RoundScenario> {
+        self.required.iter().chain(&self.optional).copied()
+    }
+}
+
 impl RoundRow {
     /// Scenarios that the round has for it, in whichever suite.
     #[must_use]
     pub fn all_scenarios(&self) -> Vec<RoundScenario> {
-        let of_suites = self.suites.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
-        let has = |scenario| self.scenarios.iter().chain(of_suites.clone()).any(|it| *it == scenario);
-        RoundScenario::ALL.into_iter().filter(|scenario| has(*scenario)).collect()
+        let of_suites = self.suites.values().flat_map(SuiteScenarios::all);
+        let mut all: Vec<_> = of_suites.chain(self.scenarios.iter().copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Scenarios that a suite has for it, none if it does not have the benchmark; without a suite those of all.
     pub(crate) fn scenarios_in(&self, suite: Option<Suite>) -> Vec<RoundScenario> {
         let Some(suite) = suite else { return self.all_scenarios() };
         let of_suite = self.suites.get(suite.name());
-        of_suite.map_or_else(Vec::new, |it| it.required.iter().chain(&it.optional).copied().collect())
+        of_suite.map_or_else(Vec::new, |it| it.all().collect())
     }
 
     /// Shares of the reference that a result may aim at in a suite; those of the row without one, or if the suite does

@@ -5,7 +5,12 @@ use std::{fmt, path::PathBuf};
 use proctor_loadgen::{Rules, TestSettings};
 use serde::Serialize;
 
-use super::{RoundRow, RoundScenario, Suite, SuiteBenchmark, library::round_rules, round::UntimedStep};
+use super::{
+    RoundRow, SuiteBenchmark,
+    choice::{RoundScenario, Suite},
+    library::round_rules,
+    round::UntimedStep,
+};
 use crate::{benchmark::Benchmark, preset::issues_permutations, run_settings::RunSettings, value::Value};
 
 /// A way in which a run is none by the rules of its round.

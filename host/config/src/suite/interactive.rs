@@ -4,10 +4,7 @@ use std::fmt;
 
 use proctor_loadgen::Rules;
 
-use super::{
-    RoundRow, RoundScenario, SuiteBenchmark,
-    library::{find, suite_benchmarks},
-};
+use super::{RoundRow, SuiteBenchmark, choice::RoundScenario, library::suite_benchmarks};
 use crate::{benchmark::Benchmark, error::ConfigError, origin::Origin};
 
 /// End of the names by which LoadGen's `mlperf.conf` knows models that are run as Interactive.
@@ -16,17 +13,17 @@ pub(crate) const MODEL_SUFFIX: &str = "-interactive";
 /// The rounds that have Interactive for a benchmark of the suites; for one that is none of them, the rounds that have
 /// it for any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HavingRounds {
+pub(crate) struct RoundsWithInteractive {
     /// Id of the benchmark of the suites.
     of: Option<&'static str>,
     /// Names of the rounds, the oldest first.
     rounds: Vec<&'static str>,
 }
 
-impl HavingRounds {
-    /// Those of a benchmark.
+impl RoundsWithInteractive {
+    /// Finds the rounds for a benchmark.
     pub(crate) fn of(benchmark: &Benchmark) -> Self {
-        let suite = suite_of(benchmark);
+        let suite = benchmark.suite_benchmark();
         let has = |rules: &Rules| match suite {
             Some(suite) => has_interactive(suite.row(*rules)),
             None => suite_benchmarks().any(|suite| has_interactive(suite.row(*rules))),
@@ -37,7 +34,7 @@ impl HavingRounds {
     }
 }
 
-impl fmt::Display for HavingRounds {
+impl fmt::Display for RoundsWithInteractive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rounds.as_slice() {
             [] => f.write_str("no round has Interactive")?,
@@ -61,17 +58,14 @@ pub(crate) fn check(
     if scenario != RoundScenario::Interactive {
         return Ok(());
     }
-    let having = HavingRounds::of(benchmark);
+    let having = RoundsWithInteractive::of(benchmark);
     if having.rounds.contains(&rules.name) {
         return Ok(());
     }
-    let own = suite_of(benchmark).and_then(|suite| in_its_place(suite, rules));
+    let own = benchmark.suite_benchmark().and_then(|suite| in_its_place(suite, rules));
     let own = own.map(|own| own.id.as_str());
+    let having = having.to_string();
     Err(Box::new(ConfigError::NoInteractive { origin: origin.clone(), round: rules.name, own, having }))
-}
-
-fn suite_of(benchmark: &Benchmark) -> Option<&'static SuiteBenchmark> {
-    benchmark.suite.as_deref().and_then(find)
 }
 
 fn has_interactive(row: Option<&RoundRow>) -> bool {

@@ -6,7 +6,9 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 
 use super::{
-    RoundRow, RoundScenario, ServerBound, Suite, SuiteBenchmark, interactive,
+    RoundRow, ServerBound, SuiteBenchmark,
+    choice::{RoundScenario, Suite},
+    interactive,
     library::{find, round_rules},
     metric::MetricKind,
     quality::{Figure, FigureBound, percent},
@@ -21,11 +23,17 @@ use crate::{
 };
 
 impl Benchmark {
+    /// Its benchmark of the suites, if it names one.
+    #[must_use]
+    pub fn suite_benchmark(&self) -> Option<&'static SuiteBenchmark> {
+        self.suite.as_deref().and_then(find)
+    }
+
     /// Its benchmark of the suites with its row under these rules; `None` if it names none, or the round does not have
     /// that one.
     #[must_use]
     pub fn row(&self, rules: Rules) -> Option<(&'static SuiteBenchmark, &'static RoundRow)> {
-        let suite = find(self.suite.as_ref()?)?;
+        let suite = self.suite_benchmark()?;
         Some((suite, suite.row(rules)?))
     }
 
@@ -40,7 +48,7 @@ impl Benchmark {
     /// Name by which LoadGen's `mlperf.conf` knows the model. Where that file has lines of its own for Interactive, it
     /// has them under another one.
     pub(crate) fn loadgen_model(&self, scenario: RoundScenario) -> Cow<'_, str> {
-        let suite = self.suite.as_deref().and_then(find);
+        let suite = self.suite_benchmark();
         let model = suite.map_or(&self.model.id, |suite| &suite.loadgen_model);
         let own = match scenario {
             RoundScenario::LoadGen(_) => None,

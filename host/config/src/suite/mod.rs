@@ -10,7 +10,7 @@
 //! one suite of the round ([`Suite`]), and in a scenario that only rounds know ([`RoundScenario`]).
 
 pub(crate) mod agreed;
-mod choice;
+pub(crate) mod choice;
 mod definition;
 pub(crate) mod deviation;
 pub(crate) mod interactive;

@@ -2,7 +2,9 @@
 
 use proctor_vocabulary::Scenario::{MultiStream, Offline, Server, SingleStream};
 
-use super::{RoundRow, RoundScenario, ServerBound, SuiteBenchmark, quality::percent, round::RoundRules};
+use super::{
+    RoundRow, ServerBound, SuiteBenchmark, choice::RoundScenario, quality::percent, round::RoundRules,
+};
 use crate::benchmark::library::benchmarks;
 
 /// The cells of a benchmark in the table of a round, or of one of its suites. Values that the text of the rules leaves

@@ -8,7 +8,9 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::{Scenario, did_you_mean};
 
 use super::{
-    RoundRow, RoundScenario, SUITE_SCHEMA_VERSION, Suite, SuiteBenchmark, definition,
+    RoundRow, SUITE_SCHEMA_VERSION, SuiteBenchmark, SuiteScenarios,
+    choice::{RoundScenario, Suite},
+    definition,
     metric::MetricKind,
     quality::{Figure, FigureBound, Unit},
     round::{Inferred, Length, RoundRules, Seeds, UntimedStep},
@@ -298,9 +300,9 @@ impl Checker<'_> {
         let of_server =
             definition::Bound { server_ms: raw.server_ms, ttft_ms: raw.ttft_ms, tpot_ms: raw.tpot_ms };
         let server = self.bound_of(row, &of_server);
-        let of_suites = by_suite.values().flat_map(|suite| suite.required.iter().chain(&suite.optional));
+        let of_suites = by_suite.values().flat_map(SuiteScenarios::all);
         let has_interactive =
-            scenarios.iter().chain(of_suites).any(|scenario| *scenario == RoundScenario::Interactive);
+            scenarios.iter().copied().chain(of_suites).any(|scenario| scenario == RoundScenario::Interactive);
         let interactive = self.interactive(row, raw.interactive.as_ref(), has_interactive);
         let has_bound = server.or(interactive).is_some() || raw.interval_ms.is_some();
         if tail.is_none() && has_bound {

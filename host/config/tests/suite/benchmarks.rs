@@ -50,7 +50,7 @@ fn text_similarity_of_33_documents_has_the_bound_of_its_service() {
     assert_eq!(all.inputs[2].shape, [33, 20]);
     assert_eq!((&all.inputs[3].shape, &all.outputs[0].shape), (&vec![33], &vec![33]));
     assert_eq!(all.model.files, ten.model.files);
-    let server = &all.scenarios[&Scenario::Server];
+    let server = &all.scenarios[&Scenario::Server.into()];
     assert_eq!(server["server_target_latency_ns"].to_string(), "6000000");
 }
 

@@ -32,5 +32,5 @@ fn a_wrong_name_is_met_with_the_sentence_of_the_family() {
     assert!(error.contains("unknown benchmark \"mlp-many\": \"many\" is no number from 0 to 255"), "{error}");
     assert!(error.contains("known are mlp-<number>,"), "{error}");
     let error = Loader::new().benchmark("nothing-of-the-kind").load().unwrap_err().to_string();
-    assert!(error.contains("text-similarity, mlp-<number>,"), "{error}");
+    assert!(error.contains("text-similarity-33, mlp-<number>,"), "{error}");
 }

@@ -298,7 +298,7 @@ fn the_seeds_are_those_of_the_round_below_every_file() {
         assert!(settings.deviations("f32").is_empty(), "{round}: {:?}", settings.deviations("f32"));
     }
     let folder = TempDir::new().unwrap();
-    // Nobody has set those of LoadGen, so nothing is replaced but what someone has set.
+    // Nobody has set LoadGen's own seeds, so they are not among the replaced ones.
     let replaced = |loader: Loader, key: &str| -> Vec<String> {
         let settings = loader.load().unwrap();
         settings.effective[key].overridden.iter().map(|replaced| replaced.origin.to_string()).collect()

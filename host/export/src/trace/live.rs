@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::events::{Edge, Events, TAIL, Track};
 
-/// Why no event is lost before it is in the file.
+/// Reason why writing to memory cannot fail.
 const MEMORY: &str = "memory takes everything";
 
 /// A trace in a file that is whole JSON after each event, however the program ends: each time the text after the events

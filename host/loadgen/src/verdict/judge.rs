@@ -24,6 +24,10 @@ impl TestOutcome {
         let (reported, search) = (self.reported_phase(), self.peak_search.as_ref());
         let mut findings = Vec::new();
         let have_failed = self.violations.iter().any(|violation| violation.kind == ViolationKind::Failed);
+        // What fails above the peak of a search is no fault of the reported run.
+        let peak_found = search.is_some_and(|search| search.peak_qps().is_some());
+        let has_missing = self.phases.iter().any(|phase| phase.missing.is_some());
+        let has_unanswered = has_missing || have_failed && !peak_found;
         let results = reported.map(|number| {
             let phase = &self.phases[number];
             let result = PerformanceResult::new(&phase.record, &settings);
@@ -31,7 +35,10 @@ impl TestOutcome {
             let answered = record.as_ref().map(|record| result.answered(record, &settings));
             let shown = answered.as_ref().unwrap_or(&result);
             let shown_record = record.as_ref().unwrap_or(&phase.record);
-            findings.extend(of_figures(&Evidence::new(&settings, shown, shown_record, phase), number));
+            findings.extend(of_figures(
+                &Evidence::new(&settings, shown, shown_record, phase, has_unanswered),
+                number,
+            ));
             (result, answered)
         });
         let (performance, answered) = results.unzip();

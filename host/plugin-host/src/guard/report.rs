@@ -77,8 +77,8 @@ impl Report {
         self.raw(text.as_bytes())
     }
 
-    /// Appends as much as fits of bytes that may be no text, such as a path. What a terminal would not show but obey
-    /// becomes a `?`; the function `printable` of `proctor-vocabulary` says which characters these are, and allocates.
+    /// Appends as much as fits of bytes that may be no text, such as a path. A character that a terminal would obey and
+    /// not show becomes a `?`: those that `printable` of `proctor-vocabulary` escapes, which allocates.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         for &byte in bytes {
             let steers = self.would_steer(byte);
@@ -97,7 +97,7 @@ impl Report {
             (_, ..0x20 | 0x7f) => true,
             // C1.
             ([.., 0xc2], 0x80..=0x9f) => true,
-            // What turns the direction of the text that follows.
+            // Overrides of the direction.
             ([.., 0xe2, 0x80], 0xaa..=0xae) | ([.., 0xe2, 0x81], 0xa6..=0xa9) => true,
             _ => false,
         }

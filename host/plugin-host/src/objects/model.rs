@@ -34,6 +34,7 @@ use crate::{
         request::{load_handle, shapes_of},
         samples::{Prepared, RangeInUse, SampleBuffers, Shapes},
     },
+    record,
     services::{context::WARM_UP_ID, faults::PluginFault, response_size::ResponseSize},
 };
 
@@ -166,6 +167,7 @@ impl Model {
         model.expect(Call::PrepareSamples, &[State::Loaded])?;
         // Copied: buffers that are dropped because they are wrong lock the list to leave it.
         let ranges = model.lock_ranges().clone();
+        record::recording::list(samples.iter().chain(buffers.copies()).copied());
         let prepared = Prepared::new(samples, buffers, &model.demand, Arc::clone(&model.shapes), &ranges)
             .map_err(|what| model.backend.bad_demand(what))?;
         if let Some(prepare) = model.table().raw.prepare_samples {

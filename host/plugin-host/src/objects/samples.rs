@@ -23,8 +23,8 @@ pub trait SampleBuffers: Send + Sync {
         None
     }
 
-    /// The samples that lie in memory once more, one after the other behind the last sample of the set as it was
-    /// listed: those with which a query of MultiStream goes on that reaches the end of the set.
+    /// Samples that lie in memory a second time, behind the last of the set, for queries of MultiStream that go on at
+    /// the first.
     fn copies(&self) -> &[SampleIndex] {
         &[]
     }

@@ -72,6 +72,10 @@ pub struct Begun {
     /// The samples of `prepare_samples`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prepared: Vec<Input>,
+    /// Indices of the samples of `prepare_samples` as they lie in memory, with those that lie there once more; empty if
+    /// that is the order of `prepared`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<u64>,
     /// Id and index of each sample of a batch or a query.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<(u64, u64)>,

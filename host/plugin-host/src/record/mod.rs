@@ -13,5 +13,5 @@ mod host;
 pub(crate) mod line;
 pub(crate) mod log;
 mod read;
-mod recording;
+pub(crate) mod recording;
 mod table;

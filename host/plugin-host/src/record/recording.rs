@@ -8,9 +8,13 @@ use std::{
     },
 };
 
-use proctor_plugin_api::abi::{
-    PROCTOR_STATUS_OK, ProctorEnergy, ProctorError, ProctorHost, ProctorInputForms, ProctorInstanceThread,
-    ProctorIssue, ProctorMemory, ProctorPlugin, ProctorStatus, ProctorSubmit, ProctorVirtualTime,
+use proctor_plugin_api::{
+    abi::{
+        PROCTOR_STATUS_OK, ProctorEnergy, ProctorError, ProctorHost, ProctorInputForms,
+        ProctorInstanceThread, ProctorIssue, ProctorMemory, ProctorPlugin, ProctorStatus, ProctorSubmit,
+        ProctorVirtualTime,
+    },
+    vocabulary::SampleIndex,
 };
 
 use crate::{
@@ -36,6 +40,8 @@ pub(super) struct Recording {
     instances: Mutex<BTreeMap<usize, u32>>,
     /// Batches that were submitted and are not done, by their ids.
     in_flight: Mutex<BTreeMap<u64, Handed>>,
+    /// The samples that are about to be prepared, as they lie in memory.
+    listed: Mutex<Vec<u64>>,
 }
 
 /// The plugin's own extensions, once they were asked for.
@@ -71,12 +77,20 @@ pub(super) fn record(recorder: Recorder, plugin: ProctorPlugin) {
         answer_bytes_max: AtomicUsize::new(0),
         instances: Mutex::default(),
         in_flight: Mutex::default(),
+        listed: Mutex::default(),
     });
 }
 
 /// The recording, which is there once a recorded table was handed out.
 pub(super) fn recording() -> &'static Recording {
     RECORDING.get().expect("its functions are handed out after it is set")
+}
+
+/// Keeps the samples that are about to be prepared, as they lie in memory, for the recording if there is one.
+pub(crate) fn list(samples: impl Iterator<Item = SampleIndex>) {
+    if let Some(recording) = RECORDING.get() {
+        *recording.lock_listed() = samples.map(|index| index.0).collect();
+    }
 }
 
 /// A call that has begun.
@@ -147,6 +161,11 @@ impl Recording {
     /// Keeps the number of a new instance, whose handle may be that of one that has ended.
     pub(super) fn add_instance<T>(&self, handle: *mut T, number: u32) {
         self.lock_instances().insert(handle.addr(), number);
+    }
+
+    /// The samples that are about to be prepared, as they lie in memory.
+    pub(super) fn lock_listed(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<usize, u32>> {

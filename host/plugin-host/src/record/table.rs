@@ -210,7 +210,11 @@ unsafe extern "C" fn prepare_samples(
     let recording = recording();
     // SAFETY: the set is this host's own.
     let prepared = unsafe { inputs_of(&*samples) };
-    let going = recording.begin(Call::PrepareSamples, Begun { prepared, ..Begun::default() });
+    let mut listed = std::mem::take(&mut *recording.lock_listed());
+    if listed.iter().eq(prepared.iter().map(|input| &input.index)) {
+        listed.clear();
+    }
+    let going = recording.begin(Call::PrepareSamples, Begun { prepared, listed, ..Begun::default() });
     let status = match recording.plugin.prepare_samples {
         // SAFETY: the host's call, handed on as it came.
         Some(prepare) => unsafe { prepare(model, samples, error) },

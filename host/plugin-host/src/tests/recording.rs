@@ -25,7 +25,7 @@ fn a_recording_has_each_call_with_its_batch_and_its_answers() {
 
     let model = backend.load_model(&demand()).unwrap();
     let mut instance = model.create_instance(1).unwrap();
-    prepare(&model, &[2, 3]).unwrap();
+    prepare(&model, &[3, 2]).unwrap();
     model.start().unwrap();
     instance.execute(&query(&[3, 2])).unwrap();
     let issuers = model.issuers(1).unwrap();
@@ -61,6 +61,7 @@ fn a_recording_has_each_call_with_its_batch_and_its_answers() {
     assert_eq!(begun[1].arguments["outputs"], "logits u8[8], label u8[]");
     let hashes: Vec<_> = begun[3].prepared.iter().map(|input| input.hash.clone().unwrap()).collect();
     assert_eq!(hashes, [2, 3].map(|value| hash_of([&[value; 8][..]])));
+    assert_eq!(begun[3].listed, [3, 2]);
     let execute = begun[5];
     assert_eq!((execute.instance, &execute.samples[..]), (Some(1), &[(103, 3), (102, 2)][..]));
     let returned = |begun: &Begun| {

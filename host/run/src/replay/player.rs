@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_plugin_host::{Begun, Call, Input, Issuer, PluginHostError, hash_of};
+use proctor_plugin_host::{Begun, Call, Issuer, PluginHostError, hash_of};
 use proctor_vocabulary::{
     CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex,
 };
@@ -81,7 +81,7 @@ impl<'a, 'b> Player<'a, 'b> {
             let instance = bed.model().create_instance(number)?;
             self.instances.insert(number, ReplayedInstance::new(instance, Arc::clone(&self.completed) as _));
         } else if step.is(Call::PrepareSamples) {
-            self.prepare(&begun.prepared)?;
+            self.prepare(begun)?;
         } else if step.is(Call::WarmUp) || (step.is(Call::Execute) && !self.is_started) {
             match instance {
                 Some(instance) => instance.warm_up(&indices()),
@@ -116,9 +116,9 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(())
     }
 
-    /// Prepares samples, once they are seen to be those of the recording.
-    fn prepare(&self, inputs: &[Input]) -> Result<(), HostError> {
-        let library = &self.bed.library;
+    /// Prepares samples, once they are seen to be those of the recording, so that they lie in memory as they did.
+    fn prepare(&self, begun: &Begun) -> Result<(), HostError> {
+        let (library, inputs) = (&self.bed.library, &begun.prepared);
         let indices: Vec<_> = inputs.iter().map(|input| SampleIndex(input.index)).collect();
         let failed = |error: proctor_loadgen::LibraryError| match error.downcast::<PluginHostError>() {
             Ok(error) => HostError::Plugin(*error),
@@ -139,7 +139,8 @@ impl<'a, 'b> Player<'a, 'b> {
             }
         }
         drop(store);
-        library.prepare(&indices).map_err(failed)
+        let listed: Vec<_> = begun.listed.iter().copied().map(SampleIndex).collect();
+        library.prepare(if listed.is_empty() { &indices } else { &listed }).map_err(failed)
     }
 
     /// Waits until as many samples are completed as were before this call; not for ever, as one that does not come is a

@@ -12,9 +12,10 @@ use crate::{
 #[derive(Debug, Serialize)]
 pub(crate) struct EnergyPart {
     pub(crate) joules: f64,
-    pub(crate) joules_per_sample: f64,
+    /// Null without an answered sample.
+    pub(crate) joules_per_sample: Option<f64>,
     pub(crate) mean_watts: f64,
-    /// Throughput per watt, the same as samples for each joule; null without a joule.
+    /// Throughput per watt, the same as samples for each joule; null without a joule or an answered sample.
     pub(crate) samples_per_second_per_watt: Option<f64>,
     /// Counters: `plugin`, or `rapl` with the packages.
     pub(crate) source: String,
@@ -36,14 +37,15 @@ impl EnergyPart {
 
     fn new(joules: f64, source: String, test: &Test) -> Self {
         let phases = || test.outcome.reported_phases();
-        // Energy of samples that were not answered is that of those that were.
+        // Energy that went into unanswered samples counts for the answered ones.
         let sample_count = test.outcome.figures().map_or(0, |figures| figures.sample_latencies.count);
         let duration_ns: u64 = phases().map(|phase| phase.duration_ns).sum();
         Self {
             joules,
-            joules_per_sample: joules / sample_count.max(1) as f64,
+            joules_per_sample: (sample_count > 0).then(|| joules / sample_count as f64),
             mean_watts: joules * 1e9 / duration_ns.max(1) as f64,
-            samples_per_second_per_watt: (joules > 0.0).then(|| sample_count as f64 / joules),
+            samples_per_second_per_watt: (joules > 0.0 && sample_count > 0)
+                .then(|| sample_count as f64 / joules),
             source,
         }
     }

@@ -180,7 +180,7 @@ impl From<BusyCounts> for BusyPart {
 }
 
 impl FiguresPart {
-    /// Where samples were not answered, no bound is met, and there is no estimate.
+    /// Takes the figures of a result. Where samples were not answered, no bound is met, and there is no estimate.
     fn new(result: &PerformanceResult, has_unanswered: bool) -> Self {
         let EarlyStopping { met: early_stopping_met, estimate_ns, estimate_ns_p99, .. } =
             result.early_stopping;

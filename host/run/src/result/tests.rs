@@ -12,8 +12,8 @@ use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
 };
 
-use super::tokens::StepPart;
 use super::*;
+use super::{energy::EnergyPart, tokens::StepPart};
 use crate::bed::system::SystemReport;
 
 /// With this number of output tokens for each sample, all at its end.
@@ -317,6 +317,17 @@ fn the_virtual_clock_is_the_one_that_counts() {
     assert!(test.valid && test.duration_ns > 2_000_000_000, "{:?}", test.reasons);
     assert_eq!(test.figures.unwrap().query_latency.min_ns, 1_000_000);
     assert_eq!(test.scheduler.unwrap().batch_sizes.into_keys().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn without_an_answered_sample_there_is_no_energy_of_one() {
+    let mut test = test(&settings(), TestMode::PerformanceOnly, true);
+    test.energy_joules = Some(5.0);
+    let energy = EnergyPart::of_plugin(&test).unwrap();
+    assert_eq!(
+        (energy.joules, energy.joules_per_sample, energy.samples_per_second_per_watt),
+        (5.0, None, None)
+    );
 }
 
 #[test]

@@ -1,14 +1,9 @@
 //! The target of `--slo-x`: a multiple of the latency of one sample on one instance, which is measured first.
 
-use proctor_scaling::{Goal, Seen};
+use proctor_scaling::Seen;
 use serde::Serialize;
 
-use super::{ScaleOptions, result::PolicyResult, serve::run_base};
-use crate::{
-    bed::{fault::Fault, test_bed::TestBed},
-    error::HostError,
-    text::{counted, duration},
-};
+use crate::text::{counted, duration};
 
 /// A target that is a multiple of a measured latency, as the DNNScaler paper states those of its jobs (section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -24,30 +19,8 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// Measures the latency with saturated input. Returns what went wrong in the plugin beside it.
-    ///
-    /// # Errors
-    /// If a policy's time is too short for it, or the plugin fails.
-    pub(super) fn measure(
-        bed: &TestBed<'_>,
-        options: &ScaleOptions,
-        goal: Goal,
-        slo_x: f64,
-    ) -> Result<(Self, Vec<Fault>), HostError> {
-        let observer = bed.interrupt().observer();
-        observer.message(
-            "measuring the latency of one sample on one instance, which the target is a multiple of",
-        );
-        let (result, faults) = run_base(bed, options, goal)?;
-        if bed.interrupt().has_come() {
-            return Err(HostError::Interrupted("measuring the latency that the target is a multiple of"));
-        }
-        let of_window = result.course.decisions.iter().find_map(|decision| decision.seen);
-        let seen = of_window.ok_or_else(|| too_few(&result, options))?;
-        Ok((Self::new(slo_x, &seen), faults))
-    }
-
-    fn new(slo_x: f64, seen: &Seen) -> Self {
+    /// The target of a multiple of the mean that was seen.
+    pub(super) fn new(slo_x: f64, seen: &Seen) -> Self {
         let Seen { mean_ns, batches, .. } = *seen;
         let target_ns = (slo_x * mean_ns).round().max(1.0);
         Self { slo_x, mean_ns, batches, slo_ms: target_ns / 1e6 }
@@ -66,27 +39,6 @@ impl Base {
             duration(mean_ns.round() as u64),
             counted(*batches, "sample")
         )
-    }
-}
-
-/// The error where too few batches came back.
-fn too_few(result: &PolicyResult, options: &ScaleOptions) -> HostError {
-    let PolicyResult { counts, hung, first_error, .. } = result;
-    match first_error {
-        Some(error) if counts.failed > 0 => HostError::PluginCannot(format!(
-            "the latency that --slo-x is a multiple of cannot be measured, as samples fail; the first: {error}"
-        )),
-        _ if *hung > 0 => HostError::PluginCannot(
-            "the latency that --slo-x is a multiple of cannot be measured: the first instance did not come back from a \
-             batch within watchdog_ms"
-                .to_owned(),
-        ),
-        _ => HostError::Usage(format!(
-            "the latency that --slo-x is a multiple of cannot be measured in {}, in which {} came back: give it more \
-             time with --duration, or a target with --slo-ms",
-            duration(options.duration_ns),
-            counted(counts.completed, "sample")
-        )),
     }
 }
 

@@ -21,11 +21,11 @@ use proctor_config::Settings;
 use proctor_scaling::Goal;
 use serde::Serialize;
 
-use self::{base::Base, kept_curve::KeptCurve, result::ScaleResult};
+use self::{kept_curve::KeptCurve, result::ScaleResult};
 use crate::{
     bed::{
         fault::Fault,
-        scaling::settings::{Target, goal_within, policy, target},
+        scaling::settings::{Target, goal_within, keep_stronger_target, policy, target},
         test_bed::TestBed,
     },
     error::HostError,
@@ -78,7 +78,7 @@ pub enum ScaleInput {
 /// # Errors
 /// Every reason why there is no answer.
 pub fn scale(
-    settings: Settings,
+    mut settings: Settings,
     options: &ScaleOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
@@ -95,6 +95,7 @@ pub fn scale(
             duration(options.duration_ns)
         )));
     }
+    keep_stronger_target(&mut settings);
     let target = target(&settings.run)?;
     let goal = goal_within(
         &settings.run,
@@ -131,7 +132,7 @@ fn scale_in(
     let mut faults = Vec::<String>::new();
     let mut base = None;
     if let Target::Multiple(slo_x) = target {
-        let (measured, of_plugin) = Base::measure(&bed, options, goal, slo_x)?;
+        let (measured, of_plugin) = serve::measure_base(&bed, options, goal, slo_x)?;
         faults.extend(of_plugin.iter().map(ToString::to_string));
         goal.target_ns = measured.target_ns();
         show(&measured.text());

@@ -7,7 +7,7 @@ use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
 use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
 
-use super::{ScaleInput, ScaleOptions, answer::Shown, result::PolicyResult, traffic::Traffic};
+use super::{ScaleInput, ScaleOptions, answer::Shown, base::Base, result::PolicyResult, traffic::Traffic};
 use crate::{
     bed::{
         clock::HostClock,
@@ -21,6 +21,7 @@ use crate::{
         test_bed::TestBed,
     },
     error::HostError,
+    text::{counted, duration},
 };
 
 /// Step by which virtual time goes on at the end, until nothing is outstanding, in ns.
@@ -59,16 +60,51 @@ pub(super) fn run_policy(
     take_turn(bed, options, goal, Turn { round, name, policy, is_base: false })
 }
 
-/// Serves one sample at a time on one instance, with saturated input, until enough is seen, for as long as a policy has
-/// at most. The user sees nothing of it.
-pub(super) fn run_base(
+/// Measures the latency that a target is a multiple of: serves one sample at a time on one instance, with saturated
+/// input, until enough is seen, for as long as a policy has at most. Returns the plugin's faults beside it.
+///
+/// # Errors
+/// If a policy's time is too short for it, or the plugin fails.
+pub(super) fn measure_base(
     bed: &TestBed<'_>,
     options: &ScaleOptions,
     goal: Goal,
-) -> Result<(PolicyResult, Vec<Fault>), HostError> {
-    let options =
-        ScaleOptions { input: ScaleInput::Saturated, target_changes: Vec::new(), ..options.clone() };
-    take_turn(bed, &options, goal, Turn { round: 0, name: "1x1", policy: Box::new(OneSample), is_base: true })
+    slo_x: f64,
+) -> Result<(Base, Vec<Fault>), HostError> {
+    let observer = bed.interrupt().observer();
+    observer
+        .message("measuring the latency of one sample on one instance, which the target is a multiple of");
+    let alone = ScaleOptions { input: ScaleInput::Saturated, target_changes: Vec::new(), ..options.clone() };
+    let turn = Turn { round: 0, name: "1x1", policy: Box::new(OneSample), is_base: true };
+    let (result, faults) = take_turn(bed, &alone, goal, turn)?;
+    if bed.interrupt().has_come() {
+        return Err(HostError::Interrupted("measuring the latency that the target is a multiple of"));
+    }
+    let of_window = result.course.decisions.iter().find_map(|decision| decision.seen);
+    let is_sound = result.hung == 0 && result.counts.failed == 0;
+    let seen = of_window.filter(|_| is_sound).ok_or_else(|| no_base(&result, options))?;
+    Ok((Base::new(slo_x, &seen), faults))
+}
+
+/// The error where samples failed, the instance did not come back, or too few batches did.
+fn no_base(result: &PolicyResult, options: &ScaleOptions) -> HostError {
+    let PolicyResult { counts, hung, first_error, .. } = result;
+    match first_error {
+        Some(error) if counts.failed > 0 => HostError::PluginCannot(format!(
+            "the latency that --slo-x is a multiple of cannot be measured, as samples fail; the first: {error}"
+        )),
+        _ if *hung > 0 => HostError::PluginCannot(
+            "the latency that --slo-x is a multiple of cannot be measured: the first instance did not come back from a \
+             batch within watchdog_ms"
+                .to_owned(),
+        ),
+        _ => HostError::Usage(format!(
+            "the latency that --slo-x is a multiple of cannot be measured in {}, in which {} came back: give it more \
+             time with --duration, or a target with --slo-ms",
+            duration(options.duration_ns),
+            counted(counts.completed, "sample")
+        )),
+    }
 }
 
 /// The turn of a policy.
@@ -77,7 +113,7 @@ struct Turn<'a> {
     /// Its name.
     name: &'a str,
     policy: Box<dyn ScalingPolicy>,
-    /// Whether it measures what a target is a multiple of: it ends as soon as it has settled.
+    /// Whether it measures the base of a target: then it ends as soon as it has settled.
     is_base: bool,
 }
 

@@ -5,19 +5,19 @@ use std::path::Path;
 use proctor_results::{Run, RunOutcome, RunSummary};
 use proctor_run::{HostError, text};
 
-use crate::commands::results::{runs_below, unreadable};
+use crate::commands::results::{RUNS, runs_below, unreadable};
 
 /// Titles of the columns.
 const TITLES: [&str; 8] = ["run", "verdict", "accuracy", "benchmark", "scenario", "plugin", "metric", "p99"];
 
-/// The table of the runs below a folder.
+/// The table of the runs below the folder that is named, or below [`RUNS`].
 ///
 /// # Errors
 /// If the folder cannot be read. A run that cannot be read is a row that says so.
-pub(super) fn list(below: &Path) -> Result<String, HostError> {
-    let folders = runs_below(below)?;
+pub(super) fn list(named: Option<&Path>) -> Result<String, HostError> {
+    let folders = runs_below(named)?;
     if folders.is_empty() {
-        return Ok(format!("{} has no run\n", below.display()));
+        return Ok(format!("{} has no run\n", named.unwrap_or(Path::new(RUNS)).display()));
     }
     let mut rows = vec![TITLES.map(str::to_owned).to_vec()];
     rows.extend(folders.iter().map(|folder| row(folder)));

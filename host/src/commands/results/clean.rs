@@ -30,9 +30,9 @@ result, or of what was last written into it if it has none.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanFlags {
-    /// Folder below which the runs are
-    #[arg(default_value = RUNS, value_name = "FOLDER")]
-    below: PathBuf,
+    /// Folder below which the runs are [default: runs]
+    #[arg(value_name = "FOLDER")]
+    below: Option<PathBuf>,
     /// Also runs that are INVALID, were interrupted, or whose accuracy failed
     #[arg(long)]
     invalid: bool,
@@ -68,7 +68,8 @@ struct Found {
 impl CleanFlags {
     /// Lists what is to go, or removes it.
     pub(crate) fn run(&self) -> Result<(), HostError> {
-        let mut found: Vec<_> = runs_below(&self.below)?.into_iter().map(look).collect::<Result<_, _>>()?;
+        let found = runs_below(self.below.as_deref())?;
+        let mut found: Vec<_> = found.into_iter().map(look).collect::<Result<_, _>>()?;
         found.sort_by_key(|run| Reverse(run.ended));
         let kept = self.kept(&found)?;
         let now = SystemTime::now();
@@ -102,12 +103,17 @@ impl CleanFlags {
         }
         let (counted, size) = (text::counted(count, "run"), text::megabytes(size_bytes));
         let end = match (count, self.yes) {
-            (0, _) => format!("nothing to remove below {}\n", self.below.display()),
+            (0, _) => format!("nothing to remove below {}\n", self.below().display()),
             (_, true) => format!("removed {counted}, {size}\n"),
             (_, false) => format!("{counted}, {size}; --yes removes them\n"),
         };
         print(format!("{}{end}", text::table(&rows)));
         if failures.is_empty() { Ok(()) } else { Err(HostError::Folder(failures.join("\n"))) }
+    }
+
+    /// The folder below which the runs are.
+    fn below(&self) -> &Path {
+        self.below.as_deref().unwrap_or(Path::new(RUNS))
     }
 
     /// The folders to keep.
@@ -119,7 +125,8 @@ impl CleanFlags {
             let wrong = |why: &dyn Display| HostError::Usage(format!("--keep {}: {why}", folder.display()));
             let path = fs::canonicalize(folder).map_err(|error| wrong(&error))?;
             let is_of_a_run = found.iter().any(|run| overlap(&path, &run.canonical));
-            let none = || wrong(&format!("there is no run there among those below {}", self.below.display()));
+            let none =
+                || wrong(&format!("there is no run there among those below {}", self.below().display()));
             is_of_a_run.then_some(path).ok_or_else(none)
         };
         self.keep.iter().map(canonical).collect()

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use proctor_display::print;
+use proctor_display::print_data;
 use proctor_export::{Timeline, csv, json, markdown, openmetrics, trace};
 use proctor_results::{Run, RunSummary};
 use proctor_run::{HostError, write_whole};
@@ -117,7 +117,7 @@ struct Answer;
 
 impl Write for Answer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        print(String::from_utf8_lossy(bytes));
+        print_data(bytes);
         Ok(bytes.len())
     }
 

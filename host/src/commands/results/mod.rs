@@ -5,7 +5,10 @@ pub(super) mod compare;
 pub(super) mod export;
 pub(super) mod report;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use proctor_results::{ResultsError, Run, find_runs, with_cause};
 use proctor_run::HostError;
@@ -13,12 +16,16 @@ use proctor_run::HostError;
 /// Where runs are, unless their folder is named.
 pub(super) const RUNS: &str = "runs";
 
-/// The run folders below a folder. That where runs are unless it is named may not be there yet.
+/// The run folders below the named folder, or below [`RUNS`]; none if there is no [`RUNS`] yet.
 ///
 /// # Errors
 /// [`HostError::Data`] if the folder cannot be read.
-pub(super) fn runs_below(folder: &Path) -> Result<Vec<PathBuf>, HostError> {
-    if folder == Path::new(RUNS) && !folder.exists() {
+pub(super) fn runs_below(named: Option<&Path>) -> Result<Vec<PathBuf>, HostError> {
+    let folder = named.unwrap_or(Path::new(RUNS));
+    // A link that leads nowhere is there.
+    let is_missing =
+        || fs::symlink_metadata(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if named.is_none() && is_missing() {
         return Ok(Vec::new());
     }
     find_runs(folder).map_err(unreadable)

@@ -18,8 +18,11 @@ use crate::{
     authoring::{batch::Batch, error::PluginError, host::Host, stage::Stage},
 };
 
-/// Id of every other span. Those of the stages follow, by their names.
+/// Id of every other span.
 const OTHER: u64 = 1;
+
+/// Id of a stage for whose name there is no room. Those of the other stages follow, by their names.
+const NAMELESS: u64 = 2;
 
 /// The names of stages, in the order in which they came; the first place that has none is followed by no other.
 static NAMES: [OnceLock<&'static str>; abi::PROCTOR_STAGE_NAME_COUNT_MAX] =
@@ -27,6 +30,9 @@ static NAMES: [OnceLock<&'static str>; abi::PROCTOR_STAGE_NAME_COUNT_MAX] =
 
 /// Whether there has been a stage: a plugin that has none does not pay for them.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the log has it that there were too many stages.
+static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static NOTED: RefCell<Noted> = const { RefCell::new(Noted::NOTHING) };
@@ -36,6 +42,8 @@ thread_local! {
 struct Noted {
     stages: [Stage; abi::PROCTOR_STAGE_COUNT_MAX],
     count: usize,
+    /// Stages beyond those, for which or for whose names there is no room.
+    lost: usize,
     /// Stages that the thread is in, one within the other; the outermost counts.
     depth: usize,
     begin_ns: u64,
@@ -45,6 +53,7 @@ impl Noted {
     const NOTHING: Self = Self {
         stages: [Stage::new("", 0, 0); abi::PROCTOR_STAGE_COUNT_MAX],
         count: 0,
+        lost: 0,
         depth: 0,
         begin_ns: 0,
     };
@@ -55,20 +64,21 @@ pub(in crate::authoring) fn is_stage(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && metadata.target() == Stage::SPAN
 }
 
-/// The id for a span: of a stage by its name, unless there are too many names already.
+/// The id for a span: of a stage by its name, or [`NAMELESS`] if there are too many names already.
 pub(in crate::authoring) fn id_of(metadata: &Metadata<'_>) -> Id {
-    let place = is_stage(metadata).then(|| {
-        ARE_USED.store(true, Relaxed);
-        let name = metadata.name();
-        NAMES.iter().position(|known| *known.get_or_init(|| name) == name)
-    });
-    let place = place.flatten().and_then(|place| u64::try_from(place).ok());
-    Id::from_u64(place.map_or(OTHER, |place| OTHER + 1 + place))
+    if !is_stage(metadata) {
+        return Id::from_u64(OTHER);
+    }
+    ARE_USED.store(true, Relaxed);
+    let name = metadata.name();
+    let place = NAMES.iter().position(|known| *known.get_or_init(|| name) == name);
+    let place = place.and_then(|place| u64::try_from(place).ok());
+    Id::from_u64(place.map_or(NAMELESS, |place| NAMELESS + 1 + place))
 }
 
 /// The thread enters the span of this id.
 pub(in crate::authoring) fn enter(id: &Id) {
-    if name_of(id).is_none() {
+    if id.into_u64() == OTHER {
         return;
     }
     let now_ns = now_ns();
@@ -82,17 +92,24 @@ pub(in crate::authoring) fn enter(id: &Id) {
 
 /// The thread leaves the span of this id.
 pub(in crate::authoring) fn exit(id: &Id) {
-    let Some(name) = name_of(id) else { return };
+    if id.into_u64() == OTHER {
+        return;
+    }
     let now_ns = now_ns();
     NOTED.with_borrow_mut(|noted| {
-        noted.depth = noted.depth.saturating_sub(1);
-        if noted.depth > 0 {
+        // One that began before the batch is none of its stages.
+        let Some(depth) = noted.depth.checked_sub(1) else { return };
+        noted.depth = depth;
+        if depth > 0 {
             return;
         }
         // The host takes no more of a batch.
-        if let Some(stage) = noted.stages.get_mut(noted.count) {
-            *stage = Stage::new(name, noted.begin_ns, now_ns);
-            noted.count += 1;
+        match (name_of(id), noted.stages.get_mut(noted.count)) {
+            (Some(name), Some(stage)) => {
+                *stage = Stage::new(name, noted.begin_ns, now_ns);
+                noted.count += 1;
+            }
+            _ => noted.lost += 1,
         }
     });
 }
@@ -100,7 +117,7 @@ pub(in crate::authoring) fn exit(id: &Id) {
 /// Has `work` done on a batch, which gets the stages that this thread goes through meanwhile, if there are any.
 ///
 /// # Errors
-/// Those of the work.
+/// The errors of the work.
 #[inline]
 pub(in crate::authoring) fn during(
     batch: &mut Batch<'_>,
@@ -120,25 +137,87 @@ pub(in crate::authoring) fn during(
 /// Forgets the stages before the batch that begins.
 #[cold] // Most plugins have no such spans, and their path must not be slowed.
 fn forget() {
-    NOTED.with_borrow_mut(|noted| (noted.count, noted.depth) = (0, 0));
+    NOTED.with_borrow_mut(|noted| (noted.count, noted.lost, noted.depth) = (0, 0, 0));
 }
 
+/// Gives the batch its stages, unless it has some, or not all of them have room: a part would be taken for the whole.
 #[cold]
 fn tell(batch: &mut Batch<'_>) {
-    NOTED.with_borrow(|noted| {
-        if noted.count > 0 && !batch.has_stages() {
+    if batch.has_stages() {
+        return;
+    }
+    let lost = NOTED.with_borrow(|noted| {
+        if noted.count > 0 && noted.lost == 0 {
             batch.set_stages(&noted.stages[..noted.count]);
         }
+        noted.lost
     });
+    if lost > 0 && !HAS_WARNED.swap(true, Relaxed) {
+        tracing::warn!(
+            "a batch has {lost} spans too many to be its stages, and is left without stages, as is each such batch: at \
+             most {} stages of a batch, and {} names of stages of a plugin",
+            abi::PROCTOR_STAGE_COUNT_MAX,
+            abi::PROCTOR_STAGE_NAME_COUNT_MAX
+        );
+    }
 }
 
 /// The name of the stage with this id.
 fn name_of(id: &Id) -> Option<&'static str> {
-    let place = id.into_u64().checked_sub(OTHER + 1)?;
+    let place = id.into_u64().checked_sub(NAMELESS + 1)?;
     NAMES.get(usize::try_from(place).ok()?)?.get().copied()
 }
 
 /// The time of the host that has opened a plugin last.
 fn now_ns() -> u64 {
     Host::latest().map_or(0, |host| host.now_ns())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The id of a stage that has a name.
+    fn stage() -> Id {
+        let _ = NAMES[0].get_or_init(|| Stage::COMPUTE);
+        Id::from_u64(NAMELESS + 1)
+    }
+
+    fn go_through(id: &Id) {
+        enter(id);
+        exit(id);
+    }
+
+    fn noted_and_lost() -> (usize, usize) {
+        NOTED.with_borrow(|noted| (noted.count, noted.lost))
+    }
+
+    #[test]
+    fn a_span_that_began_before_the_batch_is_no_stage_of_it() {
+        let stage = stage();
+        enter(&stage);
+        forget();
+        exit(&stage);
+        assert_eq!(noted_and_lost(), (0, 0));
+        go_through(&stage);
+        assert_eq!(noted_and_lost(), (1, 0));
+    }
+
+    #[test]
+    fn stages_without_room_are_counted() {
+        forget();
+        for _ in 0..abi::PROCTOR_STAGE_COUNT_MAX + 2 {
+            go_through(&stage());
+        }
+        assert_eq!(noted_and_lost(), (abi::PROCTOR_STAGE_COUNT_MAX, 2));
+        forget();
+        go_through(&Id::from_u64(NAMELESS));
+        go_through(&Id::from_u64(OTHER));
+        assert_eq!(noted_and_lost(), (0, 1));
+        // A part of another stage needs no name.
+        enter(&stage());
+        go_through(&Id::from_u64(NAMELESS));
+        exit(&stage());
+        assert_eq!(noted_and_lost(), (1, 1));
+    }
 }

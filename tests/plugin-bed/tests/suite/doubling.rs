@@ -39,7 +39,8 @@ impl Plugin for Doubling {
     type Model = DoublingModel;
 
     fn manifest() -> Manifest {
-        let troubles = ["none", "fail", "short", "stages", "early", "token", "complete", "stop", "spans"];
+        let troubles =
+            ["none", "fail", "short", "stages", "early", "token", "complete", "stop", "spans", "many"];
         Manifest::new("doubling", "1.0.0", "Doubles every value.")
             .vendor("Proctor", "Apache-2.0")
             .model(ModelSupport::new("*", "*"))
@@ -121,6 +122,13 @@ impl DoublingInstance {
         self.samples_executed
             .fetch_add(u32::try_from(sample_count).expect("a batch is small"), Ordering::Relaxed);
         drop(computing);
+        if self.trouble == "many" {
+            // One more than a batch may have.
+            for _ in 0..65 {
+                let _stage = trace_span!(target: Stage::SPAN, "compute").entered();
+            }
+            return Ok(());
+        }
         if has_spans {
             let _other = trace_span!("no stage").entered();
             let copying = trace_span!(target: Stage::SPAN, "copy_out");

@@ -68,6 +68,12 @@ fn spans_around_parts_of_the_work_are_stages_of_their_batch() {
 }
 
 #[test]
+fn a_batch_with_more_spans_than_it_may_have_stages_has_none() {
+    let run = with_trouble("many").unwrap();
+    assert!(run.stages().all(<[Stage]>::is_empty));
+}
+
+#[test]
 fn a_bed_runs_again_with_the_same_instances_after_a_batch_failed() {
     let mut bed = Bed::open("doubling", &[], &two_of_two()).unwrap();
     let error = bed.run(&samples(&[1, 2, 100, 4]), &[1]).unwrap_err();

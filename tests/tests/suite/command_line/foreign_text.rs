@@ -84,7 +84,10 @@ fn an_argument_that_is_no_utf8_is_named() {
     let mut command = bench.command("describe");
     command.arg(OsStr::from_bytes(b"./n\xff\x1bn.so"));
     let finished = bench.start_command(command).finish();
-    finished.assert_error(2, &["\"./n\u{fffd}\\u001bn.so\" is no UTF-8", "a link to it that has one"]);
+    finished.assert_error(
+        2,
+        &["not UTF-8: \"./n\u{fffd}\\u001bn.so\"; rename the file", "a link with a name in UTF-8"],
+    );
 }
 
 #[test]
@@ -103,14 +106,17 @@ fn results_that_others_have_written() {
         &["report", "first"],
         &["compare", "first", "second"],
         &["compare", "first", "second", "--json"],
-        &["export", "first", "--format", "markdown"],
-        &["export", "first", "--format", "openmetrics"],
-        &["export", "first", "--format", "json"],
     ] {
         host(&bench, words);
     }
-    // What programs read means the same as before.
-    let exported = host(&bench, &["export", "first", "--format", "json"]).stdout;
+    // Programs read an export through a pipe as from a file.
+    for form in ["csv", "json", "markdown", "openmetrics"] {
+        let piped = bench.host(&format!("export first --format {form}"));
+        bench.host(&format!("export first --format {form} -o exported")).assert_error(0, &[]);
+        assert_eq!(piped.stdout, fs::read_to_string(bench.file("exported")).unwrap(), "{piped}");
+        assert!(form == "csv" || piped.stdout.contains('\u{9b}'), "{form}: {piped}");
+    }
+    let exported = bench.host("export first --format json").stdout;
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert_eq!(exported[0]["benchmark"], HOSTILE, "{exported}");
 }

@@ -3,6 +3,7 @@
 
 use std::{
     fs::{self, File},
+    os::unix::fs::symlink,
     path::Path,
 };
 
@@ -184,5 +185,13 @@ fn before_the_first_run_there_are_none() {
     {
         let finished = bench.host(command);
         assert_eq!((finished.code(), finished.stdout.as_str()), (GOOD, expected), "{finished}");
+    }
+    // The user has named a folder, or something is there.
+    for command in ["list runs runs", "clean runs"] {
+        bench.host(command).assert_error(DATA, &["cannot read runs"]);
+    }
+    symlink("nowhere", bench.file("runs")).unwrap();
+    for command in ["list runs", "clean"] {
+        bench.host(command).assert_error(DATA, &["cannot read runs"]);
     }
 }

@@ -101,7 +101,7 @@ fn a_limit_that_ends_a_run_is_named_and_one_in_the_way_is_lifted() {
     let system = "--set mock.service=fixed --set mock.service_us=1000";
     let server = "--scenario Server --duration 1s --target-qps 200 --set max_query_count=90";
     let ended = bench.run(&format!("--plugin mock --virtual-time --mode performance {system} {server}"));
-    ended.assert_invalid(&["the run issued 90 queries of at least 100, ended by max_query_count = 90: "]);
+    ended.assert_invalid(&["the run issued 90 queries of at least 662, ended by max_query_count = 90: "]);
     let named = findings(&ended).iter().find(|finding| finding["rule"] == "min_query_count").unwrap();
     assert_eq!(named["ended_by"], serde_json::json!({"setting": "max_query_count", "value": 90}));
 
@@ -117,7 +117,7 @@ fn a_limit_that_ends_a_run_is_named_and_one_in_the_way_is_lifted() {
 fn the_memory_for_logged_responses_can_be_raised_as_its_error_says() {
     let bench = Bench::new();
     let flags = "--plugin mock --virtual-time --mode performance --set mock.service=fixed --set mock.service_us=1000 \
-                 --duration 1s --set accuracy_log_sampling_target=100";
+                 --duration 1s --set accuracy_log_probability=1";
     let lost = |bytes: u64| {
         let run = bench.run(&format!("{flags} --set response_arena_bytes={bytes}"));
         run.text("mlperf_log_detail.txt")

@@ -115,7 +115,7 @@ fn read_sources(folder: &Path, text: &mut String) {
 fn the_page_of_differences_names_tests_that_exist() {
     let page = fs::read_to_string(workspace().join("docs/loadgen-compat.md")).unwrap();
     let mut sources = String::new();
-    for folder in ["host", "tests"] {
+    for folder in ["datasets", "host", "tests"] {
         read_sources(&workspace().join(folder), &mut sources);
     }
     // Names of tests are sentences; those of settings have at most four words, and no verb.

@@ -202,7 +202,7 @@ fn a_target_may_be_a_multiple_of_the_latency_of_one_sample() {
     // 82 samples take 12.2 ms.
     let size = result["courses"][0]["setting"]["batch_size"].as_u64().unwrap();
     assert!((78..=83).contains(&size), "{}", result["courses"][0]["setting"]);
-    assert_eq!(result["courses"].as_array().unwrap().len(), 1, "what was measured first is no policy");
+    assert_eq!(result["courses"].as_array().unwrap().len(), 1, "the base is no policy's course");
     let (_, again) = scale(&bench, "again", &flags);
     assert_eq!(result, again);
     let explained = bench.host("explain --slo-x 3 --policy joint").stdout;
@@ -233,6 +233,11 @@ fn what_cannot_be_scaled_is_refused() {
         assert_eq!(finished.code(), 2, "{command}: {finished}");
         assert!(finished.stderr.contains(expected), "{command}: {finished}");
     }
+    // A flag takes the place of a target in the file.
+    bench.write("proctor.toml", "slo_ms = 5.0\n");
+    bench.host(&too_short).assert_error(2, &["cannot be measured in 20.00 ms"]);
+    bench.write("proctor.toml", "slo_ms = 5.0\nslo_x = 3.0\n");
+    bench.host("scale").assert_error(2, &["slo_ms = 5 and slo_x = 3 are two targets"]);
 }
 
 #[test]

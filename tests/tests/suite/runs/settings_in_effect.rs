@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use proctor_config::{Loader, keys};
 use proctor_loadgen::{
     EffectiveSettings, SettingKind, SettingValue, TestSettings,
-    config_file::{config_keys, setting_of_key},
+    config_file::{config_keys, is_builtin_only, setting_of_key},
     log::{DetailLog, LogIdentity},
 };
 use proctor_tests::{Bench, Run, SCENARIOS};
@@ -19,7 +19,7 @@ use serde_json::Value;
 #[rustfmt::skip]
 const GIVEN: &[(&str, &str)] = &[
     ("plugin", "mock"), ("benchmark", "digits-mlp"), ("mode", "PerformanceOnly"), ("preset", "official"),
-    ("rules", "v5.1"), ("quality_target", "99.9"), ("server_run_count", "1"),
+    ("rules", "v5.1"), ("suite", "datacenter"), ("quality_target", "99.9"), ("server_run_count", "1"),
     ("arrivals", "gamma"), ("arrivals_cv", "1.5"), ("arrivals_on_ms", "50.5"), ("arrivals_off_ms", "60.5"),
     ("arrivals_off_share", "0.25"), ("arrivals_period_s", "30.5"), ("arrivals_amplitude", "0.25"),
     ("arrivals_trace", "trace.csv"), ("arrivals_speed", "2.5"),
@@ -43,7 +43,8 @@ const GIVEN: &[(&str, &str)] = &[
     ("min_duration_ms", "500"), ("max_duration_ms", "60000"), ("min_query_count", "300"),
     ("max_query_count", "5000"), ("qsl_rng_seed", "11"), ("sample_index_rng_seed", "12"),
     ("schedule_rng_seed", "13"), ("accuracy_log_rng_seed", "14"), ("accuracy_log_probability", "0.25"),
-    ("accuracy_log_sampling_target", "9"), ("test05", "false"), ("test05_qsl_rng_seed", "21"),
+    ("accuracy_log_sampling_target", "9"), ("response_arena_bytes", "33554432"), ("test05", "false"),
+    ("test05_qsl_rng_seed", "21"),
     ("test05_sample_index_rng_seed", "22"), ("test05_schedule_rng_seed", "18446744073709551615"),
     ("print_timestamps", "true"), ("performance_issue_unique", "false"), ("performance_issue_same", "true"),
     ("performance_issue_same_index", "3"), ("performance_sample_count_override", "500"),
@@ -55,6 +56,8 @@ const GIVEN: &[(&str, &str)] = &[
 /// Keys that are not among them.
 const NOT_GIVEN: &[&str] = &[
     "scenario",
+    // Given in place of `slo_ms`, and measured by `host scale` alone.
+    "slo_x",
     // What tests are started with.
     "data_root",
     "output_folder",
@@ -84,18 +87,6 @@ const CONF: &[(&str, &str)] = &[
     ("min_query_count", "300"), ("max_query_count", "5000"), ("performance_sample_count_override", "500"),
     ("accuracy_sample_count_override", "400"), ("target_qps", "400.5"), ("print_timestamps", "1"),
     ("accuracy_log_rng_seed", "14"), ("accuracy_log_sampling_target", "9"),
-];
-
-/// Keys among them that only `mlperf.conf` may set.
-const SEEDS: &[&str] = &[
-    "qsl_rng_seed",
-    "sample_index_rng_seed",
-    "schedule_rng_seed",
-    "accuracy_log_probability",
-    "test05",
-    "test05_qsl_rng_seed",
-    "test05_sample_index_rng_seed",
-    "test05_schedule_rng_seed",
 ];
 
 /// Flags of a run whose settings in question come from a file.
@@ -184,8 +175,8 @@ fn what_loadgens_files_say_is_in_the_result_of_every_scenario() {
             let lines = CONF.iter().filter(|(key, _)| wanted(key));
             lines.map(|(key, value)| format!("*.{scenario}.{key} = {value}\n")).collect::<String>()
         };
-        let user = bench.write("user.conf", lines(|key| !SEEDS.contains(&key)));
-        let mlperf = bench.write("mlperf.conf", lines(|key| SEEDS.contains(&key)));
+        let user = bench.write("user.conf", lines(|key| !is_builtin_only(key)));
+        let mlperf = bench.write("mlperf.conf", lines(is_builtin_only));
         let (user, mlperf) = (user.display(), mlperf.display());
         // Not `--mode`, which would go before the files.
         let flags = MOCK.replace("--mode performance", "");
@@ -203,7 +194,7 @@ fn what_an_audit_file_says_is_in_the_result_of_every_scenario() {
         let lines = CONF.iter().map(|(key, value)| format!("*.{scenario}.{key} = {value}\n"));
         let audit = bench.write("given.config", lines.collect::<String>());
         let run = bench.run(&format!("{MOCK} --scenario {scenario} --set audit_config={}", audit.display()));
-        check_conf(&run, scenario, "audit", |key| !SEEDS.contains(&key));
+        check_conf(&run, scenario, "audit", |key| !is_builtin_only(key));
         check_log(&run);
     }
 }

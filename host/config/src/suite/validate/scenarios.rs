@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proctor_vocabulary::{Scenario, did_you_mean};
 
 use super::Checker;
-use crate::suite::{RoundScenario, ServerBound, SuiteScenarios, definition};
+use crate::suite::{ServerBound, SuiteScenarios, choice::RoundScenario, definition};
 
 impl Checker<'_> {
     /// A scenario of the load generator.

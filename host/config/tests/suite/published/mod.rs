@@ -9,7 +9,7 @@ mod official;
 use std::{fs, path::Path};
 
 use proctor_config::{
-    Loader, Origin, RoundRow, Settings, SuiteBenchmark, Value, benchmarks, suite_benchmarks,
+    Loader, Origin, RoundRow, RoundScenario, Settings, SuiteBenchmark, Value, benchmarks, suite_benchmarks,
 };
 use proctor_loadgen::TestSettings;
 use proctor_test_needs::skip;
@@ -117,7 +117,7 @@ fn they_give_the_settings_of_the_official_package_but_for_what_the_round_states(
     let mut of_rows = Vec::new();
     for (suite, row) in rows() {
         let id = suite.id.as_str();
-        for scenario in row.all_scenarios() {
+        for scenario in row.all_scenarios().into_iter().map(RoundScenario::loadgen) {
             let settings = ours(id, scenario);
             let mut seeds = Vec::new();
             for (name, value) in official.settings(file_of(id), &suite.loadgen_model, scenario) {
@@ -152,7 +152,7 @@ fn they_give_the_settings_of_the_official_package_but_for_what_the_round_states(
 fn there_is_a_file_for_each_benchmark_of_the_round_and_it_is_read_in_each_scenario() {
     assert_eq!(rows().count(), FILES.len());
     for (suite, row) in rows() {
-        for scenario in row.all_scenarios() {
+        for scenario in row.all_scenarios().into_iter().map(RoundScenario::loadgen) {
             let settings = ours(&suite.id, scenario);
             let is_read = |field: &str| match settings.origin(field) {
                 Some(Origin::LoadGenConf { path, .. }) => path.ends_with("user.conf"),

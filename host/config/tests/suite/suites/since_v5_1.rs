@@ -296,8 +296,8 @@ fn systems_of_both_suites_are_named_where_they_differ() {
     );
 }
 
-/// Rules and checker contradict each other, and the row follows the rules; for counts and targets of Interactive alone it
-/// has no place.
+/// Rules and checker contradict each other, and the row follows the rules; it has no place for counts and targets of
+/// Interactive alone.
 #[test]
 fn what_the_checker_does_otherwise_is_named() {
     for (id, round, about, rules, checker) in [

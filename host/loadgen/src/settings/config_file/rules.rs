@@ -134,6 +134,12 @@ pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f
     Some((rule.setting, factor))
 }
 
+/// Whether only `mlperf.conf` may set a key: in other files LoadGen passes over it.
+#[must_use]
+pub fn is_builtin_only(name: &str) -> bool {
+    RULES.iter().any(|rule| rule.name == name && rule.builtin_only)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

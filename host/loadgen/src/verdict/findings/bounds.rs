@@ -63,7 +63,7 @@ fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
     }
 }
 
-/// One finding for each bound.
+/// One finding for each bound. None counts as met where samples were not answered.
 pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     let quantile = evidence.settings.target_latency_percentile;
     let finding = |it: Bounded| {
@@ -71,7 +71,8 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
         let remedy = if it.is_met { None } else { lower_rate(evidence, it.measure, it.bound_ns) };
         Finding::compared(rule, it.is_met, it.target_ns as f64, it.bound_ns as f64, Unit::Ns).with(remedy)
     };
-    bounded(evidence).into_iter().map(finding).collect()
+    let counts = |it: &Bounded| !(it.is_met && evidence.has_unanswered);
+    bounded(evidence).into_iter().filter(counts).map(finding).collect()
 }
 
 /// The share of queries over their interval, in MultiStream at fixed intervals.
@@ -98,7 +99,8 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     Some(Finding { cause: Some(Cause::Intervals(result)), ..finding }.with(Some((remedy, None))))
 }
 
-/// Whether enough queries were seen. Offline asks for none, nor do rounds without early stopping.
+/// Whether enough queries were seen. Offline asks for none, nor do rounds without early stopping. Where samples were
+/// not answered, it never counts as met.
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
     let (count, quantile) = (record.issued_query_count, settings.target_latency_percentile);
@@ -118,6 +120,9 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let needed = min_under_latency_queries(over_count, quantile).saturating_add(over_count);
     let is_met = result.early_stopping.met;
+    if is_met && evidence.has_unanswered {
+        return None;
+    }
     let rule = Rule::EarlyStopping { measure };
     let finding = Finding::compared(rule, is_met, count as f64, needed as f64, Unit::Queries);
     if is_met {
@@ -130,7 +135,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let total = if is_server { total_queries(count, over_count, quantile) } else { Some(needed) };
     let more = |total: u64| {
         let fewest = needed.saturating_sub(count);
-        let time_ns = Evidence::time_ns(total.saturating_sub(count), evidence.qps());
+        let time_ns = evidence.qps().and_then(|qps| Evidence::time_ns(total.saturating_sub(count), qps));
         (Remedy::MoreQueries { fewest, total }, time_ns)
     };
     // At the edge of the bound no number of queries is enough.

@@ -25,6 +25,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) record: &'a PhaseRecord,
     /// Why issuing ended.
     pub(crate) end: IssueEnd,
+    /// Whether samples failed or are missing, so that no bound counts as met.
+    pub(crate) has_unanswered: bool,
     /// Scheduled instant and latency of answered samples in the order of issue, in ns; without any, no rate can be
     /// advised.
     pub(crate) samples: Vec<(u64, u64)>,
@@ -36,21 +38,28 @@ impl<'a> Evidence<'a> {
         result: &'a PerformanceResult,
         record: &'a PhaseRecord,
         phase: &PhaseOutcome,
+        has_unanswered: bool,
     ) -> Self {
         let answered = |sample: SampleRecord| Some((sample.scheduled_ns, sample.answered_latency_ns()?));
         let samples = phase.phase.samples(0).filter_map(answered).take(SAMPLES_MAX).collect();
-        Self { settings, result, record, end: phase.end, samples }
+        Self { settings, result, record, end: phase.end, has_unanswered, samples }
     }
 
-    /// Queries per second of this run: the rate that was asked for, or what a system without one did.
-    pub(super) fn qps(&self) -> f64 {
-        match self.settings.request.scenario {
+    /// Returns the queries per second of this run: the rate that was asked for, or what a system without one did.
+    /// `None` if the run took no time, or was a stream of a single query.
+    pub(super) fn qps(&self) -> Option<f64> {
+        let record = self.record;
+        let qps = match self.settings.request.scenario {
             Scenario::Server => self.settings.target_qps,
-            Scenario::Offline => {
-                self.record.sample_latencies_ns.len() as f64 * 1e9 / self.record.max_latency_ns as f64
+            Scenario::Offline => record.sample_latencies_ns.len() as f64 * 1e9 / record.max_latency_ns as f64,
+            Scenario::SingleStream | Scenario::MultiStream if record.issued_query_count < 2 => return None,
+            Scenario::SingleStream | Scenario::MultiStream => {
+                // The last query may never have completed.
+                let end_ns = record.final_query_all_samples_done_ns.max(record.final_query_issued_ns);
+                record.issued_query_count as f64 * 1e9 / end_ns as f64
             }
-            _ => self.record.issued_query_count as f64 * 1e9 / self.record.final_query_issued_ns as f64,
-        }
+        };
+        (qps.is_finite() && qps > 0.0).then_some(qps)
     }
 
     /// When the queries of a run at this rate are due, the first of them, in ns.

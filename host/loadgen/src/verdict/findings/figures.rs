@@ -22,7 +22,9 @@ pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding>
             finding.lift = in_the_way(evidence, remedy);
         }
     }
-    mark_limits(&mut findings, evidence.settings);
+    if !evidence.has_unanswered {
+        mark_limits(&mut findings, evidence.settings);
+    }
     findings.iter_mut().for_each(|finding| finding.scope = Scope::Phase(number));
     findings
 }

@@ -42,20 +42,10 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
 /// The change that would make the run long enough, from why it was not.
 fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
-    let qps = evidence.qps();
-    let for_duration = qps * settings.request.min_duration_ms as f64 / 1e3;
-    let needed_count = (settings.min_query_count as f64).max(for_duration);
-    let needed_ns = needed_count * 1e9 / qps;
-    let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
-    let with_reserve = |value: f64| (value * RESERVE).ceil() as u64;
-    let set = |setting, value| Some((Remedy::Set { setting, value }, time_ns));
-    let per_second = |setting| set(setting, qps.ceil() as u64);
     let unique = Remedy::Do(
         "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
     );
     match evidence.end {
-        IssueEnd::MaxQueryCount { .. } => set("max_query_count", with_reserve(needed_count)),
-        IssueEnd::MaxDuration { .. } => set("max_duration_ms", with_reserve(needed_ns / 1e6)),
         IssueEnd::TooManyOutstanding { .. } => too_many_outstanding(evidence),
         IssueEnd::TimeStandsStill { .. } => {
             Some((Remedy::Do("the system under test has to take some time, or no run is long enough"), None))
@@ -67,13 +57,36 @@ fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
         {
             Some((unique, None))
         }
-        IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut => match settings.request.scenario {
-            Scenario::SingleStream => set("single_stream_expected_latency_ns", (1e9 / qps) as u64),
+        IssueEnd::MaxQueryCount { .. }
+        | IssueEnd::MaxDuration { .. }
+        | IssueEnd::Naturally
+        | IssueEnd::AllIssued
+        | IssueEnd::RanOut => by_rate(evidence, evidence.qps()?),
+    }
+}
+
+/// The change that would make a run at this rate long enough.
+fn by_rate(evidence: &Evidence<'_>, qps: f64) -> Option<(Remedy, Option<u64>)> {
+    let settings = evidence.settings;
+    let for_duration = qps * settings.request.min_duration_ms as f64 / 1e3;
+    let needed_count = (settings.min_query_count as f64).max(for_duration);
+    let needed_ns = needed_count * 1e9 / qps;
+    let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
+    let with_reserve = |value: f64| (value * RESERVE).ceil() as u64;
+    let set = |setting, value| Some((Remedy::Set { setting, value }, time_ns));
+    let per_second = |setting| set(setting, qps.ceil() as u64);
+    // Less than a nanosecond would be no latency to expect.
+    let expected_ns = ((1e9 / qps) as u64).max(1);
+    match evidence.end {
+        IssueEnd::MaxQueryCount { .. } => set("max_query_count", with_reserve(needed_count)),
+        IssueEnd::MaxDuration { .. } => set("max_duration_ms", with_reserve(needed_ns / 1e6)),
+        _ => match settings.request.scenario {
+            Scenario::SingleStream => set("single_stream_expected_latency_ns", expected_ns),
             // With fixed intervals the expected latency has no say.
             Scenario::MultiStream if settings.request.rules.has_intervals => {
                 set("min_query_count", with_reserve(needed_count))
             }
-            Scenario::MultiStream => set("multi_stream_expected_latency_ns", (1e9 / qps) as u64),
+            Scenario::MultiStream => set("multi_stream_expected_latency_ns", expected_ns),
             Scenario::Offline => per_second("offline_expected_qps"),
             Scenario::Server => per_second("server_target_qps"),
         },

@@ -44,13 +44,15 @@ pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> &'static [
         return &[];
     }
     let (least_count, qps) = match *remedy {
-        Remedy::LowerRate { qps } => (settings.min_query_count, qps),
+        Remedy::LowerRate { qps } => (settings.min_query_count, Some(qps)),
         Remedy::MoreQueries { total, .. } => (total, evidence.qps()),
         Remedy::Set { setting: "min_query_count", value } => (value, evidence.qps()),
-        Remedy::Set { setting: "server_target_qps", value } => (settings.min_query_count, value as f64),
+        Remedy::Set { setting: "server_target_qps", value } => (settings.min_query_count, Some(value as f64)),
         Remedy::Set { .. } => (settings.min_query_count, evidence.qps()),
         Remedy::FasterSystem { .. } | Remedy::MeetBoundFirst | Remedy::Do(_) => return &[],
     };
+    // Without a rate nothing is known of how far the next run gets.
+    let Some(qps) = qps else { return &[] };
     let least_s = request.min_duration_ms as f64 / MS_PER_S;
     let query_count = (least_count as f64).max(qps * least_s * RESERVE);
     let duration_ms = (least_count as f64 / qps).max(least_s) * RESERVE * MS_PER_S;

@@ -13,7 +13,7 @@ use proctor_loadgen::{
     Clock, Finding, Limit, LoadGen, LoadGenOptions, Measure, Remedy, Rule, Scope, SettingValue, Standing,
     SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity,
 };
-use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
+use proctor_vocabulary::{CompletionSink, QuerySample, SampleStatus, Scenario};
 
 /// A queue with one or more servers. The n-th query takes `service_ns(n)`; its first token comes after half of that.
 struct Servers {
@@ -323,6 +323,61 @@ fn a_valid_run_says_what_limits_it() {
     let stream = TestSettings { min_duration_ms: 500, min_query_count: 64, ..TestSettings::default() };
     let slow = Bench::new(stream, |_, sample| after(MS, sample)).run();
     assert_eq!(limits(&slow), ["the minimum duration: 500 ms of at least 500 ms"]);
+}
+
+/// Fails after a millisecond.
+fn failed(sample: QuerySample) -> Vec<Answer> {
+    vec![Answer { status: SampleStatus(42), ..after(MS, sample)[0] }]
+}
+
+#[test]
+fn no_bound_is_met_where_samples_were_not_answered() {
+    let rules = |script: fn(u64, QuerySample) -> Vec<Answer>| {
+        let outcome = Bench::new(server(200.0), script).run();
+        outcome.findings.iter().map(|finding| finding.rule.name()).collect::<Vec<_>>()
+    };
+    for rules in [
+        rules(|_, sample| failed(sample)),
+        rules(|n, sample| if n == 7 { failed(sample) } else { after(MS, sample) }),
+        rules(|n, sample| if n == 7 { Vec::new() } else { after(MS, sample) }),
+    ] {
+        assert!(rules.contains(&"min_duration"), "{rules:?}");
+        for rule in ["latency_bound", "early_stopping", "target_rate"] {
+            assert!(!rules.contains(&rule), "{rules:?}");
+        }
+    }
+    // A bound that the others break is a finding still.
+    let slow =
+        Bench::new(server(200.0), |n, sample| if n == 7 { failed(sample) } else { after(20 * MS, sample) });
+    assert_eq!(broken(&slow.run())[0].rule.name(), "latency_bound");
+}
+
+#[test]
+fn without_a_rate_no_limit_is_advised() {
+    let stream = |scenario, max_query_count| TestSettings {
+        scenario,
+        min_duration_ms: 1000,
+        min_query_count: 5,
+        max_query_count,
+        ..TestSettings::default()
+    };
+    for scenario in [Scenario::SingleStream, Scenario::MultiStream] {
+        // A single query, and queries that take no time.
+        for (max_query_count, service_ns) in [(1, MS), (2, 0), (60, 0)] {
+            let request = stream(scenario, max_query_count);
+            let outcome = Bench::new(request, move |_, sample| after(service_ns, sample)).run();
+            assert!(!outcome.is_valid());
+            for finding in broken(&outcome) {
+                assert!(finding.lift.is_empty(), "{finding}");
+                assert!(!matches!(finding.remedy, Some(Remedy::Set { .. })), "{finding}");
+            }
+        }
+        // From two queries on, the last completion counts: 1000 a second.
+        let outcome = Bench::new(stream(scenario, 2), |_, sample| after(MS, sample)).run();
+        let short = broken(&outcome).into_iter().find(|it| it.rule == Rule::MinDuration).unwrap();
+        let Some(Remedy::Set { setting: "max_query_count", value }) = short.remedy else { panic!("{short}") };
+        assert!((1100..=1101).contains(&value), "{short}");
+    }
 }
 
 #[test]

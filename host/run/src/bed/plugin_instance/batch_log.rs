@@ -42,12 +42,14 @@ pub(crate) struct InstanceBatches {
 /// Batches that an instance keeps.
 #[derive(Debug, Default)]
 struct Kept {
+    /// Number of batches, those with failed samples included.
     count: u64,
     slowest: Vec<KeptBatch>,
     /// Least latency among the slowest, once there are as many as may be.
     threshold_ns: u64,
-    even: Vec<KeptBatch>,
-    /// Every batch of a number that is a multiple of this is among the evenly chosen.
+    /// With their numbers, from 0.
+    even: Vec<(u64, KeptBatch)>,
+    /// Every batch of a number that is a multiple of this is among the evenly chosen, unless a sample of it failed.
     stride: u64,
 }
 
@@ -107,9 +109,9 @@ impl BatchLog {
         slowest.sort_by_key(|batch| (Reverse(batch.latency_ns()), batch.sequence));
         // The strides are powers of two, and those of busier instances the greater ones: all are brought to one.
         let even_stride = all.iter().map(|kept| kept.stride).max().unwrap_or(1);
-        let of_stride = |kept: &Kept| usize::try_from(even_stride / kept.stride).unwrap_or(usize::MAX);
-        let even = all.iter().flat_map(|kept| kept.even.iter().step_by(of_stride(kept)));
-        let mut even: Vec<_> = even.cloned().collect();
+        let even = all.iter().flat_map(|kept| &kept.even);
+        let even = even.filter(|(number, _)| number.is_multiple_of(even_stride));
+        let mut even: Vec<_> = even.map(|(_, batch)| batch.clone()).collect();
         even.sort_by_key(|batch| (batch.started_ns, batch.sequence));
         Some(BatchFile { schema_version: SCHEMA_VERSION, batch_count, even_stride, slowest, even })
     }
@@ -160,6 +162,9 @@ impl InstanceBatches {
         let Some(first) = batch.first() else { return };
         let Some(origin_ns) = self.progress.start_ns() else { return };
         let sample = self.progress.sample(first.id);
+        let mut kept = lock(&self.kept);
+        let number = kept.count;
+        kept.count += u64::from(sample.is_some());
         let sample =
             sample.and_then(|(sequence, record)| Some((sequence, record, record.answered_latency_ns()?)));
         let Some((sequence, record, latency_ns)) = sample else {
@@ -169,10 +174,16 @@ impl InstanceBatches {
         };
         let completed_ns = record.scheduled_ns + latency_ns;
         let free_ns = self.free_ns.replace(completed_ns);
-        let mut kept = lock(&self.kept);
-        let (is_slow, is_even) = (kept.is_slow(latency_ns), kept.count.is_multiple_of(kept.stride));
-        kept.count += 1;
+        let (is_slow, is_even) = (kept.is_slow(latency_ns), number.is_multiple_of(kept.stride));
         if !is_slow && !is_even {
+            return;
+        }
+        let is_answered = |sample: &QuerySample| {
+            let found = self.progress.sample(sample.id);
+            found.is_some_and(|(_, record)| record.answered_latency_ns().is_some())
+        };
+        // The others are looked at only here, where a batch may be kept: most are not.
+        if !batch[1..].iter().all(is_answered) {
             return;
         }
         let since = |instant_ns: u64| instant_ns.saturating_sub(origin_ns);
@@ -194,7 +205,7 @@ impl InstanceBatches {
                 .collect(),
         };
         if is_even {
-            kept.keep_evenly(batch.clone());
+            kept.keep_evenly(number, batch.clone());
         }
         if is_slow {
             kept.keep_slow(batch);
@@ -216,15 +227,14 @@ impl Kept {
         self.threshold_ns = self.slowest.iter().map(KeptBatch::latency_ns).min().unwrap_or(0);
     }
 
-    fn keep_evenly(&mut self, batch: KeptBatch) {
-        self.even.push(batch);
-        if self.even.len() == EVEN_MAX {
-            let mut number = 0;
-            self.even.retain(|_| {
-                number += 1;
-                number % 2 == 1
-            });
+    /// Keeps the batch of this number, which is a multiple of the stride.
+    fn keep_evenly(&mut self, number: u64, batch: KeptBatch) {
+        self.even.push((number, batch));
+        // Where batches are missing, once may not be enough.
+        while self.even.len() >= EVEN_MAX {
             self.stride *= 2;
+            let stride = self.stride;
+            self.even.retain(|(number, _)| number.is_multiple_of(stride));
         }
     }
 }
@@ -268,7 +278,7 @@ mod tests {
                 kept.keep_slow(batch.clone());
             }
             if sequence.is_multiple_of(kept.stride) {
-                kept.keep_evenly(batch);
+                kept.keep_evenly(sequence, batch);
             }
         }
         let mut latencies: Vec<_> = (0..count).map(latency).collect();
@@ -277,8 +287,23 @@ mod tests {
         slowest.sort_unstable();
         assert_eq!(slowest, latencies[latencies.len() - SLOWEST_MAX..]);
         assert!(kept.even.len() >= EVEN_MAX / 2 && kept.even.len() < EVEN_MAX);
-        let even: Vec<_> = kept.even.iter().map(|batch| batch.sequence).collect();
+        let even: Vec<_> = kept.even.iter().map(|(_, batch)| batch.sequence).collect();
         let expected: Vec<_> = (0..count).step_by(kept.stride as usize).collect();
+        assert_eq!(even, expected);
+    }
+
+    #[test]
+    fn evenly_chosen_batches_stay_few_and_even_where_some_are_missing() {
+        let mut kept = Kept { stride: 1, ..Kept::default() };
+        // As if a sample of every odd batch failed.
+        for number in (0..100_000_u64).step_by(2) {
+            if number.is_multiple_of(kept.stride) {
+                kept.keep_evenly(number, batch(number, 1));
+            }
+            assert!(kept.even.len() < EVEN_MAX);
+        }
+        let even: Vec<_> = kept.even.iter().map(|(number, _)| *number).collect();
+        let expected: Vec<_> = (0..100_000).step_by(kept.stride as usize).collect();
         assert_eq!(even, expected);
     }
 }

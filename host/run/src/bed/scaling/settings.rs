@@ -1,6 +1,8 @@
 //! Settings of a system that is scaled, and the runs in which it makes sense.
 
-use proctor_config::{IssueMode, RunSettings, Settings};
+use std::cmp::Ordering;
+
+use proctor_config::{IssueMode, Origin, RunSettings, Settings};
 use proctor_scaling::{
     Approach, CurveLibrary, DnnScalerSettings, Fixed, Goal, Knobs, POLICIES, ScalingPolicy,
 };
@@ -60,6 +62,34 @@ pub(crate) enum Target {
     Multiple(f64),
 }
 
+/// Leaves of two targets the one from the stronger source, with a warning that the other has no effect. Two from
+/// sources of one kind both stay, and [`target`] refuses them.
+pub(crate) fn keep_stronger_target(settings: &mut Settings) {
+    let (Some(slo_ms), Some(slo_x)) = (settings.run.slo_ms, settings.run.slo_x) else { return };
+    let strength_of = |key: &str| settings.origin(key).map_or(0, strength);
+    let warning = match strength_of("slo_ms").cmp(&strength_of("slo_x")) {
+        Ordering::Equal => return,
+        Ordering::Less => {
+            settings.run.slo_ms = None;
+            format!("slo_ms = {slo_ms} has no effect, as slo_x = {slo_x} comes from a stronger source")
+        }
+        Ordering::Greater => {
+            settings.run.slo_x = None;
+            format!("slo_x = {slo_x} has no effect, as slo_ms = {slo_ms} comes from a stronger source")
+        }
+    };
+    settings.warnings.push(warning);
+}
+
+/// Which kinds of sources take the place of others.
+fn strength(origin: &Origin) -> u8 {
+    match origin {
+        Origin::Flag { .. } => 3,
+        Origin::Environment { .. } => 2,
+        origin => u8::from(origin.is_user()),
+    }
+}
+
 /// The target that the settings state.
 ///
 /// # Errors
@@ -87,7 +117,7 @@ pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
     match target(run)? {
         Target::Latency(target_ns) => goal_within(run, target_ns),
         Target::Multiple(_) => Err(HostError::Usage(
-            "slo_x is a multiple of what host scale measures first: give a run --slo-ms, such as the target that host \
+            "slo_x is a multiple of a latency that host scale measures first: give a run --slo-ms, such as the target that host \
              scale prints for it"
                 .to_owned(),
         )),

@@ -143,8 +143,7 @@ impl TestBed<'_> {
         }
     }
 
-    /// As [`warm_up`](Self::warm_up), before this test. The user is told if it will be longer than the preset means it
-    /// to be.
+    /// Warms up before a test, and tells the user if the test will be longer than the preset means it to be.
     pub(super) fn warm_up_before(
         &self,
         request: &TestRequest<'_>,
@@ -159,8 +158,8 @@ impl TestBed<'_> {
         Ok(faults)
     }
 
-    /// Has each instance run some batches, or the model some queries. Returns what went wrong, as the test is made all
-    /// the same and tells more, and the pace. In virtual time there is nothing to warm up.
+    /// Has each instance run some batches, or the model some queries. Returns the faults, as the test is made all the
+    /// same and tells more, and the pace. In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<(Vec<Fault>, Option<Pace>), HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();

@@ -23,7 +23,7 @@ pub(super) struct Pace {
 /// Sizes of the library: samples that are loaded for a performance run, and all.
 pub(super) type SampleCounts = (u64, u64);
 
-/// The remark on a test of the preset `quick` that will take longer than the preset means to, with what makes it
+/// The remark on a test of the preset `quick` that will take longer than the preset means to, with a way to make it
 /// shorter. `None` where it will not, where nothing tells, and where the user has asked for that many queries.
 pub(super) fn remark(
     settings: &Settings,

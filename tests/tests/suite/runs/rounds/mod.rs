@@ -1,0 +1,4 @@
+//! Runs by the rules of a round.
+
+mod older_rules;
+mod suites;
