@@ -34,7 +34,8 @@ pub fn print(text: impl AsRef<str>) {
     write(printable_lines(text.as_ref()).as_bytes());
 }
 
-/// Prints a part of an answer that programs read: as it is, unless it goes to a terminal, and as [`print`] does there.
+/// Prints a part of an answer that programs read: as it is, unless it goes to a terminal, and as [`print`](print())
+/// does there.
 pub fn print_data(bytes: impl AsRef<[u8]>) {
     let bytes = bytes.as_ref();
     match is_terminal() {
