@@ -10,8 +10,8 @@ use crate::{benchmark::Benchmark, error::ConfigError, origin::Origin};
 /// End of the names by which LoadGen's `mlperf.conf` knows models that are run as Interactive.
 pub(crate) const MODEL_SUFFIX: &str = "-interactive";
 
-/// The rounds that have Interactive for a benchmark of the suites; for one that is none of them, the rounds that have
-/// it for any.
+/// Rounds that have Interactive: for a benchmark that follows an official one, the rounds that have it for that one,
+/// else those that have it for any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoundsWithInteractive {
     /// Id of the benchmark of the suites.

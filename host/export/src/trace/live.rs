@@ -29,7 +29,7 @@ impl LiveTrace {
     /// Starts a trace of a process of this name in an empty file.
     ///
     /// # Errors
-    /// If the file cannot be written, or is none in which one can go back.
+    /// If the file cannot be written, or does not allow seeking.
     pub fn start(file: File, process: &str) -> io::Result<Self> {
         let mut trace = Self { file, waiting: Events::begin(Vec::new(), process)?, length: 0 };
         trace.flush()?;

@@ -19,7 +19,7 @@ pub(crate) struct FindingPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended_by: Option<LimitPart>,
     pub(crate) remedy: Option<RemedyPart>,
-    /// Settings that a run which follows the remedy has to set to 0, which is no limit; left out if there are none.
+    /// Limits to set to 0, which is no limit, along with the remedy; left out if empty.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) lift: &'static [&'static str],
     /// Length of a run that follows the remedy; for more queries, the time that they add.

@@ -140,7 +140,7 @@ fn a_round_or_benchmark_without_interactive_names_the_rounds_that_have_it() {
     );
 }
 
-/// A benchmark that is none of the suites brings its own bounds, to rounds that have the scenario.
+/// A benchmark that follows no official one brings its own bounds, in rounds that have the scenario.
 #[test]
 fn a_benchmark_of_no_suite_may_be_run_as_interactive() {
     let folder = tempfile::tempdir().unwrap();

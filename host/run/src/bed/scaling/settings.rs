@@ -93,7 +93,7 @@ fn strength(origin: &Origin) -> u8 {
 /// The target that the settings state.
 ///
 /// # Errors
-/// If there is none, or there are two.
+/// If the settings state no target, or two.
 pub(crate) fn target(run: &RunSettings) -> Result<Target, HostError> {
     let target_ns = run.slo_ms.map(|ms| (ms * 1e6).round() as u64);
     match (target_ns.filter(|target_ns| *target_ns > 0), run.slo_x) {

@@ -158,8 +158,8 @@ impl TestBed<'_> {
         Ok(faults)
     }
 
-    /// Has each instance run some batches, or the model some queries. Returns the faults, as the test is made all the
-    /// same and tells more, and the pace. In virtual time there is nothing to warm up.
+    /// Runs some batches on each instance, or some queries on the model. Returns the pace and the faults: the test runs
+    /// in spite of them, and tells more. In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<(Vec<Fault>, Option<Pace>), HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();
