@@ -46,3 +46,20 @@ fn keep_to(cpus: &[usize], thread: usize) {
     #[cfg(not(target_os = "linux"))]
     let _unused = (cpus, thread);
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn threads_keep_to_the_processors_of_the_instance() {
+        use rustix::thread::{CpuSet, sched_getaffinity};
+
+        let allowed = sched_getaffinity(None).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap();
+        let pool = super::pool(2, 0, &[u32::try_from(first).unwrap()]).unwrap();
+        for set in pool.broadcast(|_| sched_getaffinity(None).unwrap()) {
+            assert_eq!((set.count(), set.is_set(first)), (1, true));
+        }
+        assert_eq!(sched_getaffinity(None).unwrap().count(), allowed.count(), "the caller is free");
+    }
+}

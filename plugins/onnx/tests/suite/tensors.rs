@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use half::f16;
 use proctor_onnx_file::{Dim, GraphBuilder};
 use proctor_plugin_api::vocabulary::ElementType;
-use proctor_plugin_bed::{Answer, ModelDemand, Samples, demand, f32_spec, i32_bytes, spec};
+use proctor_plugin_bed::{Answer, Bed, ModelDemand, Samples, demand, f32_spec, i32_bytes, spec};
 use tempfile::TempDir;
 
 use crate::common::{doubling, opened, run};
@@ -133,6 +133,24 @@ fn integers_without_sign_come_back_as_they_went() {
         assert_eq!(run.answers().len(), 4);
         assert!(run.answers().iter().all(|answer| answer.outputs == [sample.clone()]), "{element_type}");
     }
+}
+
+#[test]
+fn an_input_that_is_handed_through_is_not_overwritten_by_the_next_batch() {
+    let dims = Dim::batch_of(&[2]);
+    let mut graph = GraphBuilder::new("same");
+    graph.input("x", ElementType::F32, &dims);
+    graph.node("Identity", "y", &["x"], &[]);
+    graph.output("y", ElementType::F32, &dims);
+    let (_folder, path) = written(graph.into_bytes());
+    let Some(backend) = opened(&[]) else { return };
+    let demand = demand(&path, &[f32_spec("x", &[2])], &[f32_spec("y", &[2])]);
+    let demand = ModelDemand { batch_size_max: 4, ..demand };
+    let values: Vec<Vec<f32>> = (0..9_u8).map(|k| vec![f32::from(k), -f32::from(k)]).collect();
+    let mut bed = Bed::load(&backend, &demand).unwrap();
+    let run = bed.run(&Samples::of_f32(&values), &[1, 4, 3]).unwrap();
+    let got: Vec<_> = run.answers().iter().map(|answer| answer.f32s(0)).collect();
+    assert_eq!(got, values);
 }
 
 #[test]
