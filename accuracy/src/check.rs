@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
-use proctor_scores::{five_figures, reaches};
+use proctor_scores::{ScoreError, five_figures, reaches};
 use serde::Serialize;
 
 use crate::{
@@ -206,8 +206,11 @@ impl AccuracyCheck {
         let defects = read_responses(log, judge.as_mut())?;
         let (value, line, details) = match judge.judgement() {
             Ok(Judgement { value, line, details }) => (value, Some(line), details),
-            // Responses without one that can be scored are worth nothing; the defects say why.
-            Err(_) if defects.count() > 0 => (0.0, None, BTreeMap::new()),
+            // Responses without one that can be scored are worth nothing; the defects say why. All else is a fault of
+            // the labels, whatever is wrong with the responses besides.
+            Err(ScoreError::Empty { .. } | ScoreError::OneClass { .. }) if defects.lack_responses() => {
+                (0.0, None, BTreeMap::new())
+            }
             Err(why) => return Err(AccuracyError::Score(why)),
         };
         Ok(Figures {

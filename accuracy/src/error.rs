@@ -47,10 +47,18 @@ pub enum AccuracyError {
     /// The responses have no score.
     #[error("the responses cannot be scored")]
     Score(#[source] ScoreError),
+    /// The right answer to a sample is none, whatever the response to it.
+    #[error("the right answer to sample {sample} is unusable; restore the labels of the data set")]
+    RightAnswer {
+        /// The sample.
+        sample: usize,
+        /// The fault.
+        source: ScoreError,
+    },
     /// The volumes of a case have no labels that can be compared with.
     #[error("the labels of {} cannot be prepared", path.display())]
     Volumes {
-        /// The folder of the case, or its labels.
+        /// The labels of the case.
         path: PathBuf,
         /// The fault.
         source: VolumeError,

@@ -162,6 +162,32 @@ mod tests {
     }
 
     #[test]
+    fn lists_that_are_not_what_their_names_say_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("annotations")).unwrap();
+        for (dataset, list) in [
+            ("imagenet", "val_map.txt"),
+            ("coco", "annotations/instances_val2017.json"),
+            ("open-images", "annotations/openimages-mlperf.json"),
+            ("librispeech", "dev-clean-wav.json"),
+            ("wmt", "newstest2014.tok.bpe.32000.de"),
+        ] {
+            for (content, words) in [
+                (&b"\xff\xfea\0.\0"[..], "it is text in UTF-16: save it as UTF-8"),
+                (b"\x1f\x8b\x08", "it is packed by gzip: unpack it"),
+                (b"<!DOCTYPE html>", "it is a web page, "),
+                (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS "),
+                (b"\xef\xbb\xbfa.JPEG 1\n", "it begins with a byte order mark: "),
+            ] {
+                fs::write(folder.path().join(list), content).unwrap();
+                let error = listed_samples(dataset, folder.path()).unwrap_err();
+                let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap();
+                assert!(cause.contains(&format!("{list}: {words}")), "{cause}");
+            }
+        }
+    }
+
+    #[test]
     fn an_unknown_data_set_is_answered_with_the_near_one() {
         let request = LabelsRequest { root: &DataRoot::search(), published: None };
         let error = read_labels("digit", &request).unwrap_err().to_string();

@@ -6,10 +6,11 @@
 use std::{
     fmt,
     fs::File,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader},
     path::Path,
 };
 
+use proctor_vocabulary::not_text;
 use serde::{
     Deserialize, Deserializer as _,
     de::{self, SeqAccess, Visitor},
@@ -77,8 +78,8 @@ pub fn scan_log(path: &Path, on_record: impl FnMut(LogRecord)) -> Result<LogEnd,
             Category::Io => Err(unreadable(error.into())),
             Category::Eof => Ok(LogEnd::CutOff { record_count, reason }),
             Category::Syntax | Category::Data => {
-                let is_cut = File::open(path).is_ok_and(|log| is_cut_for_submission(BufReader::new(log)));
-                let reason = if is_cut { CUT_FOR_SUBMISSION.to_owned() } else { reason };
+                let known = File::open(path).and_then(|log| known_reason(BufReader::new(log)));
+                let reason = known.ok().flatten().map_or(reason, str::to_owned);
                 Err(AccuracyError::Log { path: path.to_owned(), reason })
             }
         },
@@ -102,19 +103,24 @@ pub fn read_log(path: &Path) -> Result<Vec<LogRecord>, AccuracyError> {
 pub fn parse_log(text: &[u8]) -> Result<Vec<LogRecord>, String> {
     let mut records = Vec::new();
     let whole = scan(Deserializer::from_slice(text), |record| records.push(record));
-    whole.map_err(
-        |flaw| {
-            if is_cut_for_submission(text) { CUT_FOR_SUBMISSION.to_owned() } else { flaw.reason }
-        },
-    )?;
+    whole.map_err(|flaw| known_reason(text).ok().flatten().map_or(flaw.reason, str::to_owned))?;
     Ok(records)
 }
 
 const CUT_FOR_SUBMISSION: &str = "it was cut for a submission, and its middle is gone; score the original";
 
-/// Whether a log has the line that MLCommons' script for submissions leaves where it has cut out the middle.
-fn is_cut_for_submission(log: impl BufRead) -> bool {
-    log.split(b'\n').map_while(Result::ok).any(|line| line.trim_ascii() == b"...")
+/// The reason why a file is not a whole log, if the parser of JSON cannot name it: it is another kind of file, or it
+/// has the line that MLCommons' script for submissions leaves where it has cut out the middle.
+fn known_reason(mut log: impl BufRead) -> io::Result<Option<&'static str>> {
+    if let Some(words) = not_text(log.fill_buf()?) {
+        return Ok(Some(words));
+    }
+    for line in log.split(b'\n') {
+        if line?.trim_ascii() == b"..." {
+            return Ok(Some(CUT_FOR_SUBMISSION));
+        }
+    }
+    Ok(None)
 }
 
 /// Bytes of a log that are read at a time.
@@ -295,6 +301,23 @@ mod tests {
         }
         let damaged = whole.replace("0102", "01..");
         assert!(parse_log(damaged.as_bytes()).unwrap_err().starts_with("record 1: data must be pairs"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_log_is_named() {
+        for (file, words) in [
+            (&b"[\0\n\0{\0"[..], "it is text in UTF-16: "),
+            (b"\xff\xfe[\0", "it is text in UTF-16: "),
+            (b"\xef\xbb\xbf[\n]\n", "it begins with a byte order mark: "),
+            (b"\x1f\x8b\x08", "it is packed by gzip: "),
+            (b"PK\x03\x04", "it is a zip archive: "),
+            (b"<!DOCTYPE html>", "it is a web page, "),
+            (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS "),
+        ] {
+            assert!(parse_log(file).unwrap_err().starts_with(words));
+            let error = scanned(file).1.unwrap_err().to_string();
+            assert!(error.contains(&format!("log.json is not a whole accuracy log: {words}")), "{error}");
+        }
     }
 
     /// Scans a text by way of a file, as logs are.

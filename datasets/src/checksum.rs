@@ -8,9 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_vocabulary::misfetched;
 use sha2::{Digest, Sha256};
 
-use crate::error::DatasetError;
+use crate::{error::DatasetError, text_file::read_text};
 
 /// SHA-256 of these bytes as 64 lower-case hexadecimal digits.
 #[must_use]
@@ -54,12 +55,16 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>, DatasetError> {
 /// the list `listed_in`.
 ///
 /// # Errors
-/// [`DatasetError::Read`] or [`DatasetError::Checksum`].
+/// [`DatasetError::Read`] or [`DatasetError::Checksum`]; [`DatasetError::Malformed`] if it is what a failed download
+/// leaves.
 pub fn read_verified(path: &Path, expected: &str, listed_in: &str) -> Result<Vec<u8>, DatasetError> {
     let bytes = read_file(path)?;
     let got = sha256_hex(&bytes);
     if got.eq_ignore_ascii_case(expected) {
         return Ok(bytes);
+    }
+    if let Some(words) = misfetched(&bytes) {
+        return Err(DatasetError::Malformed { path: path.to_owned(), reason: words.to_owned() });
     }
     Err(DatasetError::Checksum {
         path: path.to_owned(),
@@ -87,8 +92,7 @@ impl VerifiedFolder {
     pub fn open(folder: &Path) -> Result<Self, DatasetError> {
         let list = folder.join(Self::LIST);
         let malformed = |reason| DatasetError::Malformed { path: list.clone(), reason };
-        let text =
-            String::from_utf8(read_file(&list)?).map_err(|_| malformed("it is not UTF-8 text".into()))?;
+        let text = read_text(&list)?;
         let mut sums = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let (sum, name) = parse_line(line).ok_or_else(|| {
@@ -110,7 +114,7 @@ impl VerifiedFolder {
     /// Reads a file of the folder and verifies it.
     ///
     /// # Errors
-    /// [`DatasetError::NotListed`], [`DatasetError::Read`] or [`DatasetError::Checksum`].
+    /// [`DatasetError::NotListed`], or as [`read_verified`].
     pub fn read(&self, file: &str) -> Result<Vec<u8>, DatasetError> {
         let not_listed =
             || DatasetError::NotListed { list: self.folder.join(Self::LIST), file: file.to_owned() };
@@ -155,6 +159,9 @@ mod tests {
         assert!(matches!(error, DatasetError::Checksum { .. }));
         let text = error.to_string();
         assert!(text.contains("a.bin is damaged") && text.contains(ABC), "{text}");
+        fs::write(folder.path().join("a.bin"), "version https://git-lfs.github.com/spec/v1\n").unwrap();
+        let error = VerifiedFolder::open(folder.path()).unwrap().read("a.bin").unwrap_err();
+        assert!(error.to_string().contains("a.bin: it is a pointer of Git LFS"), "{error}");
     }
 
     #[test]

@@ -48,6 +48,7 @@ mod memory;
 pub mod npy;
 mod root;
 mod store;
+mod text_file;
 
 pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
@@ -59,3 +60,4 @@ pub use idx::IdxArray;
 pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};
+pub use text_file::{TextFault, check_text_start, read_text, text_of};

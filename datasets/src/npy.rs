@@ -3,6 +3,8 @@
 //! `\x93NUMPY`, two bytes of version, the length of a text (two bytes, or four from version 2), the text: a Python
 //! dictionary of `descr`, `fortran_order` and `shape`; then the elements.
 
+use proctor_vocabulary::misfetched;
+
 /// Most bytes of a header that are looked at: NumPy writes some hundred.
 pub const HEADER_BYTES_MAX: usize = 1 << 16;
 
@@ -25,6 +27,9 @@ pub enum NpyFault {
     /// The first bytes are others.
     #[error("does not begin as a .npy file")]
     Magic,
+    /// The bytes are those of another kind of file; the text says which.
+    #[error("does not begin as a .npy file ({0})")]
+    Foreign(&'static str),
     /// There is no such version of the format.
     #[error("is of version {0} of the format; 1 to 3 are read here")]
     Version(u8),
@@ -39,13 +44,36 @@ pub enum NpyFault {
     FortranOrder,
 }
 
+/// Why the elements of an array do not fill its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NpySizeFault {
+    /// The file ends too soon.
+    #[error("has {got} bytes instead of {expected}: it is cut short")]
+    Short {
+        /// Bytes that the header asks for, its own among them.
+        expected: u64,
+        /// Bytes that there are.
+        got: u64,
+    },
+    /// More bytes follow than the header accounts for.
+    #[error("has {excess} bytes more than its header says")]
+    Long {
+        /// Bytes behind the last element.
+        excess: u64,
+    },
+    /// No file can have as many elements.
+    #[error("says that it has more bytes than any file")]
+    Beyond,
+}
+
 impl NpyHeader {
     /// Reads the header from the first [`HEADER_BYTES_MAX`] bytes of a file, or all that it has.
     ///
     /// # Errors
     /// The fault of the header.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyFault> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(NpyFault::Magic)?;
+        let rest = bytes.strip_prefix(MAGIC);
+        let rest = rest.ok_or_else(|| misfetched(bytes).map_or(NpyFault::Magic, NpyFault::Foreign))?;
         let ([major, _], rest) = rest.split_first_chunk::<2>().ok_or(NpyFault::Cut)?;
         let (length, rest) = match major {
             1 => rest
@@ -67,6 +95,21 @@ impl NpyHeader {
             order if order.starts_with("False") => Ok(Self { descr: descr.to_owned(), shape, data_offset }),
             order if order.starts_with("True") => Err(NpyFault::FortranOrder),
             _ => Err(fault()),
+        }
+    }
+
+    /// Checks that header and elements, each of `element_bytes`, fill a file of `size_bytes`.
+    ///
+    /// # Errors
+    /// The fault of the size.
+    pub fn check_size(&self, element_bytes: u64, size_bytes: u64) -> Result<(), NpySizeFault> {
+        let elements = self.element_count().and_then(|count| count.checked_mul(element_bytes));
+        let expected = elements.and_then(|size| size.checked_add(self.data_offset));
+        let expected = expected.ok_or(NpySizeFault::Beyond)?;
+        match size_bytes.checked_sub(expected) {
+            Some(0) => Ok(()),
+            Some(excess) => Err(NpySizeFault::Long { excess }),
+            None => Err(NpySizeFault::Short { expected, got: size_bytes }),
         }
     }
 
@@ -139,6 +182,21 @@ mod tests {
     }
 
     #[test]
+    fn a_size_is_held_against_the_header() {
+        let header = NpyHeader::parse(&super::header("<i4", &[3, 2])).unwrap();
+        let whole = header.data_offset + 24;
+        assert_eq!(header.check_size(4, whole), Ok(()));
+        let short = NpySizeFault::Short { expected: whole, got: whole - 1 };
+        assert_eq!(header.check_size(4, whole - 1), Err(short));
+        let long = header.check_size(4, whole + 20).unwrap_err();
+        assert_eq!(long.to_string(), "has 20 bytes more than its header says");
+        let beyond = NpyHeader::parse(&super::header("<i4", &[u64::MAX, 2])).unwrap();
+        assert_eq!(beyond.check_size(4, whole), Err(NpySizeFault::Beyond));
+        let one_too_many = NpyHeader::parse(&super::header("<i4", &[u64::MAX / 4])).unwrap();
+        assert_eq!(one_too_many.check_size(4, whole), Err(NpySizeFault::Beyond));
+    }
+
+    #[test]
     fn other_headers_are_refused_by_name() {
         let with = |version: u8, text: &str| {
             let length =
@@ -155,6 +213,8 @@ mod tests {
         {
             assert_eq!(with(1, bad).unwrap_err(), NpyFault::Dictionary(bad.to_owned()));
         }
-        assert_eq!(NpyHeader::parse(b"PK\x03\x04").unwrap_err(), NpyFault::Magic);
+        assert_eq!(NpyHeader::parse(b"RIFF").unwrap_err(), NpyFault::Magic);
+        let pointer = NpyHeader::parse(b"version https://git-lfs.github.com/spec/v1\n").unwrap_err();
+        assert!(pointer.to_string().contains("a .npy file (it is a pointer of Git LFS"), "{pointer}");
     }
 }

@@ -35,7 +35,7 @@ impl SettingFlags {
         self
     }
 
-    /// Whether the flag of a setting was given.
+    /// Tells if the flag of a setting was given.
     pub(crate) fn gives(&self, setting: &str) -> bool {
         self.given.iter().any(|given| given.setting == setting)
     }

@@ -2,13 +2,17 @@
 
 use proctor_compare::Method;
 
-/// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off.
+/// Milliseconds of `10`, `10s`, `1.5s`, `500ms`, `2m` or `1h`. A fraction of a millisecond is cut off, unless nothing
+/// else is there.
 pub(crate) fn duration_ms(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3600e3), ("", 1e3)];
     let text = text.trim();
     let found = UNITS.iter().find_map(|(unit, ms)| Some((text.strip_suffix(unit)?, ms)));
     let (number, ms) = found.expect("every text ends with the empty one");
     match number.trim().parse::<f64>() {
+        Ok(number) if number > 0.0 && number * ms < 1.0 => {
+            Err("a time of less than 1 ms counts as 0: give at least 1ms, or 0".to_owned())
+        }
         // Far below 2^53, so the cast is exact.
         Ok(number) if number >= 0.0 && number * ms < 1e12 => Ok((number * ms) as u64),
         _ => Err("give a time such as 10 (seconds), 500ms, 2m or 1h".to_owned()),
@@ -23,7 +27,7 @@ pub(crate) fn duration_ns(text: &str) -> Result<u64, String> {
         UNITS.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?.trim().parse::<f64>().ok()?, ns)));
     match found {
         // Below 2^53, so the cast is exact.
-        Some((number, ns)) if number > 0.0 && number * ns < 1e15 => Ok((number * ns) as u64),
+        Some((number, ns)) if number * ns >= 1.0 && number * ns < 1e15 => Ok((number * ns) as u64),
         _ => Err("give a time with its unit, such as 50ms, 800us or 2s".to_owned()),
     }
 }
@@ -81,6 +85,10 @@ mod tests {
         for text in ["", "s", "-1s", "ten", "10 days", "1e300", "NaN", "inf"] {
             assert!(duration_ms(text).is_err(), "{text}");
         }
+        for text in ["0.0000001", "0.9ms", "1e-9h"] {
+            assert!(duration_ms(text).unwrap_err().contains("counts as 0"), "{text}");
+        }
+        assert_eq!(duration_ms("1.9ms"), Ok(1));
     }
 
     #[test]
@@ -88,7 +96,7 @@ mod tests {
         for (text, ns) in [("50ms", 50_000_000), ("800us", 800_000), ("2s", 2_000_000_000), (" 1.5 ns", 1)] {
             assert_eq!(duration_ns(text), Ok(ns), "{text}");
         }
-        for text in ["", "50", "ms", "0ms", "-1s", "2m", "1e300s", "NaNs", "infs"] {
+        for text in ["", "50", "ms", "0ms", "-1s", "2m", "1e300s", "NaNs", "infs", "0.5ns"] {
             assert!(duration_ns(text).is_err(), "{text}");
         }
     }

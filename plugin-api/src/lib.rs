@@ -103,7 +103,7 @@ pub mod versioned;
 pub use authoring::{
     Allocation, Batch, BatchSample, Host, Instance, LinkedPlugin, MemoryKind, Model, ModelFile, ModelRequest,
     Placement, Plugin, PluginError, PluginMemory, PreparedSample, PreparedTensor, Query, Response, Stage,
-    SubmittedBatch, TokenReport, linked_plugins,
+    SubmittedBatch, TokenReport, linked_plugins, log_code,
 };
 #[cfg(feature = "abi_stable")]
 pub use authoring::{Root, RootModuleRef};

@@ -29,7 +29,7 @@ pub struct Manifest {
     pub concurrent_issue: bool,
     /// Runs in virtual time, too ([`Instance::execute_virtual`](crate::Instance::execute_virtual)).
     pub virtual_time: bool,
-    /// Whether instances may come and go between start and stop.
+    /// True if instances may come and go between start and stop.
     pub live_instances: bool,
     /// Reaches its system by a network, which makes it one of MLPerf's network division.
     pub network: bool,

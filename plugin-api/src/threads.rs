@@ -7,7 +7,7 @@ use crate::{
     options::{OptionSpec, Options},
 };
 
-/// Most threads that the option takes: more than any machine has cores.
+/// Largest number of threads that the option takes: more than any machine has cores.
 const THREADS_MAX: i64 = 1024;
 
 /// Threads of each instance: as many as option `threads` says, or a share of the cores.

@@ -232,7 +232,7 @@ impl<'a, T: Versioned> Elements<'a, T> {
         self.count
     }
 
-    /// Whether there are no elements.
+    /// Tells if there are no elements.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.count == 0

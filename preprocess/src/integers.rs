@@ -11,7 +11,7 @@ use crate::error::PreprocessError;
 /// Types that tensors of integers can have.
 const TYPES: [ElementType; 8] = [I8, I16, I32, I64, U8, U16, U32, U64];
 
-/// Whether a tensor has one dimension, and elements of a type of integers.
+/// Tells if a tensor has one dimension, and elements of a type of integers.
 pub(crate) fn is_row(input: &TensorSpec) -> bool {
     input.shape.len() == 1 && TYPES.contains(&input.element_type)
 }

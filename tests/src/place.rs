@@ -41,10 +41,14 @@ pub(crate) fn host() -> PathBuf {
 
 /// Where something is once it is built for the profile of the running test.
 fn in_profile(name: &str) -> PathBuf {
+    profile_folder().join(name)
+}
+
+/// The folder of everything that is built for the profile of the running test.
+pub(crate) fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the running test has a path");
     // A test program lies in the folder `deps` of the folder of its profile.
-    let profile = test.ancestors().nth(2).expect("a test program lies in a target folder");
-    profile.join(name)
+    test.ancestors().nth(2).expect("a test program lies in a target folder").to_owned()
 }
 
 /// Where OpenCL's compiler keeps kernels for one test after the other; `None` where tests are not run by nextest, which

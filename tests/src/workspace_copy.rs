@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use crate::place::workspace;
+use crate::place::{profile_folder, workspace};
 
 /// Folders at the top of the workspace that are no part of it.
 const FOREIGN: [&str; 3] = ["target", "runs", "datasets/generated"];
@@ -46,18 +46,29 @@ pub struct WorkspaceCopy {
 }
 
 impl WorkspaceCopy {
-    /// Makes `folder/workspace` hold exactly these files, with a target folder beside it. Its own crates are not
-    /// optimised, for what runs here computes nothing for long, and optimising takes three quarters of the build.
+    /// Makes `folder/workspace` hold exactly these files, with a target folder beside it, which begins with the crates
+    /// from registries that this workspace has built. Its own crates are not optimised: nothing here computes for long,
+    /// and optimising takes three quarters of the build.
     ///
     /// # Panics
     /// If the files cannot be written.
     #[must_use]
-    pub fn write(folder: &Path, mut files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
+    pub fn write(folder: &Path, files: BTreeMap<PathBuf, Vec<u8>>) -> Self {
+        Self::write_with(folder, files, &profile_folder())
+    }
+
+    /// As [`write`](Self::write), with the crates of another profile's folder, such as `target/x/debug`: for a copy
+    /// that needs few of them, or needs them with other features.
+    ///
+    /// # Panics
+    /// If the files cannot be written.
+    #[must_use]
+    pub fn write_with(folder: &Path, mut files: BTreeMap<PathBuf, Vec<u8>>, built: &Path) -> Self {
         let copy = Self { folder: folder.to_owned() };
         let manifest = files.get_mut(Path::new("Cargo.toml")).unwrap();
         *manifest = without_own_profiles(str::from_utf8(manifest).unwrap()).into_bytes();
         write_all(&copy.workspace(), &files);
-        seed(&copy.target(), &files);
+        seed(&copy.target(), &files, built);
         copy
     }
 
@@ -117,9 +128,9 @@ fn write_all(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Fills the target folder of the copy with the crates from registries that this workspace has built: cargo knows them
-/// again, whereas it builds the crates of the copy anew.
-fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+/// Fills the target folder of the copy with the crates from registries that were built in a folder of a profile: cargo
+/// knows them again, whereas it builds the crates of the copy anew.
+fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>, profile: &Path) {
     if target.exists() {
         return;
     }
@@ -127,8 +138,6 @@ fn seed(target: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
     let manifests: Vec<String> =
         manifests.map(|(_, bytes)| String::from_utf8_lossy(bytes).replace('-', "_")).collect();
     let is_own = |name: &str| manifests.iter().any(|text| text.contains(&format!("name = \"{name}\"")));
-    let test = env::current_exe().unwrap();
-    let profile = test.ancestors().nth(2).unwrap();
     for folder in ["deps", "build", ".fingerprint"] {
         let built = fs::read_dir(profile.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         let foreign = built.filter(|path| {

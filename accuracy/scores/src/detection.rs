@@ -98,7 +98,8 @@ pub fn evaluate(
     detections: &[Detection],
     scope: &Scope<'_>,
 ) -> Result<DetectionFigures, ScoreError> {
-    check(annotations, detections)?;
+    check_detections(detections)?;
+    check_annotations(annotations)?;
     let (images, categories) = (distinct(scope.images), distinct(scope.categories));
     let places = Places { images: &images, categories: &categories };
     let annotations = places.sorted(annotations, |it| (it.category, it.image));
@@ -117,28 +118,37 @@ pub fn evaluate(
     Ok(curves.figures())
 }
 
-fn check(annotations: &[Annotation], detections: &[Detection]) -> Result<(), ScoreError> {
-    for (what, position, values) in
-        detections.iter().enumerate().map(|(position, it)| ("detection", position, it.bbox.values())).chain(
-            annotations.iter().enumerate().map(|(position, it)| ("annotation", position, it.bbox.values())),
-        )
-    {
-        if let Some(value) = values.into_iter().find(|value| !value.is_finite()) {
-            return Err(ScoreError::NotFinite { what, position, value });
-        }
-    }
-    let no_number = |(what, values): (&'static str, &mut dyn Iterator<Item = f64>)| {
-        let (position, value) = values.enumerate().find(|(_, value)| value.is_nan())?;
-        Some(ScoreError::NotFinite { what, position, value })
-    };
-    let scores = no_number(("score of detection", &mut detections.iter().map(|it| it.score)));
-    let areas = no_number(("area of annotation", &mut annotations.iter().map(|it| it.area)));
-    if let Some(error) = scores.or(areas) {
-        return Err(error);
-    }
+fn check_detections(detections: &[Detection]) -> Result<(), ScoreError> {
+    check_boxes("detection", detections.iter().map(|it| it.bbox))?;
+    check_numbers("score of detection", detections.iter().map(|it| it.score))
+}
+
+/// Checks annotations by themselves, so that their faults are not taken for those of an answer.
+///
+/// # Errors
+/// [`ScoreError::NotFinite`] if a coordinate is not finite or an area is NaN, [`ScoreError::DuplicateAnnotation`].
+pub fn check_annotations(annotations: &[Annotation]) -> Result<(), ScoreError> {
+    check_boxes("annotation", annotations.iter().map(|it| it.bbox))?;
+    check_numbers("area of annotation", annotations.iter().map(|it| it.area))?;
     let mut ids = HashSet::with_capacity(annotations.len());
     match annotations.iter().find(|it| !ids.insert(it.id)) {
         Some(Annotation { id, .. }) => Err(ScoreError::DuplicateAnnotation { id: *id }),
+        None => Ok(()),
+    }
+}
+
+fn check_boxes(what: &'static str, boxes: impl Iterator<Item = Bbox>) -> Result<(), ScoreError> {
+    for (position, bbox) in boxes.enumerate() {
+        if let Some(value) = bbox.values().into_iter().find(|value| !value.is_finite()) {
+            return Err(ScoreError::NotFinite { what, position, value });
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(what: &'static str, values: impl Iterator<Item = f64>) -> Result<(), ScoreError> {
+    match values.enumerate().find(|(_, value)| value.is_nan()) {
+        Some((position, value)) => Err(ScoreError::NotFinite { what, position, value }),
         None => Ok(()),
     }
 }

@@ -9,6 +9,9 @@ use crate::{
 
 /// Most classes of a task, the background among them.
 const CLASS_COUNT_MAX: usize = 4;
+/// The last classes of the tasks.
+const KITS_CLASS_MAX: u8 = 2;
+const BRATS_CLASS_MAX: u8 = 3;
 
 /// Keeps the Dice of a class that neither volume has at 1.
 const SMOOTHING: f64 = 1e-6;
@@ -24,13 +27,8 @@ impl Overlap {
         if answer.is_empty() {
             return Err(ScoreError::Empty { what: "voxels" });
         }
-        for (what, volume) in [("voxel of the answer", answer), ("voxel of the label volume", right)] {
-            if let Some((position, class)) = volume.iter().enumerate().find(|(_, class)| **class > class_max)
-            {
-                let (class, class_max) = (i64::from(*class), i64::from(class_max));
-                return Err(ScoreError::Class { what, position, class, class_max });
-            }
-        }
+        check_right(right, class_max)?;
+        check_classes("voxel of the answer", answer, class_max)?;
         let mut counts = [[0; CLASS_COUNT_MAX]; CLASS_COUNT_MAX];
         for (answer, right) in answer.iter().zip(right) {
             counts[usize::from(*answer)][usize::from(*right)] += 1;
@@ -48,6 +46,25 @@ impl Overlap {
     }
 }
 
+/// # Errors
+/// [`ScoreError::Empty`] without voxels; [`ScoreError::Class`] for one above `class_max`.
+fn check_right(right: &[u8], class_max: u8) -> Result<(), ScoreError> {
+    if right.is_empty() {
+        return Err(ScoreError::Empty { what: "voxels of the label volume" });
+    }
+    check_classes("voxel of the label volume", right, class_max)
+}
+
+fn check_classes(what: &'static str, volume: &[u8], class_max: u8) -> Result<(), ScoreError> {
+    match volume.iter().enumerate().find(|(_, class)| **class > class_max) {
+        None => Ok(()),
+        Some((position, class)) => {
+            let (class, class_max) = (i64::from(*class), i64::from(class_max));
+            Err(ScoreError::Class { what, position, class, class_max })
+        }
+    }
+}
+
 /// Dice of a case of KiTS19, each in `[0, 1]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KitsDice {
@@ -60,12 +77,20 @@ pub struct KitsDice {
 }
 
 impl KitsDice {
+    /// Checks the right volume of a case by itself, so that its faults are not taken for those of an answer.
+    ///
+    /// # Errors
+    /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class other than 0, 1 and 2.
+    pub fn check_right(right: &[u8]) -> Result<(), ScoreError> {
+        check_right(right, KITS_CLASS_MAX)
+    }
+
     /// The Dice of a case.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`], [`ScoreError::Empty`], or [`ScoreError::Class`] for a class other than 0, 1 and 2.
     pub fn of(answer: &[u8], right: &[u8]) -> Result<Self, ScoreError> {
-        let overlap = Overlap::new(answer, right, 2)?;
+        let overlap = Overlap::new(answer, right, KITS_CLASS_MAX)?;
         let dice = |class: usize| {
             let [both, answer, right] = overlap.of(class..class + 1);
             (2.0 * both + SMOOTHING) / (right + answer + SMOOTHING)
@@ -110,12 +135,20 @@ pub struct BratsDice {
 }
 
 impl BratsDice {
+    /// Checks the right volume of a case by itself, so that its faults are not taken for those of an answer.
+    ///
+    /// # Errors
+    /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class above 3.
+    pub fn check_right(right: &[u8]) -> Result<(), ScoreError> {
+        check_right(right, BRATS_CLASS_MAX)
+    }
+
     /// The Dice of a case, in the classes of nnU-Net: 1 edema, 2 core, 3 enhancing.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`], [`ScoreError::Empty`], or [`ScoreError::Class`] for a class above 3.
     pub fn of(answer: &[u8], right: &[u8]) -> Result<Self, ScoreError> {
-        let overlap = Overlap::new(answer, right, 3)?;
+        let overlap = Overlap::new(answer, right, BRATS_CLASS_MAX)?;
         let dice = |first: usize| {
             let [both, answer, right] = overlap.of(first..CLASS_COUNT_MAX);
             (answer + right > 0.0).then(|| 2.0 * both / (answer + right))
@@ -217,6 +250,10 @@ mod tests {
         let error = BratsDice::of(&[0, 1], &[4, 1]).unwrap_err().to_string();
         assert_eq!(error, "voxel of the label volume 0 has class 4, but the classes are 0 to 3");
         assert!(KitsDice::of(&[0], &[0, 1]).unwrap_err().to_string().starts_with("1 voxels of the answer"));
+        assert_eq!(KitsDice::check_right(&[0, 3]), KitsDice::of(&[0, 5], &[0, 3]).map(drop));
+        assert_eq!(BratsDice::check_right(&[3, 4]), BratsDice::of(&[0, 5], &[3, 4]).map(drop));
+        assert_eq!((KitsDice::check_right(&[2]), BratsDice::check_right(&[3])), (Ok(()), Ok(())));
+        assert!(matches!(KitsDice::check_right(&[]), Err(ScoreError::Empty { .. })));
         assert_eq!(KitsDice::of(&[], &[]), Err(ScoreError::Empty { what: "voxels" }));
         assert_eq!(KitsDice::mean(&[]), Err(ScoreError::Empty { what: "cases" }));
         assert_eq!(BratsDice::mean(&[]), Err(ScoreError::Empty { what: "cases" }));

@@ -23,6 +23,13 @@ pub struct LogDefects {
 }
 
 impl LogDefects {
+    /// Whether a response is missing, damaged or cut off.
+    #[must_use]
+    pub(crate) fn lack_responses(&self) -> bool {
+        let Self { missing_samples, responses, cut_after_record_count, .. } = self;
+        !missing_samples.is_empty() || !responses.is_empty() || cut_after_record_count.is_some()
+    }
+
     /// Number of all faults.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -88,6 +95,8 @@ pub enum ResponseDefect {
         position: usize,
         /// Their number.
         count: usize,
+        /// Whether one of them is a class by the other meaning of classes: ids and positions of categories.
+        is_of_other_names: bool,
     },
     /// Records have another label than the data set, whose label counts.
     OtherLabel {
@@ -128,6 +137,16 @@ impl ResponseDefect {
         match self {
             Self::Refused(ScoreError::Class { class_max, .. }) => Some(class_max + 1),
             _ => None,
+        }
+    }
+
+    /// Whether the response is refused for a class just before or behind those of the task, such as the blank of RNN-T:
+    /// it was read rightly, where numbers of another type are far from all classes.
+    #[must_use]
+    pub fn is_next_to_classes(&self) -> bool {
+        match self {
+            Self::Refused(ScoreError::Class { class, class_max, .. }) => (-1..=class_max + 1).contains(class),
+            _ => false,
         }
     }
 }
@@ -182,7 +201,7 @@ impl fmt::Display for ResponseDefect {
             Self::OtherSample { position, count } => {
                 write!(f, "{} for another sample, from record {position}", records(*count))
             }
-            Self::Class { position, count } => {
+            Self::Class { position, count, .. } => {
                 write!(f, "{} of a class that there is not, from record {position}", records(*count))
             }
             Self::OtherLabel { position, count } => {

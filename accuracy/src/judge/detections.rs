@@ -37,6 +37,15 @@ pub enum ClassNames {
     Positions,
 }
 
+impl ClassNames {
+    fn other(self) -> Self {
+        match self {
+            Self::Ids => Self::Positions,
+            Self::Positions => Self::Ids,
+        }
+    }
+}
+
 /// Scores boxes by the average precision of COCO, over the images that the log has a record of.
 ///
 /// A record is taken as the reference takes it: numbers of f32 times the size of the image, in f64; the class without
@@ -74,11 +83,11 @@ impl DetectionJudge {
         evaluate(&self.annotations, &self.detections, &scope)
     }
 
-    /// The category of a class.
-    fn category(&self, class: f32) -> Option<u64> {
+    /// The category of a class by a meaning of classes.
+    fn category(&self, class_names: ClassNames, class: f32) -> Option<u64> {
         // Whole numbers up to 2^24 are exact, and no data set has as many classes.
         let class = (0.0..16_777_216.0).contains(&class).then_some(class as u64)?;
-        match self.class_names {
+        match class_names {
             ClassNames::Ids => self.categories.binary_search(&class).is_ok().then_some(class),
             ClassNames::Positions => {
                 self.categories.get(usize::try_from(class.checked_sub(1)?).ok()?).copied()
@@ -102,6 +111,7 @@ impl Judge for DetectionJudge {
         self.answered.push(id);
         let (mut not_finite, mut other, mut no_class) =
             (Faulty::default(), Faulty::default(), Faulty::default());
+        let mut is_of_other_names = false;
         let records = numbers::<4>(response, RECORD_LEN, defects).as_chunks::<RECORD_LEN>().0;
         for (position, record) in records.iter().enumerate() {
             let record = record.map(f32::from_le_bytes);
@@ -113,8 +123,9 @@ impl Judge for DetectionJudge {
             if index.trunc() != sample as f32 {
                 other.add(position);
             }
-            let Some(category) = self.category(class) else {
+            let Some(category) = self.category(self.class_names, class) else {
                 no_class.add(position);
+                is_of_other_names |= self.category(self.class_names.other(), class).is_some();
                 continue;
             };
             let pixels = |share: f32, size: u64| f64::from(share) * size as f64;
@@ -124,7 +135,11 @@ impl Judge for DetectionJudge {
         }
         not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
         other.list(defects, |position, count| ResponseDefect::OtherSample { position, count });
-        no_class.list(defects, |position, count| ResponseDefect::Class { position, count });
+        no_class.list(defects, |position, count| ResponseDefect::Class {
+            position,
+            count,
+            is_of_other_names,
+        });
         Ok(())
     }
 

@@ -60,8 +60,19 @@ impl<'a> RegionJudge<'a> {
     }
 
     /// # Errors
-    /// [`ScoreError::Lengths`] if a case is larger than the padded volume.
-    fn check_size(&self, size: [usize; 3]) -> Result<(), ScoreError> {
+    /// [`ScoreError::Lengths`] if a case is larger than the padded volume, or has not a class for each voxel;
+    /// [`ScoreError::Empty`], or [`ScoreError::Class`] for one that there is not.
+    fn check_right(&self, RightRegions { size, classes }: &RightRegions) -> Result<(), ScoreError> {
+        BratsDice::check_right(classes)?;
+        let voxel_count: usize = size.iter().product();
+        if classes.len() != voxel_count {
+            return Err(ScoreError::Lengths {
+                given: "voxels of a case",
+                given_count: voxel_count,
+                right: "classes of its labels",
+                right_count: classes.len(),
+            });
+        }
         let too_long = size.iter().zip(&self.padded).find(|(side, padded)| side > padded);
         too_long.map_or(Ok(()), |(side, padded)| {
             Err(ScoreError::Lengths {
@@ -125,8 +136,9 @@ impl Judge for RegionJudge<'_> {
         response: &[u8],
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
-        let RightRegions { size, classes: right } = (self.read)(sample)?;
-        self.check_size(size).map_err(AccuracyError::Score)?;
+        let right = (self.read)(sample)?;
+        self.check_right(&right).map_err(|source| AccuracyError::RightAnswer { sample, source })?;
+        let RightRegions { size, classes: right } = right;
         let scores = elements(response, self.element_type, CLASS_COUNT, defects);
         let (given, wanted) = (scores.len() / CLASS_COUNT, self.padded.iter().product());
         let mut dice =

@@ -86,13 +86,30 @@ fn damaged_boxes_are_listed_and_left_out() {
             (0, ResponseDefect::NotFinite { position: 0, count: 2 }),
             (1, ResponseDefect::Size { size_bytes: 27, unit_bytes: 28 }),
             (2, ResponseDefect::OtherSample { position: 0, count: 1 }),
-            (3, ResponseDefect::Class { position: 1, count: 1 }),
+            (3, ResponseDefect::Class { position: 1, count: 1, is_of_other_names: false }),
         ]
     );
     // Three of four are found: recalls up to 0.75.
     assert!((judgement.unwrap().value - 76.0 / 101.0).abs() < 1e-9);
     let none = detection_judge(ClassNames::Ids);
     assert!(judged(none, &[]).0.is_err());
+
+    // Of the categories 3, 7 and 9 the class 2 is one by its position alone, and 7 by its id alone.
+    for (class_names, class, expected) in [
+        (ClassNames::Ids, 2.0, true),
+        (ClassNames::Ids, -1.0, false),
+        (ClassNames::Ids, 91.0, false),
+        (ClassNames::Positions, 7.0, true),
+        (ClassNames::Positions, -1.0, false),
+        (ClassNames::Positions, 8.0, false),
+    ] {
+        let image = JudgedImage { id: 1, height: 1, width: 1 };
+        let mut judge = DetectionJudge::new(vec![image], Vec::new(), vec![3, 7, 9], class_names);
+        let mut defects = Vec::new();
+        judge.take(0, &floats(&[0.0, 0.5, 0.5, 1.0, 1.0, 0.9, class]), &mut defects).unwrap();
+        let expected = ResponseDefect::Class { position: 0, count: 1, is_of_other_names: expected };
+        assert_eq!(defects, [expected], "{class_names:?} {class}");
+    }
 }
 
 #[test]
@@ -185,6 +202,10 @@ fn transcripts_are_spelled_from_labels() {
         ["0: label 0 has class 28, but the classes are 0 to 27", "1: 9 bytes are no whole number of 8"]
     );
     assert_eq!(defects.responses[0].1.class_count(), Some(28));
+    for (class, is_next) in [(28_i64, true), (-1, true), (29, false), (-2, false), (1_065_353_216, false)] {
+        let (_, defects) = judged(judge(ElementType::I64), &[(0, class.to_le_bytes().to_vec())]);
+        assert_eq!(defects.responses[0].1.is_next_to_classes(), is_next, "{class}");
+    }
     assert!(judged(judge(ElementType::I64), &[]).0.is_err());
 
     // Labels in i32 are nearly 0 as f32.
@@ -273,5 +294,31 @@ fn regions_are_scored_within_the_padding() {
     );
     let too_long = |_| Ok(RightRegions { size: [1, 1, 5], classes: vec![0; 5] });
     let mut judge = RegionJudge::new([1, 1, 4], 1, ElementType::F16, Box::new(too_long));
-    assert!(matches!(judge.take(0, &[], &mut Vec::new()), Err(AccuracyError::Score(_))));
+    assert!(matches!(judge.take(0, &[], &mut Vec::new()), Err(AccuracyError::RightAnswer { sample: 0, .. })));
+}
+
+#[test]
+fn a_fault_of_a_right_answer_is_none_of_a_response() {
+    let log_of = |response: Vec<u8>| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("log.json"), written(&[(0, response)])).unwrap();
+        folder
+    };
+    for response in [vec![0, 1, 2, 2], vec![0; 3], vec![9; 4], Vec::new()] {
+        let folder = log_of(response);
+        for right in [vec![0, 1, 7, 2], Vec::new()] {
+            let mut judge = VolumeJudge::new(1, ElementType::U8, Box::new(move |_| Ok(right.clone())));
+            let error = read_responses(&folder.path().join("log.json"), &mut judge).unwrap_err();
+            assert!(matches!(error, AccuracyError::RightAnswer { sample: 0, .. }), "{error}");
+        }
+    }
+    for response in [region_scores([1, 2, 3, 3]), vec![0; 3], Vec::new()] {
+        let folder = log_of(response);
+        for classes in [vec![1, 2, 4], vec![1, 2], Vec::new()] {
+            let right = move |_| Ok(RightRegions { size: [1, 1, 3], classes: classes.clone() });
+            let mut judge = RegionJudge::new([1, 1, 4], 1, ElementType::F16, Box::new(right));
+            let error = read_responses(&folder.path().join("log.json"), &mut judge).unwrap_err();
+            assert!(matches!(error, AccuracyError::RightAnswer { sample: 0, .. }), "{error}");
+        }
+    }
 }

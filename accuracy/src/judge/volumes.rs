@@ -70,6 +70,7 @@ impl Judge for VolumeJudge<'_> {
         defects: &mut Vec<ResponseDefect>,
     ) -> Result<(), AccuracyError> {
         let right = (self.read)(sample)?;
+        KitsDice::check_right(&right).map_err(|source| AccuracyError::RightAnswer { sample, source })?;
         let mut dice = KitsDice { kidney: 0.0, tumor: 0.0, composite: 0.0 };
         if let Some(classes) = self.classes(response, defects) {
             match KitsDice::of(&classes, &right) {

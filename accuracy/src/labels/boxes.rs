@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DatasetError, read_file};
-use proctor_scores::detection::{Annotation, Bbox};
+use proctor_datasets::{DatasetError, read_text};
+use proctor_scores::detection::{Annotation, Bbox, check_annotations};
 use serde::Deserialize;
 
 use crate::{
@@ -69,7 +69,7 @@ fn list(dataset: &str, folder: &Path) -> Result<(PathBuf, List, ClassNames), Acc
     let (_, list, class_names) =
         known.ok_or_else(|| no_labels("boxes", dataset, &LISTS.map(|(name, ..)| name)))?;
     let path = folder.join(list);
-    match serde_json::from_slice(&read_file(&path)?) {
+    match serde_json::from_str(&read_text(&path)?) {
         Ok(list) => Ok((path, list, *class_names)),
         Err(error) => {
             let reason = format!("it is not JSON of COCO's form: {error}; restore the file");
@@ -107,9 +107,11 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Boxes, A
             is_crowd: it.iscrowd != 0,
         }
     };
+    let annotations: Vec<_> = list.annotations.iter().map(annotation).collect();
+    check_annotations(&annotations).map_err(|fault| malformed(format!("{fault}; restore the file")))?;
     Ok(Boxes {
         images: samples.names.iter().map(image).collect::<Result<_, _>>()?,
-        annotations: list.annotations.iter().map(annotation).collect(),
+        annotations,
         categories: list.categories.iter().map(|it| it.id).collect(),
         class_names,
     })
@@ -149,6 +151,17 @@ mod tests {
             super::tests::boxes("coco-annotated", TEXT, &["7"]).unwrap().class_names,
             ClassNames::Positions
         );
+    }
+
+    #[test]
+    fn annotations_that_cannot_be_judged_by_are_named_with_their_file() {
+        let again =
+            r#"{"id": 1, "image_id": 9, "category_id": 90, "bbox": [1, 2, 3, 4], "area": 9}, {"id": 1,"#;
+        let twice = TEXT.replacen(r#"{"id": 1,"#, again, 1);
+        let error = boxes("coco", &twice, &["7"]).unwrap_err();
+        let expected =
+            "instances_val2017.json: two annotations have the id 1; ids of annotations must differ";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proctor_datasets::{
-    DatasetError,
+    DatasetError, check_text_start,
     npy::{HEADER_BYTES_MAX, NpyHeader},
 };
 
@@ -22,6 +22,8 @@ const DAY: &str = "day_23";
 /// Ends of the names of arrays: of the whole set, the sample and the debugging set, in the order in which they are
 /// looked for.
 const SUFFIXES: [&str; 3] = ["", "_sample", "_debug"];
+/// Size of a label of an array.
+const ELEMENT_BYTES: u64 = 4;
 /// Rows are read through a buffer of this size.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -45,8 +47,9 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Clicks, 
             (path, labels)
         }
         "criteo-multi-hot" => {
-            let path = array_of(&samples.folder);
-            let labels = labels_of_array(&path, row_count)?;
+            let suffix = suffix_of(&samples.folder);
+            let path = samples.folder.join(format!("day_23_labels{suffix}.npy"));
+            let labels = labels_of_array(&path, row_count, rows_of_features(&samples.folder, suffix))?;
             (path, labels)
         }
         _ => return Err(no_labels("clicks", dataset, &["criteo", "criteo-multi-hot"])),
@@ -69,17 +72,29 @@ fn rows_of(name: &str) -> Result<Range<usize>, AccuracyError> {
     })
 }
 
-/// The array of labels of the set that the samples are made of: the first whose dense features are there.
-fn array_of(folder: &Path) -> PathBuf {
-    let has_rows = |suffix: &&str| folder.join(format!("day_23_dense{suffix}.npy")).is_file();
-    let suffix = SUFFIXES.into_iter().find(has_rows).unwrap_or_default();
-    folder.join(format!("day_23_labels{suffix}.npy"))
+/// The end of the names of the set that the samples are made of: the first whose dense features are there.
+fn suffix_of(folder: &Path) -> &'static str {
+    SUFFIXES.into_iter().find(|suffix| dense_features(folder, suffix).is_file()).unwrap_or_default()
+}
+
+fn dense_features(folder: &Path, suffix: &str) -> PathBuf {
+    folder.join(format!("day_23_dense{suffix}.npy"))
+}
+
+/// Rows of the dense features by their header. Whether that is sound is a question for whoever opens the samples.
+fn rows_of_features(folder: &Path, suffix: &str) -> Option<u64> {
+    let mut head = Vec::new();
+    let file = File::open(dense_features(folder, suffix)).ok()?;
+    file.take(HEADER_BYTES_MAX as u64).read_to_end(&mut head).ok()?;
+    NpyHeader::parse(&head).ok()?.shape.first().copied()
 }
 
 fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
     let unreadable = |source| DatasetError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+    let malformed = |reason| DatasetError::Malformed { path: path.to_owned(), reason };
+    check_text_start(reader.fill_buf().map_err(unreadable)?).map_err(|fault| malformed(fault.to_string()))?;
     let (mut labels, mut line) = (Vec::new(), Vec::new());
     while labels.len() < row_count {
         line.clear();
@@ -94,7 +109,7 @@ fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError>
                     "line {} does not begin with the label 0 or 1; restore the file",
                     labels.len() + 1
                 );
-                return Err(DatasetError::Malformed { path: path.to_owned(), reason });
+                return Err(malformed(reason));
             }
         };
         labels.push(label);
@@ -102,11 +117,17 @@ fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError>
     Ok(labels)
 }
 
-fn labels_of_array(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
+/// The labels of the first `row_count` rows. The array fills its file, and has as many rows as the dense features.
+fn labels_of_array(
+    path: &Path,
+    row_count: usize,
+    feature_row_count: Option<u64>,
+) -> Result<Vec<u8>, DatasetError> {
     let unreadable = |source: io::Error| DatasetError::Read { path: path.to_owned(), source };
     let malformed = |reason: String| DatasetError::Malformed { path: path.to_owned(), reason };
     let mut head = Vec::new();
     let mut file = File::open(path).map_err(unreadable)?;
+    let size_bytes = file.metadata().map_err(unreadable)?.len();
     file.by_ref().take(HEADER_BYTES_MAX as u64).read_to_end(&mut head).map_err(unreadable)?;
     let header =
         NpyHeader::parse(&head).map_err(|fault| malformed(format!("it {fault}; restore the file")))?;
@@ -116,11 +137,20 @@ fn labels_of_array(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetErro
             header.descr, header.shape
         )));
     }
+    header
+        .check_size(ELEMENT_BYTES, size_bytes)
+        .map_err(|fault| malformed(format!("it {fault}; restore the file")))?;
+    if let Some(expected) = feature_row_count.filter(|expected| *expected != header.shape[0]) {
+        return Err(malformed(format!(
+            "it has {} rows instead of {expected}, the rows of the dense features; restore the file",
+            header.shape[0]
+        )));
+    }
     let elements = head.split_off(usize::try_from(header.data_offset).unwrap_or(usize::MAX).min(head.len()));
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, elements.chain(file));
     let mut labels = Vec::new();
     while labels.len() < row_count {
-        let mut element = [0; 4];
+        let mut element = [0; ELEMENT_BYTES as usize];
         match reader.read_exact(&mut element) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
@@ -180,6 +210,21 @@ mod tests {
         assert!(error("criteo-multi-hot", &named).contains("row 2 has the label 2"));
         array(&[0, 1, 1], &[3, 1]);
         assert!(error("criteo-multi-hot", &named).contains("it has 3 rows, and the samples have 4"));
+        // The header is held against the bytes and against the dense features.
+        array(&[0, 1, 1, 0], &[5, 1]);
+        assert!(error("criteo-multi-hot", &named).contains("has 144 bytes instead of 148: it is cut short"));
+        array(&[0, 1, 1, 0, 1], &[4, 1]);
+        let trailing = "day_23_labels_sample.npy: it has 4 bytes more than its header says; restore the file";
+        assert!(error("criteo-multi-hot", &named).contains(trailing));
+        array(&[0; 4], &[u64::MAX, 1]);
+        assert!(error("criteo-multi-hot", &named).contains("says that it has more bytes than any file"));
+        let dense = npy::header("<f4", &[4, 13]);
+        fs::write(folder.path().join("day_23_dense_sample.npy"), dense).unwrap();
+        array(&[0, 1, 1, 0], &[4, 1]);
+        assert_eq!(read("criteo-multi-hot", &named).unwrap().labels, [0, 1, 0]);
+        array(&[0, 1, 1, 0, 1], &[5, 1]);
+        let other = "it has 5 rows instead of 4, the rows of the dense features; restore the file";
+        assert!(error("criteo-multi-hot", &named).contains(other));
         array(&[0; 4], &[2, 2]);
         assert!(error("criteo-multi-hot", &named).contains("<i4[2, 2] instead of <i4[rows, 1]"));
     }
@@ -194,6 +239,8 @@ mod tests {
         assert!(error("criteo", &of(&["0..3"])).contains("line 2 does not begin with the label 0 or 1"));
         fs::write(folder.path().join(DAY), "1\tx\n").unwrap();
         assert!(error("criteo", &of(&["0..2"])).contains("it has 1 rows, and the samples have 2"));
+        fs::write(folder.path().join(DAY), b"\x1f\x8b\x08").unwrap();
+        assert!(error("criteo", &of(&["0..2"])).contains("day_23: it is packed by gzip: unpack it"));
         for name in ["0", "2..1", "a..b"] {
             assert!(error("criteo", &of(&[name])).contains("is not named by its rows"), "{name}");
         }

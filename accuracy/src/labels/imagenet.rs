@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::{DatasetError, read_text};
 
 use crate::{
     answers::Answers,
@@ -42,10 +42,8 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
 /// The list with its text.
 fn text(folder: &Path) -> Result<(PathBuf, String), DatasetError> {
     let path = folder.join(LIST);
-    match String::from_utf8(read_file(&path)?) {
-        Ok(text) => Ok((path, text)),
-        Err(error) => Err(DatasetError::Malformed { path, reason: error.to_string() }),
-    }
+    let text = read_text(&path)?;
+    Ok((path, text))
 }
 
 /// The path and the class of each image.

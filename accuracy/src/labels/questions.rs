@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::{DatasetError, read_text};
 use proctor_text::{Context, Features, Question, VocabularyFile, Windows};
 use serde::Deserialize;
 
@@ -57,13 +57,11 @@ pub(crate) fn read(dataset: &str, samples: &PublishedSamples) -> Result<Question
     }
     let vocabulary = VocabularyFile::of(&samples.folder);
     let path = samples.folder.join(vocabulary.name());
-    let text = read_file(&path)?;
-    let text =
-        String::from_utf8(text).map_err(|error| malformed(&path, format!("{error}; restore the file")))?;
-    let tokenizer = vocabulary.tokenizer(&text).map_err(|error| malformed(&path, error.to_string()))?;
+    let tokenizer =
+        vocabulary.tokenizer(&read_text(&path)?).map_err(|error| malformed(&path, error.to_string()))?;
 
     let path = samples.folder.join(FILE);
-    let file: File = serde_json::from_slice(&read_file(&path)?).map_err(|error| {
+    let file: File = serde_json::from_str(&read_text(&path)?).map_err(|error| {
         malformed(&path, format!("it is not JSON of questions with answers: {error}; restore the file"))
     })?;
     let (mut contexts, mut answers) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use std::{
 use proctor_datasets::{
     DatasetError,
     librispeech::{MANIFEST, RecordingFile, is_short_enough, spoken},
-    read_file,
+    read_text,
 };
 use proctor_scores::speech::clean;
 use serde::Deserialize;
@@ -45,7 +45,7 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
 /// The list with its recordings.
 fn entries(folder: &Path) -> Result<(PathBuf, Vec<Entry>), DatasetError> {
     let path = folder.join(MANIFEST);
-    match serde_json::from_slice(&read_file(&path)?) {
+    match serde_json::from_str(&read_text(&path)?) {
         Ok(entries) => Ok((path, entries)),
         Err(error) => {
             let reason =

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_datasets::{DatasetError, read_file};
+use proctor_datasets::{DatasetError, read_text};
 
 use crate::{
     error::AccuracyError,
@@ -27,13 +27,9 @@ pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetErr
 
 fn sentences(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
     let path = folder.join(FILE);
-    match String::from_utf8(read_file(&path)?) {
-        Ok(text) => {
-            let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
-            Ok((path, lines.map(str::to_owned).collect()))
-        }
-        Err(error) => Err(DatasetError::Malformed { path, reason: format!("{error}; restore the file") }),
-    }
+    let text = read_text(&path)?;
+    let lines = text.strip_suffix('\n').unwrap_or(&text).split('\n');
+    Ok((path, lines.map(str::to_owned).collect()))
 }
 
 #[cfg(test)]

@@ -32,9 +32,10 @@ pub(crate) fn kits_label_file(case: &Path) -> PathBuf {
 
 /// Reads the labels of a case of KiTS19 from its folder: a class for each voxel of the prepared scan.
 pub(crate) fn kits(case: &Path) -> Result<Vec<u8>, AccuracyError> {
-    let unusable = |source| AccuracyError::Volumes { path: case.to_owned(), source };
+    let path = kits_label_file(case);
     let imaging = read_file(&case.join("imaging.nii.gz"))?;
-    let segmentation = read_file(&kits_label_file(case))?;
+    let segmentation = read_file(&path)?;
+    let unusable = |source| AccuracyError::Volumes { path: path.clone(), source };
     let header = Image::parse_header(&imaging)
         .map_err(|source| unusable(VolumeError::Nifti { part: "imaging", source }))?;
     let labels = kits::prepare_labels(&segmentation, &header).map_err(unusable)?;

@@ -16,9 +16,6 @@ use crate::{
     upsample::{Scratch, Upsampling, row},
 };
 
-/// The most pixels that are decoded: 8192 rows of as many. The greatest picture of a published set has a fifth of that.
-pub const PIXELS_MAX: u64 = 1 << 26;
-
 /// The most scans of a file: ten times as many as libjpeg makes of a progressive picture. Each takes its time for all
 /// blocks, however few bytes it has.
 pub const SCANS_MAX: usize = 100;
@@ -87,7 +84,7 @@ fn decode_planes(bytes: &[u8], part: Part) -> Result<Decoded, JpegError> {
                     return Err(segment.damaged(Fault::SecondFrame));
                 }
                 let frame = Frame::read(&segment)?;
-                check_size(&frame, bytes)?;
+                frame.check_size(bytes)?;
                 let is_inside = part.left + part.width <= frame.width as usize
                     && part.top + part.height <= frame.height as usize;
                 assert!(is_inside && part.width > 0 && part.height > 0, "{part:?} of {frame:?}");
@@ -120,18 +117,6 @@ fn decode_planes(bytes: &[u8], part: Part) -> Result<Decoded, JpegError> {
     }
     let space = ColourSpace::of(&frame, is_jfif, adobe);
     Ok(Decoded { frame, planes, space })
-}
-
-/// Refuses pictures that are too large, and those whose file is too small for them.
-fn check_size(frame: &Frame, bytes: &[u8]) -> Result<(), JpegError> {
-    let (width, height) = (frame.width, frame.height);
-    if u64::from(width) * u64::from(height) > PIXELS_MAX {
-        return Err(JpegError::TooLarge { width, height, most: PIXELS_MAX });
-    }
-    if frame.block_count() > 8 * bytes.len() as u64 {
-        return Err(JpegError::Cut { size_bytes: bytes.len(), within: Where::Pixels });
-    }
-    Ok(())
 }
 
 fn read_steps(segment: &Segment<'_>, tables: &mut Tables) -> Result<(), JpegError> {

@@ -8,6 +8,9 @@ pub enum JpegError {
     /// It is something else, whatever its name says.
     #[error("it is {0} and no JPEG file, whatever its name says; convert it, or restore the published file")]
     Another(FileKind),
+    /// It is a file that a failed download, a checkout or a packer leaves; the text says which.
+    #[error("it is no JPEG file: {0}")]
+    Misfetched(&'static str),
     /// It ends too soon.
     #[error("it is cut: it ends after {size_bytes} bytes, {within}; restore the published file")]
     Cut {
@@ -54,8 +57,6 @@ pub enum FileKind {
     Bmp,
     /// TIFF.
     Tiff,
-    /// HTML or XML, such as the answer of a server.
-    Markup,
     /// None of these.
     Unknown,
 }
@@ -70,7 +71,6 @@ impl FileKind {
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Self::WebP,
             [b'B', b'M', ..] => Self::Bmp,
             [b'I', b'I', 42, 0, ..] | [b'M', b'M', 0, 42, ..] => Self::Tiff,
-            [b'<', ..] => Self::Markup,
             _ => Self::Unknown,
         }
     }
@@ -85,7 +85,6 @@ impl fmt::Display for FileKind {
             Self::WebP => "a WebP file",
             Self::Bmp => "a bitmap file",
             Self::Tiff => "a TIFF file",
-            Self::Markup => "HTML or XML",
             Self::Unknown => "a file of unknown kind",
         })
     }

@@ -1,9 +1,12 @@
 //! The description of a picture: its size and its components.
 
 use crate::{
-    error::{Fault, JpegError, Unsupported},
+    error::{Fault, JpegError, Unsupported, Where},
     segments::{Segment, marker},
 };
+
+/// The most pixels that are decoded: 8192 rows of as many. The greatest picture of a published set has a fifth of that.
+pub const PIXELS_MAX: u64 = 1 << 26;
 
 /// How the pixels are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +60,30 @@ impl Frame {
         (self.width.div_ceil(8 * across) as usize, self.height.div_ceil(8 * down) as usize)
     }
 
+    /// Refuses pictures that are too large, and those whose file, which has these bytes, is too small for them.
+    ///
+    /// # Errors
+    /// [`JpegError::TooLarge`], or [`JpegError::Cut`].
+    pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), JpegError> {
+        let (width, height) = (self.width, self.height);
+        if u64::from(width) * u64::from(height) > PIXELS_MAX {
+            return Err(JpegError::TooLarge { width, height, most: PIXELS_MAX });
+        }
+        if self.block_count() > 8 * bytes.len() as u64 {
+            return Err(JpegError::Cut { size_bytes: bytes.len(), within: Where::Pixels });
+        }
+        Ok(())
+    }
+
+    /// Whether the greatest sampling factors are multiples of all others.
+    pub(crate) fn has_whole_sampling(&self) -> bool {
+        let (across, down) = self.sampling();
+        let is_whole = |it: &Component| across.is_multiple_of(it.across) && down.is_multiple_of(it.down);
+        self.components.iter().all(is_whole)
+    }
+
     /// Blocks that the components have at least, each of which takes a bit.
-    pub(crate) fn block_count(&self) -> u64 {
+    fn block_count(&self) -> u64 {
         let (across, down) = self.sampling();
         let blocks =
             |pixels: u32, factor: u32, most: u32| u64::from((pixels * factor).div_ceil(most).div_ceil(8));

@@ -1,7 +1,7 @@
 //! The account that a file gives of itself before its first pixel.
 
 use crate::{
-    error::{Fault, JpegError, Where},
+    error::{Fault, JpegError, Unsupported, Where},
     frame::{Coding, Frame},
     orientation::Orientation,
     segments::{Segments, marker},
@@ -27,7 +27,8 @@ impl Header {
     /// still be damaged.
     ///
     /// # Errors
-    /// The file is no JPEG file, is cut or damaged in front of the pixels, or of a kind that is not read.
+    /// The file is no JPEG file, is cut or damaged in front of the pixels, of a kind that is not read, or says that it
+    /// has more pixels than are read or than its bytes can hold.
     pub fn read(bytes: &[u8]) -> Result<Self, JpegError> {
         let mut segments = Segments::of(bytes)?;
         let (mut frame, mut orientation) = (None, None);
@@ -50,6 +51,10 @@ impl Header {
         if !bytes[pixels..].windows(2).rev().any(|pair| pair == [0xff, marker::END]) {
             return Err(JpegError::Cut { size_bytes: bytes.len(), within: Where::EndMark });
         }
+        frame.check_size(bytes)?;
+        if !frame.has_whole_sampling() {
+            return Err(JpegError::Unsupported(Unsupported::FractionalSampling));
+        }
         Ok(Self {
             width: frame.width,
             height: frame.height,
@@ -71,7 +76,7 @@ mod tests {
     use jpeg_encoder::{ColorType, Encoder};
 
     use super::*;
-    use crate::error::{FileKind, Unsupported};
+    use crate::error::FileKind;
 
     fn file(width: u16, height: u16, color: ColorType, is_progressive: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -97,10 +102,16 @@ mod tests {
     #[test]
     fn other_files_are_named() {
         let png = b"\x89PNG\r\n\x1a\n...";
-        for (bytes, kind) in
-            [(&png[..], FileKind::Png), (b"", FileKind::Empty), (b"<html>", FileKind::Markup)]
-        {
+        for (bytes, kind) in [(&png[..], FileKind::Png), (b"", FileKind::Empty), (b"..", FileKind::Unknown)] {
             assert_eq!(Header::read(bytes), Err(JpegError::Another(kind)));
+        }
+        for (bytes, words) in [
+            (&b"<html>"[..], "it is a web page"),
+            (b"\x1f\x8b\x08", "it is packed by gzip"),
+            (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS"),
+        ] {
+            let error = Header::read(bytes).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("it is no JPEG file: {words}")), "{error}");
         }
         let text = Header::read(png).unwrap_err().to_string();
         assert!(text.starts_with("it is a PNG file and no JPEG file, whatever its name says; "), "{text}");
@@ -113,6 +124,22 @@ mod tests {
             let error = Header::read(&whole[..length]).unwrap_err();
             assert!(matches!(error, JpegError::Cut { size_bytes, .. } if size_bytes == length), "{error}");
         }
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_decoded_are_found_out() {
+        let mut bytes = file(8, 8, ColorType::Rgb, false);
+        let frame = bytes.windows(2).position(|pair| pair == [0xff, marker::BASELINE]).unwrap();
+        bytes[frame + 5..frame + 9].fill(0xff);
+        let error = Header::read(&bytes).unwrap_err();
+        assert!(matches!(error, JpegError::TooLarge { width: 65535, height: 65535, .. }), "{error}");
+        bytes[frame + 5..frame + 9].copy_from_slice(&[0x10, 0, 0x10, 0]);
+        let size_bytes = bytes.len();
+        assert_eq!(Header::read(&bytes), Err(JpegError::Cut { size_bytes, within: Where::Pixels }));
+        // Two samples of the first component across for three of the second.
+        bytes[frame + 5..frame + 9].copy_from_slice(&[0, 8, 0, 8]);
+        (bytes[frame + 11], bytes[frame + 14]) = (0x21, 0x31);
+        assert_eq!(Header::read(&bytes), Err(JpegError::Unsupported(Unsupported::FractionalSampling)));
     }
 
     #[test]

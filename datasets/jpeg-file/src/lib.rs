@@ -47,9 +47,9 @@ mod segments;
 mod transform;
 mod upsample;
 
-pub use decode::{PIXELS_MAX, SCANS_MAX, decode};
+pub use decode::{SCANS_MAX, decode};
 pub use error::{Fault, FileKind, JpegError, Unsupported, Where};
-pub use frame::Coding;
+pub use frame::{Coding, PIXELS_MAX};
 pub use header::Header;
 pub use orientation::Orientation;
 pub use picture::{Part, Picture};

@@ -3,6 +3,8 @@
 //! A marker is 0xff and a byte that says which; most are followed by the length of their payload in two bytes, which
 //! count themselves. Source: ITU-T T.81, annex B.
 
+use proctor_vocabulary::misfetched;
+
 use crate::error::{Fault, FileKind, JpegError, Where};
 
 /// Second bytes of markers.
@@ -66,11 +68,12 @@ impl<'a> Segments<'a> {
     /// Starts behind the mark of the beginning.
     ///
     /// # Errors
-    /// [`JpegError::Another`] if there is none.
+    /// [`JpegError::Another`] or [`JpegError::Misfetched`] if there is none.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, JpegError> {
         match bytes {
             [0xff, marker::START, ..] => Ok(Self { bytes, position: 2 }),
-            _ => Err(JpegError::Another(FileKind::of(bytes))),
+            _ => Err(misfetched(bytes)
+                .map_or_else(|| JpegError::Another(FileKind::of(bytes)), JpegError::Misfetched)),
         }
     }
 

@@ -35,6 +35,9 @@ pub enum NiftiError {
     /// The first number is not the size of a NIfTI-1 header in either byte order.
     #[error("it is not a NIfTI-1 file: it starts with {0:#010x} instead of the header's size, 348")]
     NotNifti(u32),
+    /// It is a file that a failed download or a checkout leaves; the text says which.
+    #[error("it is not a NIfTI-1 file: {0}")]
+    Misfetched(&'static str),
     /// A file of the second version of the format.
     #[error("it is a NIfTI-2 file, and only NIfTI-1 is read here; convert it")]
     Nifti2,

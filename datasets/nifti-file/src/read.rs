@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use flate2::bufread::GzDecoder;
-use proctor_vocabulary::beginning::GZIP;
+use proctor_vocabulary::{beginning::GZIP, misfetched};
 
 use crate::{
     error::NiftiError,
@@ -20,15 +20,20 @@ const UNPACKED_AT_ONCE: usize = 8;
 /// Reads the header alone.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header, NiftiError> {
     if !bytes.starts_with(&GZIP) {
-        return Header::parse(bytes);
+        return unpacked_header(bytes);
     }
     Header::parse(&head(&mut Unpacked::new(bytes))?)
+}
+
+/// Reads the header of a file that gzip has not packed.
+fn unpacked_header(bytes: &[u8]) -> Result<Header, NiftiError> {
+    Header::parse(bytes).map_err(|error| misfetched(bytes).map_or(error, NiftiError::Misfetched))
 }
 
 /// Reads the header and the voxels.
 pub(crate) fn header_and_data(bytes: &[u8]) -> Result<(Header, Vec<u8>), NiftiError> {
     if !bytes.starts_with(&GZIP) {
-        let header = Header::parse(bytes)?;
+        let header = unpacked_header(bytes)?;
         let end = data_end(&header, bytes.len() as u64, bytes.len())?;
         let data = bytes[end.start..end.end].to_vec();
         return Ok((header, data));

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{Dataset, DatasetError, RawSample, read_file};
+use proctor_datasets::{Dataset, DatasetError, RawSample, read_file, read_text};
 use proctor_nifti_file::bundle;
 use proctor_vocabulary::{ElementType, SampleIndex};
 
@@ -23,7 +23,6 @@ use crate::{
     defect::{Defect, LineFault, Problem},
     files::stays_inside,
     generate::Generate,
-    texts::read_text,
     volumes::{check_labels, check_scan},
 };
 
@@ -216,6 +215,12 @@ impl BratsSamples {
     #[must_use]
     pub fn sample_names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The four files of each sample, in the order of [`MODALITIES`].
+    #[must_use]
+    pub fn files(&self) -> &[[PathBuf; 4]] {
+        &self.files
     }
 
     /// Files that are not there; their cases are no samples.

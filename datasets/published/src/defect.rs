@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, TextFault};
 use proctor_jpeg_file::JpegError;
 use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
@@ -47,21 +47,9 @@ pub enum Problem {
     /// It is not there.
     #[error("it is missing: restore it")]
     Missing,
-    /// It is not there, but packed by gzip.
-    #[error("it is missing, but {name} is there: unpack it")]
-    PackedBeside {
-        /// Name of the packed file beside it.
-        name: String,
-    },
-    /// It is packed.
-    #[error("it is packed by {by}: unpack it")]
-    Packed {
-        /// The program.
-        by: &'static str,
-    },
-    /// It begins with bytes that some editors put there to say that it is Unicode.
-    #[error("it begins with a byte order mark: save it as UTF-8 without one")]
-    ByteOrderMark,
+    /// It is packed, or no text that can be read.
+    #[error("{0}")]
+    Text(#[from] TextFault),
     /// The system does not let it be read.
     #[error("it cannot be read ({0}): look at its permissions and at the disk")]
     Unreadable(io::ErrorKind),
@@ -87,6 +75,12 @@ pub enum Problem {
     /// It is no volume that can be read.
     #[error("{0}")]
     Nifti(#[from] NiftiError),
+    /// It is whole, and still not what a model's preprocessing takes.
+    #[error("it cannot be prepared ({reason}): restore it")]
+    Unprepared {
+        /// The fault, from the preprocessing.
+        reason: String,
+    },
     /// It has other extents than the volume beside it.
     #[error("its extents are {got:?}, but those of its case are {expected:?}: restore both files")]
     Extents {
@@ -151,9 +145,6 @@ pub enum Problem {
         /// Version that it names.
         got: String,
     },
-    /// It is not UTF-8 text.
-    #[error("it is not UTF-8 text: restore it")]
-    NotText,
     /// It is not the JSON that it should be.
     #[error("it is not JSON of the form that it should have ({reason}): restore it")]
     Json {
@@ -190,6 +181,22 @@ pub enum Problem {
         /// Its `id`.
         id: String,
     },
+    /// An answer is not to be found in the context of its question.
+    #[error("question {id} has the answer \"{text}\", which does not stand in its context: restore it")]
+    AnswerElsewhere {
+        /// The `id` of the question.
+        id: String,
+        /// The answer.
+        text: String,
+    },
+    /// An answer says that it begins where its context has no room for it.
+    #[error("question {id} has an answer with answer_start {start}, outside of its context: restore it")]
+    AnswerStart {
+        /// The `id` of the question.
+        id: String,
+        /// The place as it is given.
+        start: String,
+    },
     /// Two entries have the same `id` or name, which have to be unique.
     #[error("{key} {value} is there twice: remove one of the two entries")]
     Twice {
@@ -209,15 +216,9 @@ pub enum Problem {
 impl Problem {
     /// A file that the system did not let be read.
     pub(crate) fn of_reading(path: &Path, error: &io::Error) -> Self {
-        if error.kind() != io::ErrorKind::NotFound {
-            return Self::Unreadable(error.kind());
-        }
-        let packed = path.with_added_extension("gz");
-        match packed.file_name() {
-            Some(name) if packed.is_file() => {
-                Self::PackedBeside { name: name.to_string_lossy().into_owned() }
-            }
-            _ => Self::Missing,
+        match error.kind() {
+            io::ErrorKind::NotFound => TextFault::packed_beside(path).map_or(Self::Missing, Self::Text),
+            kind => Self::Unreadable(kind),
         }
     }
 }

@@ -2,10 +2,8 @@
 
 use std::{fs, io, path::Path};
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, read_text};
 use serde::{Deserialize, Serialize};
-
-use crate::texts::read_text;
 
 /// The seed and the size of a data set that is to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

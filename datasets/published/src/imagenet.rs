@@ -7,7 +7,7 @@ mod list;
 
 use std::path::Path;
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, read_text};
 
 pub use generate::generate;
 
@@ -17,7 +17,7 @@ use crate::{
     generate::Generate,
     imagenet::list::List,
     images::{check_picture, pictures_not_listed},
-    texts::{look_at, read_text},
+    texts::look_at,
 };
 
 /// The list of pictures and labels.
@@ -91,7 +91,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 mod tests {
     use std::fs;
 
-    use proctor_datasets::Dataset;
+    use proctor_datasets::{Dataset, TextFault};
     use proctor_jpeg_file::{FileKind, JpegError, Where};
     use proctor_vocabulary::SampleIndex;
 
@@ -204,6 +204,6 @@ mod tests {
         let count = Problem::Count { things: "lines", expected: 50_000, got: 3 };
         assert_eq!(problems(folder.path()), [(LIST.to_owned(), count)]);
         fs::write(folder.path().join(LIST), [b'a', 0xff]).unwrap();
-        assert_eq!(problems(folder.path()), [(LIST.to_owned(), Problem::NotText)]);
+        assert_eq!(problems(folder.path()), [(LIST.to_owned(), Problem::Text(TextFault::NotUtf8))]);
     }
 }

@@ -3,8 +3,7 @@
 use std::{fs, path::Path};
 
 use md5::{Digest, Md5};
-use proctor_datasets::DatasetError;
-use proctor_vocabulary::beginning::{BYTE_ORDER_MARK_UTF8, GZIP, ZIP};
+use proctor_datasets::text_of;
 
 use crate::defect::{Defect, Problem};
 
@@ -19,55 +18,13 @@ pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<
             add(Problem::Md5 { expected, got });
         }
     }
-    text_of(bytes).map_err(add).ok()
-}
-
-/// Reads a file of text of which a data set cannot be opened without.
-///
-/// # Errors
-/// [`DatasetError::Read`] or [`DatasetError::Malformed`].
-pub(crate) fn read_text(path: &Path) -> Result<String, DatasetError> {
-    let text = match fs::read(path) {
-        Ok(bytes) => text_of(bytes),
-        Err(source) => match Problem::of_reading(path, &source) {
-            problem @ Problem::PackedBeside { .. } => Err(problem),
-            // With the system's own words.
-            _ => return Err(DatasetError::Read { path: path.to_owned(), source }),
-        },
-    };
-    text.map_err(|problem| Defect { path: path.to_owned(), problem }.into())
-}
-
-/// The bytes of a file as text.
-///
-/// # Errors
-/// As [`check_start`]; [`Problem::NotText`].
-pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, Problem> {
-    check_start(&bytes)?;
-    String::from_utf8(bytes).map_err(|_| Problem::NotText)
-}
-
-/// Looks at the beginning of a file of text for what a reader of lines or of JSON stumbles over and cannot name.
-///
-/// # Errors
-/// [`Problem::Packed`] or [`Problem::ByteOrderMark`].
-pub(crate) fn check_start(bytes: &[u8]) -> Result<(), Problem> {
-    /// The mark in UTF-16, in both byte orders.
-    const MARKS_UTF16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
-    let begins = |start: &[u8]| bytes.starts_with(start);
-    if begins(&GZIP) {
-        Err(Problem::Packed { by: "gzip" })
-    } else if begins(&ZIP) {
-        Err(Problem::Packed { by: "zip" })
-    } else if begins(&BYTE_ORDER_MARK_UTF8) || MARKS_UTF16.iter().any(|mark| begins(mark)) {
-        Err(Problem::ByteOrderMark)
-    } else {
-        Ok(())
-    }
+    text_of(bytes).map_err(|fault| add(fault.into())).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use proctor_datasets::{TextFault, read_text};
+
     use super::*;
 
     #[test]
@@ -87,7 +44,10 @@ mod tests {
         fs::write(&path, [b'a', 0xff]).unwrap();
         let (text, problems) = look(Some(ABC));
         assert_eq!((text, problems.len()), (None, 2), "{problems:?}");
-        assert!(matches!(&problems[..], [Problem::Md5 { expected: ABC, .. }, Problem::NotText]));
+        assert!(matches!(
+            &problems[..],
+            [Problem::Md5 { expected: ABC, .. }, Problem::Text(TextFault::NotUtf8)]
+        ));
     }
 
     #[test]
@@ -102,19 +62,10 @@ mod tests {
             defects.remove(0).problem
         };
         fs::write(folder.path().join("a.json.gz"), "").unwrap();
-        assert_eq!(look(), Problem::PackedBeside { name: "a.json.gz".to_owned() });
-        for (bytes, problem) in [
-            (&b"\x1f\x8b\x08"[..], Problem::Packed { by: "gzip" }),
-            (b"PK\x03\x04", Problem::Packed { by: "zip" }),
-            (b"\xef\xbb\xbf{}", Problem::ByteOrderMark),
-            (b"\xff\xfe{\0}\0", Problem::ByteOrderMark),
-            (b"\xfe\xff\0{\0}", Problem::ByteOrderMark),
-        ] {
+        assert_eq!(look(), Problem::Text(TextFault::PackedBeside { name: "a.json.gz".to_owned() }));
+        for bytes in [&b"\x1f\x8b\x08"[..], b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0", b"<html>"] {
             fs::write(&path, bytes).unwrap();
-            assert_eq!(look(), problem);
+            assert!(matches!(look(), Problem::Text(TextFault::Foreign(_))), "{bytes:?}");
         }
-        fs::remove_file(&path).unwrap();
-        fs::remove_file(folder.path().join("a.json.gz")).unwrap();
-        assert!(matches!(read_text(&path), Err(DatasetError::Read { .. })));
     }
 }

@@ -10,6 +10,9 @@ pub enum SoundError {
     /// Its first bytes are those of neither kind.
     #[error("it is neither a WAV nor a FLAC file: convert it, or restore it")]
     Foreign,
+    /// The bytes are those of a file that a failed download, a checkout or a packer leaves; the text says which.
+    #[error("it is neither a WAV nor a FLAC file: {0}")]
+    Misfetched(&'static str),
     /// It ends too early.
     #[error("it ends after {size_bytes} bytes, within {within}: restore it")]
     Cut {

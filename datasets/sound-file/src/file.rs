@@ -1,5 +1,7 @@
 //! Either kind of file.
 
+use proctor_vocabulary::misfetched;
+
 use crate::{
     error::{Part, SoundError},
     flac,
@@ -11,7 +13,8 @@ impl Header {
     /// Reads the header at the beginning of a file.
     ///
     /// # Errors
-    /// [`SoundError::Foreign`], [`SoundError::Cut`], [`SoundError::Encoding`] or [`SoundError::Flac`].
+    /// [`SoundError::Foreign`], [`SoundError::Misfetched`], [`SoundError::Cut`], [`SoundError::Encoding`] or
+    /// [`SoundError::Flac`].
     pub fn read(bytes: &[u8]) -> Result<Self, SoundError> {
         let (kind, bytes) = sound(bytes)?;
         match kind {
@@ -50,7 +53,7 @@ pub fn decode(bytes: &[u8], expected: Format) -> Result<Vec<i16>, SoundError> {
 /// Source of the tags: ID3v2.4.0, section 3.1.
 ///
 /// # Errors
-/// [`SoundError::Foreign`], or [`SoundError::Cut`] within a tag.
+/// [`SoundError::Foreign`], [`SoundError::Misfetched`], or [`SoundError::Cut`] within a tag.
 fn sound(bytes: &[u8]) -> Result<(Kind, &[u8]), SoundError> {
     let mut rest = bytes;
     while let [b'I', b'D', b'3', _, _, flags, size @ ..] = rest
@@ -68,7 +71,7 @@ fn sound(bytes: &[u8]) -> Result<(Kind, &[u8]), SoundError> {
     } else if rest.starts_with(b"fLaC") {
         Ok((Kind::Flac, rest))
     } else {
-        Err(SoundError::Foreign)
+        Err(misfetched(bytes).map_or(SoundError::Foreign, SoundError::Misfetched))
     }
 }
 
@@ -97,5 +100,17 @@ mod tests {
         assert_eq!(Header::read(&tag(0, [0x7f; 4], 5)).unwrap_err(), cut);
         assert_eq!(Header::read(&tag(0, [0, 0, 0, 5], 5)).unwrap_err(), SoundError::Foreign);
         assert_eq!(Header::read(b"ID3\x04\0\0\0").unwrap_err(), SoundError::Foreign);
+    }
+
+    #[test]
+    fn files_that_are_no_sound_are_named() {
+        for (file, words) in [
+            (&b"<!DOCTYPE html>"[..], "it is a web page"),
+            (b"\x1f\x8b\x08", "it is packed by gzip"),
+            (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS"),
+        ] {
+            let error = decode(file, Format::SPEECH).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("it is neither a WAV nor a FLAC file: {words}")), "{error}");
+        }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) trait Report: Serialize {
     /// The tables with their notes.
     fn page(&self) -> Page<'_>;
 
-    /// Whether what is measured here ran everywhere, and came to the right answers.
+    /// Tells if what is measured here ran everywhere, and came to the right answers.
     fn is_right(&self) -> bool;
 
     /// Notes that the user ended the comparison before its last case.

@@ -53,7 +53,7 @@ pub(crate) struct Worker {
     pub(crate) threads: usize,
     pub(crate) cpus: Vec<usize>,
     process: Child,
-    /// Whether its number may be another process's by now.
+    /// True if its number may be another process's by now.
     is_reaped: bool,
     requests: ChildStdin,
     replies: Receiver<String>,

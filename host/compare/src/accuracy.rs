@@ -48,7 +48,7 @@ fn between(values: &[f64]) -> Option<Between> {
     (freedom > 0.0).then(|| Between { variance: squares / freedom, freedom })
 }
 
-/// Whether each side has one run, and both have logged the same answers.
+/// Tells if each side has one run, and both have logged the same answers.
 pub(crate) fn have_same_answers(a: &Side, b: &Side) -> bool {
     match (&a.runs[..], &b.runs[..]) {
         // A log that cannot be read is the same as none.

@@ -191,6 +191,7 @@ impl Comparison {
         if !reaching.is_empty() {
             remarks.push(Remark::LongCorrelation { figures: reaching });
         }
+        remarks.extend(deviations(a, b));
         let name = |side: &Side| (side.folder.display().to_string(), side.runs.len());
         Ok(Self {
             a: name(a),
@@ -209,7 +210,7 @@ impl Comparison {
         self.rows.iter().find(|row| row.figure == figure)
     }
 
-    /// Whether a condition holds against B, as all of them do where there is an [`obstacle`](Self::obstacle); `None`
+    /// Tells if a condition holds against B, as all of them do where there is an [`obstacle`](Self::obstacle); `None`
     /// where the samples do not tell.
     ///
     /// # Errors
@@ -241,6 +242,21 @@ impl Comparison {
             more => format!("{first}; and {more} more, in the notes"),
         })
     }
+}
+
+/// Remark on what the runs deviate in from their rounds, each once for a side.
+fn deviations(a: &Side, b: &Side) -> Option<Remark> {
+    let texts = |side: &Side| {
+        let mut texts: Vec<String> = Vec::new();
+        for deviation in side.runs.iter().flat_map(|run| run.result.all_deviations()) {
+            if !texts.contains(&deviation.text) {
+                texts.push(deviation.text);
+            }
+        }
+        texts
+    };
+    let (a, b) = (texts(a), texts(b));
+    (!a.is_empty() || !b.is_empty()).then_some(Remark::Deviates { a, b })
 }
 
 /// Remarks on samples without an answer: that B has more of them, and the figures that they leave without a meaning.

@@ -26,7 +26,7 @@ pub struct ConditionError {
 }
 
 impl Condition {
-    /// Whether the whole interval of a change, B over A less 1, lies beyond the limit; `None` where there is no
+    /// Tells if the whole interval of a change, B over A less 1, lies beyond the limit; `None` where there is no
     /// interval.
     #[must_use]
     pub fn fails(&self, interval: Option<(f64, f64)>) -> Option<bool> {

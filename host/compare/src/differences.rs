@@ -107,7 +107,7 @@ fn facts_of(result: &Value) -> Facts {
     facts
 }
 
-/// Most characters of a value that are shown.
+/// Largest number of characters of a value that are shown.
 const SHOWN_MAX: usize = 40;
 
 impl Difference {

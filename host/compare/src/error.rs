@@ -63,6 +63,20 @@ pub enum CompareError {
         /// Keys that they differ in, with commas.
         keys: String,
     },
+    /// A folder has copies of a run, which are no repeats of it.
+    #[error(
+        "{} and {} are copies of one run, with the same samples, finished at {finished}: a copy is no repeat; leave one out",
+        path.display(),
+        copy.display()
+    )]
+    Copies {
+        /// Folder of a run.
+        path: PathBuf,
+        /// Folder of its copy.
+        copy: PathBuf,
+        /// When both were finished.
+        finished: String,
+    },
     /// There is only one run.
     #[error("{} is one run: give a second one to compare it with", path.display())]
     Alone {
@@ -85,7 +99,7 @@ pub enum CompareError {
 }
 
 impl CompareError {
-    /// Whether the command is wrong, and not what it reads.
+    /// Tells if the command is wrong, and not what it reads.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -61,7 +61,7 @@ impl Figure {
         }
     }
 
-    /// Whether it is a latency, in ns.
+    /// Tells if it is a latency, in ns.
     #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Percentile(_) | Self::Mean)

@@ -1,5 +1,5 @@
-//! Whether runs differ, and by how much: the figures of two sides with intervals of their differences, from the samples
-//! of the runs, and first of all everything else that the runs differ in.
+//! Compares runs: whether they differ, and by how much, by the figures of two sides with intervals of their
+//! differences, from the samples of the runs, and first of all everything else that the runs differ in.
 //!
 //! A [`Side`] is a run folder, or a folder with repeats of one run; [`Comparison::of`] compares two. A [`Condition`]
 //! says how much worse a figure may get.

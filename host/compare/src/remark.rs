@@ -20,7 +20,7 @@ pub enum Remark {
     LeftOut {
         /// Its folder.
         run: PathBuf,
-        /// Whether it was the user who ended it.
+        /// True if it was the user who ended it.
         is_interrupted: bool,
     },
     /// The file of samples ends within one.
@@ -58,6 +58,13 @@ pub enum Remark {
         /// Its folder.
         run: PathBuf,
     },
+    /// The detail log of a run has errors, with which the result checkers take none.
+    Errors {
+        /// Its folder.
+        run: PathBuf,
+        /// Their number.
+        count: u64,
+    },
     /// A greater share of the samples has no answer in B than in A.
     AnswersLess {
         /// Samples without an answer in A, and all of them.
@@ -86,10 +93,17 @@ pub enum Remark {
     SameSchedule,
     /// The accuracy is judged by different metrics.
     OtherMetric,
+    /// Runs are not results by the rules of their round.
+    Deviates {
+        /// Everything that a run of A deviates in, in words.
+        a: Vec<String>,
+        /// The same of B.
+        b: Vec<String>,
+    },
 }
 
 impl Remark {
-    /// Whether no figure can pass a condition beside it: what was measured is not all that was asked for.
+    /// Tells if no figure can pass a condition beside it: what was measured is not all that was asked for.
     pub(crate) fn is_obstacle(&self) -> bool {
         matches!(
             self,
@@ -97,6 +111,7 @@ impl Remark {
                 | Self::OtherCount { .. }
                 | Self::Invalid { .. }
                 | Self::Inaccurate { .. }
+                | Self::Errors { .. }
                 | Self::AnswersLess { .. }
                 | Self::Withheld { .. }
         )
@@ -115,6 +130,7 @@ impl Remark {
             Self::WithoutLatency { .. } => "without_latency",
             Self::Invalid { .. } => "invalid",
             Self::Inaccurate { .. } => "inaccurate",
+            Self::Errors { .. } => "errors",
             Self::AnswersLess { .. } => "answers_less",
             Self::Withheld { .. } => "withheld",
             Self::OfflineLatencies => "offline_latencies",
@@ -122,6 +138,7 @@ impl Remark {
             Self::TooFewSamples { .. } => "too_few_samples",
             Self::SameSchedule => "same_schedule",
             Self::OtherMetric => "other_metric",
+            Self::Deviates { .. } => "deviates",
         }
     }
 }
@@ -160,6 +177,12 @@ impl fmt::Display for Remark {
             Self::Inaccurate { run } => {
                 write!(f, "the accuracy of {} did not pass; host report tells why", run.display())
             }
+            Self::Errors { run, count } => write!(
+                f,
+                "the detail log of {} has {count} {}: the result checkers take no such run",
+                run.display(),
+                if *count == 1 { "error" } else { "errors" }
+            ),
             Self::AnswersLess { a, b } => {
                 write!(f, "B has no answer to {} of {} samples, and A to {} of {}", b.0, b.1, a.0, a.1)
             }
@@ -182,6 +205,36 @@ impl fmt::Display for Remark {
                 "all runs have the same arrivals: what these do to both sides is taken out of the difference",
             ),
             Self::OtherMetric => f.write_str("the accuracies are of different metrics and not compared"),
+            Self::Deviates { a, b } if a == b => {
+                write!(f, "by the rules of the round these runs are not results: {}", a.join("; "))
+            }
+            Self::Deviates { a, b } => {
+                let sides = [("A", a), ("B", b)].into_iter().filter(|(_, texts)| !texts.is_empty());
+                let told = sides.map(|(side, texts)| {
+                    format!("by the rules of the round {side} is not a result: {}", texts.join("; "))
+                });
+                f.write_str(&told.collect::<Vec<_>>().join("; "))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_side_that_deviates_is_named() {
+        let told = |a: &[&str], b: &[&str]| {
+            let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            Remark::Deviates { a: owned(a), b: owned(b) }.to_string()
+        };
+        let rules = "by the rules of the round";
+        assert_eq!(told(&["x", "y"], &["x", "y"]), format!("{rules} these runs are not results: x; y"));
+        assert_eq!(told(&[], &["x", "y"]), format!("{rules} B is not a result: x; y"));
+        assert_eq!(
+            told(&["x"], &["y"]),
+            format!("{rules} A is not a result: x; {rules} B is not a result: y")
+        );
     }
 }

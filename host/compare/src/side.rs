@@ -34,6 +34,7 @@ pub struct Side {
 /// A run of a side.
 #[derive(Debug)]
 pub(crate) struct SideRun {
+    pub(crate) folder: PathBuf,
     pub(crate) result: ResultFile,
     pub(crate) json: Value,
     pub(crate) scenario: RoundScenario,
@@ -75,6 +76,7 @@ impl Side {
         };
         let side = Self { folder: folder.to_owned(), runs, remarks };
         side.check_repeats()?;
+        side.check_copies()?;
         Ok(side)
     }
 
@@ -94,6 +96,26 @@ impl Side {
             let keys: Vec<_> = chosen.map(ToString::to_string).collect();
             if !keys.is_empty() {
                 return Err(CompareError::NoRepeats { path: self.folder.clone(), keys: listed(&keys) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that no run is a copy of another one, which would make the repeats seem to vary less than they do. Runs
+    /// in virtual time have no instant at which they were finished, and may be the same.
+    fn check_copies(&self) -> Result<(), CompareError> {
+        for (number, run) in self.runs.iter().enumerate() {
+            let Some(finished) = &run.result.finished_at_utc else { continue };
+            let is_copy = |other: &&SideRun| {
+                other.result.finished_at_utc.as_ref() == Some(finished)
+                    && other.measured.digest == run.measured.digest
+            };
+            if let Some(first) = self.runs[..number].iter().find(is_copy) {
+                return Err(CompareError::Copies {
+                    path: first.folder.clone(),
+                    copy: run.folder.clone(),
+                    finished: finished.clone(),
+                });
             }
         }
         Ok(())
@@ -136,6 +158,7 @@ impl SideRun {
             false => run.performance_folder()?,
         };
         let accuracy_log = log_folder.join(ACCURACY_LOG);
+        let error_count = run.error_count();
         let RunKind::Whole(whole) = run.kind else { return Err(CompareError::Logs { path: folder }) };
         let proctor_results::WholeRun { result, json } = *whole;
         let scenario = result.scenario.parse::<RoundScenario>().map_err(|error| ResultsError::Malformed {
@@ -154,6 +177,9 @@ impl SideRun {
         }
         if result.verdict.accuracy_passed == Some(false) {
             remarks.push(Remark::Inaccurate { run: folder.clone() });
+        }
+        if error_count > 0 {
+            remarks.push(Remark::Errors { run: folder.clone(), count: error_count });
         }
         let samples_per_query = match scenario.loadgen() {
             Scenario::MultiStream => {
@@ -178,6 +204,6 @@ impl SideRun {
             return Err(CompareError::TooFewSamples { path: folder, count: measured.count });
         }
         let (unanswered, issued) = ((failed + missing) as u64, found as u64);
-        Ok(Self { result, json, scenario, accuracy_log, unanswered, issued, measured })
+        Ok(Self { folder, result, json, scenario, accuracy_log, unanswered, issued, measured })
     }
 }

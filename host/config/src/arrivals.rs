@@ -1,12 +1,13 @@
 //! The arrival process that the settings describe, with the trace that they name.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use proctor_loadgen::{ArrivalKind, ArrivalProcess, Trace};
 
 use crate::{
     check::{Form, Raw, check_value},
     error::ConfigError,
+    file::text::read_bytes,
     keys,
     layers::Layer,
     origin::Origin,
@@ -44,8 +45,7 @@ pub(crate) fn read_trace(run: &RunSettings) -> Result<Option<Arc<Trace>>, Box<Co
 }
 
 fn read(path: &Path) -> Result<Trace, Box<ConfigError>> {
-    let bytes = fs::read(path).map_err(|source| ConfigError::CannotRead { path: path.to_owned(), source })?;
-    let trace = Trace::parse(&path.display().to_string(), &bytes);
+    let trace = Trace::parse(&path.display().to_string(), &read_bytes(path)?);
     trace.map_err(|error| Box::new(ConfigError::Trace { path: path.to_owned(), error }))
 }
 

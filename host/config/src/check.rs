@@ -28,7 +28,7 @@ pub(crate) struct Raw {
 pub(crate) enum Form {
     /// As plain text, which says nothing about the type: variables and flags.
     Plain,
-    /// As a TOML string. Numbers are accepted in it.
+    /// As a TOML string. Numbers and booleans are accepted in it.
     String,
     /// As a TOML number.
     Number,
@@ -44,7 +44,7 @@ const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng
 /// Checks all settings of one source, resolves the short names among them, and makes a layer of each line, variable or
 /// flag.
 ///
-/// An exact name goes before a short name in any order; else the last one wins, by coming last.
+/// An exact name takes precedence over a short name, whatever their order; otherwise the last one wins.
 pub(crate) fn check_source(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Layer> {
     let (exact, short): (Vec<_>, Vec<_>) = raws.iter().partition(|raw| keys::find(&raw.key).is_some());
     let mut layers = Vec::new();
@@ -69,6 +69,10 @@ fn check(raw: &Raw, scenario: Scenario) -> Result<Layer, Box<ConfigError>> {
         });
         let seeds: Result<Vec<_>, Box<ConfigError>> = seeds.collect();
         return Ok(Layer::new(raw.origin.clone(), seeds?));
+    }
+    if let Some(setting) = setting_of_line(&raw.key, scenario) {
+        let (origin, key) = (raw.origin.clone(), raw.key.clone());
+        return Err(Box::new(ConfigError::LineOfLoadGen { origin, key, setting }));
     }
     if raw.key.split_once('.').is_some_and(|(plugin, option)| !plugin.is_empty() && !option.is_empty()) {
         return match raw.form {
@@ -97,6 +101,12 @@ fn scaled(raw: &Raw, key: &Key, factor: f64) -> Result<Raw, Box<ConfigError>> {
         return Ok(Raw { key: name, ..raw.clone() });
     }
     let number: f64 = raw.text.trim().parse().map_err(|_| wrong_type(raw, "a number"))?;
+    if raw.key.ends_with("_percentile")
+        && let Some(percent) = in_percent(&raw.text)
+    {
+        let expected = format!("a percentage; did you mean {percent}, or {} = {number}?", key.name);
+        return Err(wrong_type(raw, &expected));
+    }
     let scaled = number * factor;
     let whole = matches!(key.kind, Kind::Integer { .. }) && scaled.is_finite();
     let text = if whole { scaled.round().to_string() } else { scaled.to_string() };
@@ -108,7 +118,7 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
     let wrong = || wrong_type(raw, &key.expected());
     match (key.kind, raw.form) {
         (_, Form::Other) => Err(wrong()),
-        (Kind::Bool, Form::Plain | Form::Bool | Form::Number) => match text {
+        (Kind::Bool, _) => match text {
             // As LoadGen's files have them.
             "1" | "true" => Ok(Value::Bool(true)),
             "0" | "false" => Ok(Value::Bool(false)),
@@ -168,21 +178,53 @@ fn parse_integer(text: &str) -> Option<i128> {
 }
 
 fn wrong_type(raw: &Raw, expected: &str) -> Box<ConfigError> {
+    let without_quotes = if is_quoted(raw) { "it without quotes, as " } else { "" };
     Box::new(ConfigError::WrongType {
         origin: raw.origin.clone(),
         key: raw.key.clone(),
         value: if raw.text.is_empty() { "\"\"".to_owned() } else { raw.text.clone() },
-        expected: expected.to_owned(),
+        expected: format!("{without_quotes}{expected}"),
     })
 }
 
+/// Tells if a variable or flag has quotes around its value, which the shell has left there.
+fn is_quoted(raw: &Raw) -> bool {
+    let text = raw.text.trim();
+    let is_between = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+    raw.form == Form::Plain && (is_between('"') || is_between('\''))
+}
+
 fn out_of_range(key: &Key, raw: &Raw) -> Box<ConfigError> {
+    let hint = match key.kind {
+        Kind::Number { max: 100.0, .. } => in_percent(&raw.text),
+        _ => None,
+    };
+    let hint = hint.map_or_else(String::new, |percent| format!("; did you mean {percent}?"));
     Box::new(ConfigError::OutOfRange {
         origin: raw.origin.clone(),
         key: raw.key.clone(),
         value: raw.text.clone(),
-        allowed: key.expected(),
+        allowed: key.expected() + &hint,
     })
+}
+
+/// The percentage that is meant by a number between 0 and 1, without the dust of binary fractions.
+fn in_percent(text: &str) -> Option<f64> {
+    let share = text.trim().parse::<f64>().ok().filter(|share| 0.0 < *share && *share < 1.0)?;
+    Some((share * 1e11).round() / 1e9)
+}
+
+/// The setting that a key of LoadGen's files means, with model and scenario as in `*.Server.target_qps`, or with the
+/// scenario alone, as in a table `[Server]`. `None` if it is no such key.
+fn setting_of_line(key: &str, scenario: Scenario) -> Option<&'static str> {
+    let (start, name) = key.rsplit_once('.')?;
+    let (model, of) = start.rsplit_once('.').map_or((None, start), |(model, of)| (Some(model), of));
+    let of = match of.parse::<RoundScenario>() {
+        Ok(of) => of.loadgen(),
+        Err(_) if of == "*" && model.is_some() => scenario,
+        Err(_) => return None,
+    };
+    setting_of_key(name, of).map(|(setting, _)| setting)
 }
 
 fn not_in_scenario(raw: &Raw, scenario: Scenario) -> Box<ConfigError> {
@@ -213,6 +255,45 @@ mod tests {
     fn value(key: &str, text: &str) -> Result<Value, String> {
         let layer = check(&plain(key, text), Scenario::Server).map_err(|error| error.to_string())?;
         Ok(layer.values[0].1.clone())
+    }
+
+    #[test]
+    fn a_share_in_the_place_of_a_percentage_is_met_with_that() {
+        assert_eq!(
+            value("tail", "0.99"),
+            Err("flag --set: tail = 0.99 is out of range: give a number above 1 and below 100; did you mean 99?"
+                .to_owned())
+        );
+        assert_eq!(value("tail", "99"), Ok(Value::Number(99.0)));
+        assert_eq!(
+            value("target_latency_percentile", "0.97"),
+            Err("flag --set: target_latency_percentile = 0.97: give a percentage; did you mean 97, or \
+                 server_target_latency_percentile = 0.97?"
+                .to_owned())
+        );
+        assert!(value("target_latency_percentile", "97").is_ok());
+    }
+
+    #[test]
+    fn a_line_of_loadgens_files_is_no_option_of_a_plugin() {
+        for (key, setting) in [
+            ("*.Server.target_qps", "server_target_qps"),
+            ("*.*.min_duration", "min_duration_ms"),
+            ("resnet50.Offline.target_qps", "offline_expected_qps"),
+            ("Server.target_qps", "server_target_qps"),
+            ("SingleStream.target_latency", "single_stream_expected_latency_ns"),
+        ] {
+            let error = value(key, "100").unwrap_err();
+            assert_eq!(
+                error,
+                format!(
+                    "flag --set: {key} is a line of LoadGen's files: put it into a file for --user-conf, or set {setting}"
+                )
+            );
+        }
+        for option in ["mock.target_qps", "mock.service.us", "Server.depth"] {
+            assert!(value(option, "100").is_ok(), "{option}");
+        }
     }
 
     #[test]
@@ -258,6 +339,29 @@ mod tests {
         }
         let error = value("virtual_time", "yes").unwrap_err();
         assert_eq!(error, "flag --set: virtual_time = yes: give true or false");
+    }
+
+    #[test]
+    fn quotes_are_taken_off_by_toml_alone() {
+        for (key, text, expected) in [
+            ("virtual_time", "true", Value::Bool(true)),
+            ("virtual_time", "0", Value::Bool(false)),
+            ("batch_size", "4", Value::Integer(4)),
+            ("server_target_qps", "2.5", Value::Number(2.5)),
+        ] {
+            let quoted = Raw { form: Form::String, ..plain(key, text) };
+            assert_eq!(check(&quoted, Scenario::Server).unwrap().values[0].1, expected, "{key}");
+        }
+        let error = value("virtual_time", "\"true\"").unwrap_err();
+        assert_eq!(error, "flag --set: virtual_time = \"true\": give it without quotes, as true or false");
+        let error = value("min_duration", "'5'").unwrap_err();
+        assert_eq!(
+            error,
+            "flag --set: min_duration (min_duration_ms) = '5': give it without quotes, as a whole number from 0 to \
+             2592000000 (ms)"
+        );
+        let error = value("scenario", "\"Server\"").unwrap_err();
+        assert!(error.contains("give it without quotes, as one of SingleStream, "), "{error}");
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub(crate) enum ConfigError {
     /// A file that was asked for cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     CannotRead { path: PathBuf, source: io::Error },
+    /// A file that was asked for is another kind of file; `what` says which.
+    #[error("cannot read {}: {what}", path.display())]
+    Misfetched { path: PathBuf, what: &'static str },
     /// A file is not TOML.
     #[error("{}:{line}: {message}", path.display())]
     TomlSyntax { path: PathBuf, line: usize, message: String },
@@ -33,6 +36,11 @@ pub(crate) enum ConfigError {
     /// No setting has this name.
     #[error("{origin}: unknown setting \"{key}\"{hint}")]
     UnknownKey { origin: Origin, key: String, hint: String },
+    /// A key with model and scenario, as LoadGen's files have them.
+    #[error(
+        "{origin}: {key} is a line of LoadGen's files: put it into a file for --user-conf, or set {setting}"
+    )]
+    LineOfLoadGen { origin: Origin, key: String, setting: &'static str },
     /// A short name that means nothing in this scenario.
     #[error("{origin}: {key} means nothing in scenario {scenario}; it stands for {meanings}")]
     NotInScenario { origin: Origin, key: String, scenario: Scenario, meanings: String },

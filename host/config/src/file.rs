@@ -1,7 +1,10 @@
 //! Reading `proctor.toml`: top-level keys are settings, tables are options of plugins.
 
+pub(crate) mod text;
+
 use std::{ops::Range, path::Path};
 
+use proctor_vocabulary::OddSpace;
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -31,11 +34,14 @@ pub(crate) fn syntax_error(
     span: Option<Range<usize>>,
     message: &str,
 ) -> ConfigError {
-    ConfigError::TomlSyntax {
-        path: path.to_owned(),
-        line: span.map_or(1, |span| line_of(text, span.start)),
-        message: message.split_whitespace().collect::<Vec<_>>().join(" "),
+    let line = span.map_or(1, |span| line_of(text, span.start));
+    let mut message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What stands in a comment is no reason.
+    let code = text.split('\n').nth(line - 1).and_then(|line| line.split('#').next());
+    if let Some(space) = code.and_then(OddSpace::find) {
+        message.push_str(&format!("; {space}"));
     }
+    ConfigError::TomlSyntax { path: path.to_owned(), line, message }
 }
 
 /// The line, from 1, of a byte position.
@@ -108,6 +114,18 @@ mod tests {
         assert!(errors[0].starts_with("proctor.toml:2: "), "{errors:?}");
         let (_, errors) = read_text("plugin = \"mock\"\nplugin = \"mock\"\n");
         assert!(errors[0].starts_with("proctor.toml:2: duplicate key"), "{errors:?}");
+    }
+
+    #[test]
+    fn a_syntax_error_names_what_looks_like_a_space() {
+        for (text, line) in [("batch_size\u{a0}= 5\n", 1), ("plugin = \"mock\"\nbatch_size =\u{a0}5\n", 2)] {
+            let (_, errors) = read_text(text);
+            assert!(errors[0].starts_with(&format!("proctor.toml:{line}: ")), "{errors:?}");
+            let reason = "; U+00A0 in it looks like a space but is not one: type a plain space";
+            assert!(errors[0].ends_with(reason), "{errors:?}");
+        }
+        let (_, errors) = read_text("batch_size = = 5 # a\u{a0}comment\n");
+        assert!(errors[0].starts_with("proctor.toml:1: ") && !errors[0].contains("U+00A0"), "{errors:?}");
     }
 
     proptest! {

@@ -25,7 +25,7 @@ pub enum Kind {
         min: f64,
         /// Upper end.
         max: f64,
-        /// Whether the ends themselves are allowed.
+        /// True if the ends themselves are allowed.
         inclusive: bool,
     },
     /// Any text.

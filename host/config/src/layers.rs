@@ -82,8 +82,8 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// The defaults with a layer in the place of those of its settings. Nobody has set these, so the layer does not
-    /// replace them.
+    /// The defaults, with the values of a layer in place of theirs. Nobody has set the defaults, so the layer does not
+    /// count as replacing them.
     pub(crate) fn of_defaults_but(mut defaults: Layer, layer: Layer) -> Self {
         defaults.values.retain(|(key, _)| layer.values.iter().all(|(other, _)| other != key));
         Self::of_one(defaults).under(&Self::of_one(layer))

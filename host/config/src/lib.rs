@@ -21,8 +21,9 @@
 //! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
 //! Besides, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:
 //! `target_qps`, `target_latency` and `min_duration` (ms), `target_latency_percentile` (percent). `seed` sets the three
-//! seeds that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins. A
-//! name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all the rest.
+//! seeds that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins,
+//! with a warning. A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all
+//! the rest.
 //!
 //! # Choices
 //! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
@@ -99,10 +100,10 @@ pub use layers::{Effective, Overridden};
 pub use loader::{CONFIG_FILE, Loader};
 pub use origin::Origin;
 pub use run_settings::{IssueMode, RunSettings};
-pub use settings::{ExplainRow, Settings};
+pub use settings::{ExplainRow, NotOfficial, Settings};
 pub use suite::{
-    Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, MetricKind, RoundRow,
-    RoundRules, RoundScenario, RowCells, SUITE_SCHEMA_VERSION, Seeds, ServerBound, Stated, Suite,
+    CheckedKey, Deviation, Difference, Figure, FigureBound, Format, Inference, Inferred, Length, MetricKind,
+    RoundRow, RoundRules, RoundScenario, RowCells, SUITE_SCHEMA_VERSION, Seeds, ServerBound, Stated, Suite,
     SuiteBenchmark, SuiteScenarios, Unit, UntimedStep, percent, round_rules, suite_benchmarks,
 };
 pub use value::Value;

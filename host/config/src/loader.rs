@@ -1,13 +1,14 @@
 //! From the sources of settings to [`Settings`].
 
 use std::{
-    fs, io,
+    collections::{BTreeMap, HashSet},
+    io,
     path::{Path, PathBuf},
 };
 
 use proctor_loadgen::{
     Rules, TestSettings,
-    config_file::{self, Applied, ConfigFileKind, ConfigFileReport, OtherModel},
+    config_file::{self, ConfigFileKind, ConfigFileReport, OtherModel},
 };
 use proctor_vocabulary::{Scenario, did_you_mean};
 
@@ -19,7 +20,9 @@ use crate::{
     },
     check::{Form, Raw, check_source, check_value},
     error::{ConfigError, ConfigErrors},
-    file, keys,
+    file,
+    file::text::{read_bytes, read_text},
+    keys,
     layers::{Layer, Layers},
     origin::Origin,
     preset,
@@ -39,8 +42,8 @@ const LOG_VARIABLE: &str = "PROCTOR_LOG";
 /// Collects the sources of settings and makes [`Settings`] of them.
 ///
 /// The weakest first: defaults, seeds of the round, preset, benchmark definition, row of its round, the rate of a trace
-/// of arrivals, configuration file, `mlperf.conf`, `user.conf`, environment, flags. A later flag goes before an earlier
-/// one.
+/// of arrivals, configuration file, `mlperf.conf`, `user.conf`, environment, records of an earlier run, flags. A later
+/// flag goes before an earlier one.
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     config_file: Option<PathBuf>,
@@ -50,6 +53,8 @@ pub struct Loader {
     mlperf_conf: Option<PathBuf>,
     user_conf: Option<PathBuf>,
     environment: Vec<(String, String)>,
+    /// Settings of an earlier run, from its result or log.
+    recorded: Vec<Raw>,
     flags: Vec<Raw>,
     /// Arguments of `--set` that are no assignments.
     malformed: Vec<String>,
@@ -109,6 +114,14 @@ impl Loader {
         self
     }
 
+    /// Takes a setting from the record of an earlier run, which is this file. Flags go before it without a warning.
+    #[must_use]
+    pub fn recorded(mut self, file: &Path, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let origin = Origin::Recorded { path: file.to_owned() };
+        self.recorded.push(Raw { key: key.into(), text: value.into(), form: Form::Plain, origin });
+        self
+    }
+
     /// Chooses the benchmark by name, or by the path of its definition.
     #[must_use]
     pub fn benchmark(self, name: impl Into<String>) -> Self {
@@ -158,7 +171,7 @@ impl Loader {
             .collect();
         let file = self.read_config_file(&mut errors);
         let environment = self.read_environment();
-        let raws = [&file, &environment, &self.flags];
+        let raws = [&file, &environment, &self.recorded, &self.flags];
 
         // These four decide what the lower layers are, so they are looked up before there are layers.
         let of_round: RoundScenario =
@@ -176,18 +189,19 @@ impl Loader {
         lower.extend(suite::link::layer(&benchmark, rules, of_round, is_official));
         // What the user says is kept apart until it is known whether there is a trace below it.
         let mut upper = Layers::default();
-        upper.extend(check_source(&file, scenario, &mut errors));
         let mut warnings = Vec::new();
+        upper.extend(layers_of(&file, scenario, &mut warnings, &mut errors));
         let confs = [(&self.mlperf_conf, ConfigFileKind::Builtin), (&self.user_conf, ConfigFileKind::User)];
         for (path, kind) in confs {
             let Some(path) = path else { continue };
             let below = settings::test_settings(&lower.clone().under(&upper).effective());
             upper.extend(read_conf(path, kind, &benchmark, of_round, below, &mut warnings, &mut errors));
         }
-        upper.extend(check_source(&environment, scenario, &mut errors));
-        upper.extend(check_source(&self.flags, scenario, &mut errors));
+        upper.extend(layers_of(&environment, scenario, &mut warnings, &mut errors));
+        upper.extend(layers_of(&self.recorded, scenario, &mut warnings, &mut errors));
+        upper.extend(layers_of(&self.flags, scenario, &mut warnings, &mut errors));
         let mut effective = lower.clone().under(&upper).effective();
-        let run = settings::run_settings(&effective);
+        let mut run = settings::run_settings(&effective);
         let trace = arrivals::read_trace(&run).unwrap_or_else(|error| {
             errors.push(*error);
             None
@@ -201,7 +215,11 @@ impl Loader {
             None => {}
         }
         match suite::link::check_suite(&benchmark, rules, run.suite, &effective["suite"].origin) {
-            Ok(warning) => warnings.extend(warning),
+            Ok(None) => {}
+            Ok(Some(without_effect)) => {
+                warnings.push(without_effect);
+                run.suite = None;
+            }
             Err(error) => errors.push(*error),
         }
         let target = &effective["quality_target"];
@@ -227,11 +245,12 @@ impl Loader {
         let Some(path) = self.config_file.clone().or(found) else { return Vec::new() };
         // The current folder is left out of the name, as users do.
         let path = path.strip_prefix(".").unwrap_or(&path);
-        match fs::read_to_string(path) {
+        match read_text(path) {
             Ok(text) => file::read(&text, path, errors),
-            Err(error) if self.config_file.is_none() && error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => {
-                errors.push(ConfigError::CannotRead { path: path.to_owned(), source });
+            Err(error) => {
+                if self.config_file.is_some() || !is_absent(&error) {
+                    errors.push(*error);
+                }
                 Vec::new()
             }
         }
@@ -246,6 +265,46 @@ impl Loader {
         });
         raws.collect()
     }
+}
+
+fn is_absent(error: &ConfigError) -> bool {
+    matches!(error, ConfigError::CannotRead { source, .. } if source.kind() == io::ErrorKind::NotFound)
+}
+
+/// The layers of one source: a file, the environment, or the flags. Where it gives a setting two values, a warning says
+/// which one wins.
+fn layers_of(
+    raws: &[Raw],
+    scenario: Scenario,
+    warnings: &mut Vec<String>,
+    errors: &mut Vec<ConfigError>,
+) -> Vec<Layer> {
+    let layers = check_source(raws, scenario, errors);
+    warnings.extend(set_twice(&layers));
+    layers
+}
+
+/// A warning for each layer whose setting a later one gives another value in another way. The same flag may be given
+/// again, and one seed beside all of them: that is how exceptions are made.
+fn set_twice(layers: &[Layer]) -> Vec<String> {
+    let mut winners = BTreeMap::new();
+    for layer in layers {
+        for (key, value) in &layer.values {
+            winners.insert(key.as_str(), (layer, value));
+        }
+    }
+    let mut warnings = Vec::new();
+    for layer in layers {
+        let Some((key, value)) = layer.values.first() else { continue };
+        let (winner, in_effect) = winners[key.as_str()];
+        let is_exception = layer.values.len() > winner.values.len();
+        if in_effect != value && winner.origin != layer.origin && !is_exception {
+            let (stronger, weaker) = (&winner.origin, &layer.origin);
+            warnings
+                .push(format!("{key} is set twice: {in_effect} ({stronger}) wins over {value} ({weaker})"));
+        }
+    }
+    warnings
 }
 
 /// The value of a setting in the topmost of these layers, unchecked, or the default.
@@ -311,10 +370,10 @@ fn read_conf(
     warnings: &mut Vec<String>,
     errors: &mut Vec<ConfigError>,
 ) -> Vec<Layer> {
-    let bytes = match fs::read(path) {
+    let bytes = match read_bytes(path) {
         Ok(bytes) => bytes,
-        Err(source) => {
-            errors.push(ConfigError::CannotRead { path: path.to_owned(), source });
+        Err(error) => {
+            errors.push(*error);
             return Vec::new();
         }
     };
@@ -335,16 +394,13 @@ fn read_conf(
         warnings.extend(unknown_models(path, model, &report));
     }
     // Some keys are read for their own scenario whichever is run.
-    let is_of_run = |applied: &Applied| {
-        let of = applied.key.rsplit('.').nth(1);
-        of == Some("*") || of == Some(scenario.name())
-    };
-    if report.has_entries && !report.applied.iter().any(is_of_run) {
+    if report.has_entries && !report.applied.iter().any(|applied| applied.is_for(scenario)) {
         let path = path.display();
         warnings.push(format!("{path}: no line of it is read for the model {model} in {scenario}"));
     }
     let mut layers = Vec::new();
     for applied in report.applied {
+        let is_of_run = applied.is_for(scenario);
         let value: Value = test.get(applied.setting).expect("files set fields of the settings").into();
         let origin = Origin::LoadGenConf { path: path.to_owned(), line: applied.line, key: applied.key };
         // LoadGen turns -1 into 2^64 - 1 and computes on; here a value has to make sense wherever it stands.
@@ -352,13 +408,19 @@ fn read_conf(
         let key = keys::find(applied.setting).expect("every field is a setting");
         match check_value(key, &raw) {
             Ok(value) => layers.push(Layer::new(raw.origin, [(key.name, value)])),
-            Err(error) => errors.push(*error),
+            Err(error) if is_of_run => errors.push(*error),
+            // No run of this scenario uses it.
+            Err(_) => {}
         }
     }
     layers
 }
 
-/// A warning for each model that neither LoadGen's file nor a benchmark has: a line for it is never read.
+/// Largest number of models of a file that there are not, with a warning for each.
+const UNKNOWN_MODELS_TOLD: usize = 10;
+
+/// A warning for each of the first models that neither LoadGen's file nor a benchmark has, and one for the others: a
+/// line for such a model is never read.
 fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<String> {
     if report.other_models.is_empty() {
         return Vec::new();
@@ -367,12 +429,19 @@ fn unknown_models(path: &Path, model: &str, report: &ConfigFileReport) -> Vec<St
     known.extend(suite::library::suite_benchmarks().map(|suite| suite.loadgen_model.clone()));
     let of_server = RoundScenario::from(Scenario::Server);
     known.extend(benchmarks().map(|benchmark| benchmark.loadgen_model(of_server).into_owned()));
-    let unknown = report.other_models.iter().filter(|other| !known.contains(&other.name));
+    let names: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let mut unknown = report.other_models.iter().filter(|other| !names.contains(other.name.as_str()));
     let warning = |other: &OtherModel| {
         let near = std::iter::once(model).chain(known.iter().map(String::as_str));
         let hint = did_you_mean(&other.name, near);
         let (path, line, name) = (path.display(), other.line, &other.name);
         format!("{path}: line {line}: there is no model {name}{hint}; the model of this run is {model}")
     };
-    unknown.map(warning).collect()
+    let mut warnings: Vec<_> = unknown.by_ref().take(UNKNOWN_MODELS_TOLD).map(warning).collect();
+    let more = unknown.count();
+    if more > 0 {
+        let path = path.display();
+        warnings.push(format!("{path}: there are no models of {more} more names that it has lines for"));
+    }
+    warnings
 }

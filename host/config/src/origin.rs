@@ -72,6 +72,11 @@ pub enum Origin {
         /// Its name.
         variable: String,
     },
+    /// The record of an earlier run: its result, or its log.
+    Recorded {
+        /// The file.
+        path: PathBuf,
+    },
     /// The command line.
     Flag {
         /// The flag, as it was written.
@@ -80,7 +85,12 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether it is the user who said so.
+    /// Tells if it is a line of a file in LoadGen's own format.
+    pub(crate) fn is_line_of_loadgen(&self) -> bool {
+        matches!(self, Self::LoadGenConf { .. } | Self::Audit { .. })
+    }
+
+    /// Tells if the user has set it.
     #[must_use]
     pub fn is_user(&self) -> bool {
         match self {
@@ -94,6 +104,7 @@ impl Origin {
             | Self::LoadGenConf { .. }
             | Self::Audit { .. }
             | Self::Environment { .. }
+            | Self::Recorded { .. }
             | Self::Flag { .. } => true,
         }
     }
@@ -108,7 +119,8 @@ impl Origin {
             | Self::Trace { path }
             | Self::File { path, .. }
             | Self::LoadGenConf { path, .. }
-            | Self::Audit { path, .. } => metadata.source(path.as_path()),
+            | Self::Audit { path, .. }
+            | Self::Recorded { path } => metadata.source(path.as_path()),
             Self::Environment { variable: name } | Self::Flag { flag: name } => {
                 metadata.source(name.as_str())
             }
@@ -129,6 +141,7 @@ impl fmt::Display for Origin {
             Self::LoadGenConf { path, line, key } => format!("{}:{line} ({key})", path.display()),
             Self::Audit { path, line, key } => format!("audit {}:{line} ({key})", path.display()),
             Self::Environment { variable } => format!("environment variable {variable}"),
+            Self::Recorded { path } => format!("recorded in {}", path.display()),
             Self::Flag { flag } => format!("flag {flag}"),
         };
         f.pad(&text)

@@ -84,8 +84,8 @@ fn of_mlperf_conf(
     fields.into_iter().map(|field| (field, value(field))).collect()
 }
 
-/// The length of a run as the round has it, and the bounds that a benchmark of no round gets: what all of its task
-/// agree on. `mlperf.conf` is of another round, and has no say.
+/// The length of a run by its round, and the bounds of a benchmark that is in no round: those that all benchmarks of
+/// its task share. `mlperf.conf` belongs to another round and does not apply.
 fn of_length(
     length: &RoundLength,
     name: &str,
@@ -127,8 +127,8 @@ fn tail_key(scenario: Scenario) -> Option<&'static str> {
     }
 }
 
-/// The tail of the benchmark's own, which needs the queries for that one: of its row under these rules, else of its
-/// definition.
+/// The benchmark's own tail, from its row under these rules, else from its definition. Its runs need the queries for
+/// that tail.
 fn own_tail(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> Option<f64> {
     let key = tail_key(scenario.loadgen())?;
     let number = |value: &Value| if let Value::Number(tail) = value { Some(*tail) } else { None };
@@ -210,8 +210,23 @@ pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, Value)> {
     seeds.map(move |field| (field.name, settings.get(field.name).expect("it is a field").into()))
 }
 
-/// Whether the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds that
-/// have no lengths of their own.
+/// The round's value of every setting in a run of official length, without the row of the benchmark. A benchmark that
+/// the round does not have keeps its own values.
+pub(crate) fn official_values(
+    rules: Rules,
+    benchmark: &Benchmark,
+    scenario: RoundScenario,
+) -> BTreeMap<String, Value> {
+    let mut values: BTreeMap<_, _> = defaults().values.into_iter().collect();
+    values.extend(preset(OFFICIAL, rules, benchmark, scenario).values);
+    if benchmark.row(rules).is_none() {
+        values.extend(benchmark.layer(scenario).values);
+    }
+    values
+}
+
+/// Tells if the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds
+/// that have no lengths of their own.
 pub(crate) fn issues_permutations(benchmark: &Benchmark, rules: Rules, scenario: RoundScenario) -> bool {
     let of_mlperf_conf = || builtin(&benchmark.loadgen_model(scenario), scenario.loadgen()).0;
     round_rules(rules).length.is_none() && of_mlperf_conf().sample_concatenate_permutation

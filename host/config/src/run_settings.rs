@@ -166,7 +166,7 @@ run_settings! {
     issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
     /// How the scheduler forms batches, or scales; `host list policies` shows the ways.
     policy: String = DefaultValue::Text("fixed"), Kind::Text, flag Flag::new("policy");
-    /// Most samples in a batch.
+    /// Largest number of samples in a batch.
     batch_size: usize = DefaultValue::Integer(1), Kind::integer(1, 1 << 20), flag Flag::taking("batch-size", "SAMPLES");
     /// Number of instances of the model that run at the same time.
     instances: usize = DefaultValue::Integer(1), Kind::integer(1, 1024), flag Flag::taking("instances", "COUNT");
@@ -179,14 +179,14 @@ run_settings! {
     slo_x: Option<f64> = DefaultValue::Unset("none: slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },
         unit "factor", flag Flag::taking("slo-x", "FACTOR");
     /// With a policy that scales: the percentile that is called the tail.
-    tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 0.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
+    tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 1.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
     /// With a policy that scales: what it turns, both batch size and instances, or one of them.
     approach: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "batching", "multi-tenancy"]), flag Flag::new("approach");
     /// With a policy that scales: file of measured latency curves, which dnnscaler estimates by and host scale adds to.
     curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text, flag Flag::taking("curves", "FILE");
     /// How long the oldest sample may wait for its batch to fill.
     batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
-    /// Most samples that wait at once; Offline gets room for its whole query.
+    /// Largest number of samples that wait at once; Offline gets room for its whole query.
     queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28);
     /// Batches that each instance runs before the test, untimed; queries, where the plugin is given whole ones.
     warm_up_batches: u64 = DefaultValue::Integer(3), Kind::integer(0, 1_000_000);
@@ -200,7 +200,7 @@ impl RunSettings {
     }
 }
 
-/// Whether the plugin is handed whole queries, which only some plugins take, or batches.
+/// Form of the work that a plugin is given: whole queries, which only some plugins take, or batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueMode {
     /// Whole queries if the plugin takes them.

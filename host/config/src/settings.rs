@@ -1,8 +1,12 @@
 //! The result: every setting in effect, and where it comes from.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fmt, iter, path::Path};
 
-use proctor_loadgen::{SettingKind, SettingValue, TestSettings, config_file::ConfigFileReport};
+use proctor_loadgen::{
+    SettingKind, SettingValue, TestSettings,
+    config_file::{ConfigFileReport, scenario_of_setting},
+};
+use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
     arrivals,
@@ -13,7 +17,7 @@ use crate::{
     preset,
     run_settings::RunSettings,
     suite::{
-        deviation::{Deviation, deviations},
+        deviation::{Deviation, deviations, whole_run::of_whole_run},
         metric::MetricKind,
     },
 };
@@ -35,8 +39,56 @@ pub struct Settings {
     pub plugin_options: BTreeMap<String, String>,
     /// Each setting and plugin option by name, with its origin and what it replaces.
     pub effective: BTreeMap<String, Effective>,
-    /// Lines of `mlperf.conf` and `user.conf` that have no effect, or not the one that they seem to have.
+    /// Warnings: of lines of `mlperf.conf` and `user.conf` that have no effect, or another one than they seem to have,
+    /// of choices without effect, and of settings to which one source gives two values.
     pub warnings: Vec<String>,
+}
+
+/// Why a run is not as long as the rules want it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotOfficial {
+    /// Time is virtual, so that no second of it passes.
+    VirtualTime,
+    /// The file of an audit sets the length.
+    Audit,
+    /// The run searches for the peak rate.
+    Search,
+    /// The preset is another one than the official.
+    Preset {
+        /// Its name.
+        name: String,
+    },
+    /// A setting makes the run shorter than the official preset does.
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: u64,
+        /// The value of the rules.
+        wanted: u64,
+    },
+    /// Fewer runs than the round wants make the result.
+    Runs {
+        /// Runs that make the result.
+        count: u64,
+        /// Runs that the round wants.
+        wanted: u64,
+    },
+}
+
+impl fmt::Display for NotOfficial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::VirtualTime => f.write_str("virtual time"),
+            Self::Audit => f.write_str("an audit"),
+            Self::Search => f.write_str("a search for the peak"),
+            Self::Preset { name } => write!(f, "preset {name}"),
+            Self::Setting { setting, value, wanted } => {
+                write!(f, "{setting} = {value}, below {wanted}")
+            }
+            Self::Runs { count, wanted } => write!(f, "{count} of {wanted} runs"),
+        }
+    }
 }
 
 /// One line of an explanation.
@@ -91,39 +143,98 @@ impl Settings {
         self.audited = Some(audited);
     }
 
+    /// The settings of the load generator without the values that lines of LoadGen's files give to other scenarios than
+    /// the run's. LoadGen reads such lines in every run; they are meant for other runs, so no warning may come of them.
+    #[must_use]
+    pub fn without_other_scenarios(&self) -> TestSettings {
+        let mut test = self.test.clone();
+        for (key, effective) in &self.effective {
+            if scenario_of_setting(key).is_none_or(|of| of == test.scenario) {
+                continue;
+            }
+            let replaced = effective.overridden.iter().map(|it| (&it.value, &it.origin));
+            let mut said = iter::once((&effective.value, &effective.origin)).chain(replaced);
+            let elsewhere = said.find(|(_, origin)| !origin.is_line_of_loadgen());
+            if let Some(value) = elsewhere.and_then(|(value, _)| value.to_setting()) {
+                test.set(key, value).expect("each value was checked for its key");
+            }
+        }
+        test
+    }
+
     /// The settings of the performance run.
     #[must_use]
     pub fn measured(&self) -> TestSettings {
         self.audited.as_ref().unwrap_or(&self.test).clone().with_test05_applied()
     }
 
-    /// Whether a run with these settings may be as long as the rules want it: at least their duration, their number of
-    /// queries and of runs, and no limit below. An audit never is: its file sets its length.
+    /// Tells if a run with these settings may be as long as the rules want it: at least their duration, their number of
+    /// queries and of runs, and no limit below. An audit never is, since its file sets its length, nor is a search for
+    /// the peak, nor a run in virtual time, in which that length does not pass.
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
+        self.not_official().is_none()
+    }
+
+    /// The first reason why a run with these settings is not as long as the rules want it, if there is one.
+    #[must_use]
+    pub fn not_official(&self) -> Option<NotOfficial> {
         let preset::Length { duration_ms, queries, runs } =
             preset::official_length(&self.benchmark, self.run.scenario, &self.test);
-        let no_limit_below = |limit: u64, wanted: u64| limit == 0 || limit >= wanted;
-        self.audited.is_none()
-            && self.run.server_run_count >= runs
-            && self.test.min_duration_ms >= duration_ms
-            && self.test.min_query_count >= queries
-            && no_limit_below(self.test.max_duration_ms, duration_ms)
-            && no_limit_below(self.test.max_query_count, queries)
+        let (test, count) = (&self.test, self.run.server_run_count);
+        let is_below = |limit: u64, wanted: u64| limit != 0 && limit < wanted;
+        let below = [
+            ("min_duration_ms", test.min_duration_ms, duration_ms, test.min_duration_ms < duration_ms),
+            ("min_query_count", test.min_query_count, queries, test.min_query_count < queries),
+            (
+                "max_duration_ms",
+                test.max_duration_ms,
+                duration_ms,
+                is_below(test.max_duration_ms, duration_ms),
+            ),
+            ("max_query_count", test.max_query_count, queries, is_below(test.max_query_count, queries)),
+        ];
+        let shortened = || below.into_iter().find(|(.., is_short)| *is_short);
+        if self.run.virtual_time {
+            Some(NotOfficial::VirtualTime)
+        } else if self.audited.is_some() {
+            Some(NotOfficial::Audit)
+        } else if self.run.mode == Some(TestMode::FindPeakPerformance) {
+            Some(NotOfficial::Search)
+        } else if let Some((setting, value, wanted, _)) = shortened() {
+            Some(match self.run.preset == preset::OFFICIAL {
+                true => NotOfficial::Setting { setting, value, wanted },
+                false => NotOfficial::Preset { name: self.run.preset.clone() },
+            })
+        } else {
+            (count < runs).then_some(NotOfficial::Runs { count, wanted: runs })
+        }
     }
 
     /// The figure that a run with these settings reports.
+    ///
+    /// In token runs early stopping of SingleStream estimates the time to the first token, which is no figure of the
+    /// query. The checkers read the measured percentile of the one model that is listed so, and so it is for all.
     #[must_use]
     pub fn metric_kind(&self) -> MetricKind {
-        self.benchmark.metric_kind(self.run.rules, self.run.scenario)
+        let kind = self.benchmark.metric_kind(self.run.rules, self.run.scenario);
+        let is_of_first_tokens =
+            self.test.use_token_latencies && self.test.scenario == Scenario::SingleStream;
+        match kind {
+            MetricKind::EarlyStoppingEstimate if is_of_first_tokens => MetricKind::Percentile,
+            kind => kind,
+        }
     }
 
-    /// The ways in which a run with these settings is none by the rules of its round, if it computes in this precision.
+    /// The ways in which a run with these settings departs from the rules of its round, if it computes in this
+    /// precision.
     #[must_use]
     pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
         let audit = self.audited.as_ref().and(self.run.audit_config.as_ref());
         let audit = audit.map(|file| Deviation::Audit { file: file.clone() });
-        audit.into_iter().chain(deviations(&self.benchmark, &self.run, &self.measured(), precision)).collect()
+        let of_rules = deviations(&self.benchmark, &self.run, &self.measured(), precision);
+        let of_whole_run = of_whole_run(&self.benchmark, &self.run, &self.test);
+        audit.into_iter().chain(of_rules).chain(of_whole_run).collect()
     }
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {

@@ -10,12 +10,12 @@ use std::{
 };
 
 use proctor_config::Benchmark;
-use proctor_datasets::{Dataset, DatasetError, read_file, sha256_hex};
+use proctor_datasets::{Dataset, DatasetError, read_text, sha256_hex};
 use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
 use proctor_published::FileSamples;
 use proctor_run::{HostError, output, write_json};
-use proctor_vocabulary::{SampleIndex, beginning::BYTE_ORDER_MARK};
+use proctor_vocabulary::SampleIndex;
 use serde::Serialize;
 
 use crate::{
@@ -90,7 +90,7 @@ struct Wanted {
     /// Names of the samples of the data set.
     names: Vec<String>,
     chosen: Vec<Chosen>,
-    /// Whether the data set that accuracy is measured on is there to be compared with.
+    /// True if the data set that accuracy is measured on is there to be compared with.
     is_compared: bool,
 }
 
@@ -107,8 +107,8 @@ pub(crate) fn calibrate(
     out: &Path,
     show: &mut dyn FnMut(usize, usize),
 ) -> Result<Calibrated, HostError> {
-    let bytes = read_file(list)?;
-    let words = Words::parse(&String::from_utf8_lossy(&bytes)).map_err(|reason| malformed(list, reason))?;
+    let text = read_text(list)?;
+    let words = Words::parse(&text).map_err(|reason| malformed(list, reason))?;
     let Wanted { dataset, indices: samples, names, mut chosen, is_compared } =
         wanted(published, source, list, &words)?;
     let pipeline = build_pipeline(&benchmark.preprocessing, &benchmark.inputs)?;
@@ -153,7 +153,7 @@ pub(crate) fn calibrate(
     let contents = Contents {
         benchmark: &benchmark.id,
         dataset: published.name,
-        list_sha256: sha256_hex(&bytes),
+        list_sha256: sha256_hex(text.as_bytes()),
         preprocessing: &benchmark.preprocessing,
         version: pipeline_version(&benchmark.preprocessing)?,
         inputs: outputs.iter().map(|it| Array { input: &it.name, file: file(&it.name) }).collect(),
@@ -243,9 +243,6 @@ impl Words {
     /// # Errors
     /// Why it is none: it is empty, or has something twice.
     fn parse(text: &str) -> Result<Self, String> {
-        if text.starts_with(BYTE_ORDER_MARK) {
-            return Err("it begins with a byte order mark; save it without one".to_owned());
-        }
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
         let words = match numbers {
             Some(numbers) => Self::Numbers(numbers),
@@ -339,7 +336,6 @@ mod tests {
         assert_eq!(Words::parse(" \n"), Err("it lists no sample".to_owned()));
         assert_eq!(Words::parse("a\na"), Err("it lists \"a\" twice".to_owned()));
         assert_eq!(Words::parse("1 2 1"), Err("it lists 1 twice".to_owned()));
-        assert!(Words::parse("\u{feff}a.jpg").is_err_and(|error| error.contains("byte order mark")));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DataRoot, Dataset, DatasetError, read_file};
+use proctor_datasets::{DataRoot, Dataset, DatasetError, read_text};
 use proctor_prepared::RowAggregation;
 use proctor_published::{
     Defect, FileSamples, Generate, brats, coco,
@@ -14,6 +14,8 @@ use proctor_published::{
 };
 use proctor_run::HostError;
 use proctor_vocabulary::did_you_mean;
+
+use crate::verify::{verify_brats, verify_kits};
 
 /// Looks at everything in a folder, tells how many files of how many are done, and lists the defects.
 type Verify = fn(&Path, &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError>;
@@ -52,7 +54,7 @@ type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetErro
 pub(crate) struct CalibrationLists {
     /// Which lists there are, and what they are of.
     pub(crate) lists: &'static str,
-    /// Whether a sample is a file that may as well lie elsewhere, in the data for training.
+    /// True if a sample is a file that may as well lie elsewhere, in the data for training.
     pub(crate) is_of_files: bool,
     /// Way to such samples that lie beside those of the data set, and are named as they are.
     pub(crate) open_listed: Option<OpenListed>,
@@ -197,7 +199,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
         name: "kits19",
         layout: kits::layout,
         open: Open::Samples(|folder| kits::open(folder).map(Opened::files)),
-        verify: kits::verify,
+        verify: verify_kits,
         note: |_| None,
         calibration: CalibrationLists {
             open_listed: Some(kits::open_listed),
@@ -215,7 +217,7 @@ pub(crate) const PUBLISHED: &[Published] = &[
             let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
             Ok(Opened::new(dataset, &names, missing_count))
         }),
-        verify: brats::verify,
+        verify: verify_brats,
         note: brats::note,
         calibration: CalibrationLists::of_samples(
             "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",
@@ -306,8 +308,7 @@ fn aggregation(rows: &RowAggregation) -> Aggregation {
 /// The samples of a trace, if they come from one.
 fn trace(rows: &RowAggregation) -> Result<Option<Samples>, DatasetError> {
     let RowAggregation::Trace(path) = rows else { return Ok(None) };
-    let text = String::from_utf8_lossy(&read_file(path)?).into_owned();
-    let samples = Samples::from_trace(&text).map_err(|error| DatasetError::Malformed {
+    let samples = Samples::from_trace(&read_text(path)?).map_err(|error| DatasetError::Malformed {
         path: path.clone(),
         reason: format!("{error}; give a trace as the reference writes it"),
     })?;

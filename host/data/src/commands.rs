@@ -104,7 +104,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Whether the user says where it is.
+    /// Tells if the user says where it is.
     fn is_named(&self) -> bool {
         self.folder.is_some() || self.data_root.is_some()
     }

@@ -1,4 +1,4 @@
-//! Whether a data set is the one that samples were prepared from.
+//! Tells if a data set is the one that samples were prepared from.
 
 use std::{
     fs, io,

@@ -2,8 +2,9 @@
 //!
 //! Decoders of photographs, sound and volumes are heavy, and read files that come from anywhere. They are linked in
 //! here, not into `host`, which starts this program for `host data` and when a run needs samples that were not
-//! prepared. [`catalogue`] has the data sets, [`contents`] tells whether one has changed, [`prepare`] fills the folder
-//! of prepared samples, [`calibration`] makes [`arrays`] of samples for calibration, [`commands`] are those of a user.
+//! prepared. [`catalogue`] has the data sets, [`verify`] looks for volumes that cannot be prepared, [`contents`] tells
+//! whether one has changed, [`prepare`] fills the folder of prepared samples, [`calibration`] makes [`arrays`] of
+//! samples for calibration, [`commands`] are those of a user.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod catalogue;
 mod commands;
 mod contents;
 mod prepare;
+mod verify;
 
 use crate::commands::Command;
 use clap::Parser;

@@ -18,7 +18,7 @@ pub struct Origin {
     /// With the load at the start.
     machine: Machine,
     quick: bool,
-    /// Whether the program was built with optimisation; without it the figures mean nothing.
+    /// True if the program was built with optimisation; without it the figures mean nothing.
     optimized: bool,
 }
 

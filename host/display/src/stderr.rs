@@ -26,7 +26,7 @@ const CHUNK: usize = 4096;
 static STATE: Mutex<State> = Mutex::new(State { is_stuck: false, view: Vec::new() });
 
 struct State {
-    /// Whether it took nothing for as long as we waited.
+    /// True if it took nothing for as long as we waited.
     is_stuck: bool,
     /// Lines at the bottom of the terminal that are rewritten. The cursor is at the end of the last one.
     view: Vec<String>,

@@ -44,7 +44,7 @@ pub fn print_data(bytes: impl AsRef<[u8]>) {
     }
 }
 
-/// Whether the answer goes to a terminal.
+/// Tells if the answer goes to a terminal.
 fn is_terminal() -> bool {
     match &*stdout() {
         Stdout::Shared => io::stdout().is_terminal(),

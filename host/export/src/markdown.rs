@@ -32,7 +32,7 @@ pub fn markdown(runs: &[RunSummary], out: &mut dyn Write) -> io::Result<()> {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let cells = [
             run.folder.display().to_string(),
-            run.outcome.name().to_owned(),
+            run.marked_outcome(),
             text(&run.benchmark),
             text(&run.scenario),
             text(&run.plugin),

@@ -8,9 +8,19 @@ use proctor_results::{RunOutcome, RunSummary};
 type Gauge = (&'static str, &'static str, &'static str, fn(&RunSummary) -> Option<f64>);
 
 /// The gauges. Times are in seconds, as OpenMetrics asks.
-const GAUGES: [Gauge; 11] = [
+const GAUGES: [Gauge; 15] = [
     ("proctor_run_valid", "", "Whether the run is VALID.", |run| {
         Some(truth(run.outcome == RunOutcome::Valid))
+    }),
+    ("proctor_run_official_length", "", "Whether the run is as long as the rules want it.", |run| {
+        run.official_length.map(truth)
+    }),
+    ("proctor_run_virtual_time", "", "Whether time was virtual.", |run| run.virtual_time.map(truth)),
+    ("proctor_run_deviations", "", "Number of rules of the round that the run does not keep.", |run| {
+        run.official_length.map(|_| run.deviations.len() as f64)
+    }),
+    ("proctor_run_errors", "", "Number of errors in the detail logs of the run.", |run| {
+        run.error_count.map(|count| count as f64)
     }),
     ("proctor_run_accuracy_passed", "", "Whether the accuracy passed.", |run| run.accuracy_passed.map(truth)),
     ("proctor_run_accuracy", "", "The accuracy, in the unit of its metric.", |run| {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::events::{Edge, Events, Track};
 
-/// Most points of the counter of outstanding samples.
+/// Largest number of points of the counter of outstanding samples.
 const POINTS_MAX: usize = 4096;
 /// Track of the issuing thread.
 const ISSUE_TRACK: Track = Track::Thread(0);

@@ -5,12 +5,9 @@
 use std::sync::Arc;
 
 use proctor_loadgen::{
-    LibraryError, LoadGen, LoadGenError, LoadGenOptions, QuerySampleLibrary, RealClock, SystemUnderTest,
-    TestSettings,
+    BareLibrary, LoadGen, LoadGenError, LoadGenOptions, RealClock, SystemUnderTest, TestSettings,
 };
-use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, Scenario,
-};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario};
 
 /// Queries of each run.
 const QUERY_COUNT: u64 = 1_000_000;
@@ -34,30 +31,6 @@ impl SystemUnderTest for Null {
     fn flush(&self) {}
 }
 
-struct Library;
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "numbers"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        1024
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        1024
-    }
-
-    fn load(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-}
-
 /// Nanoseconds a query, from the first issue to the last.
 fn query_ns(scenario: Scenario, enable_trace: bool) -> Result<f64, LoadGenError> {
     let settings = TestSettings {
@@ -70,7 +43,7 @@ fn query_ns(scenario: Scenario, enable_trace: bool) -> Result<f64, LoadGenError>
     };
     let options = LoadGenOptions { enable_trace, ..LoadGenOptions::default() };
     let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), options);
-    let outcome = loadgen.run(&Null(loadgen.sink()), &Library)?;
+    let outcome = loadgen.run(&Null(loadgen.sink()), &BareLibrary::of(1024))?;
     Ok(outcome.phases[0].record.final_query_issued_ns as f64 / (QUERY_COUNT - 1) as f64)
 }
 

@@ -1,5 +1,7 @@
 //! Why a test could not take place.
 
+use std::collections::TryReserveError;
+
 use proctor_vocabulary::Scenario;
 
 use crate::{
@@ -28,6 +30,14 @@ pub enum LoadGenError {
         index: u64,
         /// The system's message.
         source: std::io::Error,
+    },
+    /// The system has no memory for the responses that a performance phase logs.
+    #[error("cannot get memory for logged responses: {source}: lower response_arena_bytes = {arena_bytes}")]
+    ResponseMemory {
+        /// Size of the memory that was asked for.
+        arena_bytes: u64,
+        /// Why it was refused.
+        source: TryReserveError,
     },
     /// The accuracy run has too many sets.
     #[error(

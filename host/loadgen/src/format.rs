@@ -64,7 +64,7 @@ pub(crate) fn json_string(text: &str) -> String {
     quoted
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -192,7 +192,7 @@ pub use plan::{
 pub use record::{
     histogram::Histogram,
     slots::SampleRecord,
-    tokens::{PhaseTokens, SampleTokens},
+    tokens::{PhaseTokens, SampleTokens, TokenRoom, TokenlessSamples},
     violations::{Violation, ViolationKind, ViolationSample},
 };
 pub use session::{
@@ -207,7 +207,7 @@ pub use settings::{
         trace::{Trace, TraceError},
     },
     config_file,
-    effective::{EffectiveSettings, check::SettingsError},
+    effective::{EffectiveSettings, RaisedBy, check::SettingsError},
     log_output::LogOutputSettings,
     query_count::{required_query_count, statistical_query_count, tail_margin},
     rounds,
@@ -216,7 +216,7 @@ pub use settings::{
     value::{SettingError, SettingKind, SettingValue},
     wait_policy::{Wait, WaitPolicy},
 };
-pub use system::{LibraryError, QuerySampleLibrary, SystemUnderTest};
+pub use system::{BareLibrary, LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use time::{
     clock::{Clock, RealClock},
     virtual_clock::VirtualClock,

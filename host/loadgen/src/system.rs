@@ -18,8 +18,8 @@ pub trait SystemUnderTest: Sync {
     /// with queries of its own; the one that runs the test is among them]
     fn issue(&self, samples: &[QuerySample]);
 
-    /// As [`issue`](Self::issue), which systems have that care neither who issues nor whether a query comes in parts.
-    /// The load generator calls this.
+    /// As [`issue`](Self::issue), with the place of the samples in their query. The load generator calls this. A system
+    /// that cares neither who issues nor whether a query comes in parts implements `issue` alone.
     #[inline]
     fn issue_part(&self, part: QueryPart<'_>) {
         self.issue(part.samples);
@@ -65,4 +65,45 @@ pub trait QuerySampleLibrary {
     /// # Errors
     /// Any reason why the samples are not unloaded; it makes the test INVALID, and the measurements are kept.
     fn unload(&self, samples: &[SampleIndex]) -> Result<(), LibraryError>;
+}
+
+/// A library whose samples are numbers alone, for measurements and tests: nothing has to be loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct BareLibrary {
+    /// The name for reports.
+    pub name: &'static str,
+    /// Number of samples in the library.
+    pub total_sample_count: u64,
+    /// Number of samples that surely fit into memory together.
+    pub performance_sample_count: u64,
+}
+
+impl BareLibrary {
+    /// A library that fits into memory as a whole.
+    #[must_use]
+    pub const fn of(sample_count: u64) -> Self {
+        Self { name: "numbers", total_sample_count: sample_count, performance_sample_count: sample_count }
+    }
+}
+
+impl QuerySampleLibrary for BareLibrary {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn total_sample_count(&self) -> u64 {
+        self.total_sample_count
+    }
+
+    fn performance_sample_count(&self) -> u64 {
+        self.performance_sample_count
+    }
+
+    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
+
+    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
+        Ok(())
+    }
 }

@@ -18,7 +18,7 @@ use crate::{
 /// Time between two readings at first.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Most intervals that are kept: as many as a picture has room for.
+/// Largest number of intervals that are kept: as many as a picture has room for.
 const INTERVAL_COUNT_MAX: usize = 600;
 
 /// A reading may take this share of its interval: half of what the guard may cost in all.

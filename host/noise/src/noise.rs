@@ -11,7 +11,7 @@ use crate::{
 /// How quiet the machine was while a test ran. Instants are in ns from the start of issuing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Noise {
-    /// Whether it was quiet.
+    /// Quiet, noisy, or not known.
     pub state: State,
     /// Why that is not known, if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -67,7 +67,7 @@ calls! {
 }
 
 impl Call {
-    /// Whether the header promises the plugin that this call for a model comes on the main thread.
+    /// Tells if the header promises the plugin that this call for a model comes on the main thread.
     pub(crate) fn is_of_main_thread(self) -> bool {
         matches!(
             self,

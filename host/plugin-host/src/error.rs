@@ -76,7 +76,7 @@ pub enum PluginHostError {
 }
 
 impl PluginHostError {
-    /// Whether the plugin refused a query because its queue is full: the query is to be issued again.
+    /// Tells if the plugin refused a query because its queue is full: the query is to be issued again.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::CallFailed { call: Call::Issue, status: abi::PROCTOR_STATUS_BUSY, .. })

@@ -14,7 +14,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) run: &'a Run,
     /// The samples, if there are any.
     pub(crate) samples: Option<Samples>,
-    /// Whether the samples are only those of the trace.
+    /// True if the samples are only those of the trace.
     pub(crate) is_selection: bool,
     /// The trace, if there is one.
     pub(crate) trace: Trace,
@@ -33,10 +33,6 @@ impl<'a> Facts<'a> {
             noted(&error);
             None
         });
-        let batches = run.batches().unwrap_or_else(|error| {
-            noted(&error);
-            None
-        });
         let samples = match run.samples() {
             Ok(samples) => Some(samples),
             // There is nothing to read, or the page says by itself that nothing is there.
@@ -46,6 +42,10 @@ impl<'a> Facts<'a> {
                 None
             }
         };
+        let batches = run.batches(samples.as_ref()).unwrap_or_else(|error| {
+            noted(&error);
+            None
+        });
         let trace = trace.unwrap_or_default();
         if trace.is_cut {
             faults.push(
@@ -113,12 +113,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether queries arrive by themselves, as in Server and in Interactive, which is Server with other bounds.
+    /// Tells if queries arrive by themselves, as in Server and in Interactive, which is Server with other bounds.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.scenario(), Some("Server" | "Interactive"))
     }
 
-    /// Whether every latency counts from the start, as in Offline.
+    /// Tells if every latency counts from the start, as in Offline.
     pub(crate) fn is_offline(&self) -> bool {
         self.scenario() == Some("Offline")
     }

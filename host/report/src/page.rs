@@ -1,6 +1,6 @@
 //! A page: its head, the runs on it one after the other, and its foot.
 
-use proctor_results::{DetailLog, Run, RunKind, Series, SeriesKind, WholeRun};
+use proctor_results::{DetailLog, Run, RunKind, RunSummary, Series, SeriesKind, WholeRun};
 
 use crate::{
     Subject,
@@ -75,8 +75,8 @@ fn overview(html: &mut Html, subjects: &[Subject]) {
                 });
                 match subject {
                     Subject::Run(run) => match &run.kind {
-                        RunKind::Whole(run) => whole(html, run),
-                        RunKind::Logs(log) => logs(html, log),
+                        RunKind::Whole(found) => whole(html, found, &RunSummary::of(run).marks()),
+                        RunKind::Logs(log) => logs(html, log, &RunSummary::of(run).marks()),
                         RunKind::Partial(_) => {
                             cells(html, &["✗ no result", ABSENT, ABSENT, ABSENT, ABSENT]);
                         }
@@ -97,9 +97,9 @@ fn overview(html: &mut Html, subjects: &[Subject]) {
     });
 }
 
-fn whole(html: &mut Html, run: &WholeRun) {
+fn whole(html: &mut Html, run: &WholeRun, marks: &[String]) {
     let figures = Figures::of(&run.json);
-    parts::cell(html, |html| parts::valid(html, run.result.verdict.valid));
+    verdict_cell(html, Some(run.result.verdict.valid), marks);
     cells(html, &[&run.result.scenario]);
     let unit = run.result.metric.as_ref().map_or("", |metric| &metric.unit);
     parts::cell(html, |html| figures.show_in(html, "metric.value", Unit::named(unit)));
@@ -109,11 +109,8 @@ fn whole(html: &mut Html, run: &WholeRun) {
     }
 }
 
-fn logs(html: &mut Html, log: &DetailLog) {
-    parts::cell(html, |html| match log.is_valid() {
-        Some(is_valid) => parts::valid(html, is_valid),
-        None => html.text(ABSENT),
-    });
+fn logs(html: &mut Html, log: &DetailLog, marks: &[String]) {
+    verdict_cell(html, log.is_valid(), marks);
     let latency = log.query_latency();
     cells(
         html,
@@ -124,6 +121,19 @@ fn logs(html: &mut Html, log: &DetailLog) {
             &latency.map_or(ABSENT.to_owned(), |it| duration(it.p99_ns as f64)),
         ],
     );
+}
+
+/// Writes whether a run is VALID, if that is known, and its marks.
+fn verdict_cell(html: &mut Html, is_valid: Option<bool>, marks: &[String]) {
+    parts::cell(html, |html| {
+        match is_valid {
+            Some(is_valid) => parts::valid(html, is_valid),
+            None => html.text(ABSENT),
+        }
+        if !marks.is_empty() {
+            html.text(&format!(" ({})", marks.join(", ")));
+        }
+    });
 }
 
 fn cells(html: &mut Html, texts: &[&str]) {
@@ -253,11 +263,15 @@ impl Sections<'_> {
         let place = series.place();
         let what = match &series.kind {
             SeriesKind::FindMax(file) => {
-                self.section("search", "Search", |html| search::find_max(html, file, figures));
+                self.section("search", "Search", |html| {
+                    search::find_max(html, file, figures);
+                    verdict::deviations(html, &place.rules, &place.deviations);
+                });
                 "The highest load"
             }
             SeriesKind::Scale(file) => {
                 self.section("scaling", "Scaling", |html| {
+                    verdict::deviations(html, &place.rules, &place.deviations);
                     for (number, course) in file.courses.iter().enumerate() {
                         html.leaf("h3", &[], &course.policy);
                         scaling::write(html, course, figures, &format!("courses.{number}"));

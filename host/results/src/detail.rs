@@ -1,11 +1,13 @@
 //! `mlperf_log_detail.txt`, of any LoadGen.
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
 
+use proctor_vocabulary::{beginning::BYTE_ORDER_MARK, misfetched};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,6 +18,28 @@ use crate::{
 
 /// Beginning of each entry.
 const MARK: &str = ":::MLLOG ";
+/// Key of an entry that each test has once, at its start.
+const FIRST_KEY: &str = "loadgen_version";
+/// Beginnings of the keys that a test has once.
+const ONCE: [&str; 6] = ["result_", "early_stopping", "effective_", "requested_", "qsl_", "sut_name"];
+/// Keys of the figures that a result is read from.
+const METRICS: [&str; 8] = [
+    "result_samples_per_second",
+    "result_completed_samples_per_sec",
+    "result_tokens_per_second",
+    "result_completed_tokens_per_second",
+    "result_inferred_tokens_per_second",
+    "result_inferred_completed_tokens_per_second",
+    "early_stopping_latency_ss",
+    "early_stopping_latency_ms",
+];
+/// Keys of the rules that a VALID test keeps.
+const RULES: [&str; 4] = [
+    "result_perf_constraints_met",
+    "result_min_duration_met",
+    "result_min_queries_met",
+    "early_stopping_met",
+];
 
 /// The entries of a detail log.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +48,10 @@ pub struct DetailLog {
     pub entries: Vec<(String, Value)>,
     /// Number of entries that cannot be read, such as the last one of a log that is cut off.
     pub damaged_count: usize,
+    /// Key and value of each entry whose value is no finite number, which LoadGen writes as `nan` or `inf`.
+    pub not_finite: Vec<(String, String)>,
+    /// Number of errors that the test met with. The result checkers take no run with one.
+    pub error_count: u64,
 }
 
 #[derive(Deserialize)]
@@ -31,33 +59,97 @@ struct Entry {
     key: String,
     #[serde(default)]
     value: Value,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    is_error: bool,
 }
 
 impl DetailLog {
     /// Reads a log.
     ///
     /// # Errors
-    /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it has no entry.
+    /// [`ResultsError::Read`], [`ResultsError::NoEntry`], or [`ResultsError::Malformed`] if it is another kind of file,
+    /// has no whole entry, is of several tests, has a metric that is no number of 0 or more, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut log = Self::default();
-        for line in BufReader::new(File::open(path).map_err(unreadable)?).split(b'\n') {
+        let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+        let foreign = misfetched(reader.fill_buf().map_err(unreadable)?);
+        for line in reader.split(b'\n') {
             let line = line.map_err(unreadable)?;
             let text = String::from_utf8_lossy(&line);
-            let Some(entry) = text.trim().strip_prefix(MARK) else { continue };
+            // Only the first line may have the mark, which some editors put there.
+            let text = text.trim_start_matches(BYTE_ORDER_MARK).trim();
+            let Some(entry) = text.strip_prefix(MARK) else { continue };
             match serde_json::from_str::<Entry>(entry) {
-                Ok(Entry { key, value }) => log.entries.push((key, value)),
-                Err(_) => log.damaged_count += 1,
+                Ok(Entry { key, value, metadata }) => {
+                    log.error_count += u64::from(metadata.is_error);
+                    log.entries.push((key, value));
+                }
+                Err(_) => match not_finite(entry) {
+                    Some(found) => log.not_finite.push(found),
+                    None => log.damaged_count += 1,
+                },
             }
         }
+        let malformed = |fault| Err(ResultsError::Malformed { path: path.to_owned(), fault });
         if log.entries.is_empty() {
-            let fault = match log.damaged_count {
-                0 => format!("is no detail log of LoadGen: no line begins with \"{}\"", MARK.trim_end()),
-                _ => "is cut off: it has no whole entry".to_owned(),
+            return match (foreign, log.damaged_count) {
+                (Some(words), _) => malformed(format!("is no detail log of LoadGen: {words}")),
+                (None, 0) => Err(ResultsError::NoEntry { path: path.to_owned() }),
+                (None, _) => malformed("is cut off: it has no whole entry".to_owned()),
             };
-            return Err(ResultsError::Malformed { path: path.to_owned(), fault });
         }
+        let test_count = log.entries.iter().filter(|(key, _)| key == FIRST_KEY).count();
+        if test_count > 1 {
+            return malformed(format!(
+                "has the logs of {test_count} tests one after the other, each from its {FIRST_KEY} on: make a file of \
+                 each"
+            ));
+        }
+        if let Some(fault) = log.fault() {
+            return malformed(fault);
+        }
+        let counted = log.value("num_errors").and_then(Value::as_u64).unwrap_or(0);
+        log.error_count = log.error_count.max(counted);
         Ok(log)
+    }
+
+    /// The first thing that no test has logged, as the end of a sentence about the file.
+    fn fault(&self) -> Option<String> {
+        let figure = |key: &str, value: &str| {
+            Some(format!(
+                "has {key} {value}, and a figure is a number of 0 or more: give the log as LoadGen wrote it"
+            ))
+        };
+        if let Some((key, value)) = self.not_finite.iter().find(|(key, _)| is_figure(key)) {
+            return figure(key, value);
+        }
+        let is_checked = |key: &str| {
+            is_figure(key) && !(self.estimates_first_tokens() && key.starts_with("early_stopping_latency_"))
+        };
+        let mut first_values = HashMap::new();
+        for (key, value) in &self.entries {
+            if is_checked(key) && value.as_f64().is_none_or(|number| number < 0.0) {
+                return figure(key, &value.to_string());
+            }
+            if ONCE.iter().any(|begin| key.starts_with(begin)) {
+                let first = *first_values.entry(key.as_str()).or_insert(value);
+                if first != value {
+                    return Some(format!(
+                        "has {key} twice, as {first} and as {value}: give the log of one test, as LoadGen wrote it"
+                    ));
+                }
+            }
+        }
+        let is_broken = |key: &&str| self.value(key).and_then(Value::as_bool) == Some(false);
+        let broken = RULES.into_iter().find(is_broken).filter(|_| self.is_valid() == Some(true))?;
+        Some(format!("has result_validity VALID and {broken} false: give the log as LoadGen wrote it"))
     }
 
     /// The last value of a key.
@@ -72,7 +164,7 @@ impl DetailLog {
         self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()
     }
 
-    /// Whether the run is VALID; `None` if the log does not come to that.
+    /// Tells if the run is VALID; `None` if the log does not come to that.
     #[must_use]
     pub fn is_valid(&self) -> Option<bool> {
         Some(self.value("result_validity")?.as_str()? == "VALID")
@@ -99,7 +191,8 @@ impl DetailLog {
 
     /// The figure that the result checkers read: tokens per second of Server and Offline where the run has them, else
     /// samples per second; the early-stopping estimate of the other scenarios, and the percentile in logs of rounds
-    /// without one.
+    /// without one. In token runs of SingleStream the estimate is that of the time to the first token, so that the
+    /// percentile of the query is the figure there, too.
     ///
     /// The log does not say which benchmark was run, so that one that is listed by samples though it counts tokens is
     /// shown with its tokens.
@@ -137,7 +230,7 @@ impl DetailLog {
                 // Multiplying a fraction by 100 leaves dust at the end.
                 let percentile =
                     format!("{}th percentile of the query latency", (percent * 1e6).round() / 1e6);
-                return match number(estimate) {
+                return match number(estimate).filter(|_| !self.estimates_first_tokens()) {
                     // LoadGen has 0 where there were too few queries.
                     Some(0.0) => None,
                     Some(ns) => of(&format!("early-stopping estimate of the {percentile}"), ns, "ns"),
@@ -152,6 +245,28 @@ impl DetailLog {
             rates.iter().find_map(|(key, name, unit)| Some((*name, number(key)?, *unit)))?;
         of(name, value, unit)
     }
+
+    /// Tells if the early-stopping estimates are of the time to the first token, as in token runs of SingleStream.
+    fn estimates_first_tokens(&self) -> bool {
+        self.scenario() == Some("SingleStream") && self.value("result_first_token_mean_latency_ns").is_some()
+    }
+}
+
+/// Tells if a key is of a metric, or of a latency that is shown beside it. LoadGen writes a negative time to the first
+/// token where a sample had none.
+fn is_figure(key: &str) -> bool {
+    let is_latency =
+        key.starts_with("result_") && key.ends_with("latency_ns") && !key.starts_with("result_first_token_");
+    METRICS.contains(&key) || is_latency
+}
+
+/// Key and value of an entry whose value is a number that JSON has not, such as `nan`, or that is too large, such as
+/// `1e400`.
+fn not_finite(entry: &str) -> Option<(String, String)> {
+    let (key, rest) = entry.strip_prefix("{\"key\": \"")?.split_once("\", \"value\": ")?;
+    let value = rest.split([',', '}']).next()?.trim();
+    let is_so = value.parse::<f64>().is_ok_and(|number| !number.is_finite());
+    is_so.then(|| (key.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -168,5 +283,157 @@ mod tests {
         assert_eq!((log.value("a"), log.value("c")), (Some(&2.into()), None));
         std::fs::write(file.path(), "MLPerf Results Summary\n").unwrap();
         assert!(DetailLog::read(file.path()).unwrap_err().to_string().contains("no detail log of LoadGen"));
+    }
+
+    #[test]
+    fn another_kind_of_file_and_joined_logs_are_named() {
+        let entry = |key: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": 1}}\n");
+        let one = entry("loadgen_version") + &entry("a");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |bytes: &[u8]| {
+            std::fs::write(file.path(), bytes).unwrap();
+            DetailLog::read(file.path())
+        };
+        let wide: Vec<u8> = format!("\u{feff}{one}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (bytes, words) in [
+            (&wide[..], "it is text in UTF-16: save it as UTF-8"),
+            (b"\x1f\x8b\x08", "it is packed by gzip: unpack it"),
+            (b"<!DOCTYPE html>", "it is a web page, "),
+            (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS "),
+        ] {
+            let error = read(bytes).unwrap_err().to_string();
+            assert!(error.contains(&format!(" is no detail log of LoadGen: {words}")), "{error}");
+        }
+        let error = read(one.repeat(2).as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("has the logs of 2 tests one after the other"), "{error}");
+        // The mark in front of the first entry hides none.
+        assert_eq!(read(format!("\u{feff}{one}").as_bytes()).unwrap().entries.len(), 2);
+    }
+
+    /// A log with these entries.
+    fn read(values: &[(&str, &str)]) -> Result<DetailLog, ResultsError> {
+        let entry =
+            |(key, value): &(&str, &str)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), values.iter().map(entry).collect::<String>()).unwrap();
+        DetailLog::read(file.path())
+    }
+
+    /// The metric of a log with these entries.
+    fn metric(values: &[(&str, &str)]) -> Option<MetricPart> {
+        read(values).unwrap().metric()
+    }
+
+    #[test]
+    fn a_figure_that_no_test_has_is_named_with_its_key() {
+        for key in ["result_completed_samples_per_sec", "early_stopping_latency_ss", "result_max_latency_ns"]
+        {
+            for value in ["nan", "-nan", "inf", "1e400", "-488.883", "\"488\"", "true"] {
+                let error = read(&[("a", "1"), (key, value)]).unwrap_err().to_string();
+                let expected = format!("has {key} {value}, and a figure is a number of 0 or more");
+                assert!(error.contains(&expected), "{error}");
+            }
+            assert!(read(&[(key, "0")]).is_ok() && read(&[(key, "5.27206e+06")]).is_ok());
+        }
+        // A sample without a first token has the least number of all.
+        let first_token = ("result_first_token_min_latency_ns", "-9223372036854775808");
+        assert!(read(&[("a", "1"), first_token]).is_ok());
+        let estimate = ("early_stopping_latency_ss", "-9223372036854775808");
+        let mean = ("result_first_token_mean_latency_ns", "-9223372036854775808");
+        assert!(read(&[("effective_scenario", "\"SingleStream\""), mean, estimate]).is_ok());
+        assert!(read(&[("effective_scenario", "\"MultiStream\""), mean, estimate]).is_err());
+        // LoadGen divides 0 by 0 where there is one query, in a figure that is no metric.
+        let log = read(&[("a", "1"), ("result_qps_with_loadgen_overhead", "-nan")]).unwrap();
+        assert_eq!((log.damaged_count, log.not_finite.len(), log.entries.len()), (0, 1, 1));
+    }
+
+    #[test]
+    fn a_log_that_contradicts_itself_is_none() {
+        for (key, one, other) in [
+            ("result_completed_samples_per_sec", "488.883", "999.9"),
+            ("result_validity", "\"VALID\"", "\"INVALID\""),
+            ("effective_min_duration_ms", "600000", "5"),
+        ] {
+            let error = read(&[(key, one), ("a", "1"), (key, other)]).unwrap_err().to_string();
+            assert!(error.contains(&format!("has {key} twice, as {one} and as {other}: ")), "{error}");
+            assert!(read(&[(key, one), (key, one)]).is_ok());
+        }
+        // A search has a line for each of its tests.
+        assert!(read(&[("generated_query_duration", "1"), ("generated_query_duration", "2")]).is_ok());
+        for key in RULES {
+            let of = |validity: &str| read(&[("result_validity", validity), (key, "false")]);
+            let error = of("\"VALID\"").unwrap_err().to_string();
+            assert!(error.contains(&format!("has result_validity VALID and {key} false")), "{error}");
+            assert!(of("\"INVALID\"").is_ok());
+        }
+    }
+
+    #[test]
+    fn errors_are_counted_by_their_marks_and_by_the_last_line() {
+        let error = "\"late\", \"metadata\": {\"is_error\": true}";
+        let count = |values: &[(&str, &str)]| read(values).unwrap().error_count;
+        assert_eq!(count(&[("a", "1"), ("num_errors", "0")]), 0);
+        assert_eq!(count(&[("error_runtime", error), ("num_errors", "0")]), 1);
+        assert_eq!(count(&[("error_runtime", error), ("error_runtime", error), ("num_errors", "2")]), 2);
+        assert_eq!(count(&[("a", "1"), ("num_errors", "3")]), 3);
+    }
+
+    #[test]
+    fn a_latency_has_the_name_of_the_percentile_that_was_asked_for() {
+        let named = |scenario: &str, percentile: f64, key: &str| {
+            metric(&[
+                ("effective_scenario", &format!("\"{scenario}\"")),
+                ("effective_target_latency_percentile", &percentile.to_string()),
+                (key, "700"),
+            ])
+            .map(|metric| metric.name)
+        };
+        for (scenario, percentile, key, name) in [
+            ("SingleStream", 0.9, "early_stopping_latency_ss", "early-stopping estimate of the 90th"),
+            ("SingleStream", 0.97, "early_stopping_latency_ss", "early-stopping estimate of the 97th"),
+            ("MultiStream", 0.999, "early_stopping_latency_ms", "early-stopping estimate of the 99.9th"),
+            ("SingleStream", 0.95, "result_95.00_percentile_latency_ns", "95th"),
+        ] {
+            let expected = Some(format!("{name} percentile of the query latency"));
+            assert_eq!(named(scenario, percentile, key), expected);
+        }
+        // The figure of another tail is not shown in its place.
+        assert_eq!(named("MultiStream", 0.95, "result_99.00_percentile_latency_ns"), None);
+    }
+
+    #[test]
+    fn an_estimate_of_first_tokens_is_no_latency_of_the_query() {
+        let of = |scenario: &str, first_token: &str| {
+            let metric = metric(&[
+                ("effective_scenario", &format!("\"{scenario}\"")),
+                ("effective_target_latency_percentile", "0.9"),
+                ("early_stopping_latency_ss", "700"),
+                ("early_stopping_latency_ms", "900"),
+                ("result_90.00_percentile_latency_ns", "10200"),
+                (first_token, "650"),
+            ]);
+            metric.map(|metric| (metric.name, metric.value))
+        };
+        let percentile = "90th percentile of the query latency".to_owned();
+        let estimate = format!("early-stopping estimate of the {percentile}");
+        let mean = "result_first_token_mean_latency_ns";
+        assert_eq!(of("SingleStream", mean), Some((percentile, 10_200.0)));
+        assert_eq!(of("SingleStream", "other"), Some((estimate.clone(), 700.0)));
+        // MultiStream judges its queries in token runs, too.
+        assert_eq!(of("MultiStream", mean), Some((estimate, 900.0)));
+    }
+
+    #[test]
+    fn tokens_go_before_samples() {
+        for (scenario, tokens, samples) in [
+            ("\"Server\"", "result_completed_tokens_per_second", "result_completed_samples_per_sec"),
+            ("\"Offline\"", "result_tokens_per_second", "result_samples_per_second"),
+        ] {
+            let of = |values: &[(&str, &str)]| metric(values).map(|it| (it.value, it.unit));
+            let scenario = ("effective_scenario", scenario);
+            assert_eq!(of(&[scenario, (samples, "7.5")]), Some((7.5, "samples/s".to_owned())));
+            let both = [scenario, (samples, "7.5"), (tokens, "3428.04")];
+            assert_eq!(of(&both), Some((3428.04, "tokens/s".to_owned())));
+        }
     }
 }

@@ -22,6 +22,16 @@ pub enum ResultsError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder has LoadGen's summary log, and not the detail log that figures are read from.
+    #[error(
+        "{} has mlperf_log_summary.txt and no mlperf_log_detail.txt beside it, which the figures are read from: put the \
+         detail log of the same test there",
+        path.display()
+    )]
+    NoDetailLog {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file is none of its kind.
     #[error("{} {fault}", path.display())]
     Malformed {
@@ -29,6 +39,30 @@ pub enum ResultsError {
         path: PathBuf,
         /// The fault, as the end of a sentence about the file, such as `is cut off`.
         fault: String,
+    },
+    /// The file has no entry of a detail log. LoadGen of the first rounds wrote other lines than the later ones.
+    #[error("{} is no detail log of LoadGen: no line begins with \":::MLLOG\"", path.display())]
+    NoEntry {
+        /// The file.
+        path: PathBuf,
+    },
+    /// LoadGen's logs of a folder are not of one test, or one of them was changed.
+    #[error(
+        "{} has {name} {summary} in its summary log and {key} {detail} in its detail log: put the two logs of one test \
+         side by side",
+        path.display()
+    )]
+    Contradiction {
+        /// The folder.
+        path: PathBuf,
+        /// Name of the value in the summary log.
+        name: String,
+        /// Its value there.
+        summary: String,
+        /// Key of the value in the detail log.
+        key: String,
+        /// Its value there.
+        detail: String,
     },
     /// The result is of another version.
     #[error("{} has schema_version {version}, and this program reads {known}: read it with the program that wrote it", path.display())]

@@ -7,7 +7,8 @@ use std::{
 
 use crate::{
     error::ResultsError,
-    run::{DETAIL, RESULT, is_partial},
+    loadgen_logs::DETAIL,
+    run::{RESULT, is_partial},
 };
 
 /// Finds the run folders below a folder, or the folder itself, by name. It does not look into a run for others.

@@ -32,6 +32,7 @@ mod batches;
 mod detail;
 mod error;
 mod find;
+mod loadgen_logs;
 mod noise;
 mod result_file;
 mod run;
@@ -39,6 +40,7 @@ mod samples;
 mod scaling;
 mod series;
 mod summary;
+mod summary_log;
 mod trace;
 mod versioned;
 
@@ -46,11 +48,12 @@ pub use batches::{Batch, BatchStage, Batches};
 pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
+pub use loadgen_logs::LoadGenLogs;
 pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
-    AccuracyPart, BenchmarkPart, FiguresPart, Finding, FloorPart, LatencyPart, MachinePart, MetricPart,
-    Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep, SettingPart, StagePart,
-    Standing, TestPart, TokenPart, VerdictPart,
+    AccuracyPart, ArrivalsPart, BenchmarkPart, DeviationPart, FiguresPart, Finding, FloorPart, LatencyPart,
+    MachinePart, MetricPart, Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep,
+    SettingPart, StagePart, Standing, TestPart, TokenPart, VerdictPart,
 };
 pub use run::{Ending, Run, RunKind, WholeRun};
 pub use samples::Samples;
@@ -59,4 +62,5 @@ pub use scaling::{
 };
 pub use series::{CurvePoint, FindMaxFile, FullRun, Place, ScaleFile, Series, SeriesKind};
 pub use summary::{RunOutcome, RunSummary};
+pub use summary_log::SummaryLog;
 pub use trace::{IssueCall, Trace, TraceSample};

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart, versioned::read_versioned};
 
+/// Kind of the deviation of a run in virtual time.
+pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
+
 /// A result.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ResultFile {
@@ -16,7 +19,7 @@ pub struct ResultFile {
     pub verdict: VerdictPart,
     /// Name of the scenario.
     pub scenario: String,
-    /// Whether time was virtual.
+    /// True if time was virtual.
     #[serde(default)]
     pub virtual_time: bool,
     /// Name of the preset.
@@ -26,9 +29,18 @@ pub struct ResultFile {
     /// Name of its suite, if the run is for one.
     #[serde(default)]
     pub suite: Option<String>,
-    /// Whether the run was as long as the rules want it.
+    /// True if the run was as long as the rules want it.
     #[serde(default)]
     pub official_length: bool,
+    /// True if the calls were recorded, which makes each of them longer.
+    #[serde(default)]
+    pub recorded: bool,
+    /// The arrival process, if it is not that of the rules.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsPart>,
+    /// Rules of the round that the run does not keep.
+    #[serde(default)]
+    pub deviations: Vec<DeviationPart>,
     /// The metric of the scenario; `None` if none was measured, the run was too short for it, or it is withheld.
     #[serde(default, deserialize_with = "measured")]
     pub metric: Option<MetricPart>,
@@ -78,14 +90,51 @@ fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MetricP
     Ok(written.and_then(|Written { name, value, unit }| Some(MetricPart { name, value: value?, unit })))
 }
 
+/// An arrival process that is not that of the rules.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ArrivalsPart {
+    /// Its name.
+    pub process: String,
+}
+
+/// A rule of the round that a run does not keep.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct DeviationPart {
+    /// Name of its kind.
+    pub kind: String,
+    /// The deviation in words.
+    pub text: String,
+}
+
+impl ResultFile {
+    /// All reasons why the run is not a result by its round, whatever its verdict: deviations, arrivals that are not
+    /// those of the rules, and a recording. Its length is not among them.
+    #[must_use]
+    pub fn all_deviations(&self) -> Vec<DeviationPart> {
+        let part = |kind: &str, text: String| DeviationPart { kind: kind.to_owned(), text };
+        let mut all = self.deviations.clone();
+        // Results of earlier versions say it in their own key alone.
+        if self.virtual_time && all.iter().all(|deviation| deviation.kind != VIRTUAL_TIME) {
+            all.push(part(VIRTUAL_TIME, "time is virtual".to_owned()));
+        }
+        all.extend(self.arrivals.iter().map(|ArrivalsPart { process }| {
+            part("arrivals", format!("arrivals are {process}, and the round wants poisson"))
+        }));
+        if self.recorded {
+            all.push(part("recorded", "the calls are recorded, which makes each of them longer".to_owned()));
+        }
+        all
+    }
+}
+
 /// The verdict of a run.
 #[derive(Debug, Clone, Deserialize)]
 pub struct VerdictPart {
-    /// Whether the run is VALID.
+    /// True if the run is VALID.
     pub valid: bool,
-    /// Whether the accuracy passed; `None` if it was not measured.
+    /// True if the accuracy passed; `None` if it was not measured.
     pub accuracy_passed: Option<bool>,
-    /// Whether the user ended it.
+    /// True if the user ended it.
     #[serde(default)]
     pub interrupted: bool,
     /// Why it is not VALID, in words.
@@ -116,7 +165,7 @@ pub struct AccuracyPart {
     pub value: f64,
     /// Least value that passes.
     pub target: f64,
-    /// Whether it does.
+    /// True if it does.
     pub passed: bool,
     /// Why not.
     #[serde(default)]
@@ -130,7 +179,7 @@ pub struct AccuracyPart {
 pub struct TestPart {
     /// Its mode.
     pub mode: String,
-    /// Whether it is VALID.
+    /// True if it is VALID.
     pub valid: bool,
     /// Rules that the verdict rests on.
     #[serde(default)]
@@ -189,7 +238,7 @@ pub struct TestPart {
 pub struct Finding {
     /// Its name.
     pub rule: String,
-    /// Whether it is kept.
+    /// True if it is kept.
     pub standing: Standing,
     /// Measured value, in `unit`.
     pub measured: Option<f64>,
@@ -201,7 +250,7 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Whether a rule is kept.
+/// True if a rule is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -269,7 +318,7 @@ pub struct SchedulerPart {
     /// Number of batches by their size.
     #[serde(default)]
     pub batch_sizes: BTreeMap<u64, u64>,
-    /// Most samples that waited.
+    /// Largest number of samples that waited.
     pub queue_depth_max: u64,
     /// Time that each instance was busy, in ns.
     #[serde(default)]
@@ -293,7 +342,7 @@ pub struct SearchPart {
 pub struct SearchStep {
     /// Rate, in queries per second.
     pub rate_qps: f64,
-    /// Whether it was met.
+    /// True if it was met.
     pub met: Option<bool>,
 }
 
@@ -425,9 +474,41 @@ impl ResultFile {
     /// Reads a result: typed, and as it is.
     ///
     /// # Errors
-    /// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault.
+    /// [`ResultsError::Read`], [`ResultsError::Version`], or [`ResultsError::Malformed`] with the place of the fault,
+    /// or with two keys that contradict each other.
     pub fn read(path: &Path) -> Result<(Self, Value), ResultsError> {
-        read_versioned(path, "result")
+        let (result, json) = read_versioned::<Self>(path, "result")?;
+        match result.contradiction() {
+            Some([one, other]) => Err(ResultsError::Malformed {
+                path: path.to_owned(),
+                fault: format!("has {one} and {other}, which no run writes: read it as the run has left it"),
+            }),
+            None => Ok((result, json)),
+        }
+    }
+
+    /// Two keys with values that contradict each other.
+    fn contradiction(&self) -> Option<[String; 2]> {
+        let VerdictPart { valid, accuracy_passed, reasons, .. } = &self.verdict;
+        let is_valid = || "verdict.valid true".to_owned();
+        let tests = [("performance_run", &self.performance_run), ("accuracy_run", &self.accuracy_run)];
+        for (key, test) in tests.into_iter().filter_map(|(key, test)| Some((key, test.as_ref()?))) {
+            let broken = test.findings.iter().find(|finding| finding.standing == Standing::Broken);
+            if let Some(finding) = broken.filter(|_| test.valid) {
+                let found = format!("the broken rule {} in {key}.findings", finding.rule);
+                return Some([format!("{key}.valid true"), found]);
+            }
+            if *valid && !test.valid {
+                return Some([is_valid(), format!("{key}.valid false")]);
+            }
+        }
+        if let Some(reason) = reasons.first().filter(|_| *valid) {
+            return Some([is_valid(), format!("verdict.reasons \"{reason}\"")]);
+        }
+        let (passed, accuracy) = ((*accuracy_passed)?, self.accuracy.as_ref()?);
+        (passed != accuracy.passed).then(|| {
+            [format!("verdict.accuracy_passed {passed}"), format!("accuracy.passed {}", accuracy.passed)]
+        })
     }
 }
 

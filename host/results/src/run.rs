@@ -8,18 +8,23 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    batches::Batches, detail::DetailLog, error::ResultsError, result_file::ResultFile, samples::Samples,
+    batches::Batches,
+    detail::DetailLog,
+    error::ResultsError,
+    loadgen_logs::{DETAIL, LoadGenLogs, SUMMARY},
+    result_file::ResultFile,
+    samples::Samples,
     trace::Trace,
 };
 
 /// File of the result.
 pub(crate) const RESULT: &str = "result.json";
-/// LoadGen's detail log.
-pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
 /// File of samples.
 const SAMPLES: &str = "samples.bin";
 /// File of kept batches.
 const BATCHES: &str = "batches.json";
+/// Folder of the accuracy run.
+const ACCURACY: &str = "accuracy";
 /// LoadGen's trace.
 const TRACE: &str = "mlperf_log_trace.json";
 /// Suffix of a folder that is not whole.
@@ -75,7 +80,7 @@ impl Run {
     /// Opens a folder.
     ///
     /// # Errors
-    /// [`ResultsError::NoRun`], or a file of it that cannot be read.
+    /// [`ResultsError::NoRun`], [`ResultsError::NoDetailLog`], or a file of it that cannot be read.
     pub fn open(folder: &Path) -> Result<Self, ResultsError> {
         let folder = match fs::metadata(folder) {
             Ok(found) if found.is_dir() => folder.to_owned(),
@@ -90,8 +95,12 @@ impl Run {
         } else if is_partial(&folder) || ((has(CRASH) || has(ERROR)) && (has(LOCK) || !has(DETAIL))) {
             // Logs that others have made may lie beside a text of any name.
             RunKind::Partial(ending(&folder))
-        } else if has(DETAIL) {
-            RunKind::Logs(DetailLog::read(&folder.join(DETAIL))?)
+        } else if has(DETAIL)
+            && let Some(log) = LoadGenLogs::read(&folder)?.detail
+        {
+            RunKind::Logs(log)
+        } else if has(SUMMARY) {
+            return Err(ResultsError::NoDetailLog { path: folder });
         } else {
             return Err(ResultsError::NoRun { path: folder });
         };
@@ -122,7 +131,7 @@ impl Run {
         folder_name(&self.folder)
     }
 
-    /// Whether the run goes on: its process holds the lock of the folder.
+    /// Tells if the run goes on: its process holds the lock of the folder.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         let lock = fs::File::open(self.folder.join(LOCK));
@@ -130,7 +139,7 @@ impl Run {
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Whether the folder is of a search that was interrupted, and can be resumed.
+    /// Tells if the folder is of a search that was interrupted, and can be resumed.
     #[must_use]
     pub fn can_be_resumed(&self) -> bool {
         matches!(self.kind, RunKind::Partial(_)) && self.folder.join(PROBES).is_file()
@@ -157,17 +166,40 @@ impl Run {
         Ok(self.folder.join(format!("run_{}", place + 1)))
     }
 
-    /// Reads the samples of the performance run.
+    /// Reads the samples of the performance run. Those of a whole run make the figures of its result.
     ///
     /// # Errors
-    /// [`ResultsError::NoPerformanceRun`], or the file cannot be read.
+    /// [`ResultsError::NoPerformanceRun`], or the file cannot be read, or is of another run.
     pub fn samples(&self) -> Result<Samples, ResultsError> {
         let path = self.performance_folder()?.join(SAMPLES);
         if matches!(self.kind, RunKind::Logs(_)) && !path.is_file() {
             let why = "logs of the official LoadGen have no samples.bin";
             return Err(ResultsError::NoPerformanceRun { path: self.folder.clone(), why });
         }
-        Samples::read(&path)
+        match self.result().and_then(|result| Some((result, result.performance_run.as_ref()?))) {
+            Some((result, test)) => {
+                let issuers = result.settings.get("server_num_issue_query_threads");
+                let issuer_count = issuers.and_then(|setting| setting.value.as_u64()).unwrap_or(1);
+                Samples::read_of(&path, test, issuer_count)
+            }
+            None => Samples::read(&path),
+        }
+    }
+
+    /// Number of errors in the detail logs of the run: 0 where there is no log. The result checkers take no run with
+    /// one, whatever its verdict is.
+    #[must_use]
+    pub fn error_count(&self) -> u64 {
+        match &self.kind {
+            RunKind::Logs(log) => log.error_count,
+            RunKind::Partial(_) => 0,
+            RunKind::Whole(_) => {
+                let accuracy = Some(self.folder.join(ACCURACY)).filter(|folder| folder.is_dir());
+                let folders = self.performance_folder().ok().into_iter().chain(accuracy);
+                let logs = folders.filter_map(|folder| DetailLog::read(&folder.join(DETAIL)).ok());
+                logs.map(|log| log.error_count).sum()
+            }
+        }
     }
 
     /// Number of samples that the result says were issued, if `samples` has another: the file was cut, or is another's.
@@ -185,12 +217,18 @@ impl Run {
         self.performance_file(TRACE).map(|path| Trace::read(&path)).transpose()
     }
 
-    /// Reads the batches that the performance run has kept; `None` if it has kept none.
+    /// Reads the batches that the performance run has kept; `None` if it has kept none. They are held against the
+    /// result, and against its samples if these are given.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub fn batches(&self) -> Result<Option<Batches>, ResultsError> {
-        self.performance_file(BATCHES).map(|path| Batches::read(&path)).transpose()
+    /// The file cannot be read, or is of another run.
+    pub fn batches(&self, samples: Option<&Samples>) -> Result<Option<Batches>, ResultsError> {
+        let Some(path) = self.performance_file(BATCHES) else { return Ok(None) };
+        let batches = Batches::read(&path)?;
+        if let Some(test) = self.result().and_then(|result| result.performance_run.as_ref()) {
+            batches.check_against(&path, test, samples)?;
+        }
+        Ok(Some(batches))
     }
 
     /// A file of the performance run, if it is there.
@@ -199,7 +237,7 @@ impl Run {
     }
 }
 
-/// Whether a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
+/// Tells if a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
 pub(crate) fn is_partial(folder: &Path) -> bool {
     folder_name(folder).ends_with(PARTIAL)
         && [LOCK, SAMPLES, DETAIL, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
@@ -246,6 +284,20 @@ mod tests {
             error(&[(RESULT, "{\"schema_version\": 1, ")]).contains("is no whole result of this program")
         );
         assert!(error(&[(RESULT, "{\"schema_version\": 1}")]).contains("missing field"));
+        assert!(
+            error(&[(RESULT, "<html>")]).contains("is no whole result of this program: it is a web page")
+        );
+        let detail = ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n";
+        let logs = [(DETAIL, detail), ("mlperf_log_summary.txt", "Scenario : Offline\n")];
+        assert!(
+            error(&logs).contains("has Scenario Offline in its summary log and effective_scenario Server")
+        );
+
+        let alone = error(&[("mlperf_log_summary.txt", "Scenario : Offline\n")]);
+        assert!(
+            alone.contains("has mlperf_log_summary.txt and no mlperf_log_detail.txt beside it"),
+            "{alone}"
+        );
 
         let crashed = folder(&[("crash.txt", "the plugin crashed in execute\n")]);
         let run = Run::open(crashed.path()).unwrap();

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     error::ResultsError,
-    result_file::{MachinePart, PluginPart, SettingPart},
+    result_file::{DeviationPart, MachinePart, PluginPart, SettingPart},
     run::folder_name,
     scaling::ScalingPart,
     versioned::read_versioned,
@@ -86,7 +86,7 @@ pub struct FullRun {
     pub folder: String,
     /// The load.
     pub load: f64,
-    /// Whether it was VALID.
+    /// True if it was VALID.
     pub valid: bool,
     /// Why not.
     #[serde(default)]
@@ -111,9 +111,12 @@ pub struct Place {
     /// Round of the rules.
     #[serde(default)]
     pub rules: String,
-    /// Whether time was virtual.
+    /// True if time was virtual.
     #[serde(default)]
     pub virtual_time: bool,
+    /// Rules of the round that its runs do not keep.
+    #[serde(default)]
+    pub deviations: Vec<DeviationPart>,
     /// The plugin.
     pub plugin: PluginPart,
     /// The machine.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{
-    result_file::{LatencyPart, MetricPart},
+    result_file::{DeviationPart, LatencyPart, MetricPart, VIRTUAL_TIME},
     run::{Ending, Run, RunKind},
 };
 
@@ -26,9 +26,15 @@ pub struct RunSummary {
     pub precision: Option<String>,
     /// When the run was finished; not in virtual time.
     pub finished_at_utc: Option<String>,
-    /// Whether it is of official length.
+    /// True if it is of official length.
     pub official_length: Option<bool>,
-    /// Whether the accuracy passed; `None` if it was not measured.
+    /// True if time was virtual.
+    pub virtual_time: Option<bool>,
+    /// All reasons why it is not a result by its round, except its length.
+    pub deviations: Vec<DeviationPart>,
+    /// Number of errors in its detail logs; `None` of a run that has not come to a result.
+    pub error_count: Option<u64>,
+    /// True if the accuracy passed; `None` if it was not measured.
     pub accuracy_passed: Option<bool>,
     /// Name of the accuracy's metric, its value, and its unit or nothing.
     pub accuracy: Option<MetricPart>,
@@ -73,6 +79,40 @@ impl RunOutcome {
 }
 
 impl RunSummary {
+    /// The outcome, followed by the [`marks`](Self::marks): `VALID (short, deviates)`.
+    #[must_use]
+    pub fn marked_outcome(&self) -> String {
+        let name = self.outcome.name();
+        match self.marks().as_slice() {
+            [] => name.to_owned(),
+            marks => format!("{name} ({})", marks.join(", ")),
+        }
+    }
+
+    /// Reasons why a VALID run is not a result by its round, each in a word or two; empty for any other run.
+    #[must_use]
+    pub fn marks(&self) -> Vec<String> {
+        if self.outcome != RunOutcome::Valid {
+            return Vec::new();
+        }
+        let is_virtual = self.virtual_time == Some(true);
+        let deviates = self.deviations.iter().any(|deviation| deviation.kind != VIRTUAL_TIME);
+        let marks = [
+            // What takes no time has no length.
+            ("short", self.official_length == Some(false) && !is_virtual),
+            ("virtual time", is_virtual),
+            ("deviates", deviates),
+        ];
+        let mut marks: Vec<_> =
+            marks.into_iter().filter(|(_, is_set)| *is_set).map(|(mark, _)| mark.to_owned()).collect();
+        match self.error_count {
+            None | Some(0) => {}
+            Some(1) => marks.push("with 1 error".to_owned()),
+            Some(count) => marks.push(format!("with {count} errors")),
+        }
+        marks
+    }
+
     /// The row of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
@@ -85,6 +125,9 @@ impl RunSummary {
             precision: None,
             finished_at_utc: None,
             official_length: None,
+            virtual_time: None,
+            deviations: Vec::new(),
+            error_count: None,
             accuracy_passed: None,
             accuracy: None,
             metric: None,
@@ -104,7 +147,8 @@ impl RunSummary {
                 let scenario = log.scenario().map(ToOwned::to_owned);
                 let plugin = log.value("sut_name").and_then(|name| Some(name.as_str()?.to_owned()));
                 let (metric, query_latency) = (log.metric(), log.query_latency());
-                Self { outcome, scenario, plugin, metric, query_latency, ..nothing }
+                let error_count = Some(log.error_count);
+                Self { outcome, scenario, plugin, error_count, metric, query_latency, ..nothing }
             }
             RunKind::Whole(whole) => {
                 let result = &whole.result;
@@ -122,6 +166,9 @@ impl RunSummary {
                     precision: Some(result.plugin.precision.clone()),
                     finished_at_utc: result.finished_at_utc.clone(),
                     official_length: Some(result.official_length),
+                    virtual_time: Some(result.virtual_time),
+                    deviations: result.all_deviations(),
+                    error_count: Some(run.error_count()),
                     accuracy_passed: result.verdict.accuracy_passed,
                     accuracy: result.accuracy.as_ref().map(|accuracy| MetricPart {
                         name: accuracy.metric.clone(),
@@ -139,5 +186,140 @@ impl RunSummary {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The result of a VALID run of official length, with these keys in place of its own.
+    fn result(keys: &Value) -> Value {
+        let mut result = json!({
+            "schema_version": 1,
+            "verdict": {"valid": true},
+            "scenario": "Server",
+            "preset": "official",
+            "rules": "v5.0",
+            "official_length": true,
+            "benchmark": {
+                "id": "b", "model": "m", "dataset": "d", "total_sample_count": 1, "performance_sample_count": 1,
+            },
+            "plugin": {"name": "p", "version": "1", "precision": "f32"},
+            "machine": {},
+        });
+        for (key, value) in keys.as_object().unwrap() {
+            result[key] = value.clone();
+        }
+        result
+    }
+
+    /// The row of a run with this [`result`].
+    fn summary(keys: &Value) -> RunSummary {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("result.json"), result(keys).to_string()).unwrap();
+        RunSummary::of(&Run::open(folder.path()).unwrap())
+    }
+
+    #[test]
+    fn a_valid_run_that_is_no_result_of_its_round_is_marked() {
+        let seed = json!({"kind": "seed", "setting": "qsl_rng_seed", "text": "qsl_rng_seed is 1"});
+        let simulated = json!({"kind": "virtual-time", "text": "time is virtual"});
+        for (keys, expected, deviations) in [
+            (json!({}), "VALID", &[][..]),
+            (json!({"official_length": false}), "VALID (short)", &[]),
+            (json!({"deviations": [seed]}), "VALID (deviates)", &["seed"]),
+            (
+                json!({"official_length": false, "virtual_time": true, "deviations": [simulated]}),
+                "VALID (virtual time)",
+                &["virtual-time"],
+            ),
+            // As earlier versions wrote it.
+            (json!({"virtual_time": true}), "VALID (virtual time)", &["virtual-time"]),
+            (json!({"recorded": true, "official_length": false}), "VALID (short, deviates)", &["recorded"]),
+            (json!({"arrivals": {"process": "gamma", "parameters": {}}}), "VALID (deviates)", &["arrivals"]),
+            (json!({"verdict": {"valid": false}, "official_length": false}), "INVALID", &[]),
+        ] {
+            let run = summary(&keys);
+            assert_eq!(run.marked_outcome(), expected, "{keys}");
+            let kinds: Vec<_> = run.deviations.iter().map(|deviation| deviation.kind.as_str()).collect();
+            assert_eq!(kinds, deviations, "{keys}");
+        }
+    }
+
+    #[test]
+    fn a_valid_run_with_errors_in_its_log_is_marked() {
+        let entry = |key: &str, value: &str, is_error: bool| {
+            format!(
+                ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{\"is_error\": {is_error}}}}}\n"
+            )
+        };
+        let of = |validity: &str, errors: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let log = entry("result_validity", validity, false) + errors;
+            fs::write(folder.path().join("mlperf_log_detail.txt"), log).unwrap();
+            RunSummary::of(&Run::open(folder.path()).unwrap())
+        };
+        let error = entry("error_runtime", "\"late\"", true);
+        for (errors, outcome, count) in [
+            (String::new(), "VALID", 0),
+            (error.clone(), "VALID (with 1 error)", 1),
+            (error.repeat(2), "VALID (with 2 errors)", 2),
+            (entry("num_errors", "3", false), "VALID (with 3 errors)", 3),
+        ] {
+            let run = of("\"VALID\"", &errors);
+            assert_eq!((run.marked_outcome(), run.error_count), (outcome.to_owned(), Some(count)));
+        }
+        assert_eq!(of("\"INVALID\"", &error).marked_outcome(), "INVALID");
+    }
+
+    #[test]
+    fn a_result_that_contradicts_itself_is_refused_with_both_keys() {
+        let test = |keys: &Value| {
+            let mut test = json!({
+                "mode": "PerformanceOnly", "valid": true, "duration_ns": 1, "issued_query_count": 1,
+                "issued_sample_count": 1,
+            });
+            for (key, value) in keys.as_object().unwrap() {
+                test[key] = value.clone();
+            }
+            test
+        };
+        let broken = json!([{"rule": "min_duration", "standing": "broken", "text": "too short"}]);
+        let accuracy = json!({"metric": "top1", "value": 0.5, "target": 0.9, "passed": false});
+        for (keys, fault) in [
+            (
+                json!({"performance_run": test(&json!({"valid": false}))}),
+                "has verdict.valid true and performance_run.valid false",
+            ),
+            (
+                json!({"accuracy_run": test(&json!({"valid": false}))}),
+                "has verdict.valid true and accuracy_run.valid false",
+            ),
+            (
+                json!({"performance_run": test(&json!({"findings": broken}))}),
+                "has performance_run.valid true and the broken rule min_duration in performance_run.findings",
+            ),
+            (
+                json!({"verdict": {"valid": true, "reasons": ["p99 too high"]}}),
+                "has verdict.valid true and verdict.reasons \"p99 too high\"",
+            ),
+            (
+                json!({"verdict": {"valid": true, "accuracy_passed": true}, "accuracy": accuracy}),
+                "has verdict.accuracy_passed true and accuracy.passed false",
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("result.json"), result(&keys).to_string()).unwrap();
+            let error = Run::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(fault) && error.contains("result.json"), "{error}");
+        }
+        let consistent =
+            json!({"performance_run": test(&json!({"valid": false})), "verdict": {"valid": false}});
+        assert_eq!(summary(&consistent).outcome, RunOutcome::Invalid);
     }
 }

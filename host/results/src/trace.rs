@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use proctor_vocabulary::not_text;
 use serde::Deserialize;
 
 use crate::error::ResultsError;
@@ -43,7 +44,7 @@ pub struct Trace {
     pub samples: Vec<TraceSample>,
     /// Its issue calls, in the order of the file.
     pub calls: Vec<IssueCall>,
-    /// Whether the file ends before its end.
+    /// True if the file ends before its end.
     pub is_cut: bool,
 }
 
@@ -72,10 +73,14 @@ impl Trace {
     /// Reads a trace. An empty file, which a run without a trace leaves, has no samples.
     ///
     /// # Errors
-    /// [`ResultsError::Read`].
+    /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it is another kind of file.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+        if let Some(words) = not_text(reader.fill_buf().map_err(unreadable)?) {
+            let fault = format!("is no trace of LoadGen: {words}");
+            return Err(ResultsError::Malformed { path: path.to_owned(), fault });
+        }
         let mut trace = Self { is_cut: true, ..Self::default() };
         let (mut line, mut is_empty) = (Vec::new(), true);
         // An event is a line of the file, in LoadGen's form.
@@ -155,6 +160,14 @@ mod tests {
         let call = IssueCall { start_ns: 2_399_411, length_ns: 5_218, sample_count: 2 };
         assert_eq!(trace, Trace { samples: vec![sample], calls: vec![call], is_cut: false });
         assert_eq!(read(""), Trace::default());
+    }
+
+    #[test]
+    fn another_kind_of_file_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"\x1f\x8b\x08").unwrap();
+        let error = Trace::read(file.path()).unwrap_err().to_string();
+        assert!(error.ends_with(" is no trace of LoadGen: it is packed by gzip: unpack it"), "{error}");
     }
 
     #[test]

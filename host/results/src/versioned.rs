@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use proctor_vocabulary::not_text;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -20,7 +21,10 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
 ) -> Result<(T, Value), ResultsError> {
     let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
     let malformed = |fault| ResultsError::Malformed { path: path.to_owned(), fault };
-    let cut = |error| malformed(format!("is no whole {what} of this program: {error}"));
+    let cut = |error: serde_json::Error| {
+        let reason = not_text(&bytes).map_or_else(|| error.to_string(), str::to_owned);
+        malformed(format!("is no whole {what} of this program: {reason}"))
+    };
     let json: Value = serde_json::from_slice(&bytes).map_err(cut)?;
     // Before the form, which another version may have changed.
     match json.get("schema_version").and_then(Value::as_u64) {

@@ -10,7 +10,7 @@
 //!
 //! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
@@ -27,6 +27,7 @@ use crate::{
     performance_runs::PerformanceRuns,
     result::{PluginPart, RESULT, RunResult, Tests, metric_parts, sample_memory, stage_parts},
     spans::enter,
+    threads::lock,
 };
 
 /// Everything that the result of a run is made of.
@@ -71,7 +72,7 @@ impl UnfinishedResult {
         }
     }
 
-    /// Whether a performance run makes sense after the accuracy run, if there was one.
+    /// Tells if a performance run makes sense after the accuracy run, if there was one.
     pub(crate) fn may_go_on(&self) -> bool {
         self.accuracy_run.as_ref().is_none_or(Test::may_go_on)
     }
@@ -187,15 +188,11 @@ pub(crate) struct Pending(Arc<Mutex<Option<UnfinishedResult>>>);
 
 impl Pending {
     pub(crate) fn put(&self, result: UnfinishedResult) {
-        *self.lock() = Some(result);
+        *lock(&self.0) = Some(result);
     }
 
     /// The result, unless there is none or somebody else has taken it.
     pub(crate) fn take(&self) -> Option<UnfinishedResult> {
-        self.lock().take()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<UnfinishedResult>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).take()
     }
 }

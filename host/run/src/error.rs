@@ -31,12 +31,12 @@ pub enum HostError {
     /// The plugin cannot do what the settings ask of it.
     #[error("{0}")]
     PluginCannot(String),
-    /// The plugin wants an input in a form that it cannot be had in.
+    /// The plugin wants an input in a form that is not available.
     #[error("plugin {plugin}: {source}")]
     InputForm {
         /// Which plugin.
         plugin: String,
-        /// Why it cannot be had.
+        /// Why it is not available.
         source: FormError,
     },
     /// A data set or a model file is missing or damaged.
@@ -127,7 +127,7 @@ fn named(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
-/// Says how to get results written that could not be, where there is a way.
+/// Advice on how to get the results written after such an error; empty if there is none.
 fn remedy(error: &io::Error) -> &'static str {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {

@@ -93,6 +93,11 @@ pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &Ef
     }
 }
 
+/// Tells if a figure of this kind is computed from times or numbers of tokens in a token run.
+pub(crate) fn is_of_tokens(kind: MetricKind) -> bool {
+    matches!(kind, MetricKind::EarlyStoppingEstimate | MetricKind::CompletedTokens | MetricKind::Tokens)
+}
+
 /// The figure that stands beside one of this kind: the measured percentile beside its estimate, samples beside tokens.
 pub(crate) fn plain_kind(kind: MetricKind) -> Option<MetricKind> {
     match kind {
@@ -156,10 +161,9 @@ pub fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
 }
 
 impl Metric {
-    /// The same without its value, where samples were not answered.
-    pub(crate) fn withheld(self) -> Self {
-        let name = format!("{}, withheld: not every sample was answered", self.name);
-        Self { name, value: f64::NAN, ..self }
+    /// The same without its value, for this reason.
+    pub(crate) fn withheld(self, why: &str) -> Self {
+        Self { name: format!("{}, withheld: {why}", self.name), value: f64::NAN, ..self }
     }
 
     /// The value with its unit, for people.

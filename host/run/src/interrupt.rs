@@ -110,7 +110,7 @@ impl Interrupt {
         self.lock().doing = Doing::Writing;
     }
 
-    /// Whether the user wants no more.
+    /// Tells if the user has asked to stop.
     #[must_use]
     pub fn has_come(&self) -> bool {
         self.lock().signal_count > 0

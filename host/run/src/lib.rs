@@ -46,7 +46,7 @@ mod run;
 mod scale;
 pub mod spans;
 pub mod text;
-mod ticker;
+mod threads;
 mod warnings;
 
 pub use crate::{
@@ -74,14 +74,14 @@ pub use crate::{
     find_max::{find_max, options::FindMaxOptions},
     frame::load_plugin,
     interrupt::Interrupt,
-    machine::Machine,
+    machine::{Machine, process_memory_bytes},
     observer::{Observer, ShownTest, TestPlan, VerdictForms},
     overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},
     result::{Conclusion, Program, RunResult},
-    run::run,
+    run::{run, settings_of_run},
     scale::{ScaleInput, ScaleOptions, TargetChange, scale},
-    ticker::Ticker,
+    threads::Ticker,
 };
 pub use proctor_noise::SoFar as NoiseSoFar;
 pub use proctor_scaling::Knobs;

@@ -33,7 +33,7 @@ impl Machine {
         Self {
             cpu_model: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
             cpu_count: thread::available_parallelism().ok().map(usize::from),
-            memory_bytes: text("/proc/meminfo").and_then(|text| memory_bytes(&text)),
+            memory_bytes: text("/proc/meminfo").and_then(|text| bytes_of(&text, "MemTotal")),
             os: text("/etc/os-release").and_then(|text| os_name(&text)),
             kernel: text("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned()),
             architecture: std::env::consts::ARCH,
@@ -46,9 +46,16 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     value_of(cpuinfo, "model name", ':')
 }
 
-fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let total = value_of(meminfo, "MemTotal", ':')?;
-    let kib: u64 = total.strip_suffix("kB")?.trim().parse().ok()?;
+/// Memory of this process in bytes, by its name in `/proc/self/status`: `VmHWM` is the most that it has ever had.
+/// `None` if the system does not tell.
+#[must_use]
+pub fn process_memory_bytes(name: &str) -> Option<u64> {
+    bytes_of(&fs::read_to_string("/proc/self/status").ok()?, name)
+}
+
+/// A size of memory in bytes, which Linux writes in units of 1024 bytes.
+fn bytes_of(text: &str, name: &str) -> Option<u64> {
+    let kib: u64 = value_of(text, name, ':')?.strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
@@ -78,9 +85,17 @@ mod tests {
     fn reads_what_linux_writes() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Fast CPU: 9\n\nprocessor\t: 1\nmodel name\t: Other\n";
         assert_eq!(cpu_model(cpuinfo).as_deref(), Some("Fast CPU: 9"));
-        assert_eq!(memory_bytes("MemTotal:       2 kB\nMemFree: 1 kB\n"), Some(2048));
+        assert_eq!(bytes_of("MemTotal:       2 kB\nMemFree: 1 kB\n", "MemTotal"), Some(2048));
         assert_eq!(os_name("NAME=x\nPRETTY_NAME=\"Some Linux 1\"\n").as_deref(), Some("Some Linux 1"));
         assert_eq!(load_average("0.03 0.18 1.27 1/99 42\n"), Some([0.03, 0.18, 1.27]));
-        assert_eq!((memory_bytes("MemTotal: many\n"), load_average("0.1 0.2")), (None, None));
+        assert_eq!(load_average("0.1 0.2"), None);
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        let status = "Name:\thost\nVmHWM:\t    5124 kB\nVmRSS:\t many kB\nThreads:\t1\n";
+        assert_eq!(bytes_of(status, "VmHWM"), Some(5124 * 1024));
+        assert_eq!([bytes_of(status, "VmRSS"), bytes_of(status, "VmPeak")], [None; 2]);
+        assert!(process_memory_bytes("VmHWM").is_some_and(|bytes| bytes > 0));
     }
 }

@@ -2,14 +2,17 @@
 //! own, and after the last completion.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use proctor_loadgen::{OTHER_ISSUERS, TestOutcome};
 use proctor_noise::{Guard, Issuers, Noise, SoFar};
 
-use crate::{bed::placement::allowed_cores, ticker::Ticker};
+use crate::{
+    bed::placement::allowed_cores,
+    threads::{Ticker, lock},
+};
 
 /// Time until the guard's thread first looks whether the test has begun.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -72,8 +75,4 @@ impl Drop for NoiseWatch {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-fn lock(guard: &Mutex<Guard>) -> MutexGuard<'_, Guard> {
-    guard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! The performance runs of a result: one, or, where the rules want several, the one of them that counts.
 //!
-//! Source: MLPerf Inference Benchmark, section 4.6: five runs of Server, and the result is their lowest. One that is
-//! INVALID makes the result so, hence those after it are not made; but where the process of the plugin has ended, a
-//! fresh one has the next, which tells whether that happens each time.
+//! Source: MLPerf Inference Benchmark, section 4.6: five runs of Server, and the result is their lowest. An INVALID run
+//! makes the result INVALID, so the runs after it are not made. If the plugin's process has ended, however, the next
+//! run gets a fresh process, which shows whether that happens each time.
 
 use proctor_config::Settings;
 use proctor_vocabulary::{Scenario, TestMode};

@@ -3,8 +3,8 @@
 use std::{mem::ManuallyDrop, path::Path, thread};
 
 use proctor_config::Settings;
-use proctor_loadgen::config_file;
-use proctor_vocabulary::TestMode;
+use proctor_loadgen::config_file::{self, OtherModel};
+use proctor_vocabulary::{TestMode, misfetched};
 use tracing::field::Empty;
 
 use crate::{
@@ -17,11 +17,10 @@ use crate::{
     files::{recording, run_folder::RunFolder},
     frame::Frame,
     interrupt::Interrupt,
-    observer::Observer,
     overhead::floor::Floor,
     result::RunResult,
     spans::enter,
-    warnings::of_scaled_run,
+    warnings::{self, of_scaled_run},
 };
 
 /// Name of LoadGen's audit file.
@@ -43,13 +42,43 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
     made.inspect_err(|error| _ = span.record("error", error.messages().join(": ")))
 }
 
-fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
-    if scales(&settings.run.policy) {
-        keep_stronger_target(&mut settings);
+/// The settings as a run with them would have them: with the audit file, if they name one, and with all warnings but
+/// those about the data set. With `strict` the run would be refused for these. A policy with which there is no run is
+/// one of the warnings, as the settings may be meant for `host scale`.
+///
+/// # Errors
+/// [`HostError::Usage`] if the audit file cannot be read.
+pub fn settings_of_run(mut settings: Settings) -> Result<Settings, HostError> {
+    if let Err(refused) = settle_policy(&mut settings) {
+        settings.warnings.push(format!("host run refuses these settings: {refused}"));
     }
-    check_run(&settings)?;
-    settings.warnings.extend(of_scaled_run(&settings));
-    let audit_config = audit_config(&mut settings, interrupt.observer().as_ref())?;
+    audit(&mut settings)?;
+    warnings::add(&mut settings);
+    Ok(settings)
+}
+
+/// Settles what depends on a policy that scales.
+fn settle_policy(settings: &mut Settings) -> Result<(), HostError> {
+    if scales(&settings.run.policy) {
+        keep_stronger_target(settings);
+    }
+    check_run(settings)?;
+    let of_scaled = of_scaled_run(settings);
+    settings.warnings.extend(of_scaled);
+    Ok(())
+}
+
+fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    settle_policy(&mut settings)?;
+    let audit = audit(&mut settings)?;
+    if let (Some(audit), Some(path)) = (&audit, &settings.run.audit_config) {
+        interrupt.observer().message(&format!(
+            "warning: {} overrides in the performance run: {}",
+            path.display(),
+            audit.changed.join(", ")
+        ));
+    }
+    let audit_config = audit.map(|audit| audit.text);
     let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, ""))?;
     frame.run("what was recorded is in", audit_config, run_in)
 }
@@ -111,8 +140,16 @@ fn make_tests(
     Ok(())
 }
 
-/// The content of the audit file, if the settings name one. What it says without effect is a warning of the settings.
-fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Option<String>, HostError> {
+/// An audit file that has an effect in the run.
+struct Audit {
+    /// Its content.
+    text: String,
+    /// The settings that it changes.
+    changed: Vec<&'static str>,
+}
+
+/// The audit file, if the settings name one. What it says without effect is a warning of the settings.
+fn audit(settings: &mut Settings) -> Result<Option<Audit>, HostError> {
     let Some(path) = &settings.run.audit_config else {
         // LoadGen would apply it without being asked.
         if Path::new(AUDIT_CONFIG).exists() {
@@ -122,8 +159,13 @@ fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Opti
         }
         return Ok(None);
     };
-    let wrong = |why: String| HostError::Usage(format!("setting audit_config = {}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    let about = |what: String| format!("setting audit_config = {}: {what}", path.display());
+    let wrong = |why: String| HostError::Usage(about(why));
+    let bytes = std::fs::read(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    if let Some(what) = misfetched(&bytes) {
+        return Err(wrong(what.to_owned()));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| wrong(format!("cannot read it: {error}")))?;
     let mut audited = settings.test.clone();
     let applied = config_file::apply_audit(&text, &mut audited);
     let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -133,18 +175,30 @@ fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Opti
         settings.warnings.push(text.to_owned());
         return Ok(None);
     }
-    let changed: Vec<_> = report.applied.iter().map(|applied| applied.setting).collect();
-    observer.message(&format!(
-        "warning: {} overrides in the performance run: {}",
-        path.display(),
-        changed.join(", ")
-    ));
-    let ignored: Vec<_> =
+    let scenario = settings.test.scenario;
+    let of_run = report.applied.iter().filter(|applied| applied.is_for(scenario));
+    let changed: Vec<_> = of_run.map(|applied| applied.setting).collect();
+    let mut warnings: Vec<_> =
         report.ignored.iter().map(|ignored| format!("{}: {ignored}", path.display())).collect();
+    warnings.extend(report.other_models.iter().map(|OtherModel { name, line }| {
+        format!(
+            "{}: line {line} is ignored: it is for the model {name}, and LoadGen reads an audit file for any model: \
+             begin it with `*.`",
+            path.display()
+        )
+    }));
+    if changed.is_empty() {
+        warnings.push(about(format!(
+            "this run is no audit: no line of the file is read in {scenario}, for which lines begin with \
+             `*.{scenario}.` or `*.*.`"
+        )));
+        settings.warnings.extend(warnings);
+        return Ok(None);
+    }
     let path = path.clone();
     settings.audit(&path, &report, audited);
-    settings.warnings.extend(ignored);
-    Ok(Some(text))
+    settings.warnings.extend(warnings);
+    Ok(Some(Audit { text, changed }))
 }
 
 /// Tests of a run.
@@ -152,7 +206,7 @@ fn audit_config(settings: &mut Settings, observer: &dyn Observer) -> Result<Opti
 struct Modes {
     accuracy: Option<TestMode>,
     performance: Option<TestMode>,
-    /// Whether the second test has the answers to score.
+    /// True if the second test has the answers to score.
     scores_performance: bool,
 }
 

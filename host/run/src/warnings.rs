@@ -1,7 +1,9 @@
 //! Warnings about settings before a run; errors with `strict`.
 
+mod effect;
+
 use proctor_config::{IssueMode, Settings};
-use proctor_loadgen::{ArrivalKind, EffectiveSettings, TestSettings};
+use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -14,13 +16,23 @@ use crate::{
 };
 
 /// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
+pub(crate) fn add(settings: &mut Settings) {
+    let found = [
+        of_tests(settings),
+        effect::of_conditions(settings),
+        of_arrivals(settings),
+        of_scheduler(settings),
+        of_scaling(settings),
+    ];
+    settings.warnings.extend(found.concat());
+}
+
+/// The same, which are errors with `strict`.
 ///
 /// # Errors
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
 pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
-    let found =
-        [of_tests(settings), of_arrivals(settings), of_scheduler(settings), of_scaling(settings)].concat();
-    settings.warnings.extend(found);
+    add(settings);
     if settings.run.strict && !settings.warnings.is_empty() {
         let mut lines = settings.warnings.clone();
         lines.push("with strict = true, these warnings are errors".to_owned());
@@ -33,12 +45,12 @@ pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
 fn of_tests(settings: &Settings) -> Vec<String> {
     let both = [TestMode::AccuracyOnly, TestMode::PerformanceOnly];
     let modes = settings.run.mode.as_ref().map_or(&both[..], std::slice::from_ref);
-    let qsl = &settings.benchmark.qsl;
+    let of_scenario = settings.without_other_scenarios();
     let mut warnings: Vec<String> = Vec::new();
     for mode in modes {
-        let test = TestSettings { mode: *mode, ..settings.test.clone() };
-        let effective = EffectiveSettings::new(&test, qsl.performance_sample_count, qsl.total_sample_count);
-        let found = effective.map(|(effective, _)| effective.warnings()).unwrap_or_default();
+        let test = TestSettings { mode: *mode, ..of_scenario.clone() };
+        let effective = settings.benchmark.qsl.effective_settings(&test);
+        let found = effective.map(|effective| effective.warnings()).unwrap_or_default();
         for warning in found {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
@@ -48,7 +60,7 @@ fn of_tests(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// The parameters that the user gave of arrivals that there are not, and a speed beside a rate.
+/// Warnings about parameters of an arrival process that is not in use, and about a speed given together with a rate.
 fn of_arrivals(settings: &Settings) -> Vec<String> {
     let process = settings.run.arrivals.name();
     let idle = settings.idle_arrival_parameters().filter(|key| is_given(settings, key));
@@ -88,8 +100,8 @@ fn of_scaling(settings: &Settings) -> Vec<String> {
     keys.map(|key| format!("{key} has no effect with policy = {policy}")).collect()
 }
 
-/// The warnings of a run in which a policy scales that may not lead where it should. Of a run alone: `host scale` has
-/// neither modes nor the latency bound of Server.
+/// Warnings about a run in which a policy scales, but may not lead where it should. They are for a run only: `host
+/// scale` has neither modes nor the latency bound of Server.
 pub(crate) fn of_scaled_run(settings: &Settings) -> Vec<String> {
     let run = &settings.run;
     let policy = &run.policy;
@@ -139,6 +151,27 @@ mod tests {
         let mut settings = settings(&["server_coalesce_queries=true"]);
         check(&mut settings).unwrap();
         assert_eq!(settings.warnings, ["server_coalesce_queries has no effect in SingleStream"]);
+    }
+
+    #[test]
+    fn a_line_for_another_scenario_is_not_told_to_have_no_effect() {
+        let folder = tempfile::tempdir().unwrap();
+        let conf = folder.path().join("user.conf");
+        let lines =
+            "*.Server.coalesce_queries = 1\n*.*.max_async_queries = 5\n*.Offline.min_query_count = 70\n";
+        std::fs::write(&conf, lines).unwrap();
+        let warnings = |assignments: &[&str]| {
+            let loader = Loader::new().user_conf(&conf).set("scenario=Offline");
+            let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            let mut settings = loader.load().unwrap();
+            check(&mut settings).unwrap();
+            settings.warnings
+        };
+        assert_eq!(warnings(&["strict=true"]), [""; 0]);
+        assert_eq!(
+            warnings(&["server_coalesce_queries=true"]),
+            ["server_coalesce_queries has no effect in Offline"]
+        );
     }
 
     #[test]

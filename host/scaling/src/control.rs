@@ -49,7 +49,7 @@ pub struct Decision {
     pub reason: Reason,
     /// Figures that the policy expects there.
     pub predicted: Option<Predicted>,
-    /// Whether the policy means to stay there.
+    /// True if the policy means to stay there.
     pub is_settled: bool,
 }
 
@@ -98,7 +98,7 @@ impl ControlLoop {
         &self.goal
     }
 
-    /// Whether the policy means to stay where it is.
+    /// Tells if the policy means to stay where it is.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.now.is_settled

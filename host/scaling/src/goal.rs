@@ -28,7 +28,7 @@ impl Goal {
         Self { target_ns, tail, most, approach: Approach::Auto, base: Knobs::LEAST, instance_start_ns: 0 }
     }
 
-    /// Whether this share of violations, of `batches`, is above what the tail leaves out by more than chance: two
+    /// Tells if this share of violations, of `batches`, is above what the tail leaves out by more than chance: two
     /// standard deviations.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
@@ -37,7 +37,7 @@ impl Goal {
         violation_share > allowed + 2.0 * (allowed * self.tail / batches.max(1) as f64).sqrt()
     }
 
-    /// Whether this share of violations is no more than the tail leaves out.
+    /// Tells if this share of violations is no more than the tail leaves out.
     #[must_use]
     pub fn allows(&self, violation_share: f64) -> bool {
         // In binary 1 - 0.9 is less than a tenth.

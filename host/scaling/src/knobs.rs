@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Batch size and number of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Knobs {
-    /// Most samples in a batch, at least 1.
+    /// Largest number of samples in a batch, at least 1.
     pub batch_size: usize,
     /// Number of instances of the model, at least 1.
     pub instances: usize,

@@ -16,7 +16,7 @@ pub trait ScalingPolicy: Send {
     /// After a move that was settled it is asked only when it was [not content](Self::is_content).
     fn decide(&mut self, goal: &Goal, seen: &Seen) -> Move;
 
-    /// Whether a window gives no cause to leave the knobs of its last move, which was settled.
+    /// Tells if a window gives no cause to leave the knobs of its last move, which was settled.
     fn is_content(&mut self, goal: &Goal, seen: &Seen) -> bool;
 
     /// Where to go when the goal has become another. `seen` is the last window, if there was one since the last move.
@@ -34,7 +34,7 @@ pub struct Move {
     pub predicted: Option<Predicted>,
     /// Purpose of the next window.
     pub look: Look,
-    /// Whether the policy means to stay there until something changes.
+    /// True if the policy means to stay there until something changes.
     pub is_settled: bool,
 }
 
@@ -75,6 +75,6 @@ pub enum Look {
     Throughput,
     /// A profile again, ten times as long.
     Closer,
-    /// Whether the tail is within the target.
+    /// A look at the tail, which is within the target or not.
     Tail,
 }

@@ -29,21 +29,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether the knobs serve all that arrives within the target, which is half of that of the latency, with a quarter
-    /// of their capacity to spare.
+    /// Tells if the knobs serve all that arrives within the target, which is half of that of the latency, with a
+    /// quarter of their capacity to spare.
     #[must_use]
     pub fn serves_all(&self, goal: &Goal) -> bool {
         self.serves_at(goal, 0.75, 0.8)
     }
 
-    /// Whether the knobs still serve all, by a wider limit than [`serves_all`](Self::serves_all): a rate at the edge
+    /// Tells if the knobs still serve all, by a wider limit than [`serves_all`](Self::serves_all): a rate at the edge
     /// turns them once and not in each window.
     #[must_use]
     pub fn still_serves_all(&self, goal: &Goal) -> bool {
         self.serves_at(goal, 0.9, 1.0)
     }
 
-    /// Whether they serve all at this load at most, and within this share of the target of the latency.
+    /// Tells if they serve all at this load at most, and within this share of the target of the latency.
     #[expect(clippy::cast_precision_loss, reason = "counts and times below 2^52")]
     fn serves_at(&self, goal: &Goal, load_max: f64, share: f64) -> bool {
         let Some(served_qps) = self.served_qps.filter(|_| !self.misses(goal.target_ns)) else { return false };
@@ -66,7 +66,7 @@ impl Seen {
         ln_ratio / normal_quantile(tail).max(1.0)
     }
 
-    /// Whether more samples were above the target than the tail leaves out.
+    /// Tells if more samples were above the target than the tail leaves out.
     #[must_use]
     pub fn misses(&self, target_ns: u64) -> bool {
         self.tail_ns > target_ns

@@ -30,7 +30,7 @@ impl Settled {
         Self { since_ns, until_ns: since_ns, ..Self::default() }
     }
 
-    /// Whether the batches are enough for figures: as many as a window has at least.
+    /// Tells if the batches are enough for figures: as many as a window has at least.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.batches >= WindowRule::BATCHES_MIN
@@ -43,7 +43,7 @@ impl Settled {
         WindowRule::default().batches(goal, Look::Tail, 1)
     }
 
-    /// Whether the batches are enough to tell whether the tail is within the target.
+    /// Tells if the batches are enough to tell whether the tail is within the target.
     #[must_use]
     pub fn tells(&self, goal: &Goal) -> bool {
         self.batches >= Self::batches_to_tell(goal)

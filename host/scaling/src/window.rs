@@ -18,9 +18,9 @@ pub struct WindowRule {
     pub profile_batches: u64,
     /// Batches above the tail in a window that looks at it, on average: 4 make 80 batches at p95 and 400 at p99.
     pub tail_batches: u64,
-    /// Most batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
+    /// Largest number of batches of a window that looks at the tail, as a multiple of its usual number, at least 1.
     pub tail_reach: u64,
-    /// Whether there is always another sample. Where there is not, the throughput that a setting has room for is taken
+    /// True if there is always another sample. Where there is not, the throughput that a setting has room for is taken
     /// from the time that its batches took.
     pub is_saturated: bool,
     /// A window lasts at least this long, in ns: shorter than that, what else a machine does at times decides.
@@ -128,7 +128,7 @@ impl Pace {
 }
 
 impl Counts {
-    /// Whether more or fewer batches were above the target than chance allows a tail that is just within it.
+    /// Tells if more or fewer batches were above the target than chance allows a tail that is just within it.
     #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
     fn tell_the_side(&self, goal: &Goal) -> bool {
         /// Standard deviations, by which a whole window without any batch above the target is clear, and one with

@@ -7,7 +7,7 @@ use proctor_vocabulary::registry::UnknownName;
 pub struct SchedulerConfig {
     /// Name of the policy that forms batches, one of [`policies`](crate::policies).
     pub policy: String,
-    /// Most samples in one batch, in `1..=BATCH_SIZE_MAX`.
+    /// Largest number of samples in one batch, in `1..=BATCH_SIZE_MAX`.
     pub batch_size: usize,
     /// Number of instances of the model that run at the same time, in `1..=INSTANCES_MAX`.
     pub instances: usize,
@@ -17,8 +17,8 @@ pub struct SchedulerConfig {
     /// How long the oldest sample may wait for its batch to fill, in microseconds, in `0..=BATCH_TIMEOUT_US_MAX`.
     /// 0 means not at all. Only policies with a timeout read it.
     pub batch_timeout_us: u64,
-    /// Most samples that wait at once, from the largest batch to `QUEUE_CAPACITY_MAX`. For Offline at least the samples
-    /// of the query. 24 bytes of memory each.
+    /// Largest number of samples that wait at once, from the largest batch to `QUEUE_CAPACITY_MAX`. For Offline at
+    /// least the samples of the query. 24 bytes of memory each.
     pub queue_capacity: usize,
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleStatus};
 
@@ -73,6 +74,60 @@ pub(crate) fn fail_samples(samples: &[QuerySample], sink: &dyn CompletionSink) {
             *response = failed(sample.id);
         }
         sink.complete_at(now_ns, &responses[..samples.len()]);
+    }
+}
+
+/// Hands on completions, and counts the samples that failed.
+pub(crate) struct FailureCount<'a> {
+    sink: &'a dyn CompletionSink,
+    failed: AtomicUsize,
+}
+
+impl<'a> FailureCount<'a> {
+    pub(crate) fn new(sink: &'a dyn CompletionSink) -> Self {
+        Self { sink, failed: AtomicUsize::new(0) }
+    }
+
+    /// Number of samples that failed.
+    pub(crate) fn failed(&self) -> usize {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, responses: &[QuerySampleResponse<'_>]) {
+        let failed = responses.iter().filter(|response| !response.status.is_ok()).count();
+        self.failed.fetch_add(failed, Ordering::Relaxed);
+    }
+}
+
+impl CompletionSink for FailureCount<'_> {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        self.count(responses);
+        self.sink.complete(responses);
+    }
+
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+        self.sink.first_token(responses);
+    }
+
+    fn tokens(&self, now_ns: u64, id: ResponseId, token_count: u32) {
+        self.sink.tokens(now_ns, id, token_count);
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.sink.now_ns()
+    }
+
+    fn latency_begins_ns(&self, id: ResponseId) -> Option<u64> {
+        self.sink.latency_begins_ns(id)
+    }
+
+    fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.count(responses);
+        self.sink.complete_at(now_ns, responses);
+    }
+
+    fn first_token_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.sink.first_token_at(now_ns, responses);
     }
 }
 

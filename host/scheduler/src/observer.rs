@@ -26,8 +26,11 @@ pub struct BatchDone {
     pub started_ns: u64,
     /// When its last sample was completed, in ns.
     pub completed_ns: u64,
-    /// Whether the instance failed.
+    /// True if the instance failed.
     pub failed: bool,
+    /// How many of its samples failed: all if the instance did. Those of a batch that a plugin has in flight are not
+    /// counted.
+    pub failed_samples: usize,
 }
 
 /// Tells the observer. Its panic ends neither the instance nor the run.

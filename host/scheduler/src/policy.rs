@@ -17,7 +17,7 @@ pub trait Policy: Send {
     /// is asked as often as is convenient.
     fn decide(&self, queue: &QueueState) -> Decision;
 
-    /// Whether it starts a batch as soon as a sample waits and an instance is idle, where a batch is one sample. It is
+    /// Tells if it starts a batch as soon as a sample waits and an instance is idle, where a batch is one sample. It is
     /// not asked about those then: they pass the batcher by, on a shorter way.
     fn starts_singles_at_once(&self) -> bool {
         false
@@ -29,7 +29,8 @@ pub trait Policy: Send {
 pub struct QueueState {
     /// The present, in ns of the scheduler's clock.
     pub now_ns: u64,
-    /// Most samples in one batch now: [`KnobHandle::set_batch_size`](crate::KnobHandle::set_batch_size) may change it.
+    /// Largest number of samples in one batch now: [`KnobHandle::set_batch_size`](crate::KnobHandle::set_batch_size)
+    /// may change it.
     pub batch_size: usize,
     /// Number of samples that wait, at least 1.
     pub waiting: usize,

@@ -104,7 +104,7 @@ impl SampleRing {
         }
     }
 
-    /// Whether there is a sample to pop. A hint: another thread may be faster.
+    /// Tells if there is a sample to pop. A hint: another thread may be faster.
     #[inline]
     #[must_use]
     pub fn has_some(&self) -> bool {

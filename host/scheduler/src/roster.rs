@@ -75,7 +75,7 @@ impl Roster {
         Ok(instance)
     }
 
-    /// Whether the instance is to leave.
+    /// Tells if the instance is to leave.
     pub(crate) fn is_retired(&self, number: usize) -> bool {
         self.lives[number] == Life::Retired
     }

@@ -7,7 +7,7 @@ use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample};
 
 use crate::batcher::{Batch, Batcher, Busy};
 use crate::config::{SchedulerConfig, SchedulerError};
-use crate::instance::{BatchError, Instance, fail_samples, guard};
+use crate::instance::{BatchError, FailureCount, Instance, fail_samples, guard};
 use crate::knobs::{KnobError, KnobHandle, Turn};
 use crate::observer::{self, BatchDone, BatchObserver};
 use crate::roster::Roster;
@@ -184,9 +184,10 @@ impl Shared {
     /// Completes the samples of a batch, one way or the other, and tells the observer.
     fn complete(&self, index: usize, slot: &mut Slot, started_ns: u64, result: Result<(), BatchError>) {
         let Slot { instance, batch } = slot;
+        let count = FailureCount::new(&*self.sink);
         let result = result.and_then(|()| {
             guard(|| {
-                instance.complete(batch.samples(), &*self.sink);
+                instance.complete(batch.samples(), &count);
                 Ok(())
             })
         });
@@ -202,7 +203,8 @@ impl Shared {
             fail_samples(batch.samples(), &*self.sink);
         }
         if let Some(observer) = &self.observer {
-            let done = BatchDone { samples, started_ns, completed_ns, failed };
+            let failed_samples = if failed { samples } else { count.failed() };
+            let done = BatchDone { samples, started_ns, completed_ns, failed, failed_samples };
             observer::tell(&**observer, index, &done, batch.arrived_ns());
         }
     }

@@ -13,7 +13,7 @@ pub struct Statistics {
     pub samples_issued: u64,
     /// Number of samples that did not fit into the queue and were failed.
     pub samples_rejected: u64,
-    /// Most samples that waited at once.
+    /// Largest number of samples that waited at once.
     pub queue_depth_max: usize,
     /// Room in the queue, in samples.
     pub queue_capacity: usize,
@@ -63,13 +63,18 @@ impl Statistics {
     }
 }
 
+/// `1 batch`, `2 batches`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// A reason why a scheduler's counts make a run INVALID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Samples did not fit into the queue.
     #[error(
-        "queue full: {rejected} of {issued} samples did not fit into queue_capacity = {capacity} and were failed; lower \
-         the rate, or raise queue_capacity (Offline needs room for the whole query)"
+        "queue full: {rejected} of {issued} samples did not fit into queue_capacity = {capacity} and were failed; \
+         raise queue_capacity (Offline needs room for the whole query) or, in Server, lower the rate"
     )]
     QueueFull {
         /// Number of samples that did not fit.
@@ -80,7 +85,10 @@ pub enum Problem {
         capacity: usize,
     },
     /// Batches failed as a whole.
-    #[error("{samples} samples of {batches} batches failed; the first on instance {}: {}", first.instance, first.message)]
+    #[error(
+        "{} of {} failed; the first on instance {}: {}",
+        counted(*samples, "sample", "samples"), counted(*batches, "batch", "batches"), first.instance, first.message
+    )]
     BatchesFailed {
         /// Number of batches.
         batches: u64,
@@ -103,7 +111,8 @@ pub struct FailureLog {
 }
 
 impl FailureLog {
-    /// Most failures that are kept with their message. The first ones tell the cause; the rest are mostly the same.
+    /// Largest number of failures that are kept with their message. The first ones tell the cause; the rest are mostly
+    /// the same.
     pub const KEPT: usize = 8;
 
     pub(crate) fn record(&mut self, instance: usize, samples: usize, message: String) {

@@ -27,7 +27,7 @@ use singles::{Singles, SinglesCounts};
 use slot::Slot;
 use worker::Shared;
 
-/// Most samples of a query that are taken into the queue under one lock: some microseconds of copying.
+/// Largest number of samples of a query that are taken into the queue under one lock: some microseconds of copying.
 const SAMPLES_PER_LOCK: usize = 4096;
 
 /// Longest wait for the instances when a scheduler is dropped that was not shut down.

@@ -65,7 +65,7 @@ impl Blocks {
         self.missed
     }
 
-    /// Whether there are enough blocks to know anything of clusters.
+    /// Tells if there are enough blocks to know anything of clusters.
     #[must_use]
     pub fn is_telling(&self) -> bool {
         self.counts.len() >= FEWEST_BLOCKS

@@ -77,7 +77,7 @@ pub(crate) fn steepness<'a>(records: impl Iterator<Item = &'a ProbeRecord>) -> f
     }
 }
 
-/// Whether the record says by how much its load differs from the limit: it has some misses, and is not far away.
+/// Tells if the record says by how much its load differs from the limit: it has some misses, and is not far away.
 pub(crate) fn is_telling(record: &ProbeRecord) -> bool {
     record.log_share().is_some_and(|log_share| log_share.abs() <= FAR)
 }

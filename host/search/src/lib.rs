@@ -12,8 +12,11 @@
 //!   come in clusters; the test takes them for what they are worth ([`Blocks`]).
 //! - **The limit is interpolated**, not halved: the shape of a queue's tail says where it is to be expected. Where the
 //!   shape is wrong, the bracket closes all the same.
-//! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise, and
-//!   systems that are better under more load, do not lead astray for good.
+//! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise does not
+//!   lead astray for good. Below a good load those do not count at which less load made the tail no shorter: systems
+//!   that wait for their batches to fill are better under more load.
+//! - **What no load changes ends the search**: samples that fail at two loads in about the same share, or that lack
+//!   what they are judged by ([`Dependence`]).
 //!
 //! # Example
 //! A system that is under its limit up to 812 queries per second; each probe knows with certainty:
@@ -69,6 +72,6 @@ mod sequential;
 
 pub use blocks::Blocks;
 pub use monitor::{Backlog, Constraint, Judgement, ProbeLimits, ProbeMonitor};
-pub use record::{Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord};
+pub use record::{Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord};
 pub use search::{Axis, Search, SearchEnd, SearchSettings, Step};
 pub use sequential::{INDIFFERENCE, SequentialTest, Side, confidence};

@@ -1,7 +1,7 @@
-//! Whether a running probe has seen enough.
+//! Judges when a running probe has seen enough.
 
 use crate::{
-    record::{ConstraintSeen, ProbeEnd},
+    record::{ConstraintSeen, Dependence, ProbeEnd},
     sequential::{SequentialTest, Side, confidence},
 };
 
@@ -35,6 +35,8 @@ pub struct Constraint {
     pub name: String,
     /// The share of queries that may miss it, in `[0, 1)`.
     pub limit_share: f64,
+    /// How misses depend on the load.
+    pub dependence: Dependence,
 }
 
 /// How long a probe may be.
@@ -117,7 +119,7 @@ impl ProbeMonitor {
         decisions.all(|side| side == Some(Side::Under)).then_some(Side::Under)
     }
 
-    /// Whether more arrives than gets done, so that the queue grows as long as the probe lasts.
+    /// Tells if more arrives than gets done, so that the queue grows as long as the probe lasts.
     ///
     /// Arrivals and completions of a system that keeps up differ by chance, by about the root of their number; and its
     /// queue is no longer than what it gets done within the bound, or the bound would be missed.
@@ -165,6 +167,7 @@ impl ProbeMonitor {
         let constraints = self.tests.iter().map(|(constraint, test)| ConstraintSeen {
             name: constraint.name.clone(),
             limit_share: constraint.limit_share,
+            dependence: constraint.dependence,
             judged_count: test.blocks().seen(),
             missed_count: test.blocks().missed(),
             dispersion: test.blocks().dispersion(),
@@ -182,7 +185,11 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn monitor(limits: &[f64]) -> ProbeMonitor {
-        let constraint = |limit_share: &f64| Constraint { name: "c".to_owned(), limit_share: *limit_share };
+        let constraint = |limit_share: &f64| Constraint {
+            name: "c".to_owned(),
+            limit_share: *limit_share,
+            dependence: Dependence::OnLoad,
+        };
         let limits_of_probe =
             ProbeLimits { longest_bound_ns: 10 * MS, max_query_count: 10_000, error_probability: 0.05 };
         ProbeMonitor::new(limits.iter().map(constraint).collect(), limits_of_probe)

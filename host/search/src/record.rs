@@ -16,6 +16,20 @@ pub enum ProbeEnd {
     Budget,
 }
 
+/// How misses of a constraint depend on the load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dependence {
+    /// A higher load may bring them about, as it does late queries.
+    #[default]
+    OnLoad,
+    /// They came while hardly anything was outstanding, as samples do that fail for a reason of their own. They depend
+    /// on the load only if another load has another share of them.
+    Doubtful,
+    /// They come at any load.
+    Never,
+}
+
 /// How a constraint fared in a probe or a full run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConstraintSeen {
@@ -23,6 +37,9 @@ pub struct ConstraintSeen {
     pub name: String,
     /// The share of misses that is allowed.
     pub limit_share: f64,
+    /// How the misses depend on the load.
+    #[serde(default)]
+    pub dependence: Dependence,
     /// Queries that were judged by it.
     pub judged_count: u64,
     /// Queries of them that missed.
@@ -37,6 +54,18 @@ pub struct ConstraintSeen {
 }
 
 impl ConstraintSeen {
+    /// The share of queries that missed it.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.missed_count as f64 / self.judged_count.max(1) as f64
+    }
+
+    /// Tells if it was missed by more than it allows.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.missed_count > 0 && self.log_ratio > 0.0
+    }
+
     /// The logarithm of the share of misses over its limit, 0 at the limit, if there are enough misses to tell.
     #[must_use]
     pub fn log_share(&self) -> Option<f64> {
@@ -68,7 +97,7 @@ pub struct ProbeRecord {
 }
 
 impl ProbeRecord {
-    /// Whether all constraints hold.
+    /// Tells if all constraints hold.
     #[must_use]
     pub fn is_under(&self) -> bool {
         self.side == Side::Under
@@ -82,7 +111,7 @@ impl ProbeRecord {
             Some(ratio) => ratio,
             // A limit of 0 that is kept limits nothing.
             None if seen.limit_share == 0.0 => 0.0,
-            None => seen.missed_count as f64 / seen.judged_count.max(1) as f64 / seen.limit_share,
+            None => seen.share() / seen.limit_share,
         };
         self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
     }
@@ -108,7 +137,7 @@ impl ProbeRecord {
 /// A full run at a load, judged by the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// Whether it was VALID.
+    /// True if it was VALID.
     pub is_valid: bool,
     /// Why not.
     pub reasons: Vec<String>,

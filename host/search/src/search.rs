@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     curve::{Bracket, is_telling, steepness},
     full_runs::FullRuns,
-    record::{Confirmation, ProbeEnd, ProbeRecord},
+    record::{Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord},
     sequential::Side,
 };
 
@@ -16,6 +16,13 @@ const GROWTH_MAX: f64 = 4.0;
 const GROWTH_MIN: f64 = 1.3;
 /// A lower load helps if it takes at least this share off the tail of the latency.
 const HELP: f64 = 0.05;
+/// Loads that differ by less than this ratio tell nothing of that.
+const HELP_RATIO: f64 = 1.5;
+/// Loads between which nothing is sought where the tail is shortest, if none was good.
+const VALLEY_RATIO: f64 = 1.1;
+/// A share of misses is about the same at a lower load if it is at least this part of that at a higher one. Probes that
+/// allow no miss end with the first, so that their shares scatter.
+const SAME_SHARE: f64 = 0.25;
 /// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio,
 /// where full runs depend on it.
 const FAR_ERROR: f64 = 0.05;
@@ -88,14 +95,14 @@ pub enum SearchEnd {
     Found {
         /// Queries per second, or samples per query.
         load: f64,
-        /// Whether nothing above was allowed to be tried.
+        /// True if nothing above was allowed to be tried.
         at_upper_end: bool,
     },
     /// No load was good.
     NothingGood {
         /// The lowest that was tried.
         lowest: f64,
-        /// Whether a lower load still made the tail of the latency shorter.
+        /// True if a lower load still made the tail of the latency shorter.
         lower_helps: bool,
     },
     /// A load was good in probes, but too many full runs failed.
@@ -105,6 +112,11 @@ pub enum SearchEnd {
     },
     /// Queries take no time, so that there is no limit.
     Timeless,
+    /// The fault does not depend on the load: samples fail, or lack what they are judged by.
+    AtAnyLoad {
+        /// The lowest load at which that was seen.
+        load: f64,
+    },
 }
 
 /// The whole state of a search: its settings, and what was seen. The next step follows from these alone, so that a
@@ -218,6 +230,9 @@ impl Search {
         if self.probes.iter().any(|probe| probe.is_under() && probe.tail_ratio() == Some(0.0)) {
             return Step::Done(SearchEnd::Timeless);
         }
+        if let Some(load) = self.bad_at_any_load() {
+            return Step::Done(SearchEnd::AtAnyLoad { load });
+        }
         let (lower, upper) = self.ends();
         match (lower, upper) {
             (Some(lower), Some(upper)) => self.narrow(Bracket { lower, upper }),
@@ -226,8 +241,32 @@ impl Search {
         }
     }
 
+    /// The lowest load of probes that are bad for a reason that no load changes, if there is such a reason.
+    fn bad_at_any_load(&self) -> Option<f64> {
+        let broken = |dependence: Dependence| {
+            let of_probe = move |probe: &ProbeRecord| {
+                let seen = probe.constraints.iter().find(|it| it.dependence == dependence && it.is_broken());
+                seen.map(|seen| (probe.load, seen.clone()))
+            };
+            self.probes.iter().filter_map(of_probe)
+        };
+        let is_same = |low: &ConstraintSeen, high: &ConstraintSeen| low.share() >= SAME_SHARE * high.share();
+        // A good one says that another load does help: an overloaded system may cut its answers short.
+        if self.probes.iter().any(ProbeRecord::is_under) {
+            return None;
+        }
+        let doubtful: Vec<_> = broken(Dependence::Doubtful).collect();
+        let of_any_share = doubtful.iter().filter(|(load, seen)| {
+            let mut higher = doubtful.iter().filter(|(higher, _)| higher > load);
+            higher.any(|(_, higher)| higher.name == seen.name && is_same(seen, higher))
+        });
+        let of_any_share = of_any_share.map(|(load, _)| *load);
+        broken(Dependence::Never).map(|(load, _)| load).chain(of_any_share).min_by(f64::total_cmp)
+    }
+
     /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
-    /// queries counts for nothing; a hopeless one needs no more queries.
+    /// queries counts for nothing; a hopeless one needs no more queries. One counts for nothing, too, if more load
+    /// makes the tail shorter around it: then the good load above is none by chance.
     fn ends(&self) -> (Option<&ProbeRecord>, Option<&ProbeRecord>) {
         let mut records: Vec<_> = self.records().collect();
         let weight = |record: &ProbeRecord| match record.end {
@@ -243,13 +282,29 @@ impl Search {
                 return (lower, upper);
             }
             // Full runs put right what is hoped for wrongly.
-            let lighter = if weight(good) < weight(bad) { good } else { bad };
+            let is_lighter = weight(good) < weight(bad) && !self.is_eased_by_load(bad);
+            let lighter = if is_lighter { good } else { bad };
             records.retain(|record| !std::ptr::eq(*record, lighter));
         }
     }
 
+    /// Tells if the tail at this bad load is no longer than at another one that is clearly lower, or no shorter than at
+    /// one that is clearly higher, so that it does not come from too much load.
+    fn is_eased_by_load(&self, bad: &ProbeRecord) -> bool {
+        let tail = |probe: &ProbeRecord| match (probe.side, probe.end) {
+            (Side::Under, _) | (_, ProbeEnd::Hopeless) => None,
+            _ => probe.tail_ratio(),
+        };
+        let Some(own) = tail(bad) else { return false };
+        self.probes.iter().any(|probe| match tail(probe) {
+            Some(other) if probe.load * HELP_RATIO <= bad.load => other >= own * (1.0 - HELP),
+            Some(other) if probe.load >= bad.load * HELP_RATIO => own >= other * (1.0 - HELP),
+            _ => false,
+        })
+    }
+
     /// Nothing was good so far: to lower loads, as long as that helps; then above those that were tried, where a system
-    /// may be better that waits for its batches to fill.
+    /// may be better that waits for its batches to fill; then to where the tail is shortest.
     fn descend(&self, first: &ProbeRecord) -> Step {
         let by_load = |a: &&ProbeRecord, b: &&ProbeRecord| a.load.total_cmp(&b.load);
         let lowest = self.probes.iter().min_by(by_load).unwrap_or(first);
@@ -263,16 +318,33 @@ impl Search {
         if highest.end != ProbeEnd::Hopeless && next > highest.load && self.probes.len() < MAX_PROBES {
             return explore(next);
         }
-        Step::Done(SearchEnd::NothingGood { lowest: lowest.load, lower_helps })
+        match self.in_the_valley(lowest).filter(|_| !lower_helps && self.probes.len() < MAX_PROBES) {
+            Some(load) => explore(load),
+            None => Step::Done(SearchEnd::NothingGood { lowest: lowest.load, lower_helps }),
+        }
     }
 
-    /// Whether the tail was clearly shorter at the lowest load than at the next one.
+    /// A load between the one with the shortest tail and the next above it, where more load has made the tail shorter:
+    /// it may be good between two that are not.
+    fn in_the_valley(&self, lowest: &ProbeRecord) -> Option<f64> {
+        let queued = self.probes.iter().filter(|probe| probe.end != ProbeEnd::Hopeless);
+        let tails = queued.filter_map(|probe| Some((probe.load, probe.tail_ratio()?)));
+        let (best, tail) = tails.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let is_shorter = lowest.tail_ratio().is_some_and(|at_lowest| tail < at_lowest * (1.0 - HELP));
+        let above = self.probes.iter().map(|probe| probe.load).filter(|load| *load > best);
+        let above =
+            above.min_by(f64::total_cmp).filter(|above| is_shorter && *above > best * VALLEY_RATIO)?;
+        let load = self.allowed((best * above).sqrt());
+        (best < load && load < above).then_some(load)
+    }
+
+    /// Tells if the tail was clearly shorter at the lowest load than at the next one.
     fn lower_helps(&self, lowest: &ProbeRecord) -> bool {
         let above = self.probes.iter().filter(|probe| probe.load > lowest.load);
         let Some(next) = above.min_by(|a, b| a.load.total_cmp(&b.load)) else { return true };
         match (lowest.end, lowest.tail_ratio(), next.tail_ratio()) {
             (ProbeEnd::Hopeless, ..) | (_, _, None) | (_, None, _) => true,
-            (_, Some(low), Some(high)) => low < high * (1.0 - HELP) || next.load < lowest.load * 1.5,
+            (_, Some(low), Some(high)) => low < high * (1.0 - HELP) || next.load < lowest.load * HELP_RATIO,
         }
     }
 

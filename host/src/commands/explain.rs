@@ -1,28 +1,47 @@
-//! `host explain`: every setting, its value, where it comes from, and what it replaces.
+//! `host explain`: every setting, its value, where it comes from, and what it replaces; and what a run would say of
+//! them before it begins.
 
-use proctor_config::{Effective, ExplainRow, Settings, percent};
+use proctor_config::{Deviation, Effective, ExplainRow, NotOfficial, Settings, percent};
 
 use super::run::RunFlags;
-use proctor_run::{HostError, text};
+use proctor_run::{HostError, settings_of_run, text};
 use proctor_vocabulary::printable;
 
 pub(super) const EXPLAIN_HELP: &str = "\
 Examples:
   host explain
-  host explain --scenario Server --set target_latency=15 --user-conf user.conf";
+  host explain --scenario Server --set target_latency=15 --user-conf user.conf
+
+The plugin is not loaded: its options are shown, and not checked, and neither is
+the precision if it is not given. host describe PLUGIN lists the options.";
 
 /// The text for the settings of these flags.
 pub(super) fn explain(flags: &RunFlags) -> Result<String, HostError> {
-    Ok(explanation(&flags.load()?))
+    Ok(explanation(&settings_of_run(flags.load()?)?))
+}
+
+/// The ways in which a run departs from the rules, as far as the settings tell: the plugin chooses the precision,
+/// unless the user does.
+fn deviations(settings: &Settings) -> Vec<Deviation> {
+    let precision = settings.run.precision.as_deref();
+    let mut deviations = settings.deviations(precision.unwrap_or_default());
+    deviations.retain(|deviation| precision.is_some() || !matches!(deviation, Deviation::Precision { .. }));
+    deviations
 }
 
 fn explanation(settings: &Settings) -> String {
     let header = ["setting", "value", "unit", "origin", "replaces"].map(str::to_owned).to_vec();
     let rows: Vec<_> = [header].into_iter().chain(settings.explain().iter().map(row)).collect();
-    let length = if settings.is_of_official_length() { "official" } else { "not official" };
+    let not_official = |why: NotOfficial| format!("not official ({why})");
+    let length = settings.not_official().map_or_else(|| "official".to_owned(), not_official);
+    let deviations: Vec<_> = deviations(settings).iter().map(ToString::to_string).collect();
+    let deviations = match deviations.as_slice() {
+        [] => String::new(),
+        texts => format!("deviates from {}: {}\n", settings.run.rules, printable(texts.join("; "))),
+    };
     let quality = &settings.benchmark.quality;
     let mut text = format!(
-        "{}\nlength of the run: {length}\naccuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
+        "{}\nlength of the run: {length}\n{deviations}accuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
         text::table(&rows),
         quality.metric,
         quality.target(),
@@ -64,8 +83,42 @@ mod tests {
         };
         assert_eq!(line("batch_size"), "batch_size 8 flag --set batch_size 1 (default)");
         assert_eq!(line("mock.sigma"), "mock.sigma 2 flag --set mock.sigma");
-        let end = "length of the run: not official\naccuracy target: top1 of at least 0.96525, 99 % of 0.97500, \
+        let end = "length of the run: not official (preset quick)\ndeviates from v5.0: the round has no benchmark \
+                   digits-lstm\naccuracy target: top1 of at least 0.96525, 99 % of 0.97500, \
                    benchmark digits-lstm (digits-lstm.toml)\n";
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn what_a_run_would_say_is_said() {
+        let of = |assignments: &[&str]| {
+            let loader = Loader::new().set("benchmark=resnet50").set("preset=official");
+            let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            settings_of_run(loader.load().unwrap()).map(|settings| explanation(&settings))
+        };
+        let plain = of(&[]).unwrap();
+        assert!(plain.contains("length of the run: official\n") && !plain.contains("deviates"), "{plain}");
+        let edge = of(&["scenario=Server", "suite=edge"]).unwrap();
+        assert!(
+            edge.contains("deviates from v5.0: the round's suite edge has no Server for resnet50"),
+            "{edge}"
+        );
+        let search = of(&["scenario=Server", "mode=FindPeakPerformance"]).unwrap();
+        assert!(search.contains("length of the run: not official (a search for the peak)\n"), "{search}");
+        let vain = of(&["server_run_count=3"]).unwrap();
+        assert!(vain.ends_with("warning: server_run_count has no effect in SingleStream\n"), "{vain}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.config");
+        let named = format!("audit_config={}", path.display());
+        let missing = of(&[&named]).unwrap_err().to_string();
+        assert!(missing.contains("audit.config: cannot read it"), "{missing}");
+        std::fs::write(&path, "*.*.min_query_count = 7\n").unwrap();
+        let audit = of(&[&named]).unwrap();
+        assert!(audit.contains("length of the run: not official (an audit)\n"), "{audit}");
+        assert!(audit.contains("makes an audit of the run"), "{audit}");
+        let is_count = |line: &&str| line.split_whitespace().next() == Some("min_query_count");
+        let row = audit.lines().find(is_count).unwrap();
+        assert!(row.contains(" 7 ") && row.contains("audit.config"), "{row}");
     }
 }

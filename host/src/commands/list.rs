@@ -11,6 +11,7 @@ use proctor_datasets::dataset_entries;
 use proctor_plugin_host::{PluginLocation, SearchPath};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
+use proctor_vocabulary::did_you_mean;
 
 use proctor_run::{HostError, text};
 
@@ -39,7 +40,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
-    /// The kind to list; all if left out.
+    /// The kind to list: plugins, benchmarks, datasets, policies or runs; all but runs if left out.
+    #[arg(value_parser = list_kind)]
     kind: Option<ListKind>,
     /// With runs: the folder below which they are [default: runs].
     folder: Option<PathBuf>,
@@ -68,6 +70,19 @@ impl ListFlags {
             }
         }
     }
+}
+
+/// The kind of this name. Another word may be the folder of runs.
+fn list_kind(word: &str) -> Result<ListKind, String> {
+    ListKind::from_str(word, false).map_err(|_| {
+        let known = ListKind::value_variants().iter().filter_map(ListKind::to_possible_value);
+        let known: Vec<_> = known.map(|kind| kind.get_name().to_owned()).collect();
+        let hint = did_you_mean(word, known.iter().map(String::as_str));
+        format!(
+            "there are {}{hint}; the runs below a folder are listed by `host list runs {word}`",
+            known.join(", ")
+        )
+    })
 }
 
 /// The list of one kind, or of all.
@@ -137,6 +152,18 @@ fn policy_rows() -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_in_the_place_of_a_kind_is_shown_the_way() {
+        assert_eq!(list_kind("runs"), Ok(ListKind::Runs));
+        let error = list_kind("results/nightly").unwrap_err();
+        assert_eq!(
+            error,
+            "there are plugins, benchmarks, datasets, policies, runs; the runs below a folder are listed by \
+             `host list runs results/nightly`"
+        );
+        assert!(list_kind("plugin").unwrap_err().contains(", did you mean \"plugins\"?"));
+    }
 
     #[test]
     fn one_kind_or_all() {

@@ -203,7 +203,7 @@ impl RepeatFlags {
     }
 }
 
-/// Whether nothing is wrong but that there are too few runs.
+/// Tells if nothing is wrong but that there are too few runs.
 fn are_too_few(error: &CompareError) -> bool {
     matches!(error, CompareError::Alone { .. } | CompareError::Results(ResultsError::NoRun { .. }))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Shape {
     pub(crate) dispatch: Dispatch,
     /// Instances; at least 1.
     pub(crate) instances: usize,
-    /// Most samples in a batch, as far as the plugin takes as many.
+    /// Largest number of samples in a batch, as far as the plugin takes as many.
     pub(crate) batch_size: usize,
 }
 
@@ -126,7 +126,7 @@ impl Bed {
         Self { model: None, ..self }
     }
 
-    /// Most samples in a batch.
+    /// Largest number of samples in a batch.
     pub(crate) fn batch_size(&self) -> usize {
         self.settings.run.batch_size
     }

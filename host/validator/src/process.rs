@@ -21,7 +21,7 @@ use crate::{
 /// Multiple of a case's limit after which its process is ended from outside; as a rule it ends itself.
 const GRACE: u32 = 4;
 
-/// Most of what a case has written to a stream that is kept, in bytes; the end of it.
+/// Largest number of bytes that are kept of what a case has written to a stream; the last ones.
 const OUTPUT_BYTES_MAX: usize = 16 << 10;
 
 /// The program that is started for each case: this one again, unless it says otherwise.

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fs};
 
+use proctor_run::process_memory_bytes;
+
 /// Names of the threads of this process, by their ids.
 pub(crate) fn threads() -> BTreeMap<String, String> {
     let ids = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -42,10 +44,7 @@ pub(crate) fn processes_of_group() -> Vec<String> {
 
 /// Memory of this process that is in RAM and not that of a file, in bytes; `None` if the system does not tell.
 pub(crate) fn memory_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    process_memory_bytes("RssAnon")
 }
 
 /// Time that this thread was ready to run and did not, in ns; 0 if the system does not tell.

@@ -83,7 +83,7 @@ impl Samples {
         self.samples.keys().copied().map(SampleIndex).collect()
     }
 
-    /// Whether any byte is another than it was at first.
+    /// Tells if any byte is another than it was at first.
     pub(crate) fn are_overwritten(&self) -> bool {
         self.current_sum() != self.sum
     }

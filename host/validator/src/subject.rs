@@ -17,7 +17,7 @@ use crate::verdict::{Verdict, failed, skipped};
 pub(crate) struct Subject {
     pub(crate) settings: Settings,
     pub(crate) location: PluginLocation,
-    /// Whether the settings name a benchmark whose model the plugin declares.
+    /// True if the settings name a benchmark whose model the plugin declares.
     pub(crate) has_model: bool,
     /// Folder of the case alone.
     pub(crate) folder: PathBuf,
@@ -117,7 +117,7 @@ pub(crate) fn judge_work(noticed: &Noticed) -> Verdict {
     if texts.is_empty() { Ok(()) } else { failed(texts.join("; ")) }
 }
 
-/// Whether a fault is in the use of a service of the host that has a case of its own.
+/// Tells if a fault is in the use of a service of the host that has a case of its own.
 fn is_of_service(fault: &PluginFault) -> bool {
     matches!(
         fault,

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write as _};
 
 use proctor_isolated::protocol::Event as Report;
-use proctor_plugin_api::abi;
+use proctor_plugin_api::{abi, log_code};
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Event, Metadata, Subscriber,
     field::{Field, Visit},
     level_filters::LevelFilter,
     span,
@@ -27,7 +27,7 @@ struct ToHost {
 impl Subscriber for ToHost {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Progress is told at this level.
-        code(*metadata.level()) <= self.level.max(abi::PROCTOR_LOG_INFO)
+        log_code(*metadata.level()) <= self.level.max(abi::PROCTOR_LOG_INFO)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -49,7 +49,7 @@ impl Subscriber for ToHost {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
-        let level = code(*event.metadata().level());
+        let level = log_code(*event.metadata().level());
         let Line { message, source, done, total } = line;
         if let (Some(done), Some(total)) = (done, total) {
             self.reports.tell(&Report::Progress { done, total, task: message });
@@ -61,16 +61,6 @@ impl Subscriber for ToHost {
     fn enter(&self, _span: &span::Id) {}
 
     fn exit(&self, _span: &span::Id) {}
-}
-
-fn code(level: Level) -> u32 {
-    match level {
-        Level::ERROR => abi::PROCTOR_LOG_ERROR,
-        Level::WARN => abi::PROCTOR_LOG_WARN,
-        Level::INFO => abi::PROCTOR_LOG_INFO,
-        Level::DEBUG => abi::PROCTOR_LOG_DEBUG,
-        Level::TRACE => abi::PROCTOR_LOG_TRACE,
-    }
 }
 
 /// A line, with the fields that the plugin host adds to it.

@@ -112,7 +112,7 @@ impl<'a> Batch<'a> {
         as_f32(self.input(position, input))
     }
 
-    /// Whether the stages of the batch have been said already.
+    /// Tells if the stages of the batch have been said already.
     pub(super) fn has_stages(&self) -> bool {
         // SAFETY: a field of ABI 1.0 of a batch that this plugin alone uses during the call, as `read` checked.
         unsafe { (*self.raw).stage_count > 0 }

@@ -28,14 +28,14 @@ struct Forward {
 }
 
 thread_local! {
-    /// Whether an event of this thread is on its way to the host.
+    /// True if an event of this thread is on its way to the host.
     static IS_FORWARDING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Subscriber for Forward {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // A stage is no line of the log.
-        spans::is_stage(metadata) || code(*metadata.level()) <= self.host.log_level()
+        spans::is_stage(metadata) || log_code(*metadata.level()) <= self.host.log_level()
     }
 
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
@@ -53,7 +53,7 @@ impl Subscriber for Forward {
         }
         let mut line = Line(String::new());
         event.record(&mut line);
-        self.host.log(code(*event.metadata().level()), event.metadata().target(), &line.0);
+        self.host.log(log_code(*event.metadata().level()), event.metadata().target(), &line.0);
         IS_FORWARDING.set(false);
     }
 
@@ -66,7 +66,9 @@ impl Subscriber for Forward {
     }
 }
 
-fn code(level: Level) -> u32 {
+/// The `PROCTOR_LOG` level of the table for a level of `tracing`.
+#[must_use]
+pub fn log_code(level: Level) -> u32 {
     match level {
         Level::ERROR => abi::PROCTOR_LOG_ERROR,
         Level::WARN => abi::PROCTOR_LOG_WARN,

@@ -257,7 +257,7 @@ impl Host {
         unsafe { progress(self.table.0.context, &raw const come) }
     }
 
-    /// Whether the host wants all work to end soon.
+    /// Tells if the host wants all work to end soon.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         // SAFETY: the function and its context come from one table.

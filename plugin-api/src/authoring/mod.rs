@@ -20,6 +20,7 @@ mod stage;
 pub use batch::{Batch, BatchSample, submitted::SubmittedBatch};
 pub use entry::{LinkedPlugin, entry, linked_plugins};
 pub use error::PluginError;
+pub use forward::log_code;
 pub use host::{Host, Response, TokenReport};
 #[cfg(feature = "abi_stable")]
 pub use layout::{Root, RootModuleRef};

@@ -26,7 +26,7 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// A message for the user: what is missing and how to get it.
     fn open(host: Host, options: &Options) -> Result<Self, PluginError>;
 
-    /// Whether instances at different devices may be created at the same time, on a thread for each device.
+    /// Tells if instances at different devices may be created at the same time, on a thread for each device.
     const CREATES_IN_PARALLEL: bool = false;
 
     /// The devices that a host may spread instances over, in an order that stays; none if there is nothing to choose:

@@ -36,9 +36,9 @@ pub struct ModelRequest {
     pub batch_size_max: u32,
     /// Number of instances that will be created; 0 for a model that will be given whole queries.
     pub instance_count: u32,
-    /// Whether the last output of a sample may have fewer elements than its shape says.
+    /// True if the last output of a sample may have fewer elements than its shape says.
     pub last_output_varies: bool,
-    /// Whether the inputs of a sample may be smaller than their shapes say: asked of models with
+    /// True if the inputs of a sample may be smaller than their shapes say: asked of models with
     /// [`ModelSupport::dynamic_shapes`](crate::ModelSupport::dynamic_shapes) alone.
     pub inputs_vary: bool,
     /// The load that the run will bring, as far as it is known.

@@ -12,12 +12,17 @@ pub const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The same in UTF-8.
 pub const BYTE_ORDER_MARK_UTF8: [u8; 3] = [0xef, 0xbb, 0xbf];
 
+/// The same in UTF-16, with the lower and with the higher byte first.
+pub const BYTE_ORDER_MARKS_UTF16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_the_mark_are_one() {
+    fn all_forms_of_the_mark_are_one() {
         assert_eq!(BYTE_ORDER_MARK.to_string().as_bytes(), BYTE_ORDER_MARK_UTF8);
+        let mark = BYTE_ORDER_MARK as u16;
+        assert_eq!(BYTE_ORDER_MARKS_UTF16, [mark.to_le_bytes(), mark.to_be_bytes()]);
     }
 }

@@ -49,7 +49,7 @@ impl<'a> QueryPart<'a> {
         Self { samples, issuer: 0, offset: 0, total: samples.len() as u64 }
     }
 
-    /// Whether another part of the query follows.
+    /// Tells if another part of the query follows.
     #[must_use]
     pub fn is_followed(&self) -> bool {
         self.offset + (self.samples.len() as u64) < self.total
@@ -66,7 +66,7 @@ impl SampleStatus {
     /// The sample failed for a reason that has no code of its own.
     pub const FAILED: Self = Self(1);
 
-    /// Whether the sample was computed.
+    /// Tells if the sample was computed.
     #[must_use]
     pub fn is_ok(self) -> bool {
         self == Self::OK

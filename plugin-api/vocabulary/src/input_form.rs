@@ -44,7 +44,7 @@ impl InputForm {
         Self { element_type: input.element_type, layout: Layout::AsGiven, quantization }
     }
 
-    /// Whether this is the form of an input as the benchmark has it.
+    /// Tells if this is the form of an input as the benchmark has it.
     #[must_use]
     pub fn is_of(&self, input: &TensorSpec) -> bool {
         self.element_type == input.element_type && self.layout == Layout::AsGiven

@@ -12,6 +12,7 @@ mod input_form;
 mod intent;
 mod misfetched;
 mod nearest;
+mod odd_space;
 mod printable;
 pub mod registry;
 mod scenario;
@@ -22,8 +23,9 @@ pub use completion::{
 };
 pub use input_form::{InputForm, Layout, Quantization};
 pub use intent::Intent;
-pub use misfetched::misfetched;
+pub use misfetched::{misfetched, not_text};
 pub use nearest::{did_you_mean, nearest};
+pub use odd_space::OddSpace;
 pub use printable::{printable, printable_lines};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

@@ -1,6 +1,6 @@
-//! Names of the files that downloads and checkouts leave where a model should be.
+//! Files that downloads, checkouts and editors leave in place of the wanted one, named by how they begin.
 
-use crate::beginning::{self, BYTE_ORDER_MARK_UTF8};
+use crate::beginning::{BYTE_ORDER_MARK_UTF8, BYTE_ORDER_MARKS_UTF16, GZIP, ZIP};
 
 /// Beginning of a pointer of Git LFS.
 const LFS_START: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -8,21 +8,38 @@ const LFS_START: &[u8] = b"version https://git-lfs.github.com/spec/";
 const LFS: &str = "it is a pointer of Git LFS in place of the file: fetch the file by `git lfs pull`";
 const PAGE: &str =
     "it is a web page, such as a server's answer in place of the file: download the file again";
-const GZIP: &str = "it is packed by gzip: unpack it";
-const ZIP: &str = "it is a zip archive: unpack it";
+const PACKED: &str = "it is packed by gzip: unpack it";
+const ARCHIVE: &str = "it is a zip archive: unpack it";
+const UTF16: &str = "it is text in UTF-16: save it as UTF-8";
+const MARKED: &str = "it begins with a byte order mark: save it as UTF-8 without one";
 
 /// How web pages begin, in any case.
 const PAGES: [&[u8]; 5] = [b"<!doctype", b"<html", b"<head", b"<?xml", b"<!--"];
 
-/// Says what a file is that cannot be read as the model that it should be, by how it begins; `None` if that tells
-/// nothing. A sound model may begin like a packed file, so this is to be asked of those alone that cannot be read.
+/// Names the kind of a file that cannot be read as the kind that it should be, by its beginning; `None` if that tells
+/// nothing. A sound model may begin like a packed file, so ask this only about a file that cannot be read.
 #[must_use]
 pub fn misfetched(file: &[u8]) -> Option<&'static str> {
     let text = file.strip_prefix(&BYTE_ORDER_MARK_UTF8).unwrap_or(file).trim_ascii_start();
     let begins = |page: &&[u8]| text.get(..page.len()).is_some_and(|start| start.eq_ignore_ascii_case(page));
-    let starts: [(&[u8], &str); 3] = [(LFS_START, LFS), (&beginning::GZIP, GZIP), (&beginning::ZIP, ZIP)];
+    let starts: [(&[u8], &str); 3] = [(LFS_START, LFS), (&GZIP, PACKED), (&ZIP, ARCHIVE)];
     let found = starts.into_iter().find(|(start, _)| file.starts_with(start));
-    found.map(|(_, words)| words).or_else(|| PAGES.iter().any(begins).then_some(PAGE))
+    let found = found.map(|(_, words)| words).or_else(|| is_utf16(file).then_some(UTF16));
+    found.or_else(|| PAGES.iter().any(begins).then_some(PAGE))
+}
+
+/// Says why a file cannot be read as text in UTF-8, by its beginning: as [`misfetched`], or because of a byte order
+/// mark. `None` if nothing speaks against it.
+#[must_use]
+pub fn not_text(file: &[u8]) -> Option<&'static str> {
+    misfetched(file).or_else(|| file.starts_with(&BYTE_ORDER_MARK_UTF8).then_some(MARKED))
+}
+
+/// Tells if a text begins with the mark of UTF-16, or, without it, with two characters of ASCII in two bytes each.
+fn is_utf16(file: &[u8]) -> bool {
+    let is_ascii = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    BYTE_ORDER_MARKS_UTF16.iter().any(|mark| file.starts_with(mark))
+        || matches!(*file, [a, 0, b, 0, ..] | [0, a, 0, b, ..] if is_ascii(a) && is_ascii(b))
 }
 
 #[cfg(test)]
@@ -30,20 +47,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_pages_and_packed_files_are_told_from_models() {
+    fn pointers_pages_texts_and_packed_files_are_told_from_models() {
         for (file, expected) in [
             (&b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"[..], Some(LFS)),
             (b"<!DOCTYPE html>\n<html lang=\"en\">", Some(PAGE)),
             (b"\xef\xbb\xbf\r\n  <HTML>", Some(PAGE)),
             (b"<?xml version=\"1.0\"?><Error>", Some(PAGE)),
-            (b"\x1f\x8b\x08\0", Some(GZIP)),
-            (b"PK\x03\x04", Some(ZIP)),
+            (b"\x1f\x8b\x08\0", Some(PACKED)),
+            (b"PK\x03\x04", Some(ARCHIVE)),
+            (b"\xff\xfe[\0", Some(UTF16)),
+            (b"\xfe\xff\0[", Some(UTF16)),
+            (b"[\0\n\0", Some(UTF16)),
+            (b"\0<\0h", Some(UTF16)),
             (b"", None),
             (b"version 3", None),
             (b"<\0\0\0\0\0\0\0{\"a\":", None),
             (b"\x08\x0a\x12\x07pytorch", None),
+            (b"\0\0\x08\x03", None),
+            (b"\xef\xbb\xbf[", None),
         ] {
             assert_eq!(misfetched(file), expected, "{}", String::from_utf8_lossy(file));
+        }
+    }
+
+    #[test]
+    fn a_text_has_no_mark_and_is_nothing_else() {
+        assert_eq!(not_text(b"\xef\xbb\xbf{}"), Some(MARKED));
+        assert_eq!(not_text(b"\xef\xbb\xbf<html>"), Some(PAGE));
+        assert_eq!(not_text(b"\x1f\x8b"), Some(PACKED));
+        for text in [&b""[..], b"{}", b"a.JPEG 1\n", "ä".as_bytes()] {
+            assert_eq!(not_text(text), None);
         }
     }
 }

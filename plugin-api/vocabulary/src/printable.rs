@@ -44,7 +44,7 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a terminal does something at the character in place of showing it: control characters, and those that turn
+/// Tells if a terminal does something at the character in place of showing it: control characters, and those that turn
 /// the direction of the text that follows.
 fn steers(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

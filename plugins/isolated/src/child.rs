@@ -19,13 +19,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_plugin_api::{Host, PluginError, abi};
+use proctor_plugin_api::{Host, PluginError, abi, log_code};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal},
 };
-use tracing::{Level, level_filters::LevelFilter};
+use tracing::level_filters::LevelFilter;
 
 use crate::{
     channels::reports::{Report, ReportReader},
@@ -468,14 +468,7 @@ fn end_group(process: &process::Child) {
 
 /// The most detailed `PROCTOR_LOG` level that is kept.
 fn log_level() -> u32 {
-    match LevelFilter::current().into_level() {
-        None => 0,
-        Some(Level::ERROR) => abi::PROCTOR_LOG_ERROR,
-        Some(Level::WARN) => abi::PROCTOR_LOG_WARN,
-        Some(Level::INFO) => abi::PROCTOR_LOG_INFO,
-        Some(Level::DEBUG) => abi::PROCTOR_LOG_DEBUG,
-        Some(Level::TRACE) => abi::PROCTOR_LOG_TRACE,
-    }
+    LevelFilter::current().into_level().map_or(0, log_code)
 }
 
 /// The error of an answer to another question.

@@ -34,12 +34,16 @@ pub const DEVICES: &str = "/dev";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence {
     /// Files and folders that it may read.
+    #[serde(with = "paths")]
     pub read: Vec<PathBuf>,
     /// Files of its model, which it may read.
+    #[serde(with = "paths")]
     pub model: Vec<PathBuf>,
     /// Folders whose entries it may list, with those of the folders below.
+    #[serde(with = "paths")]
     pub list: Vec<PathBuf>,
     /// Files and folders that it may write, too.
+    #[serde(with = "paths")]
     pub write: Vec<PathBuf>,
     /// Whether it may use the network.
     pub network: bool,
@@ -129,7 +133,7 @@ impl Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Code {
     /// In a library.
-    Library(PathBuf),
+    Library(#[serde(with = "path")] PathBuf),
     /// In the program of the other process, under this name.
     Linked(String),
 }
@@ -279,11 +283,58 @@ pub enum Notice {
     Flush,
 }
 
+/// A path as its bytes, which need not be UTF-8, as they must be in serde's own form of a path.
+mod path {
+    use std::{
+        ffi::OsString,
+        path::{Path, PathBuf},
+    };
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+/// Paths as their bytes.
+mod paths {
+    use std::{ffi::OsString, path::PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| path.as_os_str()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<OsString>::deserialize(deserializer)?;
+        Ok(paths.into_iter().map(PathBuf::from).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
     use proctor_plugin_api::{ModelSupport, OptionSpec};
 
     use super::*;
+
+    #[test]
+    fn paths_that_are_no_utf8_cross_over() {
+        let path = PathBuf::from(OsStr::from_bytes(b"/n\xffn/libchip_sut.so"));
+        let fence = Fence { read: vec![path.clone()], list: vec![path.clone()], ..Fence::default() };
+        let bytes = postcard::to_stdvec(&fence).unwrap();
+        assert_eq!(postcard::from_bytes::<Fence>(&bytes).unwrap(), fence);
+        let code = Code::Library(path);
+        let bytes = postcard::to_stdvec(&code).unwrap();
+        assert_eq!(postcard::from_bytes::<Code>(&bytes).unwrap(), code);
+    }
 
     #[test]
     fn a_manifest_with_any_range_crosses_over() {

@@ -60,7 +60,7 @@ impl Reader {
         serde_json::from_str(&text).map_err(|_| PreparedError::Foreign { path })
     }
 
-    /// Whether a sample is there.
+    /// Tells if a sample is there.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or the index cannot be read.

@@ -15,9 +15,9 @@ pub enum RowAggregation {
     Fixed(u32),
     /// Drawn uniformly.
     Uniform {
-        /// Fewest rows.
+        /// Smallest number of rows.
         least: u32,
-        /// Most rows.
+        /// Largest number of rows.
         most: u32,
     },
     /// Read from a file of the form that the reference writes: `start, end, count` on each line.
@@ -29,7 +29,7 @@ impl RowAggregation {
     pub const FORMS: &'static str =
         "quantiles, fixed:ROWS, uniform:LEAST-MOST with LEAST above 0, or trace:FILE";
 
-    /// Whether the rules have it so. A trace is taken for the one that the reference writes.
+    /// Tells if the rules have it so. A trace is taken for the one that the reference writes.
     #[must_use]
     pub fn is_of_the_rules(&self) -> bool {
         matches!(self, Self::Quantiles | Self::Trace(_))

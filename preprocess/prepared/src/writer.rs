@@ -49,7 +49,7 @@ impl Writer {
         Ok(Self { index, samples, path, end })
     }
 
-    /// Whether a sample is there.
+    /// Tells if a sample is there.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or the index cannot be read.

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use crate::{
     error::{VolumeError, with_causes},
+    labels::check_labels,
     mask::{Mask, crop},
 };
 
@@ -26,6 +27,9 @@ pub const NAME: &str = "brats-3d-unet";
 pub const MODALITIES: [&str; 4] = ["t1", "t1ce", "t2", "flair"];
 /// Extents of the model's input, without channels.
 pub const ROOM: [usize; 3] = [224, 224, 160];
+
+/// Background, dead core, edema, enhancing tumour.
+const LABELS: &[u8] = &[0, 1, 2, 4];
 
 const SHAPE: [usize; 4] = [MODALITIES.len(), ROOM[0], ROOM[1], ROOM[2]];
 /// Added to each standard deviation.
@@ -61,17 +65,34 @@ pub fn prepare_volumes(
     let voxel_count: usize = room.iter().product();
     assert_eq!(values.len(), volumes.len() * voxel_count, "values of the tensor");
     let all: Vec<_> = volumes.iter().map(Volume::values).collect();
-    let mask = Mask::of(&all, shape).ok_or(VolumeError::Empty)?;
+    let mask = brain(&all, shape, room)?;
     let extents = mask.shape();
-    if (0..3).any(|axis| extents[axis] > room[axis]) {
-        return Err(VolumeError::TooLarge { got: extents, room });
-    }
     values.par_chunks_mut(voxel_count).zip(volumes).for_each(|(to, volume)| {
         let mut cropped = crop(volume.values(), shape, &mask.bounds);
         normalise(&mut cropped, &mask.inside);
         place(&cropped, extents, to, room);
     });
     Ok(())
+}
+
+/// Finds out whether a case can be prepared: the bytes of its four files, as [`prepare`] takes them.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn check(files: &[u8]) -> Result<(), VolumeError> {
+    let volumes = modalities(files)?;
+    let all: Vec<_> = volumes.iter().map(Volume::values).collect();
+    brain(&all, volumes[0].shape(), ROOM).map(drop)
+}
+
+/// The mask of a case, which fits into the room.
+fn brain(modalities: &[&[f32]], shape: [usize; 3], room: [usize; 3]) -> Result<Mask, VolumeError> {
+    let mask = Mask::of(modalities, shape).ok_or(VolumeError::Empty)?;
+    let got = mask.shape();
+    if (0..3).any(|axis| got[axis] > room[axis]) {
+        return Err(VolumeError::TooLarge { got, room });
+    }
+    Ok(mask)
 }
 
 /// Prepares the labels of a case: its four files as [`prepare`] takes them, and the bytes of its labels. They are
@@ -91,14 +112,14 @@ pub fn prepare_labels(files: &[u8], segmentation: &[u8]) -> Result<Volume<u8>, V
     if labels.shape() != expected {
         return Err(VolumeError::Shapes { part, got: labels.shape(), other: MODALITIES[0], expected });
     }
+    check_labels(part, &labels, AxisOrder::FirstFastest, LABELS)?;
     let mut classes = crop(labels.values(), expected, &mask.bounds);
     for class in &mut classes {
         *class = match *class {
-            0 => 0,
             2 => 1,
             1 => 2,
             4 => 3,
-            label => return Err(VolumeError::Label { part, label, known: &[0, 1, 2, 4] }),
+            _ => 0,
         };
     }
     Ok(Volume::new(mask.shape(), classes))

@@ -54,10 +54,14 @@ pub enum VolumeError {
         spacing_mm: [f64; 3],
     },
     /// A voxel has a label that the data set does not have.
-    #[error("{part} has a voxel with the label {label}; those of the data set are {known:?}")]
+    #[error(
+        "voxel {voxel:?} of {part} has the label {label}, and the data set has {known:?} alone; restore the file"
+    )]
     Label {
         /// Which of the files.
         part: &'static str,
+        /// The first such voxel: its place along the axes of the file, from 0.
+        voxel: [usize; 3],
         /// The label.
         label: u8,
         /// Labels that there are.

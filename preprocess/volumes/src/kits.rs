@@ -21,6 +21,7 @@ use crate::{
     axis::Axis,
     error::{VolumeError, with_causes},
     interpolate,
+    labels::check_labels,
 };
 
 /// Name of the pipeline.
@@ -32,6 +33,8 @@ inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 const EXTENT_MAX: usize = 4096;
 /// Voxels of a prepared volume at most.
 const VOXEL_COUNT_MAX: usize = 1 << 31;
+/// Background, kidney and tumour.
+const LABELS: &[u8] = &[0, 1, 2];
 
 /// The steps with their constants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -150,7 +153,7 @@ pub fn prepare(imaging: &[u8]) -> Result<Volume<f32>, VolumeError> {
 /// the scan, whose header this is; the labels' own are not looked at.
 ///
 /// # Errors
-/// The fault of the file, or that its extents are not those of the scan.
+/// The fault of the file, that its extents are not those of the scan, or a label that KiTS19 does not have.
 pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8>, VolumeError> {
     let of_segmentation = |source| VolumeError::Nifti { part: "segmentation", source };
     let steps = KITS19.steps(imaging)?;
@@ -164,6 +167,7 @@ pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8
             expected: steps.shape,
         });
     }
+    check_labels("segmentation", &labels, AxisOrder::FirstSlowest, LABELS)?;
     Ok(steps.labels(&labels))
 }
 

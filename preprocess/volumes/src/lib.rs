@@ -39,6 +39,7 @@ pub mod brats;
 mod error;
 mod interpolate;
 pub mod kits;
+mod labels;
 mod mask;
 
 pub use error::VolumeError;

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(crate) struct Mask {
     /// The box, along each axis.
     pub(crate) bounds: [Range<usize>; 3],
-    /// Whether a voxel of the box belongs to it, row-major.
+    /// True if a voxel of the box belongs to it, row-major.
     pub(crate) inside: Vec<bool>,
 }
 

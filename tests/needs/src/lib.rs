@@ -13,7 +13,8 @@
 //!
 //! [`ends_without_system_calls`] needs a kernel that can forbid them.
 //!
-//! [`python`] runs a script that answers a test's cases a second time, and needs its packages.
+//! [`python`] runs a script that answers a test's cases a second time, and needs its packages; [`PythonPipe`] asks one
+//! for case after case, [`official_loadgen()`] that of the official LoadGen.
 //!
 //! # Example
 //! ```no_run
@@ -25,13 +26,15 @@
 
 #![forbid(unsafe_code)]
 
+mod official_loadgen;
 mod python;
 mod system_calls;
 
 use std::{any, env, fmt::Display, fs, process::Command};
 
 pub use crate::{
-    python::{python, python_packages},
+    official_loadgen::{LOADGEN_PACKAGE, is_official_setting, official_loadgen},
+    python::{PythonPipe, python, python_packages},
     system_calls::ends_without_system_calls,
 };
 

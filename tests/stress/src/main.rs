@@ -21,10 +21,9 @@ use std::{
 };
 
 use proctor_loadgen::{
-    LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, RealClock, SystemUnderTest, TestOutcome,
-    TestSettings,
+    BareLibrary, LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings,
 };
-use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
+use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 /// A system, made for a sink.
 type MakeSystem = fn(Arc<dyn CompletionSink>, Arc<RealClock>) -> Box<dyn SystemUnderTest>;
@@ -35,6 +34,10 @@ const SYSTEMS: [MakeSystem; 4] = [
     |sink, clock| Box::new(scheduled::Turned::start(sink, clock)),
     |sink, _| Box::new(pool::Pool::start(&sink)),
 ];
+
+/// Samples, of which a performance run loads a part.
+const LIBRARY: BareLibrary =
+    BareLibrary { name: "nothing", total_sample_count: 1000, performance_sample_count: 300 };
 
 fn main() -> ExitCode {
     let seconds = env::args().nth(1).map_or(Ok(10), |argument| argument.parse());
@@ -85,7 +88,7 @@ fn test(settings: TestSettings, make: MakeSystem) -> TestOutcome {
     let clock = Arc::new(RealClock::new());
     let loadgen = LoadGen::new(settings, Arc::clone(&clock), LoadGenOptions::default());
     let system = make(loadgen.sink(), clock);
-    loadgen.run(&*system, &Library).expect("the settings make a test")
+    loadgen.run(&*system, &LIBRARY).expect("the settings make a test")
 }
 
 fn check(scenario: Scenario, outcome: &TestOutcome) {
@@ -97,29 +100,4 @@ fn check(scenario: Scenario, outcome: &TestOutcome) {
         outcome.accuracy.iter().all(|record| record.data == record.index.0.to_le_bytes()),
         "{scenario}: data"
     );
-}
-
-/// A library of which nothing has to be loaded.
-struct Library;
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "nothing"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        1000
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        300
-    }
-
-    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
 }

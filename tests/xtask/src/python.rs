@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use proctor_test_needs::LOADGEN_PACKAGE;
 
 use crate::command::{run as run_command, succeeds, workspace_root};
 
@@ -32,7 +33,7 @@ pub(crate) const LOADGEN: Wheels = Wheels {
     name: "mlcommons-loadgen",
     purpose: "the official LoadGen, to compare with",
     module: "mlperf_loadgen",
-    folder: "target/mlcommons-loadgen-6.0.17",
+    folder: LOADGEN_PACKAGE,
     requirements: "host/loadgen/tests/suite/differential/requirements.txt",
 };
 

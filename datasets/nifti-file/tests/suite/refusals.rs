@@ -78,6 +78,18 @@ fn more_than_is_unpacked_is_refused_by_its_header() {
 }
 
 #[test]
+fn what_a_failed_download_leaves_is_named() {
+    for (file, words) in [
+        (&b"<!DOCTYPE html>\n<html>"[..], "it is a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "it is a pointer of Git LFS"),
+    ] {
+        let error = refusal(file).to_string();
+        assert!(error.starts_with(&format!("it is not a NIfTI-1 file: {words}")), "{error}");
+        assert_eq!(Image::parse_header(file).unwrap_err().to_string(), error);
+    }
+}
+
+#[test]
 fn other_kinds_of_files_are_refused_by_name() {
     for (at, bytes, expected) in [
         (0, &[0_u8, 0, 0, 0][..], "it is not a NIfTI-1 file: it starts with 0x00000000"),

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_datasets::{Dataset, DatasetError, RawSample, check_text_start};
 use proctor_recipes::Stream;
 use proctor_vocabulary::{ElementType, SampleIndex};
 
@@ -20,7 +20,6 @@ use crate::{
     },
     defect::{Defect, Problem},
     generate::{Generate, write_file},
-    texts::check_start,
 };
 
 /// The file.
@@ -244,7 +243,7 @@ fn open_rows(path: &Path) -> Result<BufReader<File>, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| defect(Problem::of_reading(path, &error));
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).map_err(unreadable)?);
-    check_start(reader.fill_buf().map_err(unreadable)?).map_err(defect)?;
+    check_text_start(reader.fill_buf().map_err(unreadable)?).map_err(|fault| defect(fault.into()))?;
     Ok(reader)
 }
 
@@ -287,6 +286,8 @@ fn for_each_line(
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use proctor_datasets::TextFault;
 
     use super::*;
     use crate::defect::LineFault;
@@ -388,10 +389,11 @@ mod tests {
         assert!(refusal().contains("day_23: line 800, its last, has "), "{}", refusal());
         fs::write(&path, [b"\x1f\x8b\x08".as_slice(), &whole].concat()).unwrap();
         assert!(refusal().ends_with("day_23: it is packed by gzip: unpack it"), "{}", refusal());
-        assert_eq!(verified(folder.path()), [Problem::Packed { by: "gzip" }]);
+        assert_eq!(verified(folder.path()), [Problem::Text(check_text_start(b"\x1f\x8b").unwrap_err())]);
         fs::rename(&path, folder.path().join("day_23.gz")).unwrap();
         let expected = "day_23: it is missing, but day_23.gz is there: unpack it";
         assert!(refusal().ends_with(expected), "{}", refusal());
-        assert_eq!(verified(folder.path()), [Problem::PackedBeside { name: "day_23.gz".to_owned() }]);
+        let beside = TextFault::PackedBeside { name: "day_23.gz".to_owned() };
+        assert_eq!(verified(folder.path()), [Problem::Text(beside)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Faults of arrays on disk.
 
-use proctor_datasets::npy::NpyFault;
+use proctor_datasets::npy::{NpyFault, NpySizeFault};
 
 use crate::criteo::zip::ZipFault;
 
@@ -35,17 +35,12 @@ pub enum ArrayFault {
         got: String,
     },
     /// Header and elements do not fill the file or the member.
-    #[error(
-        "{} has {got} bytes instead of {expected}: it is cut short or damaged, restore it",
-        subject(member)
-    )]
+    #[error("{} {source}: make it again, or restore it", subject(member))]
     Size {
         /// The member.
         member: String,
-        /// Bytes that its header asks for.
-        expected: u64,
-        /// Bytes that it has.
-        got: u64,
+        /// The fault.
+        source: NpySizeFault,
     },
     /// It has not as many rows as the dense features.
     #[error(

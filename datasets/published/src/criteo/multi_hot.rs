@@ -326,12 +326,9 @@ fn array_within(path: &Path, file: File, place: &Member, descr: &str, width: u64
         let got = format!("{} {:?}", header.descr, header.shape);
         return Err(fault(ArrayFault::Kind { member, expected, got }));
     }
-    let size = header.element_count().and_then(|count| count.checked_mul(ELEMENT_BYTES));
-    let expected = size.and_then(|size| size.checked_add(header.data_offset));
-    if expected != Some(place.size_bytes) {
-        let expected = expected.unwrap_or(u64::MAX);
-        return Err(fault(ArrayFault::Size { member, expected, got: place.size_bytes }));
-    }
+    header
+        .check_size(ELEMENT_BYTES, place.size_bytes)
+        .map_err(|source| fault(ArrayFault::Size { member, source }))?;
     let offset = place.offset + header.data_offset;
     Ok(Array { path: path.to_owned(), file, offset, row_count: header.shape[0], width })
 }
@@ -509,6 +506,8 @@ mod tests {
             found[0].to_string()
         };
         assert!(refusal(&whole[..whole.len() - 1]).contains("has 10527 bytes instead of 10528"));
+        let longer = [&whole[..], &[0; 20]].concat();
+        assert!(refusal(&longer).contains("it has 20 bytes more than its header says: make it again"));
         assert!(refusal(b"PK").contains("does not begin as a .npy file"));
         let other = npy::header("<f8", &[200, 13]);
         assert!(refusal(&other).contains("is <f8 [200, 13] instead of <f4 [rows, 13]"));

@@ -8,6 +8,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
+use proctor_vocabulary::{beginning::ZIP, misfetched};
+
 const END: u32 = 0x0605_4b50;
 const END_BYTES: usize = 22;
 const END_64: u32 = 0x0606_4b50;
@@ -26,6 +28,8 @@ const STORED: u16 = 0;
 const ENCRYPTED: u16 = 1;
 /// The greatest directory that is read; 26 members take 2 KB.
 const DIRECTORY_BYTES_MAX: u64 = 1 << 24;
+/// Bytes at the beginning of another kind of file that tell which it is.
+const START_BYTES: u64 = 64;
 
 /// A member and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,9 @@ pub enum ZipFault {
     /// There is no record at the end.
     #[error("does not end as a zip archive does; it is cut short, or another kind of file")]
     NoEnd,
+    /// It is another kind of file; the text says which.
+    #[error("is no zip archive ({0})")]
+    Foreign(&'static str),
     /// A record lies outside of the file, or is another one.
     #[error("has no sound {part}; it is damaged")]
     Damaged {
@@ -90,7 +97,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn members(&mut self) -> Result<Vec<Member>, ZipFault> {
-        let (offset, length) = self.directory()?;
+        let (offset, length) = self.directory().map_err(|fault| self.foreign().unwrap_or(fault))?;
         let damaged = ZipFault::Damaged { part: "directory" };
         if length > DIRECTORY_BYTES_MAX {
             return Err(damaged);
@@ -102,6 +109,12 @@ impl Reader<'_> {
             members.push(self.entry(&mut rest)?);
         }
         Ok(members)
+    }
+
+    /// The fault of a file that begins as another kind of file.
+    fn foreign(&mut self) -> Option<ZipFault> {
+        let start = self.bytes(0, self.size_bytes.min(START_BYTES))?;
+        misfetched(&start).filter(|_| !start.starts_with(&ZIP)).map(ZipFault::Foreign)
     }
 
     /// Offset and length of the directory.
@@ -314,6 +327,12 @@ mod tests {
         }
         // What is missing at the beginning shifts all places.
         assert!(matches!(in_file(&bytes[1..]), Err(ZipFault::Damaged { .. })));
+    }
+
+    #[test]
+    fn another_kind_of_file_is_named() {
+        let page = in_file(b"<!DOCTYPE html>").unwrap_err().to_string();
+        assert!(page.starts_with("is no zip archive (it is a web page"), "{page}");
     }
 
     #[test]

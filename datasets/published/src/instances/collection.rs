@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, read_text};
 use serde::Deserialize;
 
 use crate::{
     defect::{AnnotationFault, Defect, Problem},
     files::{FileSamples, stays_inside},
     images::{check_picture, pictures_not_listed},
-    texts::{look_at, read_text},
+    texts::look_at,
 };
 
 /// A data set of this form: where its files lie, and how many things it has.

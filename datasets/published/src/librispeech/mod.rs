@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{Dataset, DatasetError, RawSample, librispeech::MANIFEST};
+use proctor_datasets::{Dataset, DatasetError, RawSample, librispeech::MANIFEST, read_text};
 use proctor_sound_file::{Format, Header, decode};
 use proctor_vocabulary::SampleIndex;
 
@@ -21,7 +21,7 @@ use crate::{
     files::{FileSamples, stays_inside},
     generate::Generate,
     librispeech::manifest::{Manifest, Recording},
-    texts::{look_at, read_text},
+    texts::look_at,
 };
 
 /// Recordings of the published set that are short enough.

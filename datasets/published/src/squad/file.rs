@@ -1,9 +1,10 @@
-//! The JSON file of questions. Answers are looked for and never kept.
+//! The JSON file of questions. Answers are looked at and never kept.
 
 use std::collections::HashSet;
 
 use proctor_text::{Context, Question};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{defect::Problem, squad::VERSION};
 
@@ -31,7 +32,35 @@ struct Asked {
     id: String,
     question: String,
     #[serde(default)]
-    answers: Vec<IgnoredAny>,
+    answers: Vec<Answer>,
+}
+
+/// An answer, of any form: only those who look at labels need it.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    text: Value,
+    #[serde(default)]
+    answer_start: Value,
+}
+
+impl Answer {
+    /// The fault of an answer to the question of this id, whose context has so many characters.
+    fn fault(&self, id: &str, context: &str, character_count: usize) -> Option<Problem> {
+        let id = id.to_owned();
+        let Some(text) = self.text.as_str().filter(|text| !text.is_empty()) else {
+            return Some(Problem::NoAnswer { id });
+        };
+        if !context.contains(text) {
+            return Some(Problem::AnswerElsewhere { id, text: text.to_owned() });
+        }
+        let latest = character_count - text.chars().count();
+        let is_inside = match &self.answer_start {
+            Value::Null => true,
+            start => start.as_u64().is_some_and(|start| start <= latest as u64),
+        };
+        (!is_inside).then(|| Problem::AnswerStart { id, start: self.answer_start.to_string() })
+    }
 }
 
 impl File {
@@ -46,13 +75,16 @@ impl File {
             faults.push(Problem::Version { expected: VERSION, got: self.version.clone() });
         }
         let mut seen = HashSet::new();
-        let paragraphs = self.data.iter().flat_map(|article| &article.paragraphs);
-        for asked in paragraphs.flat_map(|paragraph| &paragraph.qas) {
-            if !seen.insert(asked.id.as_str()) {
-                faults.push(Problem::Twice { key: "id", value: asked.id.clone() });
-            }
-            if asked.answers.is_empty() {
-                faults.push(Problem::NoAnswer { id: asked.id.clone() });
+        for Paragraph { context, qas } in self.data.iter().flat_map(|article| &article.paragraphs) {
+            let character_count = context.chars().count();
+            for Asked { id, answers, .. } in qas {
+                if !seen.insert(id.as_str()) {
+                    faults.push(Problem::Twice { key: "id", value: id.clone() });
+                }
+                if answers.is_empty() {
+                    faults.push(Problem::NoAnswer { id: id.clone() });
+                }
+                faults.extend(answers.iter().filter_map(|it| it.fault(id, context, character_count)));
             }
         }
         faults

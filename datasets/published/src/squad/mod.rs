@@ -7,7 +7,7 @@ mod generate;
 
 use std::{borrow::Cow, collections::HashSet, path::Path};
 
-use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_datasets::{Dataset, DatasetError, RawSample, read_text};
 use proctor_text::{Features, VocabularyFile, Windows};
 use proctor_vocabulary::{ElementType, SampleIndex};
 
@@ -17,7 +17,7 @@ use crate::{
     defect::{Defect, Problem},
     generate::Generate,
     squad::file::File,
-    texts::{look_at, read_text},
+    texts::look_at,
 };
 
 /// The questions.
@@ -126,7 +126,8 @@ uncased_L-24_H-1024_A-16.zip of the repository google-research/bert, and of MLPe
 }
 
 /// Looks at both files: their MD5 where they are the published ones, the vocabulary, the form of the questions, names
-/// that are there twice, questions without answers, and the number of rows. `progress` is told the files done, and all.
+/// that are there twice, questions without answers, answers outside of their contexts, and the number of rows.
+/// `progress` is told the files done, and all.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.
@@ -290,6 +291,35 @@ mod tests {
         );
         fs::write(folder.path().join(QUESTIONS), "{\"version\": \"1.1\", \"data\": []}").unwrap();
         assert!(open(folder.path()).unwrap_err().to_string().contains("it has no question"));
+    }
+
+    #[test]
+    fn answers_outside_of_their_contexts_are_listed() {
+        let folder = generated(2);
+        let text = fs::read_to_string(folder.path().join(QUESTIONS)).unwrap();
+        let with = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut file: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let question = &mut file["data"][0]["paragraphs"][0]["qas"][0];
+            let id = question["id"].as_str().unwrap().to_owned();
+            change(&mut question["answers"][0]);
+            fs::write(folder.path().join(QUESTIONS), file.to_string()).unwrap();
+            // Samples are made of the contexts and the questions alone.
+            assert_eq!(open(folder.path()).unwrap().sample_count(), 2);
+            (id, problems(folder.path()))
+        };
+        let listed = |problem| vec![(QUESTIONS.to_owned(), problem)];
+        let (id, found) = with(&|answer| answer["answer_start"] = 1_000_000_000_000_u64.into());
+        assert_eq!(found, listed(Problem::AnswerStart { id, start: "1000000000000".to_owned() }));
+        let (id, found) = with(&|answer| answer["answer_start"] = (-1).into());
+        assert_eq!(found, listed(Problem::AnswerStart { id, start: "-1".to_owned() }));
+        let (id, found) = with(&|answer| answer["text"] = "nowhere".into());
+        assert_eq!(found, listed(Problem::AnswerElsewhere { id, text: "nowhere".to_owned() }));
+        for text in [5.into(), "".into(), serde_json::Value::Null] {
+            let (id, found) = with(&|answer| answer["text"] = text.clone());
+            assert_eq!(found, listed(Problem::NoAnswer { id }));
+        }
+        let (_, found) = with(&|answer| _ = answer.as_object_mut().unwrap().remove("answer_start"));
+        assert_eq!(found, []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod generate;
 
 use std::{borrow::Cow, path::Path};
 
-use proctor_datasets::{Dataset, DatasetError, RawSample};
+use proctor_datasets::{Dataset, DatasetError, RawSample, read_text};
 use proctor_text::BpeVocabulary;
 use proctor_vocabulary::{ElementType, SampleIndex};
 
@@ -15,7 +15,7 @@ pub use generate::generate;
 use crate::{
     defect::{Defect, LineFault, Problem},
     generate::Generate,
-    texts::{look_at, read_text},
+    texts::look_at,
 };
 
 /// The sentences to translate, and their translations, of which only the number is looked at here.

@@ -26,7 +26,7 @@ const DETECTIONS_PER_IMAGE: usize = 100;
 /// As many as in the validation set of COCO, 36,781 in 5,000 images.
 const ANNOTATIONS_PER_IMAGE: usize = 7;
 
-/// Most that a figure may differ.
+/// Largest difference that a figure may have.
 const OFF_MAX: f64 = 1e-6;
 /// How many times as fast as pycocotools it has to be.
 const TARGET: f64 = 5.0;

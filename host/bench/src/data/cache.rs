@@ -107,7 +107,7 @@ fn drop_from_cache(file: &Path) -> Result<(), String> {
     fadvise(&open, 0, None, Advice::DontNeed).map_err(|error| error.to_string())
 }
 
-/// Whether the file is read from a disk after that: the system need not do what it is advised to.
+/// Makes sure that the file is read from a disk after that: the system need not do what it is advised to.
 fn can_drop(file: &Path, bytes: u64) -> Result<(), String> {
     drop_from_cache(file)?;
     let before = read_bytes()?;

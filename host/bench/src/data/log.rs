@@ -3,7 +3,7 @@
 
 use std::{
     cell::RefCell,
-    fs::{self, File},
+    fs::File,
     io::{self, BufWriter, Write},
     path::Path,
     process::Command,
@@ -12,7 +12,7 @@ use std::{
 
 use proctor_accuracy::{AccuracyCheck, AnswerSource, ResponseForm, scan_log};
 use proctor_datasets::DataRoot;
-use proctor_run::{Conclusion, HostError, output};
+use proctor_run::{Conclusion, HostError, output, process_memory_bytes};
 use proctor_vocabulary::ElementType;
 use serde::{Deserialize, Serialize};
 
@@ -124,18 +124,10 @@ pub(crate) fn work(flags: &DataLogFlags) -> Result<Conclusion, HostError> {
         scan_log(&flags.log, |record| byte_count += record.data.len())?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak_bytes = peak_bytes(&status);
-    let peak_bytes =
-        peak_bytes.ok_or_else(|| HostError::Data("/proc does not tell the most memory".to_owned()))?;
+    let peak_bytes = process_memory_bytes("VmHWM")
+        .ok_or_else(|| HostError::Data("/proc does not tell the most memory".to_owned()))?;
     say(&Told { seconds, peak_bytes });
     Ok(Conclusion::Good)
-}
-
-/// Of `/proc/PID/status`, which has it in units of 1024 bytes.
-fn peak_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// Writes a log in LoadGen's form, each of whose samples has the class of its last digit.
@@ -166,11 +158,5 @@ mod tests {
         scan_log(&path, |record| records.push((record.qsl_idx, record.data.to_vec()))).unwrap();
         assert_eq!(records.len(), 3);
         assert_eq!(records[2], (2, vec![2, 0, 0, 0, 0, 0, 0, 0, 1, 1]));
-    }
-
-    #[test]
-    fn the_peak_is_read_in_bytes() {
-        assert_eq!(peak_bytes("VmPeak:\t 9 kB\nVmHWM:\t    5 kB\n"), Some(5120));
-        assert_eq!(peak_bytes("VmHWM: many\n"), None);
     }
 }

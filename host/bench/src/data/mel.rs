@@ -23,7 +23,7 @@ const FEATURES: &str = "features.f32";
 const SECONDS: u32 = 15;
 /// Extractions in a turn, since one takes a moment.
 const PER_TURN: u32 = 10;
-/// Most that a feature may differ, in deviations of its band.
+/// Largest difference that a feature may have, in deviations of its band.
 const OFF_MAX: f64 = 1e-2;
 /// How many times as fast as librosa features have to be.
 const TARGET: f64 = 3.0;

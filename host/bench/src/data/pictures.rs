@@ -36,7 +36,7 @@ const SCRIPT: &str = include_str!("pictures.py");
 /// Where Python writes a tensor.
 const TENSOR: &str = "tensor.bin";
 
-/// Most that a number may differ where OpenCV resizes numbers by Intel's library, in units of a byte.
+/// Largest difference that a number may have where OpenCV resizes numbers by Intel's library, in units of a byte.
 const BYTES_OFF_MAX: f64 = 0.02;
 /// How many times as fast as the reference preprocessing has to be.
 const TARGET: f64 = 3.0;

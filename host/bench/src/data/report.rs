@@ -45,7 +45,7 @@ impl comparison::Report for Report {
         }
     }
 
-    /// Whether every side that began went on, and came to our result.
+    /// Tells if every side that began went on, and came to our result.
     fn is_right(&self) -> bool {
         self.entries().all(|(_, entry)| entry.failed.is_none() && entry.is_same())
     }

@@ -56,7 +56,7 @@ pub(super) struct Side<'a> {
     pub(super) target: Option<f64>,
 }
 
-/// Whether a side comes to the same result as ours.
+/// Difference of the results of a side from ours.
 #[derive(Clone, Copy)]
 pub(super) struct Check<'a> {
     /// Largest difference that has been seen.
@@ -124,7 +124,7 @@ impl Entry {
         self.difference.is_none_or(|[difference, most]| difference <= most)
     }
 
-    /// Whether ours is as many times better as it has to be, if it has to be.
+    /// Tells if ours is as many times better as it has to be, if it has to be.
     pub(super) fn is_target_met(&self) -> Option<bool> {
         Some(self.ratio?.median >= self.target?)
     }

@@ -40,8 +40,8 @@ pub(super) enum Standing {
 }
 
 impl Case {
-    /// Most that host and plugin may add to the library that the plugin runs: 5 us to a query of a network that takes
-    /// no time, 2 % to ResNet-50 with one sample. Other cases have no limit.
+    /// Limit of what host and plugin may add to the library that the plugin runs: 5 us to a query of a network that
+    /// takes no time, 2 % to ResNet-50 with one sample. Other cases have no limit.
     pub(super) fn limit(&self) -> Option<Limit> {
         match self.model.as_str() {
             model if model.starts_with("digits-") => Some(Limit::Ns(5_000.0)),
@@ -59,7 +59,7 @@ impl fmt::Display for Case {
 }
 
 impl Limit {
-    /// Whether the median over the rounds is within it, as far as can be said.
+    /// Tells if the median over the rounds is within it, as far as can be said.
     pub(super) fn standing(self, paired: &Paired) -> Standing {
         let (Estimate { low, high, .. }, most) = match self {
             Self::Ns(most) => (paired.added_ns, most),

@@ -138,7 +138,7 @@ impl EnginesFlags {
     }
 }
 
-/// Whether a plugin is given by the path of its library.
+/// Tells if a plugin is given by the path of its library.
 fn is_path(engine: &str) -> bool {
     engine.contains('/') || engine.ends_with(".so")
 }

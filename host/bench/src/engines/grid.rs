@@ -25,7 +25,7 @@ use crate::{
 use proctor_display::{Steps, Terminal};
 use proctor_run::{Conclusion, HostError, Interrupt, output};
 
-/// Most turns of a system in one round; the quietest counts.
+/// Largest number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
 /// Turns that take longer are not taken again, in s.
 const LONG_TURN_S: f64 = 3.0;

@@ -61,7 +61,7 @@ impl comparison::Report for Report {
         }
     }
 
-    /// Whether every plugin that began went on, and came to the package's answer.
+    /// Tells if every plugin that began went on, and came to the package's answer.
     fn is_right(&self) -> bool {
         self.entries().all(|(_, entry)| match &entry.outcome {
             Outcome::Measured(measured) => is_same(measured),

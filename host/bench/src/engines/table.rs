@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) beside_binding: Option<Paired>,
     /// Beside the package called by `session.run`.
     pub(super) beside_run: Option<Paired>,
-    /// Most that it may add to the former.
+    /// Limit of what it may add to the former.
     pub(super) limit: Option<Limit>,
     pub(super) limit_standing: Option<Standing>,
 }

@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_secs(1);
 
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();
 
-/// Whether a layer is one of those that figure 4 is about: an LSTM, forward, over a sequence.
+/// Tells if a layer is one of those that figure 4 is about: an LSTM, forward, over a sequence.
 pub(super) fn is_for(case: &Case) -> bool {
     case.layer.kind == Kind::Lstm && !case.layer.bidirectional && !case.layer.has_initial_state()
 }

@@ -124,7 +124,7 @@ impl RnnFlags {
         Precision::ALL.into_iter().filter(|precision| self.precision.contains(precision)).collect()
     }
 
-    /// Whether and where there is a competitor.
+    /// The core and the seed of the competitor, if there is one.
     pub(super) fn interference(&self) -> Option<Interference> {
         let cpu = allowed_cores().last().copied()?;
         self.interference.then_some(Interference { cpu, seed: self.seed })

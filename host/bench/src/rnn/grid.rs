@@ -27,7 +27,7 @@ use crate::{
 use proctor_display::{Steps, Terminal, tell};
 use proctor_run::{Conclusion, HostError, Interrupt, output, text};
 
-/// Most measurements of a system in search of a quiet one, and most of those in search of one at full pace.
+/// Largest number of measurements of a system in search of a quiet one, and of those in search of one at full pace.
 const ATTEMPTS: u32 = 4;
 /// Least pace with which a measurement counts at once: below what a changing clock leaves, above the half that two
 /// processors on one core have.
@@ -301,7 +301,7 @@ struct Attempt {
     competitor_share: Option<f64>,
 }
 
-/// Most measurements; whoever only wants to see that it works does not wait for a better moment.
+/// Largest number of measurements; whoever only wants to see that it works does not wait for a better moment.
 fn attempts(flags: &RnnFlags) -> u32 {
     if flags.quick { 1 } else { ATTEMPTS }
 }

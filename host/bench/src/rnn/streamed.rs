@@ -16,7 +16,7 @@ use super::{
 /// For measuring schedules: steps are short.
 const BUDGET: Duration = Duration::from_millis(300);
 
-/// Whether a layer can be streamed beside calls of it: it has a single step, which does not wait for later ones.
+/// Tells if a layer can be streamed beside calls of it: it has a single step, which does not wait for later ones.
 pub(super) fn is_for(case: &Case) -> bool {
     case.layer.has_initial_state() && !case.layer.bidirectional
 }

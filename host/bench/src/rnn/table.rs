@@ -212,7 +212,7 @@ impl Row {
         Some(self.best_peer(figure)?.ns / best.ns)
     }
 
-    /// Whether ours is slower than the best peer by one of the figures; `None` without peers.
+    /// Tells if ours is slower than the best peer by one of the figures; `None` without peers.
     pub(super) fn is_lost(&self) -> Option<bool> {
         let ratios = Figure::ALL.map(|figure| self.ratio(figure));
         let least = ratios.into_iter().flatten().min_by(f64::total_cmp)?;
@@ -251,7 +251,7 @@ impl Entry {
 }
 
 impl Measured {
-    /// Whether it computed what it should have, as far as f32 goes.
+    /// Tells if it computed what it should have, as far as f32 goes.
     pub(super) fn is_same_answer(&self) -> bool {
         self.max_abs_error <= TOLERANCE
     }

@@ -27,7 +27,7 @@ pub(crate) struct Correlation {
     pub(crate) inflation: f64,
     /// Degrees of freedom of the variance.
     pub(crate) freedom: f64,
-    /// Whether the correlation reaches too far for the length of the sequence.
+    /// True if the correlation reaches too far for the length of the sequence.
     pub(crate) reaches_too_far: bool,
 }
 

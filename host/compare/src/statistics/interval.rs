@@ -19,7 +19,7 @@ pub(crate) struct Difference {
     pub(crate) log_ratio: f64,
     /// Ends of its interval; `None` where the samples do not carry one.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Whether the correlation of neighbours reaches too far for the length of a run.
+    /// True if the correlation of neighbours reaches too far for the length of a run.
     pub(crate) reaches_too_far: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn difference(
     })
 }
 
-/// Whether the queries of all runs of both sides arrived at the same instants. They are drawn together then: what the
+/// Tells if the queries of all runs of both sides arrived at the same instants. They are drawn together then: what the
 /// arrivals do to both sides is no difference.
 pub(crate) fn have_same_arrivals(a: &[&Measured], b: &[&Measured]) -> bool {
     a.iter().chain(b).all(|run| (run.schedule, run.count) == (a[0].schedule, a[0].count))

@@ -12,7 +12,7 @@ use proctor_loadgen::{SampleRecord, percentile_rank};
 use super::{correlation::Correlation, random::mix};
 use crate::figure::Figure;
 
-/// Most atoms of a run: a power of two.
+/// Largest number of atoms of a run: a power of two.
 const ATOMS_MAX: usize = 1 << ATOM_BITS;
 const ATOM_BITS: u32 = 11;
 /// Stands for the latency of a query without an answer, which is beyond any other.
@@ -45,7 +45,7 @@ pub(crate) struct Table {
     pub(crate) correlation: Correlation,
     /// The value of the whole run, in ns or per second.
     pub(crate) value: f64,
-    /// Whether there are enough samples for an interval.
+    /// True if there are enough samples for an interval.
     pub(crate) carries: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
         quantile: f64,
         /// Points of the grid in ns, ascending.
         points_ns: Vec<f64>,
-        /// Whether no latency lies between a point and the one before.
+        /// True if no latency lies between a point and the one before.
         is_next: Vec<bool>,
         /// Latencies up to each point, and last their number, in the atoms before each and in all: the atoms of a point
         /// are neighbours, as a resample looks at one point after the other.

@@ -1,7 +1,6 @@
 //! The built-in definitions, and the way to any other one.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::LazyLock,
 };
@@ -13,7 +12,7 @@ use super::{
     Benchmark,
     family::{benchmark_families, member},
 };
-use crate::{built_in::BuiltIn, error::ConfigError, origin::Origin};
+use crate::{built_in::BuiltIn, error::ConfigError, file::text::read_text, origin::Origin};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/benchmarks");
 static BENCHMARKS: LazyLock<BuiltIn<Benchmark>> = LazyLock::new(|| BuiltIn::new(&FOLDER, Benchmark::parse));
@@ -37,8 +36,7 @@ pub(crate) fn find(name: &str, origin: &Origin) -> Result<Benchmark, Vec<ConfigE
     }
     if is_path(name) {
         let path = PathBuf::from(name);
-        let text = fs::read_to_string(&path)
-            .map_err(|source| vec![ConfigError::CannotRead { path: path.clone(), source }])?;
+        let text = read_text(&path).map_err(|error| vec![*error])?;
         return Benchmark::parse(&text, &path).map_err(|errors| errors.0);
     }
     let names = || BENCHMARKS.ids();

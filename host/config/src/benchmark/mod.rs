@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_loadgen::{EffectiveSettings, LoadGenError, TestSettings};
 use proctor_vocabulary::TensorSpec;
 
 pub use family::{BenchmarkFamily, benchmark_families};
@@ -55,9 +56,9 @@ pub struct Benchmark {
     pub inputs: Vec<TensorSpec>,
     /// Tensors of one sample that come out of it. The response data are these, one after the other.
     pub outputs: Vec<TensorSpec>,
-    /// Whether the last of them may have fewer elements than its shape, such as the tokens of an answer.
+    /// True if the last of them may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
-    /// Whether inputs of a sample may be smaller than their shapes, such as a volume of a patient.
+    /// True if inputs of a sample may be smaller than their shapes, such as a volume of a patient.
     pub inputs_vary: bool,
     /// How good the answers have to be.
     pub quality: Quality,
@@ -171,6 +172,18 @@ pub struct QslCounts {
     pub total_sample_count: u64,
     /// Samples that are loaded for a performance run.
     pub performance_sample_count: u64,
+}
+
+impl QslCounts {
+    /// The settings that apply to a test over a library of these sizes.
+    ///
+    /// # Errors
+    /// If the settings make no test.
+    pub fn effective_settings(self, test: &TestSettings) -> Result<EffectiveSettings, LoadGenError> {
+        let (effective, _) =
+            EffectiveSettings::new(test, self.performance_sample_count, self.total_sample_count)?;
+        Ok(effective)
+    }
 }
 
 impl Benchmark {

@@ -27,7 +27,7 @@ const MAX_SAMPLES: i64 = u32::MAX as i64;
 /// Where answers can come from, as definitions say it.
 const ANSWERS: [(&str, AnswerKind); 3] =
     [("labels", AnswerKind::Labels), ("shipped", AnswerKind::Shipped), ("computed", AnswerKind::Computed)];
-/// Settings of the scheduler that a definition may have: what a batch is belongs to some benchmarks.
+/// Settings of the scheduler that a definition may have, since some benchmarks define their batches.
 const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy"];
 
 /// Checks a definition; every problem is reported.
@@ -187,7 +187,7 @@ impl Checker<'_> {
         path
     }
 
-    /// Whether the last output varies. No other one can: it would not be found in a response.
+    /// Tells if the last output varies. No other one can: it would not be found in a response.
     fn varying(&mut self, outputs: &[definition::Tensor]) -> bool {
         let before_last = outputs.len().saturating_sub(1);
         for position in (0..before_last).filter(|it| outputs[*it].varies) {

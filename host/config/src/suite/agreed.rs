@@ -1,4 +1,4 @@
-//! The bounds of a benchmark that is none of a round's: what all of its task agree on.
+//! The bounds of a benchmark that is in no round: those that all benchmarks of its task share.
 
 use proctor_loadgen::Rules;
 

@@ -1,8 +1,11 @@
-//! The ways in which a run is none by the rules of its round.
+//! The ways in which a run departs from the rules of its round.
+
+pub(crate) mod whole_run;
 
 use std::{fmt, path::PathBuf};
 
 use proctor_loadgen::{Rules, TestSettings};
+use proctor_vocabulary::{Scenario, TestMode};
 use serde::Serialize;
 
 use super::{
@@ -11,12 +14,39 @@ use super::{
     library::round_rules,
     round::UntimedStep,
 };
-use crate::{benchmark::Benchmark, preset::issues_permutations, run_settings::RunSettings, value::Value};
+use crate::{
+    benchmark::Benchmark,
+    preset::{issues_permutations, official_values},
+    run_settings::RunSettings,
+    value::Value,
+};
 
-/// A way in which a run is none by the rules of its round.
+/// A way in which a run departs from the rules of its round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Deviation {
+    /// The round does not have the benchmark.
+    Benchmark {
+        /// The benchmark of the suites or, where the definition follows none, its own id.
+        benchmark: String,
+    },
+    /// The data set has another number of samples than the round's.
+    DataSet {
+        /// Samples that it has.
+        sample_count: u64,
+        /// Samples of the round's.
+        wanted: u64,
+    },
+    /// The run searches for the peak rate.
+    Search,
+    /// Time is virtual: the plugin says how long its work would take.
+    VirtualTime,
+    /// The system is reached by a network, and the round, or the suite of the run, has no division for that.
+    Network {
+        /// Suite of the run, if it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        suite: Option<&'static str>,
+    },
     /// The plugin computes in a precision that is not on the round's list of numerical formats.
     Precision {
         /// Name of the precision.
@@ -55,6 +85,23 @@ pub enum Deviation {
         /// Value of the round.
         wanted: Value,
     },
+    /// A setting is not what the round has for every run, such as a percentile that is reported, samples per query, or
+    /// one of tokens.
+    Fixed {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: Value,
+        /// Value of the round.
+        wanted: Value,
+    },
+    /// The accuracy run does not score what the round wants: all samples, or the part that it names.
+    AccuracySet {
+        /// Samples whose answers are scored.
+        sample_count: u64,
+        /// Samples that the round wants.
+        wanted: u64,
+    },
     /// A seed is not the round's.
     Seed {
         /// The setting.
@@ -71,7 +118,7 @@ pub enum Deviation {
     },
     /// Samples are issued in permutations of the set, or are not, and the round has it otherwise.
     Permutations {
-        /// Whether they are.
+        /// True if they are.
         on: bool,
     },
     /// The settings of an audit file are in effect.
@@ -98,39 +145,59 @@ pub enum Deviation {
 impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Benchmark { benchmark } => write!(f, "the round has no benchmark {benchmark}"),
+            Self::DataSet { sample_count, wanted } => {
+                write!(f, "the data set has {sample_count} samples, and the round wants {wanted}")
+            }
+            Self::Search => {
+                f.write_str("FindPeakPerformance searches for a rate, and the round wants a run at one")
+            }
+            Self::VirtualTime => f.write_str("time is virtual"),
+            Self::Network { suite: None } => {
+                f.write_str("the system is reached by a network, and the round has no division for that")
+            }
+            Self::Network { suite: Some(suite) } => {
+                write!(
+                    f,
+                    "the system is reached by a network, and the round's suite {suite} has no division for that"
+                )
+            }
             Self::Precision { precision, allowed } => {
-                write!(f, "{precision} is none of its numerical formats, {}", allowed.join(", "))
+                write!(f, "{precision} is not among the round's numerical formats, {}", allowed.join(", "))
             }
             Self::UntimedStep { step } => write!(f, "{step} is done untimed"),
             Self::Scenario { benchmark, scenario, suite: None } => {
-                write!(f, "it has no {scenario} for {benchmark}")
+                write!(f, "the round has no {scenario} for {benchmark}")
             }
             Self::Scenario { benchmark, scenario, suite: Some(suite) } => {
-                write!(f, "its suite {suite} has no {scenario} for {benchmark}")
+                write!(f, "the round's suite {suite} has no {scenario} for {benchmark}")
             }
             Self::Figure { benchmark, figure } => {
-                write!(f, "{figure}, by which it judges {benchmark}, is not measured")
+                write!(f, "{figure}, by which the round judges {benchmark}, is not measured")
             }
-            Self::Bound { setting, value, wanted } => {
-                write!(f, "{setting} is {value}, and it wants {wanted}")
+            Self::Bound { setting, value, wanted } | Self::Fixed { setting, value, wanted } => {
+                write!(f, "{setting} is {value}, and the round wants {wanted}")
+            }
+            Self::AccuracySet { sample_count, wanted } => {
+                write!(f, "the accuracy run has {sample_count} samples, and the round wants {wanted}")
             }
             Self::Seed { setting, value, wanted } => {
-                write!(f, "{setting} is {value}, and it announced {wanted}")
+                write!(f, "{setting} is {value}, and the round announced {wanted}")
             }
             Self::Issue { setting } => write!(f, "{setting} is on, which belongs to audits"),
             Self::Permutations { on } => {
                 let (value, wanted) = (on, !on);
-                write!(f, "sample_concatenate_permutation is {value}, and it wants {wanted}")
+                write!(f, "sample_concatenate_permutation is {value}, and the round wants {wanted}")
             }
-            Self::Audit { file } => write!(f, "{} makes an audit of it", file.display()),
+            Self::Audit { file } => write!(f, "{} makes an audit of the run", file.display()),
             Self::DeviceMemory => {
                 f.write_str("samples lie in the memory of a device before the clock starts")
             }
             Self::Rows { row_aggregation } => {
-                write!(f, "row_aggregation is {row_aggregation}, and it wants quantiles")
+                write!(f, "row_aggregation is {row_aggregation}, and the round wants quantiles")
             }
             Self::PerformanceSet { sample_count, wanted } => {
-                write!(f, "the performance set has {sample_count} samples, and it wants {wanted}")
+                write!(f, "the performance set has {sample_count} samples, and the round wants {wanted}")
             }
         }
     }
@@ -162,6 +229,7 @@ pub(crate) fn deviations(
         }
         deviations.extend(of_row(suite, row, benchmark, run, test));
     }
+    deviations.extend(of_every_run(benchmark, run, test));
     deviations
 }
 
@@ -207,7 +275,7 @@ fn of_row(
     );
     for (setting, wanted) in row.settings(run.scenario, false) {
         let value: Value = test.get(setting).expect("rows have settings of the load generator").into();
-        if is_looser(setting, &value, &wanted) {
+        if deviates(test.rules, setting, &value, &wanted) {
             deviations.push(Deviation::Bound { setting, value, wanted });
         }
     }
@@ -223,12 +291,81 @@ fn of_row(
     deviations
 }
 
-/// Whether a bound allows more than the wanted one. A percentile allows more if it is lower, a latency if it is higher.
-fn is_looser(setting: &str, value: &Value, wanted: &Value) -> bool {
+/// The settings that a round has for every run of a scenario, whichever benchmark it is.
+///
+/// Source: the lines of LoadGen's `mlperf.conf` for any model, and what only that file may set; the tables of scenarios
+/// of v0.5 and v0.7, in which the samples of a MultiStream query are the result. Rounds leave open what submitters set
+/// in their `user.conf`, `server_coalesce_queries` among it.
+fn fixed_settings(rules: Rules, scenario: Scenario) -> Vec<&'static str> {
+    let of_scenario: &[&str] = match scenario {
+        Scenario::SingleStream => &["single_stream_target_latency_percentile"],
+        Scenario::MultiStream if rules.has_intervals => &["multi_stream_target_latency_percentile"],
+        Scenario::MultiStream => {
+            &["multi_stream_target_latency_percentile", "multi_stream_samples_per_query"]
+        }
+        Scenario::Server => &["server_target_latency_percentile"],
+        Scenario::Offline => &[],
+    };
+    [of_scenario, &["accuracy_log_probability"]].concat()
+}
+
+/// The settings of tokens, which a round has for each of its benchmarks.
+const TOKEN_SETTINGS: [&str; 3] =
+    ["use_token_latencies", "infer_token_latencies", "token_latency_scaling_factor"];
+
+/// The deviations of settings that are not bounds of the row.
+fn of_every_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -> Vec<Deviation> {
+    let rules = test.rules;
+    let row = benchmark.row(rules).map(|(_, row)| row);
+    let mut settings = fixed_settings(rules, test.scenario);
+    settings.extend(TOKEN_SETTINGS.iter().filter(|_| row.is_some() && rules.has_tokens));
+    let bounds = row.map(|row| row.settings(run.scenario, false)).unwrap_or_default();
+    settings.retain(|setting| bounds.iter().all(|(bound, _)| bound != setting));
+    let official = official_values(rules, benchmark, run.scenario);
+    let mut deviations = Vec::new();
+    for setting in settings {
+        let value: Value = test.get(setting).expect("it is a setting of the load generator").into();
+        let wanted = official[setting].clone();
+        if deviates(rules, setting, &value, &wanted) {
+            deviations.push(Deviation::Fixed { setting, value, wanted });
+        }
+    }
+    let total = benchmark.qsl.total_sample_count;
+    let scored = |limit: u64| if limit == 0 { total } else { limit.min(total) };
+    let wanted = match official["accuracy_sample_count_override"] {
+        Value::Integer(limit) => scored(limit),
+        _ => total,
+    };
+    let sample_count = scored(test.accuracy_sample_count_override);
+    let is_scored = !matches!(run.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance));
+    if is_scored && sample_count != wanted {
+        deviations.push(Deviation::AccuracySet { sample_count, wanted });
+    }
+    deviations
+}
+
+/// Tells if a value departs from the one that the round wants.
+///
+/// A bound may be stricter than the round's: a higher percentile, a lower latency. A percentile that is itself the
+/// result has to be the round's, as has everything else that is not a bound.
+fn deviates(rules: Rules, setting: &str, value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
-        (Value::Number(value), Value::Number(wanted)) if setting.ends_with("_percentile") => value < wanted,
-        (Value::Number(value), Value::Number(wanted)) => value > wanted,
-        (Value::Integer(value), Value::Integer(wanted)) => value > wanted,
+        (Value::Number(value), Value::Number(wanted)) => {
+            // LoadGen's files have percentiles in percent, which rounds differently from a fraction.
+            let is_same = (value - wanted).abs() < 1e-9;
+            let is_stricter = match setting {
+                "server_target_latency_percentile" => value > wanted,
+                "multi_stream_target_latency_percentile" => rules.has_intervals && value > wanted,
+                "multi_stream_interval_ms" => value < wanted,
+                _ => false,
+            };
+            !is_same && !is_stricter
+        }
+        (Value::Integer(value), Value::Integer(wanted)) if is_latency_bound(setting) => value > wanted,
         (value, wanted) => value != wanted,
     }
+}
+
+fn is_latency_bound(setting: &str) -> bool {
+    ["server_target_latency_ns", "server_ttft_latency", "server_tpot_latency"].contains(&setting)
 }

@@ -47,8 +47,8 @@ impl fmt::Display for RoundsWithInteractive {
 
 /// Checks that the round has the scenario, if that is Interactive.
 ///
-/// LoadGen's own scenarios are in every round, and a benchmark that is run in one that its row does not have deviates.
-/// Interactive is nothing without bounds, and these are known of the rounds that have it.
+/// Every round has LoadGen's own scenarios, and a benchmark that is run in one that its row lacks deviates. Interactive
+/// means nothing without bounds, which only the rounds that have it define.
 pub(crate) fn check(
     benchmark: &Benchmark,
     rules: Rules,

@@ -27,7 +27,7 @@ pub(crate) fn suite_ids() -> impl Iterator<Item = &'static str> {
     BENCHMARKS.ids()
 }
 
-/// The rules of a round that are no business of the load generator.
+/// The rules of a round that do not concern the load generator.
 ///
 /// # Panics
 /// If there is no file for it: each round of [`Rules::all`] has one.

@@ -110,7 +110,7 @@ pub struct RoundRow {
     pub interactive: Option<ServerBound>,
     /// Fewest samples of Offline, if they are not the round's.
     pub offline_samples: Option<u64>,
-    /// Figures that a result reports in other scenarios than the round's others do. Interactive has that of Server.
+    /// Figures that a result reports in place of the round's, by scenario. Interactive has that of Server.
     pub metric: BTreeMap<Scenario, MetricKind>,
     /// Parameters of inference that a result may not change.
     pub inference: Inference,
@@ -124,7 +124,7 @@ pub struct RoundRow {
     pub scenarios: Vec<RoundScenario>,
     /// Keys whose values the text of the rules leaves open, and the round's result checker has.
     pub open_in_rules: Vec<String>,
-    /// Values that the round's result checker has, and the text of the rules has otherwise.
+    /// Values on which the round's result checker and the text of the rules differ.
     pub checker: Vec<Difference>,
 }
 
@@ -164,9 +164,9 @@ pub struct Inference {
     pub num_beams: Option<u64>,
     /// Fewest tokens of an answer.
     pub min_new_tokens: Option<u64>,
-    /// Most tokens of an answer.
+    /// Largest number of tokens of an answer.
     pub max_new_tokens: Option<u64>,
-    /// Whether the search ends as soon as there are as many answers as beams.
+    /// True if the search ends as soon as there are as many answers as beams.
     pub early_stopping: Option<bool>,
     /// Steps from noise to an image.
     pub denoising_steps: Option<u64>,
@@ -198,16 +198,26 @@ impl Inference {
     }
 }
 
-/// A value that the official result checker has otherwise than the text of the rules.
+/// A value on which the official result checker and the text of the rules differ.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
     /// The subject.
     pub about: String,
+    /// The key of the row that it is about, where a run may follow either value.
+    pub key: Option<CheckedKey>,
     /// Value of the text.
     pub rules: Stated,
     /// Value of the checker.
     pub checker: Stated,
+}
+
+/// A key of a row whose values by text and checker are both right for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckedKey {
+    /// Samples of the whole library.
+    TotalSampleCount,
 }
 
 /// A number or a few words.

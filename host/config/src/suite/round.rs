@@ -1,4 +1,4 @@
-//! The rules of a round that are no business of the load generator.
+//! The rules of a round that do not concern the load generator.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -36,7 +36,7 @@ pub struct RoundRules {
     pub metric_by_text: BTreeMap<Scenario, MetricKind>,
     /// Results that may be computed from the run of another scenario.
     pub inferred: Vec<Inferred>,
-    /// Rules that the round's result checker has otherwise than the text.
+    /// Rules on which the round's result checker and the text differ.
     pub checker: Vec<Difference>,
 }
 
@@ -166,7 +166,7 @@ impl RoundRules {
         self.runs.get(&scenario).copied().unwrap_or(1)
     }
 
-    /// Whether a plugin may compute in the precision of this name.
+    /// Tells if a plugin may compute in the precision of this name.
     #[must_use]
     pub fn allows(&self, precision: &str) -> bool {
         let allows = |format: &Format| format.precisions.iter().any(|name| name == precision);

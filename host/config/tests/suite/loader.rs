@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use proctor_config::{ConfigErrors, IssueMode, Loader, Origin, Settings, Value, benchmarks};
+use proctor_config::{ConfigErrors, Deviation, IssueMode, Loader, Origin, Settings, Value, benchmarks};
 use proctor_vocabulary::{Scenario, TestMode};
 use tempfile::TempDir;
 
@@ -24,6 +27,11 @@ fn origin(settings: &Settings, key: &str) -> String {
 
 fn lines(result: Result<Settings, ConfigErrors>) -> Vec<String> {
     result.unwrap_err().to_string().lines().map(ToOwned::to_owned).collect()
+}
+
+/// The one deviation of every run of the default benchmark, which no round has.
+fn of_own_benchmark() -> Deviation {
+    Deviation::Benchmark { benchmark: "digits-lstm".to_owned() }
 }
 
 #[test]
@@ -271,7 +279,7 @@ fn a_user_conf_that_is_for_nothing_here_is_told() {
     assert_eq!(
         warnings("\u{feff}*.Server.target_qps = 123\n"),
         [
-            "user.conf: line 1: *.Server.target_qps is ignored: a byte-order mark stands before it; save the file \
+            "user.conf: line 1: *.Server.target_qps is ignored: a byte order mark stands before it; save the file \
              without one",
             nothing,
         ]
@@ -295,7 +303,7 @@ fn the_seeds_are_those_of_the_round_below_every_file() {
         for key in ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"] {
             assert_eq!(origin(&settings, key), format!("round {round}"));
         }
-        assert!(settings.deviations("f32").is_empty(), "{round}: {:?}", settings.deviations("f32"));
+        assert_eq!(settings.deviations("f32"), [of_own_benchmark()], "{round}");
     }
     let folder = TempDir::new().unwrap();
     // Nobody has set LoadGen's own seeds, so they are not among the replaced ones.
@@ -314,10 +322,11 @@ fn the_seeds_are_those_of_the_round_below_every_file() {
 #[test]
 fn what_is_issued_otherwise_than_in_the_round_deviates() {
     let texts = |assignment: &str| {
-        let settings = Loader::new().set(assignment).load().unwrap();
-        settings.deviations("f32").iter().map(ToString::to_string).collect::<Vec<_>>()
+        let deviations = Loader::new().set(assignment).load().unwrap().deviations("f32").into_iter();
+        let others = deviations.filter(|it| *it != of_own_benchmark());
+        others.map(|it| it.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(texts("qsl_rng_seed=1"), ["qsl_rng_seed is 1, and it announced 6023615788873153749"]);
+    assert_eq!(texts("qsl_rng_seed=1"), ["qsl_rng_seed is 1, and the round announced 6023615788873153749"]);
     assert_eq!(texts("seed=1").len(), 3);
     assert_eq!(texts("test05=true").len(), 3);
     assert_eq!(texts("performance_issue_same=1"), ["performance_issue_same is on, which belongs to audits"]);
@@ -327,7 +336,7 @@ fn what_is_issued_otherwise_than_in_the_round_deviates() {
     );
     assert_eq!(
         texts("sample_concatenate_permutation=1"),
-        ["sample_concatenate_permutation is true, and it wants false"]
+        ["sample_concatenate_permutation is true, and the round wants false"]
     );
 }
 
@@ -401,4 +410,19 @@ fn settings_become_json_with_their_origins() {
         ],
     });
     assert_eq!(qps, &expected);
+}
+
+#[test]
+fn flags_go_before_a_record_without_a_warning() {
+    let record = Path::new("runs/a/result.json");
+    let loader =
+        Loader::new().environment(variable("PROCTOR_BATCH_SIZE", "2")).recorded(record, "batch_size", "3");
+    let settings = loader.clone().load().unwrap();
+    assert_eq!(settings.effective["batch_size"].value.to_string(), "3");
+    assert_eq!(origin(&settings, "batch_size"), "recorded in runs/a/result.json");
+    let settings = loader.clone().set("batch_size=4").load().unwrap();
+    assert_eq!(settings.effective["batch_size"].value.to_string(), "4");
+    assert_eq!(settings.warnings, [""; 0]);
+    let errors = lines(loader.recorded(record, "batch_size", "x").load());
+    assert!(errors.iter().any(|line| line.contains("recorded in runs/a/result.json")), "{errors:?}");
 }

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod benchmarks;
+mod conf_files;
 mod families;
 mod loader;
 mod published;

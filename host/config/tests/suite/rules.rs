@@ -17,10 +17,10 @@ fn the_default_rules_are_those_of_v5_0() {
 }
 
 #[test]
-fn unknown_rules_suggest_the_near_ones() {
+fn unknown_rules_are_met_with_the_known_ones() {
     let error = Loader::new().set("rules=v0.4").load().unwrap_err().to_string();
-    let expected = format!("rules = v0.4: give one of {}, did you mean \"v", Rules::NAMES.join(", "));
-    assert!(error.contains(&expected), "{error}");
+    let expected = format!("rules = v0.4: give one of {}", Rules::NAMES.join(", "));
+    assert!(error.ends_with(&expected), "{error}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ const SWITCHES: &[(&str, &str)] = &[
 struct Written {
     key: &'static str,
     text: String,
-    /// Whether a configuration file has it without quotes.
+    /// True if a configuration file has it without quotes.
     is_bare: bool,
     /// Its own flag, if it has one.
     flag: Option<&'static str>,
@@ -36,7 +36,7 @@ struct Written {
 struct Line {
     key: &'static str,
     word: String,
-    /// Whether it is for the model of the run, else for any.
+    /// True if it is for the model of the run, else for any.
     names_model: bool,
 }
 

@@ -2,9 +2,9 @@
 
 use proctor_loadgen::{Histogram, Progress, SampleRecord, percentile_rank};
 
-/// Most samples that are read in one look; of more, the latest are.
+/// Largest number of samples that are read in one look; of more, the latest are read.
 const READ_MAX: u64 = 1 << 16;
-/// Most samples that are waited for while later ones are read.
+/// Largest number of samples that are waited for while later ones are read.
 const LATE_MAX: usize = 1024;
 
 /// Latencies of the samples of a phase that are complete, each counted once. Reading them takes a bounded time for each

@@ -3,18 +3,18 @@
 //!
 //! At first every call is timed. Where there is no more room, every second one that was kept goes, and from then on
 //! half as many are timed, so that those that are left always lie evenly over the whole phase: in a run of a million
-//! queries, some ten thousand were timed. Besides, a call is timed that is later than the latest that are kept,
-//! though not sooner than 32 queries after another. The latest and the longest of all timed calls are kept for
+//! queries, some ten thousand were timed. In addition, a call is timed if it is later than the latest ones that are
+//! kept, but at the earliest 32 queries after another one. The latest and the longest of all timed calls are kept for
 //! themselves.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// How many queries lie between a timed call and the next one that is timed for its lateness, at least: in a system
-/// that falls behind, every call is the latest.
+/// Fewest queries between a timed call and the next one that is timed for its lateness: in a system that falls behind,
+/// every call is the latest.
 const LATE_STRIDE: u64 = 32;
-/// Most calls of the even selection that are kept.
+/// Largest number of calls of the even selection that are kept.
 const MAX_EVEN: usize = 1024;
-/// Most of the latest calls that are kept, and most of the longest.
+/// Largest number of the latest calls that are kept, and of the longest.
 const MAX_OUTLIERS: usize = 256;
 
 /// One issue call. Instants are in ns from the start of the phase.
@@ -64,7 +64,7 @@ impl IssueTrace {
         Self { next_even: u64::MAX, next_late: u64::MAX, ..Self::default() }
     }
 
-    /// Whether to time the call that issued the query with this number, from 1, so late.
+    /// Tells whether to time the call that issued the query with this number, from 1, so late.
     #[inline]
     pub(crate) fn wants(&self, query_count: u64, delay_ns: u64) -> bool {
         query_count >= self.next_even || delay_ns > self.late_ns && query_count >= self.next_late

@@ -28,9 +28,10 @@ pub enum IssueEnd {
         /// From the start to the last issue.
         duration_ns: u64,
     },
-    /// In virtual time, many queries were complete at the instant of their issue: no time passes.
+    /// In virtual time, many queries in a row were complete at the instant of their issue, before the duration was
+    /// reached: no time passes.
     TimeStandsStill {
-        /// Queries issued.
+        /// Queries issued at that instant.
         issued_count: u64,
     },
     /// The test was stopped from outside.
@@ -40,7 +41,7 @@ pub enum IssueEnd {
 }
 
 impl IssueEnd {
-    /// Whether it is an error in the log. A stop and a stall are reported on their own.
+    /// Tells if it is an error in the log. A stop and a stall are reported on their own.
     #[must_use]
     pub fn is_error(self) -> bool {
         !matches!(self, Self::Naturally | Self::AllIssued | Self::Stopped | Self::Stalled)
@@ -67,8 +68,8 @@ impl IssueEnd {
                 "IssueQueryThread {issuer} Ending early: Max test duration reached. duration_ns {duration_ns}"
             ),
             Self::TimeStandsStill { issued_count } => format!(
-                "Ending early: no virtual time passed during {issued_count} queries. The system under test has to \
-                 take some time, or the test would not end."
+                "Ending early: no virtual time passed during {issued_count} queries in a row. The system under test \
+                 has to take some time, or the test would not end."
             ),
             Self::Stopped => "Issuing was stopped from outside.".to_owned(),
             Self::Stalled => "Issuing ended because the last query did not complete.".to_owned(),

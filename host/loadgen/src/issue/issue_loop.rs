@@ -39,10 +39,10 @@ use crate::{
     time::clock::Clock,
 };
 
-/// The number of queries without any time between them from which on no time will pass.
+/// The number of queries in a row without any time between them from which on no time will pass.
 const TIMELESS_QUERY_COUNT: u64 = 1_000_000;
 
-/// Most samples of a part of Offline's query: a megabyte. Other queries come whole.
+/// Largest number of samples in a part of Offline's query: a megabyte. Other queries come whole.
 const PART_SAMPLE_COUNT: usize = 1 << 16;
 
 /// Samples of Offline's query that are made before the start, as long as that takes little memory (64 MiB). Those
@@ -103,6 +103,10 @@ pub(crate) struct IssueLoop<'a, C> {
     query_count: u64,
     delay: Histogram,
     last: Option<IssuedQuery>,
+    /// In virtual time: the instant of the last query, in ns.
+    last_instant_ns: u64,
+    /// Number of queries issued before that instant.
+    issued_before: u64,
     trace: IssueTrace,
 }
 
@@ -179,6 +183,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             query_count: 0,
             delay: Histogram::default(),
             last: None,
+            last_instant_ns: 0,
+            issued_before: 0,
             trace: if is_traced { IssueTrace::new() } else { IssueTrace::off() },
         }
     }
@@ -398,8 +404,8 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
         self.trace.keep(self.query_count, issued_ns - scheduled_ns, span);
     }
 
-    /// Whether the query just issued was the last of the share; an accuracy phase issues all of them.
-    fn end_after(&self, duration_ns: u64) -> Option<IssueEnd> {
+    /// Ends the share if the query just issued was its last one; an accuracy phase issues all of them.
+    fn end_after(&mut self, duration_ns: u64) -> Option<IssueEnd> {
         const NS_PER_MS: u64 = 1_000_000;
         if self.phase.mode == PhaseMode::Accuracy {
             return None;
@@ -420,13 +426,19 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
                     return Some(IssueEnd::TooManyOutstanding { issued_count, outstanding_count });
                 }
             }
-        } else if issued_count >= self.settings.min_query_count
-            && duration_ns >= self.settings.target_duration_ms * NS_PER_MS
-        {
-            return Some(IssueEnd::Naturally);
-        }
-        if self.stall_guard.clock.is_virtual() && duration_ns == 0 && issued_count >= TIMELESS_QUERY_COUNT {
-            return Some(IssueEnd::TimeStandsStill { issued_count });
+        } else {
+            let is_long_enough = duration_ns >= self.settings.target_duration_ms * NS_PER_MS;
+            if is_long_enough && issued_count >= self.settings.min_query_count {
+                return Some(IssueEnd::Naturally);
+            }
+            // Real time passes whatever the system does, and Server has a schedule. Here a system that takes no time,
+            // such as one that fails all samples, would be given queries for ever.
+            if self.stall_guard.clock.is_virtual() && !is_long_enough {
+                let issued_count = self.issued_at(duration_ns);
+                if issued_count >= TIMELESS_QUERY_COUNT {
+                    return Some(IssueEnd::TimeStandsStill { issued_count });
+                }
+            }
         }
         if max_query_count != 0 && issued_count >= self.share.of(max_query_count) {
             return Some(IssueEnd::MaxQueryCount { issued_count });
@@ -435,5 +447,14 @@ impl<'a, C: Clock> IssueLoop<'a, C> {
             return Some(IssueEnd::MaxDuration { duration_ns });
         }
         None
+    }
+
+    /// Number of queries issued at the instant of the query just issued.
+    fn issued_at(&mut self, at_ns: u64) -> u64 {
+        if self.last_instant_ns != at_ns {
+            self.last_instant_ns = at_ns;
+            self.issued_before = self.query_count - 1;
+        }
+        self.query_count - self.issued_before
     }
 }

@@ -181,8 +181,8 @@ fn merge(issued: Vec<Issued>) -> PhaseIssue {
     }
 }
 
-/// The end of all issuers together: an end from outside before an early one, of which too many outstanding
-/// queries count most, and the first of them in time; else that all queries are issued.
+/// The common end of all issuers. An end from outside takes precedence over too many outstanding queries, these over
+/// any other early end, and an early end over a complete one; of several, the first in time counts.
 fn end_of_all(issuers: &[IssuerRecord]) -> IssueEnd {
     let rank = |end| match end {
         IssueEnd::Stopped | IssueEnd::Stalled => 0,

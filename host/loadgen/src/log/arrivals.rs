@@ -1,5 +1,5 @@
-//! Additions to the logs of a run whose arrivals are not those of the rules: nobody who reads them is to take it for a
-//! run by the rules.
+//! Additions to the logs of a run whose arrivals are not those of the rules: no reader is to take it for a run by the
+//! rules.
 
 use std::io::{self, Write};
 

@@ -41,14 +41,14 @@ pub struct DetailEntry {
     pub value: DetailValue,
     /// When it was made, in ns from the start of the test.
     pub time_ns: u64,
-    /// Whether it counts as an error.
+    /// True if it counts as an error.
     pub is_error: bool,
-    /// Whether it counts as a warning.
+    /// True if it counts as a warning.
     pub is_warning: bool,
 }
 
-/// Who writes the log and when, which the load generator does not ask the system for: in virtual time the caller gives
-/// fixed values, and the same run gives the same bytes.
+/// The writer and the time of the log. The load generator does not ask the system for them: in virtual time the caller
+/// gives fixed values, and the same run gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogIdentity {
     /// Process id.

@@ -68,7 +68,7 @@ pub struct ClockCheck {
 /// A difference between both clocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockFinding {
-    /// Whether it is an error; else a warning.
+    /// True if it is an error; else a warning.
     pub is_error: bool,
     /// LoadGen's words for it.
     pub text: String,

@@ -38,7 +38,7 @@ impl SampleLatencies {
         }
     }
 
-    /// Whether the list is empty.
+    /// Tells if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -149,8 +149,9 @@ mod tests {
             issuer_count: 1,
             arena_bytes: 0,
             first_tokens: None,
+            token_room: None,
         };
-        let phase = Arc::new(Phase::new(&start, 1, 1, 0));
+        let phase = Arc::new(Phase::new(&start, 1, 1, 0).unwrap());
         // Over three segments; every seventh sample is missing, every third has failed.
         let (mut expected, mut answered) = (Vec::new(), Vec::new());
         for number in 0..5000_u64 {

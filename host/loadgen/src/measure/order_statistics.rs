@@ -1,18 +1,18 @@
 //! Order statistics without an ordered copy.
 //!
-//! A few latencies are sorted. Of many the wanted ones are found by reading all of them again and again, each time
-//! with a histogram of those intervals in which a wanted one lies, which makes these 65,536 times narrower; once so
-//! few are left in an interval that they may be copied, they are sorted. So a hundred million latencies take three
-//! readings and a few megabytes, where a sorted copy would take as much memory as half of what was recorded.
+//! A few latencies are simply sorted. Among many, the wanted ones are found by reading all of them several times. Each
+//! reading makes a histogram of the intervals that hold a wanted latency, and so narrows them by a factor of 65,536;
+//! once an interval holds few enough latencies to be copied, they are sorted. So a hundred million latencies take three
+//! readings and a few megabytes, where a sorted copy would take half as much memory as the record itself.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
 use crate::measure::latencies::Latencies;
 
-/// Most latencies that may be held at a time.
+/// Limits of the memory for latencies.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Most latencies that may be copied and sorted.
+    /// Largest number of latencies that may be copied and sorted.
     sorted_max: u64,
     /// A histogram has two to the power of this buckets.
     bucket_bits: u32,
@@ -198,7 +198,7 @@ impl Reading {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 

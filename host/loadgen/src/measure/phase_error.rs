@@ -32,4 +32,12 @@ pub enum PhaseError {
         /// Rate of the run.
         qps: f64,
     },
+    /// Samples lacked tokens in a run of a search for the peak, so that nothing says whether its rate is too high.
+    #[error("{count} samples were completed without their tokens at {qps:.6} queries per second")]
+    TokenlessSamples {
+        /// How many.
+        count: u64,
+        /// Rate of the run.
+        qps: f64,
+    },
 }

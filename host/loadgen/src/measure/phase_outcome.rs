@@ -30,6 +30,8 @@ pub struct PhaseOutcome {
     pub clock_check: Option<ClockCheck>,
     /// Samples that were issued and never completed.
     pub missing: Option<MissingSamples>,
+    /// True if the system was waited for to the end, or to a stop from outside; `false` if it had stalled.
+    pub is_awaited: bool,
     /// Number of the phase's first sample in the logs.
     pub first_sample_id: u64,
     /// Why the library did not unload the samples, if it failed to.
@@ -42,9 +44,9 @@ pub struct PhaseOutcome {
 }
 
 impl PhaseOutcome {
-    /// The start of issuing on the clock of the test, in ns; `None` if it did not come to that.
+    /// The start of issuing on the clock of the test, in ns; `None` if issuing never started.
     #[must_use]
     pub fn begun_ns(&self) -> Option<u64> {
-        self.phase.started_ns()
+        self.phase.begun_ns()
     }
 }

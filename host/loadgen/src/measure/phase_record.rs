@@ -84,17 +84,19 @@ impl PhaseRecord {
         }
     }
 
-    /// The same without the samples that failed, which are in no latency; `None` if none did. All durations stay: time
-    /// in which samples failed was spent, too.
+    /// The same without the samples that failed, which are in no latency, and in figures of tokens without those that
+    /// lack them; `None` if there are no such samples. All durations stay: time in which samples failed was spent, too.
     pub(crate) fn answered(&self, settings: &EffectiveSettings, phase: &Arc<Phase>) -> Option<Self> {
         let counted = Counted::Answered;
         let mut count = 0;
         phase.for_each_sample(|sample| count += u64::from(counted.latency_ns(sample).is_some()));
-        (count < self.sample_latencies_ns.len()).then(|| Self {
+        let tokens = phase.tokens(counted);
+        let tokenless_count = tokens.as_ref().map_or(0, |tokens| tokens.left_out.count());
+        (count < self.sample_latencies_ns.len() || tokenless_count > 0).then(|| Self {
             sample_latencies_ns: SampleLatencies::recorded(Arc::clone(phase), counted, count),
             query_latencies_ns: query_latencies(settings, phase, self.generated, counted),
             intervals: intervals(settings, phase, self.generated, counted),
-            tokens: phase.tokens(counted),
+            tokens,
             ..self.clone()
         })
     }

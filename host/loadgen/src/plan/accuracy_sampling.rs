@@ -18,8 +18,8 @@ pub struct AccuracySampler {
     variates: Mt19937,
     offset: f64,
     probability: f64,
-    /// Only of a variate whose upper half is near to this one the sum with the offset can be 1: `1 - offset` in units
-    /// of the upper half.
+    /// The upper half of `1 - offset`. The sum of a variate and the offset can be 1 only if the upper half of the
+    /// variate is near to it.
     high_of_one: u32,
 }
 

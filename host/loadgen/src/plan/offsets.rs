@@ -269,5 +269,5 @@ impl Wave {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

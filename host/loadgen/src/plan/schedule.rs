@@ -183,7 +183,7 @@ impl Iterator for Schedule {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::Arc;
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn process() -> impl Strategy<Value = ArrivalProcess> {
-        let trace = Trace::parse("t", b"ns\n3\n5\n5\n9\n30\n").unwrap();
+        let trace = Trace::parse("t", b"ns\n3\n5\n5\n9\n30\n").expect("it is a trace");
         prop_oneof![
             Just(ArrivalProcess::Poisson),
             Just(ArrivalProcess::Constant),

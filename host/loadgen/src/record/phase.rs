@@ -1,6 +1,7 @@
 //! One phase while it runs: a slot for each issued sample, which any thread completes, and what it keeps of responses.
 
 use std::{
+    collections::TryReserveError,
     fmt,
     ops::Range,
     sync::atomic::{
@@ -12,13 +13,12 @@ use std::{
 use crate::{
     plan::phases::PhaseMode,
     record::{
-        histogram::Histogram,
         responses::ResponseStore,
         segments::{Pair, Segments},
         share::{IssuedCounts, Share},
         slots::{Counted, SampleRecord, Slot},
         token_recorder::{FirstTokens, TokenRecorder},
-        tokens::PhaseTokens,
+        tokens::{PhaseTokens, TokenRoom},
     },
     time::sync,
 };
@@ -38,6 +38,8 @@ pub(crate) struct PhaseStart {
     pub arena_bytes: u64,
     /// The kind of token run; `None` in a run without tokens.
     pub first_tokens: Option<FirstTokens>,
+    /// The tokens that the data of a response have room for, where that is known.
+    pub token_room: Option<TokenRoom>,
 }
 
 /// Everything recorded of one phase.
@@ -49,7 +51,7 @@ pub(crate) struct Phase {
     pub mode: PhaseMode,
     pub first_sample_id: u64,
     pub responses: ResponseStore,
-    /// In a token run, what is recorded of the tokens of each sample.
+    /// The record of the tokens of each sample; `None` in a run without tokens.
     pub tokens: Option<TokenRecorder>,
     /// At the positions that [`Share::position`] says.
     slots: Segments<Pair>,
@@ -64,28 +66,38 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    pub(crate) fn new(start: &PhaseStart, number: u64, generation: u64, first_signal: u64) -> Self {
+    /// A phase that has issued nothing.
+    ///
+    /// # Errors
+    /// If there is no memory for the responses that it keeps.
+    pub(crate) fn new(
+        start: &PhaseStart,
+        number: u64,
+        generation: u64,
+        first_signal: u64,
+    ) -> Result<Self, TryReserveError> {
         let tokens = start.first_tokens.map(|first_tokens| {
             let arena_bytes = match first_tokens {
                 FirstTokens::Required => start.arena_bytes,
                 FirstTokens::Optional => 0,
             };
-            TokenRecorder::new(first_tokens, ResponseStore::new(start.mode, arena_bytes))
+            let data = ResponseStore::new(start.mode, arena_bytes);
+            data.map(|data| TokenRecorder::new(first_tokens, start.token_room, data))
         });
-        Self {
+        Ok(Self {
             number,
             generation,
             mode: start.mode,
             first_sample_id: start.first_sample_id,
-            responses: ResponseStore::new(start.mode, start.arena_bytes),
-            tokens,
+            responses: ResponseStore::new(start.mode, start.arena_bytes)?,
+            tokens: tokens.transpose()?,
             slots: Segments::new(),
             issuer_count: start.issuer_count,
             issued: IssuedCounts::new(start.issuer_count),
             first_signal,
             start_ns: AtomicU64::new(NOT_STARTED),
             end_ns: AtomicU64::new(u64::MAX),
-        }
+        })
     }
 
     /// Sets the instant from which the phase's times count. [issuing thread, before the first issue]
@@ -133,12 +145,12 @@ impl Phase {
     /// Time from the start until `now_ns`, or until the end if that was earlier; `None` before the start.
     #[inline]
     pub(crate) fn elapsed_ns(&self, now_ns: u64) -> Option<u64> {
-        self.started_ns().map(|start_ns| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
+        self.begun_ns().map(|start_ns| now_ns.min(self.end_ns.load(Relaxed)).saturating_sub(start_ns))
     }
 
     /// The instant of the start on the test's clock; `None` before it.
     #[inline]
-    pub(crate) fn started_ns(&self) -> Option<u64> {
+    pub(crate) fn begun_ns(&self) -> Option<u64> {
         let start_ns = self.start_ns.load(Relaxed);
         (start_ns != NOT_STARTED).then_some(start_ns)
     }
@@ -213,18 +225,31 @@ impl Phase {
         completions
     }
 
-    /// Measurements of tokens so far, in a token run. The times between tokens are kept without their samples, so there
-    /// are none where a part of the samples counts.
+    /// Measurements of tokens so far, in a token run. Of the answered samples, those that lack tokens are left out, and
+    /// those that were completed with more of them than their data can hold. The times between tokens are kept without
+    /// their samples, so there are none where a part of the samples counts.
     pub(crate) fn tokens(&self, counted: Counted) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
         let counts = |(_, sample): &(u64, SampleRecord)| counted.latency_ns(*sample).is_some();
         let samples = self.numbered(0).filter(counts);
-        let samples = samples.filter_map(|(sequence, sample)| tokens.sample(sequence, sample));
-        let between = match counted {
-            Counted::Completed => tokens.between(),
-            Counted::Answered => Histogram::default(),
-        };
-        Some(PhaseTokens { between, ..samples.collect() })
+        let of_sample = |(sequence, sample): (u64, SampleRecord)| tokens.sample(sequence, sample);
+        Some(match counted {
+            Counted::Completed => {
+                PhaseTokens { between: tokens.between(), ..samples.filter_map(of_sample).collect() }
+            }
+            Counted::Answered => {
+                let mut too_many_tokens_count = 0;
+                let samples = samples.filter(|(sequence, _)| {
+                    let has_too_many = tokens.has_too_many(*sequence);
+                    too_many_tokens_count += u64::from(has_too_many);
+                    !has_too_many
+                });
+                let samples = samples.filter_map(of_sample);
+                let mut gathered = PhaseTokens::without_tokenless(samples, tokens.has_first_tokens());
+                gathered.left_out.too_many_tokens_count = too_many_tokens_count;
+                gathered
+            }
+        })
     }
 
     /// Responses, and data of first tokens, that were to be logged and did not fit.

@@ -1,6 +1,7 @@
 //! The completion side of a test: once-only slots of every phase, and the sink that any thread completes into.
 
 use std::{
+    collections::TryReserveError,
     fmt,
     ops::Range,
     sync::{
@@ -49,15 +50,18 @@ impl<C: Clock> Recorder<C> {
     }
 
     /// Begins the next phase; the ones before it are over. [issuing thread]
-    pub(crate) fn open(&self, start: &PhaseStart) -> Arc<Phase> {
+    ///
+    /// # Errors
+    /// If there is no memory for the responses that it keeps.
+    pub(crate) fn open(&self, start: &PhaseStart) -> Result<Arc<Phase>, TryReserveError> {
         let index = self.phase_count.load(Relaxed);
         assert!(index < MAX_PHASE_COUNT, "the number of phases is checked before the test starts");
         let generation = self.earlier_phase_count + index + 1;
-        let phase = Arc::new(Phase::new(start, index + 1, generation, self.wake.count()));
+        let phase = Arc::new(Phase::new(start, index + 1, generation, self.wake.count())?);
         let place = self.phases.get_or_default(index);
         place.set(Arc::clone(&phase)).expect("only one thread opens phases, each once");
         self.phase_count.store(index + 1, Release);
-        phase
+        Ok(phase)
     }
 
     /// The violations so far. [any thread]
@@ -112,7 +116,7 @@ impl<C: Clock> Recorder<C> {
                     return true;
                 }
                 if let Some(tokens) = &phase.tokens {
-                    tokens.complete(sequence, response.token_count, note);
+                    tokens.complete(sequence, response.token_count, response.data.len(), note);
                 }
                 if logged {
                     phase.responses.keep(sequence, response.data);

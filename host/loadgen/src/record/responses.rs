@@ -1,8 +1,11 @@
 //! Keeping the response data of the samples that go into the accuracy log.
 
-use std::sync::{
-    Mutex,
-    atomic::Ordering::{Acquire, Relaxed, Release},
+use std::{
+    collections::TryReserveError,
+    sync::{
+        Mutex,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
 };
 
 use crate::{plan::phases::PhaseMode, time::sync::AtomicU64};
@@ -27,11 +30,14 @@ pub(crate) enum ResponseStore {
 
 impl ResponseStore {
     /// The store that a phase of this kind needs.
-    pub(crate) fn new(mode: PhaseMode, arena_bytes: u64) -> Self {
-        match mode {
+    ///
+    /// # Errors
+    /// If there is no memory for the arena.
+    pub(crate) fn new(mode: PhaseMode, arena_bytes: u64) -> Result<Self, TryReserveError> {
+        Ok(match mode {
             PhaseMode::Accuracy => Self::Growing(Mutex::new(Vec::new())),
-            PhaseMode::Performance => Self::Arena(ResponseArena::new(arena_bytes)),
-        }
+            PhaseMode::Performance => Self::Arena(ResponseArena::new(arena_bytes)?),
+        })
     }
 
     /// Keeps a copy of `data`. [any thread; in an arena without a lock]
@@ -83,9 +89,17 @@ impl ResponseArena {
     const HEADER_WORDS: usize = 2;
 
     /// Room for `size_bytes`, of which each response takes 16 more than its data.
-    pub(crate) fn new(size_bytes: u64) -> Self {
-        let words = (0..size_bytes / 8).map(|_| AtomicU64::new(0)).collect();
-        Self { words, near_end: AtomicU64::new(0), overflow_count: AtomicU64::new(0) }
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(crate) fn new(size_bytes: u64) -> Result<Self, TryReserveError> {
+        let len = usize::try_from(size_bytes / 8).unwrap_or(usize::MAX);
+        let mut words = Vec::new();
+        words.try_reserve_exact(len)?;
+        // Each word is written here, so that no page fault is left for the timed part.
+        words.resize_with(len, || AtomicU64::new(0));
+        let words = words.into_boxed_slice();
+        Ok(Self { words, near_end: AtomicU64::new(0), overflow_count: AtomicU64::new(0) })
     }
 
     fn keep(&self, sequence: u64, data: &[u8]) {
@@ -149,8 +163,8 @@ mod tests {
 
     #[test]
     fn both_stores_return_what_was_kept_in_order() {
-        for store in [PhaseMode::Accuracy, PhaseMode::Performance].map(|mode| ResponseStore::new(mode, 1024))
-        {
+        for mode in [PhaseMode::Accuracy, PhaseMode::Performance] {
+            let store = ResponseStore::new(mode, 1024).unwrap();
             store.keep(2, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
             store.keep(0, &[]);
             store.keep(1, &[0; 8]);
@@ -162,20 +176,20 @@ mod tests {
 
     #[test]
     fn an_arena_counts_what_does_not_fit_and_keeps_the_rest() {
-        let store = ResponseStore::new(PhaseMode::Performance, 24);
+        let store = ResponseStore::new(PhaseMode::Performance, 24).unwrap();
         store.keep(0, &[7]);
         store.keep(1, &[8]);
         assert_eq!(store.take(), [KeptResponse { sequence: 0, data: vec![7] }]);
         assert_eq!(store.overflow_count(), 1);
         // Not even the header fits.
-        let store = ResponseStore::new(PhaseMode::Performance, 8);
+        let store = ResponseStore::new(PhaseMode::Performance, 8).unwrap();
         store.keep(0, &[]);
         assert_eq!((store.take().len(), store.overflow_count()), (0, 1));
     }
 
     #[test]
     fn an_entry_that_nobody_finishes_does_not_hide_those_behind_it() {
-        let arena = ResponseArena::new(1024);
+        let arena = ResponseArena::new(1024).unwrap();
         arena.keep(0, &[7; 3]);
         arena.claim(9).unwrap();
         arena.keep(2, &[8; 11]);
@@ -185,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_leaves_its_room_to_others() {
-        let arena = ResponseArena::new(48);
+        let arena = ResponseArena::new(48).unwrap();
         arena.keep(0, &[7; 40]);
         arena.keep(1, &[8; 8]);
         arena.keep(2, &[9; 8]);
@@ -195,7 +209,7 @@ mod tests {
 
     #[test]
     fn threads_append_side_by_side() {
-        let store = ResponseStore::new(PhaseMode::Performance, 1 << 16);
+        let store = ResponseStore::new(PhaseMode::Performance, 1 << 16).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4_u64 {
                 let store = &store;
@@ -223,7 +237,7 @@ mod loom_tests {
     /// Two threads keep a response each in the given way, and the arena is read when the second of them has done so,
     /// wherever the first is. Every response that is there has to be whole; returns whether the second is there.
     fn is_found_beside_another(keep: fn(&ResponseArena, u64, &[u8])) -> bool {
-        let arena = Arc::new(ResponseArena::new(64));
+        let arena = Arc::new(ResponseArena::new(64).expect("64 bytes are there"));
         let [first, second] = [(1, &[1; 8]), (2, &[2; 8])].map(|(sequence, data)| {
             let arena = Arc::clone(&arena);
             thread::spawn(move || keep(&arena, sequence, data))

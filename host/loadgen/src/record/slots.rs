@@ -32,7 +32,7 @@ pub(crate) struct Slot<'a> {
 pub(crate) enum Completion {
     /// This was the first: it counts.
     Accepted {
-        /// Whether the response is to be logged.
+        /// True if the response is to be logged.
         logged: bool,
     },
     /// Nothing was issued here.
@@ -93,13 +93,13 @@ impl SampleRecord {
         self.completed_latency_ns().map(|latency_ns| self.scheduled_ns.saturating_add(latency_ns))
     }
 
-    /// Whether the sample was issued.
+    /// Tells if the sample was issued.
     #[must_use]
     pub fn is_issued(self) -> bool {
         self != Self::NOT_ISSUED
     }
 
-    /// Whether the sample completed as failed.
+    /// Tells if the sample completed as failed.
     #[must_use]
     pub fn is_failed(self) -> bool {
         self.latency_ns != Self::NOT_COMPLETED && self.latency_ns & Self::FAILED_BIT != 0
@@ -111,7 +111,8 @@ impl SampleRecord {
 pub(crate) enum Counted {
     /// All of them, as LoadGen counts.
     Completed,
-    /// All but those that failed, whose times are no latencies of answers.
+    /// All but those that failed, whose times are no latencies of answers. Figures of tokens leave out those that
+    /// lack tokens, too.
     Answered,
 }
 
@@ -165,7 +166,7 @@ impl Slot<'_> {
         closed.is_ok()
     }
 
-    /// Whether the response of the sample, which is issued, is to be logged.
+    /// Tells if the response of the sample, which is issued, is to be logged.
     pub(crate) fn is_logged(self) -> bool {
         self.issued.load(Ordering::Acquire) & FLAG != 0
     }

@@ -10,6 +10,8 @@
 //! | the same | bit 63, number of tokens | complete |
 //! | all ones | bit 63, number of tokens | complete, and no first token came |
 //!
+//! Bit 62 of `token_count` is set later where the data of a complete sample cannot hold as many tokens.
+//!
 //! `first_token` leaves 0 by one compare-exchange, so of a first token and a completion that meet, exactly one decides.
 //! A report is the first token, or comes after one, and only then changes `token_count`, which the one thread that
 //! completed the sample sets last. Instants are nanoseconds from the start of the phase.
@@ -22,7 +24,7 @@ use crate::{
         responses::ResponseStore,
         segments::{Pair, Segments},
         slots::SampleRecord,
-        tokens::SampleTokens,
+        tokens::{SampleTokens, TokenRoom},
         violations::ViolationKind,
     },
     time::sync::AtomicU64,
@@ -31,6 +33,8 @@ use crate::{
 const NEVER: u64 = u64::MAX;
 /// Bit 63: in `first_token`, that it came in a report; in `token_count`, that the sample is complete.
 const FLAG: u64 = 1 << 63;
+/// Bit 62 of `token_count` once the sample is complete: its data cannot hold as many tokens.
+const TOO_MANY: u64 = 1 << 62;
 /// Before the completion the lower bits of `token_count` have the tokens so far, at most all ones: more than a sample
 /// has, and only compared.
 const COUNT_BITS: u32 = 20;
@@ -119,10 +123,20 @@ impl TokenSlot<'_> {
         }
     }
 
+    /// Notes that the data cannot hold as many tokens. [the thread that completed the sample, after that]
+    fn mark_too_many(self) {
+        self.token_count.fetch_or(TOO_MANY, Ordering::AcqRel);
+    }
+
+    fn has_too_many(self) -> bool {
+        let both = FLAG | TOO_MANY;
+        self.token_count.load(Ordering::Acquire) & both == both
+    }
+
     /// The number of tokens of a sample that is complete, else 0.
     fn token_count(self) -> u64 {
         let token_count = self.token_count.load(Ordering::Acquire);
-        if token_count & FLAG != 0 { token_count & !FLAG } else { 0 }
+        if token_count & FLAG != 0 { token_count & !(FLAG | TOO_MANY) } else { 0 }
     }
 }
 
@@ -144,7 +158,7 @@ fn time_since(earlier: u64, later: u64) -> u64 {
     if time_ns > INSTANT_MASK / 2 { 0 } else { time_ns }
 }
 
-/// Whether a sample has to report its first token.
+/// True if a sample has to report its first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstTokens {
     /// Everywhere but in Offline.
@@ -157,6 +171,7 @@ pub(crate) enum FirstTokens {
 #[derive(Debug)]
 pub(crate) struct TokenRecorder {
     first_tokens: FirstTokens,
+    room: Option<TokenRoom>,
     slots: Segments<Pair>,
     /// Times between tokens that are reported as they come.
     between: SharedHistogram,
@@ -165,8 +180,8 @@ pub(crate) struct TokenRecorder {
 }
 
 impl TokenRecorder {
-    pub(crate) fn new(first_tokens: FirstTokens, data: ResponseStore) -> Self {
-        Self { first_tokens, slots: Segments::new(), between: SharedHistogram::default(), data }
+    pub(crate) fn new(first_tokens: FirstTokens, room: Option<TokenRoom>, data: ResponseStore) -> Self {
+        Self { first_tokens, room, slots: Segments::new(), between: SharedHistogram::default(), data }
     }
 
     /// Makes sure that there is memory for this sample. [issuing thread, before the sample is issued]
@@ -183,7 +198,7 @@ impl TokenRecorder {
         self.slots.get(sequence).map(TokenSlot::from)
     }
 
-    /// Whether first tokens are measured.
+    /// Tells if first tokens are measured.
     pub(crate) fn has_first_tokens(&self) -> bool {
         self.first_tokens == FirstTokens::Required
     }
@@ -218,10 +233,16 @@ impl TokenRecorder {
         self.between.read()
     }
 
-    /// Records the number of tokens of a sample, and notes what is wrong with it.
+    /// Records the number of tokens of a sample with this much data, and notes what is wrong with it.
     /// [the thread that completed the sample, wait-free]
     #[inline(never)] // The path of runs without tokens stays short.
-    pub(crate) fn complete(&self, sequence: u64, token_count: u32, note: impl Fn(ViolationKind)) {
+    pub(crate) fn complete(
+        &self,
+        sequence: u64,
+        token_count: u32,
+        data_bytes: usize,
+        note: impl Fn(ViolationKind),
+    ) {
         let Some(slot) = self.slot(sequence) else { return };
         match slot.complete(token_count.into()) {
             Reported::Nothing if self.has_first_tokens() => note(ViolationKind::NoFirstToken),
@@ -231,8 +252,17 @@ impl TokenRecorder {
         match token_count {
             0 => note(ViolationKind::NoTokenCount),
             1 => note(ViolationKind::SingleToken),
+            _ if self.room.is_some_and(|room| u64::from(token_count) > room.of(data_bytes)) => {
+                slot.mark_too_many();
+                note(ViolationKind::TooManyTokens);
+            }
             _ => {}
         }
+    }
+
+    /// Tells if a sample was completed with more tokens than its data can hold.
+    pub(crate) fn has_too_many(&self, sequence: u64) -> bool {
+        self.slot(sequence).is_some_and(TokenSlot::has_too_many)
     }
 
     /// The number of tokens of a sample as it was reported, 0 as long as it is not complete.
@@ -263,14 +293,28 @@ mod tests {
     use crate::plan::phases::PhaseMode;
 
     fn recorder(first_tokens: FirstTokens) -> TokenRecorder {
-        let recorder = TokenRecorder::new(first_tokens, ResponseStore::new(PhaseMode::Accuracy, 0));
+        let recorder = TokenRecorder::new(
+            first_tokens,
+            Some(TokenRoom { before_bytes: 0, element_bits: 32 }),
+            ResponseStore::new(PhaseMode::Accuracy, 0).expect("it is empty"),
+        );
         (0..2).for_each(|sequence| recorder.reserve(sequence));
         recorder
     }
 
+    /// Completes a sample with data that have room for any number of tokens.
     fn complete(recorder: &TokenRecorder, sequence: u64, token_count: u32) -> Vec<ViolationKind> {
+        complete_with(recorder, sequence, token_count, usize::MAX)
+    }
+
+    fn complete_with(
+        recorder: &TokenRecorder,
+        sequence: u64,
+        token_count: u32,
+        data_bytes: usize,
+    ) -> Vec<ViolationKind> {
         let kinds = RefCell::new(Vec::new());
-        recorder.complete(sequence, token_count, |kind| kinds.borrow_mut().push(kind));
+        recorder.complete(sequence, token_count, data_bytes, |kind| kinds.borrow_mut().push(kind));
         kinds.into_inner()
     }
 
@@ -369,6 +413,26 @@ mod tests {
             );
             assert_eq!(recorder.sample(sequence, done(0, 9)).unwrap().token_count, 0);
         }
+    }
+
+    #[test]
+    fn more_tokens_than_the_data_can_hold_are_noted_and_marked() {
+        let recorder = recorder(FirstTokens::Required);
+        for (sequence, token_count, expected) in
+            [(0, 32, vec![]), (1, 33, vec![ViolationKind::TooManyTokens])]
+        {
+            recorder.first_token(sequence, 1, None).unwrap();
+            assert_eq!(complete_with(&recorder, sequence, token_count, 128), expected);
+            assert_eq!(recorder.has_too_many(sequence), !expected.is_empty());
+            assert_eq!(
+                recorder.token_count(sequence),
+                u64::from(token_count),
+                "LoadGen's logs have it as it came"
+            );
+        }
+        // The instant of a report has the same bit before the completion.
+        assert_eq!(recorder.tokens(2, INSTANT_MASK - 1, 2), Ok(()));
+        assert!(!recorder.has_too_many(2));
     }
 
     #[test]

@@ -23,6 +23,53 @@ impl SampleTokens {
     }
 }
 
+/// The tokens that the data of a response have room for: one for each element of its last output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRoom {
+    /// Size in bytes of the outputs before the last one.
+    pub before_bytes: usize,
+    /// Size of an element of the last one in bits, at least 1.
+    pub element_bits: usize,
+}
+
+impl TokenRoom {
+    /// Number of tokens that this many bytes can hold.
+    #[must_use]
+    pub fn of(self, data_bytes: usize) -> u64 {
+        let token_bytes = data_bytes.saturating_sub(self.before_bytes);
+        (token_bytes.saturating_mul(8) / self.element_bits.max(1)) as u64
+    }
+}
+
+/// Answered samples of a token run that lack tokens, or claim more than they have, which makes the run INVALID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenlessSamples {
+    /// Samples without a first token, which are in no figure of tokens; in Offline none is asked for.
+    pub no_first_token_count: u64,
+    /// Other samples that were completed with fewer than two tokens, such as those of a system that counts none. They
+    /// are in the time to the first token, and in no other figure of tokens.
+    pub too_few_tokens_count: u64,
+    /// Samples that were completed with more tokens than their data can hold, which are in no figure of tokens.
+    pub too_many_tokens_count: u64,
+}
+
+impl TokenlessSamples {
+    /// Number of the samples.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        self.no_first_token_count + self.too_few_tokens_count + self.too_many_tokens_count
+    }
+
+    /// Counts a sample if it is one of them, and returns whether it is in any figure of tokens. `has_first_tokens` says
+    /// that first tokens are asked for.
+    fn count_in(&mut self, sample: SampleTokens, has_first_tokens: bool) -> bool {
+        let lacks_first = has_first_tokens && sample.first_token_latency_ns.is_none();
+        self.no_first_token_count += u64::from(lacks_first);
+        self.too_few_tokens_count += u64::from(!lacks_first && sample.token_count == 0);
+        !lacks_first
+    }
+}
+
 /// The tokens of one phase of a token run. Samples that were completed against the rules, which makes the run INVALID,
 /// may be missing in the lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,8 +80,23 @@ pub struct PhaseTokens {
     pub times_per_output_token_ns: Vec<u64>,
     /// Output tokens of all completed samples.
     pub token_count: u64,
+    /// Samples that lack tokens and were left out of the above for that; zero in LoadGen's figures, which have all.
+    pub left_out: TokenlessSamples,
     /// Times between tokens that were reported as they came, in ns.
     pub(crate) between: Histogram,
+}
+
+impl PhaseTokens {
+    /// Gathers samples in the order of their issue, and leaves out those that lack tokens. `has_first_tokens` says that
+    /// first tokens are asked for.
+    pub(crate) fn without_tokenless(
+        samples: impl Iterator<Item = SampleTokens>,
+        has_first_tokens: bool,
+    ) -> Self {
+        let mut left_out = TokenlessSamples::default();
+        let tokens: Self = samples.filter(|sample| left_out.count_in(*sample, has_first_tokens)).collect();
+        Self { left_out, ..tokens }
+    }
 }
 
 impl FromIterator<SampleTokens> for PhaseTokens {
@@ -69,11 +131,44 @@ mod tests {
     }
 
     #[test]
+    fn data_have_room_for_a_token_in_each_element() {
+        let room = |before_bytes, element_bits| TokenRoom { before_bytes, element_bits };
+        assert_eq!([0, 3, 4, 128].map(|bytes| room(0, 32).of(bytes)), [0, 0, 1, 32]);
+        // Two share a byte.
+        assert_eq!(room(0, 4).of(3), 6);
+        assert_eq!([4, 8, 16].map(|bytes| room(8, 64).of(bytes)), [0, 0, 1]);
+    }
+
+    #[test]
     fn a_phase_gathers_what_there_is() {
         let tokens: PhaseTokens =
             [sample(110, Some(10), 11), sample(50, None, 3), sample(50, Some(20), 0)].into_iter().collect();
         assert_eq!(tokens.first_token_latencies_ns, [10, 20]);
         assert_eq!(tokens.times_per_output_token_ns, [10]);
         assert_eq!(tokens.token_count, 14);
+        assert_eq!(tokens.left_out.count(), 0);
+    }
+
+    #[test]
+    fn samples_that_lack_tokens_can_be_left_out() {
+        let samples = [
+            sample(110, Some(10), 11),
+            sample(50, None, 3),
+            sample(60, None, 0),
+            sample(50, Some(20), 0),
+            sample(40, Some(30), 2),
+        ];
+        let tokens = PhaseTokens::without_tokenless(samples.into_iter(), true);
+        assert_eq!(tokens.first_token_latencies_ns, [10, 20, 30]);
+        assert_eq!(tokens.times_per_output_token_ns, [10, 10]);
+        assert_eq!(tokens.token_count, 13);
+        let expected =
+            TokenlessSamples { no_first_token_count: 2, too_few_tokens_count: 1, too_many_tokens_count: 0 };
+        assert_eq!(tokens.left_out, expected);
+        // Offline has no first tokens.
+        let offline = [sample(50, None, 3), sample(60, None, 0)];
+        let tokens = PhaseTokens::without_tokenless(offline.into_iter(), false);
+        let expected = TokenlessSamples { too_few_tokens_count: 1, ..TokenlessSamples::default() };
+        assert_eq!((tokens.token_count, tokens.left_out), (3, expected));
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use proctor_vocabulary::{ResponseId, SampleStatus};
 
-/// Most violations of each kind that are kept by name.
+/// Largest number of violations of each kind that are kept by name.
 const KEPT: usize = 8;
 
 /// A way in which a completion can be wrong.
@@ -41,11 +41,13 @@ pub enum ViolationKind {
     NoTokenCount,
     /// Token runs: the sample was completed with one token, which has no time per output token.
     SingleToken,
+    /// Token runs: the sample was completed with more tokens than its data can hold.
+    TooManyTokens,
 }
 
 impl ViolationKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::UnknownId,
         Self::NotIssued,
         Self::Duplicate,
@@ -60,7 +62,14 @@ impl ViolationKind {
         Self::NoFirstToken,
         Self::NoTokenCount,
         Self::SingleToken,
+        Self::TooManyTokens,
     ];
+
+    /// Says whether such a sample lacks tokens, or claims more than it has, so that figures of tokens that are shown
+    /// leave it out.
+    pub(crate) fn is_of_tokenless(self) -> bool {
+        matches!(self, Self::NoFirstToken | Self::NoTokenCount | Self::SingleToken | Self::TooManyTokens)
+    }
 
     fn description(self) -> &'static str {
         match self {
@@ -78,6 +87,7 @@ impl ViolationKind {
             Self::NoFirstToken => "completed before their first token",
             Self::NoTokenCount => "completed without a number of tokens",
             Self::SingleToken => "completed with one token where at least two are needed",
+            Self::TooManyTokens => "completed with more tokens than their data can hold",
         }
     }
 }

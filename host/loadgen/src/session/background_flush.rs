@@ -1,4 +1,4 @@
-//! The flush of a system that comes back from it only when everything is complete, on a thread of its own.
+//! A flush on a thread of its own, for a system whose flush returns only when everything is complete.
 //!
 //! The thread that runs the test must not wait for that: it is the one that notices when nothing completes any more,
 //! and that gives up when the user wants it to.
@@ -23,8 +23,8 @@ impl<E: Send + 'static> BackgroundFlush<E> {
         Self { flush: Arc::new(flush), running: Arc::new(Mutex::new(None)) }
     }
 
-    /// Starts a flush and does not wait for it; only for the one before, if nobody has. Without a thread to be had the
-    /// flush runs on this one.
+    /// Starts a flush without waiting for it. It waits for the one before, if nobody has. If the system has no thread
+    /// for it, the flush runs on this one.
     ///
     /// # Errors
     /// The error of the flush before; or of this one, if it ran on this thread.

@@ -5,8 +5,8 @@
 //! are the same pattern, stretched.
 //!
 //! A rate is met if its run meets the latency bound; whether it was long enough and what early stopping says is judged
-//! only for the reported run, as LoadGen does it. Beyond LoadGen, a rate at which samples fail or too many queries are
-//! outstanding is not met: a system that turns queries away quickly would keep any bound.
+//! only for the reported run, as LoadGen does it. Beyond LoadGen, a rate at which samples fail, lack tokens in a token
+//! run, or too many queries are outstanding is not met: a system that turns queries away quickly would keep any bound.
 //!
 //! [`PeakSearch`] decides and knows nothing of time; [`Run::find_peak`] makes the runs.
 //!
@@ -17,7 +17,10 @@ use crate::{
     issue::end::IssueEnd,
     measure::{phase_error::PhaseError, phase_outcome::PhaseOutcome},
     plan::phases::PhasePlan,
-    record::{response_id::MAX_PHASE_COUNT, slots::SampleRecord},
+    record::{
+        response_id::MAX_PHASE_COUNT,
+        slots::{Counted, SampleRecord},
+    },
     session::run::Run,
     settings::effective::EffectiveSettings,
     time::clock::Clock,
@@ -57,7 +60,7 @@ impl<C: Clock> Run<'_, C> {
             if let Err(end) = search.record(step, check(phase, &settings)) {
                 break end;
             }
-            if self.clock.is_virtual() && phase.record.max_latency_ns == 0 {
+            if self.clock.is_virtual() && takes_no_time(phase, step.qps() / search.base_qps()) {
                 break PeakEnd::Timeless;
             }
         };
@@ -73,12 +76,28 @@ impl<C: Clock> Run<'_, C> {
     }
 }
 
-/// Whether the run meets its rate; else why not. Failed samples are noted as an error of the run.
+/// Tells if samples take no virtual time: all of a run or, far above the rate at which the search began, some. A sample
+/// that fills a batch completes with it at once, while those before it have waited for it; at a low rate batches do not
+/// fill. Service times that are 0 by chance do not make a peak lie that far up.
+fn takes_no_time(phase: &PhaseOutcome, growth: f64) -> bool {
+    const FAR: f64 = 1000.0;
+    let is_at_once = |sample: SampleRecord| sample.answered_latency_ns() == Some(0);
+    phase.record.max_latency_ns == 0 || (growth >= FAR && phase.phase.samples(0).any(is_at_once))
+}
+
+/// Tells if the run meets its rate, or why not. Samples that failed or lack tokens are noted as an error of the run.
 fn check(phase: &mut PhaseOutcome, settings: &EffectiveSettings) -> Result<(), RateNotMet> {
     let is_failed = |sample: &SampleRecord| sample.is_failed();
     let failed_count = phase.phase.samples(0).filter(is_failed).count();
-    if failed_count > 0 {
-        let error = PhaseError::FailedSamples { count: failed_count as u64, qps: settings.target_qps };
+    let tokens = phase.phase.tokens(Counted::Answered);
+    let tokenless_count = tokens.map_or(0, |tokens| tokens.left_out.count());
+    let qps = settings.target_qps;
+    let error = match (failed_count as u64, tokenless_count) {
+        (0, 0) => None,
+        (0, count) => Some(PhaseError::TokenlessSamples { count, qps }),
+        (count, _) => Some(PhaseError::FailedSamples { count, qps }),
+    };
+    if let Some(error) = error {
         phase.errors.push(error);
         return Err(RateNotMet::Failed(error));
     }

@@ -23,7 +23,7 @@ use crate::{
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };
 
-/// Most counters of completions: processors that could complete at the same time.
+/// Largest number of counters of completions: processors that could complete at the same time.
 const COUNTERS_MAX: u64 = 64;
 
 /// One test: made with its settings, run once.

@@ -1,10 +1,12 @@
 //! The limits of a load generator, and what its caller adds to the settings.
 
+use crate::record::tokens::TokenRoom;
+
 /// Settings that LoadGen does not have: the limits of this load generator itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadGenOptions {
-    /// How long nothing may complete while something is waited for before the phase is given up, in ms. A stall is
-    /// noticed after one to two times this.
+    /// Time without any completion after which a phase that waits for one is given up, in ms. A stall is noticed after
+    /// one to two times this.
     pub watchdog_ms: u64,
     /// Memory for the responses that a performance phase logs, in bytes, made before its start if any are to be
     /// logged. Each response takes 16 bytes more than its data. A token run, but in Offline, makes as much again for
@@ -23,6 +25,9 @@ pub struct LoadGenOptions {
     /// Keep what the trace shows: times of issue calls, all of a short phase, at most 1,536 of a long one, among them
     /// the latest. LoadGen's trace has everything, and costs several times what is measured.
     pub enable_trace: bool,
+    /// The tokens that the data of a response have room for; `None` where the data do not tell. In token runs a sample
+    /// that is completed with more of them is a violation.
+    pub token_room: Option<TokenRoom>,
 }
 
 impl Default for LoadGenOptions {
@@ -34,6 +39,7 @@ impl Default for LoadGenOptions {
             audit_config: None,
             config_errors: Vec::new(),
             enable_trace: true,
+            token_room: None,
         }
     }
 }

@@ -76,11 +76,11 @@ impl Progress {
 
     /// Instant of the start of issuing of the current phase, in ns on the clock; `None` before it.
     #[must_use]
-    pub fn start_ns(&self) -> Option<u64> {
-        self.observed.current_phase()?.started_ns()
+    pub fn begun_ns(&self) -> Option<u64> {
+        self.observed.current_phase()?.begun_ns()
     }
 
-    /// Whether this sample of the current phase is issued and not complete.
+    /// Tells if this sample of the current phase is issued and not complete.
     #[must_use]
     pub fn is_outstanding(&self, id: ResponseId) -> bool {
         self.sample(id).is_some_and(|(_, record)| record.completed_latency_ns().is_none())
@@ -151,7 +151,7 @@ impl StopHandle {
         self.wake.stop();
     }
 
-    /// Whether nothing is waited for any more. [any thread]
+    /// Tells if nothing is waited for any more. [any thread]
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.wake.stop_count() >= GIVEN_UP

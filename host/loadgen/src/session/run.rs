@@ -80,7 +80,7 @@ impl<C: Clock> Run<'_, C> {
     /// Issues and measures a phase whose set is loaded.
     ///
     /// # Errors
-    /// If there are too few threads to be had.
+    /// If there are too few threads to be had, or too little memory for the responses that are logged.
     pub(super) fn measure(
         &mut self,
         settings: &EffectiveSettings,
@@ -88,18 +88,21 @@ impl<C: Clock> Run<'_, C> {
     ) -> Result<(), LoadGenError> {
         self.sut.end_flush();
         let queries = QueryGenerator::new(settings, plan);
+        let arena_bytes = if self.logs_responses() { self.options.response_arena_bytes } else { 0 };
         let phase = self.recorder.open(&PhaseStart {
             mode: plan.mode,
             first_sample_id: self.next_sample_id,
             issuer_count: settings.issuer_count,
-            arena_bytes: if self.logs_responses() { self.options.response_arena_bytes } else { 0 },
+            arena_bytes,
             first_tokens: self.settings.request.use_token_latencies.then_some(
                 match self.settings.request.scenario {
                     Scenario::Offline => FirstTokens::Optional,
                     _ => FirstTokens::Required,
                 },
             ),
+            token_room: self.options.token_room,
         });
+        let phase = phase.map_err(|source| LoadGenError::ResponseMemory { arena_bytes, source })?;
 
         let stall_guard = StallGuard {
             clock: self.clock,
@@ -147,6 +150,7 @@ impl<C: Clock> Run<'_, C> {
             issuers: issued.issuers,
             clock_check,
             missing: MissingSamples::of(&phase, &queries, &missing),
+            is_awaited: waited != Waited::Stalled,
             first_sample_id: phase.first_sample_id,
             unload_error: None,
             errors: Vec::new(),
@@ -183,13 +187,13 @@ impl<C: Clock> Run<'_, C> {
         Some(check)
     }
 
-    /// Whether a performance phase logs any responses.
+    /// Tells if a performance phase logs any responses.
     fn logs_responses(&self) -> bool {
         self.settings.request.accuracy_log_probability > 0.0
             || self.settings.request.accuracy_log_sampling_target > 0
     }
 
-    /// Whether the next phase would be pointless.
+    /// Tells if the next phase would be pointless.
     pub(super) fn is_broken(&self) -> bool {
         self.wake.is_stopped() || self.phases.iter().any(|phase| phase.missing.is_some())
     }

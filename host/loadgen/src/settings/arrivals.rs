@@ -118,7 +118,8 @@ impl ArrivalProcess {
         }
     }
 
-    /// Whether any stretch of it, however short, is like the rest, but for no more chance than a Poisson process has.
+    /// Tells if any stretch of it, however short, is like the rest, apart from the chance that a Poisson process has,
+    /// too.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         match self {

@@ -43,6 +43,19 @@ pub struct EffectiveSettings {
     pub qsl_total_count: u64,
 }
 
+/// The cause of more queries in SingleStream with equal issue, `sample_concatenate_permutation`, than
+/// `min_query_count` asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RaisedBy {
+    /// Queries for twice `min_duration_ms`, where each takes the latency that is expected.
+    ExpectedLatency {
+        /// The setting `single_stream_expected_latency_ns`.
+        ns: f64,
+    },
+    /// The permutations of the performance set are whole.
+    WholePermutations,
+}
+
 impl TestSettings {
     /// Returns the settings with audit test 05 applied if `test05` is on: PerformanceOnly and the three test05 seeds.
     #[must_use]
@@ -65,7 +78,7 @@ impl TestSettings {
 }
 
 impl EffectiveSettings {
-    /// Whether queries have scheduled instants, from which their latencies count: in Server, and in MultiStream at
+    /// Tells if queries have scheduled instants, from which their latencies count: in Server, and in MultiStream at
     /// fixed intervals.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
@@ -131,11 +144,29 @@ impl EffectiveSettings {
         self.target_latency_percentile = self.request.single_stream_target_latency_percentile;
         if self.request.sample_concatenate_permutation {
             // LoadGen takes the library's count here, not the override, and adds a full round to a multiple.
-            let expected = (2.0 * (self.target_duration_ms as f64 / 1000.0)) * self.target_qps;
-            let count = self.min_query_count.max(expected as u64);
+            let count = self.min_query_count.max(self.queries_for_permutations());
             self.min_query_count =
                 count.saturating_add(qsl_performance_count - count % qsl_performance_count);
         }
+    }
+
+    /// Equal issue in SingleStream: the queries of twice the duration at the expected latency.
+    fn queries_for_permutations(&self) -> u64 {
+        let expected = (2.0 * (self.request.min_duration_ms as f64 / 1000.0)) * self.target_qps;
+        expected as u64
+    }
+
+    /// The setting by which equal issue has raised the number of queries of SingleStream; `None` if it has not.
+    #[must_use]
+    pub fn raised_by_permutations(&self) -> Option<RaisedBy> {
+        let request = &self.request;
+        let is_raised = request.scenario == Scenario::SingleStream
+            && request.sample_concatenate_permutation
+            && self.min_query_count > request.min_query_count;
+        is_raised.then(|| match self.queries_for_permutations() > request.min_query_count {
+            true => RaisedBy::ExpectedLatency { ns: request.single_stream_expected_latency_ns },
+            false => RaisedBy::WholePermutations,
+        })
     }
 
     fn multi_stream(&mut self) {

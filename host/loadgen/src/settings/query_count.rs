@@ -45,7 +45,7 @@ fn inverse_normal(probability: f64) -> f64 {
     high
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 

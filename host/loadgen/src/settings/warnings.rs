@@ -1,8 +1,11 @@
-//! Warnings where the settings look as if they asked for something else than what LoadGen does.
+//! Warnings where the settings seem to ask for something that LoadGen does not do.
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{arrivals::ArrivalProcess, effective::EffectiveSettings};
+use crate::settings::{
+    arrivals::ArrivalProcess,
+    effective::{EffectiveSettings, RaisedBy},
+};
 
 /// An accuracy run that is paced for longer than this deserves a word, in seconds.
 const LONG_ACCURACY_RUN_S: f64 = 3600.0;
@@ -92,10 +95,14 @@ impl EffectiveSettings {
         let mut warnings = Vec::new();
         let mut tell = |key: &str, limit: u64, least_key: &str, least: u64, requested: u64| {
             if self.request.scenario != Scenario::Offline && limit != 0 && limit < least {
-                // Equal issue takes whole permutations of the performance set.
-                let raised = match requested == least {
-                    true => String::new(),
-                    false => format!(", raised from {requested} by sample_concatenate_permutation"),
+                let by = "by sample_concatenate_permutation";
+                let raised = match self.raised_by_permutations().filter(|_| requested != least) {
+                    None => String::new(),
+                    Some(RaisedBy::WholePermutations) => format!(", raised from {requested} {by}"),
+                    Some(RaisedBy::ExpectedLatency { ns }) => format!(
+                        ", raised from {requested} {by} to twice min_duration_ms at \
+                         single_stream_expected_latency_ns = {ns}"
+                    ),
                 };
                 warnings.push(format!(
                     "{key} = {limit} is below {least_key} = {least}{raised}: the run ends early with an error, and is \
@@ -116,7 +123,7 @@ impl EffectiveSettings {
         warnings
     }
 
-    /// A run that ends in the midst of the first period has another mean rate than it was asked for.
+    /// A run that ends within the first period has another mean rate than the one that was asked for.
     fn part_of_a_period(&self) -> Option<String> {
         let request = &self.request;
         let ArrivalProcess::Diurnal { period_s, .. } = request.arrivals else { return None };
@@ -259,6 +266,20 @@ mod tests {
             warnings(request),
             ["max_query_count = 100 is below min_query_count = 200, raised from 100 by \
               sample_concatenate_permutation: the run ends early with an error, and is INVALID"]
+        );
+        let request = TestSettings {
+            scenario: Scenario::SingleStream,
+            min_query_count: 100,
+            max_query_count: 2000,
+            min_duration_ms: 2000,
+            sample_concatenate_permutation: true,
+            ..TestSettings::default()
+        };
+        assert_eq!(
+            warnings(request),
+            ["max_query_count = 2000 is below min_query_count = 4100, raised from 100 by \
+                 sample_concatenate_permutation to twice min_duration_ms at single_stream_expected_latency_ns = \
+                 1000000: the run ends early with an error, and is INVALID"]
         );
     }
 

@@ -27,7 +27,7 @@ pub trait Clock: Send + Sync + 'static {
     /// `ready` must become true only by something that then signals or stops `wake`.
     fn wait_for(&self, wake: &Wake, deadline_ns: Option<u64>, ready: &dyn Fn() -> bool) -> bool;
 
-    /// Whether time passes only inside the wait functions, so that runs repeat exactly.
+    /// Tells if time passes only inside the wait functions, so that runs repeat exactly.
     fn is_virtual(&self) -> bool;
 
     /// The wall clock in ns since 1970, UTC; `None` in virtual time, which has none. Only read around a phase, for the
@@ -37,8 +37,8 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// The same clock as `Instant` reads, in ns since the start of the machine, so that 64 bits last for 584 years of it:
-/// without the arithmetic in seconds and nanoseconds of two instants, which would be a fifth of what a reading costs.
+/// The clock that `Instant` reads, in ns since the start of the machine, so that 64 bits last for 584 years. This saves
+/// the arithmetic on the seconds and nanoseconds of two instants, which would be a fifth of the cost of a reading.
 #[cfg(target_os = "linux")]
 #[inline]
 fn monotonic_ns() -> u64 {
@@ -70,7 +70,7 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// How long to wait for a completion without giving way to other threads: about what it takes to hear of one that
+    /// Time to wait for a completion without yielding to other threads: about as long as it takes to hear of one that
     /// is already on its way from another processor.
     const SPIN_BEFORE_YIELD_NS: u64 = 5_000;
 

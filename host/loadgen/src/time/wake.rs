@@ -133,7 +133,7 @@ impl Wake {
         self.lock_enlisted().iter().for_each(Thread::unpark);
     }
 
-    /// Whether [`stop`](Wake::stop) was called. [any thread]
+    /// Tells if [`stop`](Wake::stop) was called. [any thread]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop_count() > 0

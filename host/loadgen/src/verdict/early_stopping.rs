@@ -25,7 +25,7 @@ const STIRLING: [f64; 7] = [
 /// Returns H(t): the fewest queries under the latency that make up for `over_latency_count` queries over it.
 ///
 /// `quantile` is in `(0, 1)`. At quantiles of 0.9999 and above the odds of neighbouring counts differ by less than they
-/// are rounded, so that where a search for the first improbable one ends depends on where it looked. This is LoadGen's
+/// are rounded, so the end of a search for the first improbable one depends on where it has looked. This is LoadGen's
 /// search, between the bounds that it has before it has searched for any other count.
 ///
 /// Source: LoadGen 6.0.17, `MinPassingQueriesFinder`.
@@ -107,7 +107,7 @@ fn ln_gamma(x: f64) -> f64 {
     (x - 0.5) * (x.ln() - 1.0) + (constant + inverse * series)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 

@@ -23,7 +23,10 @@ use crate::{
         effective::EffectiveSettings,
     },
     verdict::{
-        findings::finding::{Finding, Rule, Scope},
+        findings::{
+            finding::{Finding, Rule, Scope},
+            objections::is_given_up,
+        },
         peak_search::PeakSearch,
         results::PerformanceResult,
     },
@@ -55,7 +58,8 @@ pub struct TestOutcome {
     /// The result of the performance phase, if there was one, as LoadGen's logs have it; of a search for the peak, that
     /// of the reported run.
     pub performance: Option<PerformanceResult>,
-    /// The same without the samples that failed; `None` if none did.
+    /// The same without the samples that failed, and in figures of tokens without those that lack them; `None` if there
+    /// are no such samples.
     pub answered: Option<PerformanceResult>,
     /// The search for the peak, if that was the mode.
     pub peak_search: Option<PeakSearch>,
@@ -77,7 +81,8 @@ pub struct TestOutcome {
 
 impl TestOutcome {
     /// The figures to show. Samples that failed, are missing or were completed late are in no latency and no
-    /// throughput, and one that was completed twice is there once; LoadGen's logs count those that failed.
+    /// throughput, figures of tokens leave out those that lack tokens, and one that was completed twice is there once;
+    /// LoadGen's logs count those that failed or lack tokens.
     #[must_use]
     pub fn figures(&self) -> Option<&PerformanceResult> {
         self.answered.as_ref().or(self.performance.as_ref())
@@ -97,6 +102,12 @@ impl TestOutcome {
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.findings.iter().any(Finding::is_broken)
+    }
+
+    /// Tells if a second stop from outside gave up samples that were outstanding.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.phases.iter().any(|phase| is_given_up(phase, self.interrupted.is_some()))
     }
 
     /// The broken rules, in the order in which reasons are listed: what happened in other phases than the reported one
@@ -134,7 +145,7 @@ impl TestOutcome {
         self.broken().into_iter().filter(|finding| !self.is_of_another_phase(finding)).collect()
     }
 
-    /// Whether the finding is about a phase that the result is not about.
+    /// Tells if the finding is about a phase that the result is not about.
     fn is_of_another_phase(&self, finding: &Finding) -> bool {
         match finding.scope {
             Scope::Phase(number) => self.peak_search.is_none() && self.reported_phase() != Some(number),

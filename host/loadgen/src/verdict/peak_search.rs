@@ -66,7 +66,7 @@ impl fmt::Display for PeakStep {
 /// Why a rate is not met.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RateNotMet {
-    /// Samples failed.
+    /// Samples failed, or lack tokens.
     #[error("{0}")]
     Failed(PhaseError),
     /// Too many queries were outstanding.
@@ -101,7 +101,8 @@ pub enum PeakEnd {
         /// The first rate that was not tried.
         next_qps: f64,
     },
-    /// In virtual time, every sample of a run was complete at its scheduled instant, so no rate can be too high.
+    /// In virtual time, every sample of a run was complete at its scheduled instant, or some far above the first rate,
+    /// so no rate can be too high.
     #[error(
         "FindPeakPerformance: the system under test takes no virtual time, so that it has no peak: give it a service \
          time"
@@ -166,6 +167,11 @@ impl PeakSearch {
         }
     }
 
+    /// The rate at which it begins, in queries per second.
+    pub(crate) fn base_qps(&self) -> f64 {
+        self.base_qps
+    }
+
     /// The rate of the reported run, in queries per second.
     #[must_use]
     pub fn reported_qps(&self) -> Option<f64> {
@@ -200,7 +206,7 @@ impl PeakSearch {
         }
     }
 
-    /// Whether the ends agree to the wanted decimals. With many decimals of a high rate, doubles end before that.
+    /// Tells if the ends agree to the wanted decimals. With many decimals of a high rate, doubles end before that.
     fn is_narrow(&self, lower_qps: f64, upper_qps: f64) -> bool {
         (lower_qps * self.scale).floor() + 1.0 >= (upper_qps * self.scale).floor()
     }

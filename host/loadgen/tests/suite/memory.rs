@@ -10,38 +10,13 @@ use std::{
 };
 
 use proctor_loadgen::{
-    LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, RealClock, SystemUnderTest, TestSettings,
-    ViolationKind,
+    BareLibrary, LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestSettings, ViolationKind,
 };
 use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus, Scenario,
+    CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleStatus, Scenario,
 };
 
 const QUERY_COUNT: u64 = 5000;
-
-struct TenSamples;
-
-impl QuerySampleLibrary for TenSamples {
-    fn name(&self) -> &str {
-        "ten samples"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        10
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        10
-    }
-
-    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-}
 
 /// Completes inside of the call, and counts what that allocates.
 struct Counting {
@@ -107,7 +82,7 @@ fn a_completion_allocates_nothing() {
         let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
         let (issued_count, allocation_count) = (AtomicU64::new(0), AtomicU64::new(0));
         let sut = Counting { sink: loadgen.sink(), issued_count, allocation_count };
-        let outcome = loadgen.run(&sut, &TenSamples).unwrap();
+        let outcome = loadgen.run(&sut, &BareLibrary::of(10)).unwrap();
         assert_eq!(sut.issued_count.into_inner(), QUERY_COUNT);
         assert!(outcome.accuracy.len() > 100, "{}", outcome.accuracy.len());
         let count =
@@ -139,7 +114,7 @@ impl SystemUnderTest for AtOnce {
     fn flush(&self) {}
 }
 
-/// Most memory in bytes that a test held at a time, whose queries have 512 samples each.
+/// Peak of the memory in bytes of a test whose queries have 512 samples each.
 fn most_memory(sample_count: u64, use_token_latencies: bool) -> u64 {
     let settings = TestSettings {
         scenario: Scenario::MultiStream,
@@ -153,7 +128,7 @@ fn most_memory(sample_count: u64, use_token_latencies: bool) -> u64 {
     let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
     let sut = AtOnce(loadgen.sink());
     let measured = allocation_counter::measure(|| {
-        let outcome = loadgen.run(&sut, &TenSamples).expect("the settings can be run");
+        let outcome = loadgen.run(&sut, &BareLibrary::of(10)).expect("the settings can be run");
         assert_eq!(outcome.violations, []);
     });
     measured.bytes_max

@@ -22,9 +22,9 @@ use self::place::Place;
 pub enum CheckKind {
     /// Who chooses the frequency of the processors.
     Governor,
-    /// Whether processors run faster while they are cool.
+    /// The turbo of processors, which run faster while they are cool.
     Turbo,
-    /// Whether two processors share a core.
+    /// Processors that share a core.
     Smt,
     /// Processors that the scheduler leaves alone.
     IsolatedProcessors,
@@ -32,13 +32,13 @@ pub enum CheckKind {
     CpuQuota,
     /// The limit of memory of this process's cgroups.
     MemoryLimit,
-    /// Whether the kernel makes huge pages by itself.
+    /// Huge pages that the kernel makes by itself.
     TransparentHugePages,
     /// Huge pages that are set aside.
     ReservedHugePages,
-    /// Whether pages may go to a disk.
+    /// Pages that may go to a disk.
     Swap,
-    /// Whether the kernel moves pages between the nodes of a machine.
+    /// Pages that the kernel moves between the nodes of a machine.
     NumaBalancing,
     /// Where the time comes from.
     ClockSource,
@@ -46,9 +46,9 @@ pub enum CheckKind {
     Steal,
     /// Time that others take.
     ForeignLoad,
-    /// Whether profilers may count events.
+    /// Events that profilers may count.
     PerfEvents,
-    /// Whether the energy of the processor can be read.
+    /// Energy counters of the processor, if they can be read.
     Rapl,
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use crate::proc_text::{cgroup_paths, number, number_list, value_of};
 
-/// Most processors that a list may name.
+/// Largest number of processors that a list may name.
 const PROCESSORS_MAX: usize = 1 << 16;
 
 /// A machine below a root folder.

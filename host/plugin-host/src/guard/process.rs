@@ -132,7 +132,7 @@ extern "C" fn on_fork() {
     IS_FORK.store(true, Ordering::Relaxed);
 }
 
-/// Whether this process is a copy that a plugin has forked. Safe in a signal handler.
+/// Tells if this process is a copy that a plugin has forked. Safe in a signal handler.
 #[inline]
 pub(super) fn is_fork() -> bool {
     IS_FORK.load(Ordering::Relaxed)

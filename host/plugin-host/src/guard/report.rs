@@ -90,7 +90,7 @@ impl Report {
         self
     }
 
-    /// Whether this byte, behind those of the report, ends a character in UTF-8 that a terminal obeys.
+    /// Tells if this byte, behind those of the report, ends a character in UTF-8 that a terminal obeys.
     fn would_steer(&self, byte: u8) -> bool {
         match (self.bytes(), byte) {
             (_, b'\n') => false,

@@ -22,8 +22,8 @@ use crate::{
     guard::changes::{ProcessPart, note},
 };
 
-/// Whether the state is looked at around this call: not in the timed part, nor on a thread that ends with the call; nor
-/// under Miri, which has no such state.
+/// Tells if the state is looked at around this call: not in the timed part, nor on a thread that ends with the call;
+/// nor under Miri, which has no such state.
 pub(super) const fn is_guarded(call: Call) -> bool {
     let is_timed = matches!(call, Call::Issue | Call::Execute | Call::Submit | Call::ExecuteVirtual);
     // The thread of an instance is the plugin's to set.

@@ -1,4 +1,4 @@
-//! Whether a shared library is there to its end, and for which processor it is.
+//! Tells if a shared library is whole, and for which processor it is.
 //!
 //! The dynamic linker maps a file as its headers say and touches the pages: a file that was cut off, as by an
 //! interrupted copy, ends the process with SIGBUS. So the headers are compared with the length first. Only 64-bit

@@ -47,7 +47,7 @@ pub struct PluginIdentity {
     pub abi_minor: u32,
     /// Absolute path of the library, or `linked in`.
     pub source: String,
-    /// Whether the types of host and plugin were compared field by field.
+    /// True if the types of host and plugin were compared field by field.
     pub layout_checked: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Described {
     pub manifest: Manifest,
     /// Where it comes from, and which ABI it follows.
     pub identity: PluginIdentity,
-    /// Whether it can be warmed up with whole queries.
+    /// True if it can be warmed up with whole queries.
     pub has_warm_up: bool,
     /// File of its code; `None` if that is this program.
     pub file: Option<PathBuf>,
@@ -195,13 +195,13 @@ impl LoadedPlugin {
         Ok(Self { loaded: Arc::new(Loaded { table, entry, manifest, identity, checksum }) })
     }
 
-    /// Whether instances of its model may come and go between start and stop.
+    /// Tells if instances of its model may come and go between start and stop.
     #[must_use]
     pub fn has_live_instances(&self) -> bool {
         self.loaded.table.live.is_some()
     }
 
-    /// Whether it can be warmed up with whole queries.
+    /// Tells if it can be warmed up with whole queries.
     #[must_use]
     pub fn has_warm_up(&self) -> bool {
         self.table().warm_up_query.is_some()
@@ -250,7 +250,7 @@ impl LoadedPlugin {
         Self { loaded: Arc::new(loaded) }
     }
 
-    /// Whether the plugin has an extension, one that this host knows or any other.
+    /// Tells if the plugin has an extension, one that this host knows or any other.
     #[must_use]
     pub fn has_extension(&self, id: &'static str) -> bool {
         ask(&self.table().raw, Activity::new(&self.manifest().name, None), id)
@@ -427,7 +427,7 @@ static PROGRAM: LazyLock<Option<Arc<Checksum>>> = LazyLock::new(|| {
     Some(Arc::new(Checksum::start(program)))
 });
 
-/// Whether this is the same file, with the same content as far as its length and the time of its last change tell.
+/// Tells if this is the same file, with the same content as far as its length and the time of its last change tell.
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     let of = |file: &Metadata| (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec());
     of(one) == of(other)

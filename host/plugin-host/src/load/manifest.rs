@@ -15,7 +15,7 @@ const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_OFFLINE, Scenario::Offline),
 ];
 
-/// Most bytes of the texts of all options together. As long as a single text may be.
+/// Largest number of bytes in the texts of all options together. As long as a single text may be.
 const OPTION_TEXT_BYTES_MAX: usize = abi::PROCTOR_TEXT_LENGTH_MAX;
 
 fn text_bytes_of(option: &OptionSpec) -> usize {

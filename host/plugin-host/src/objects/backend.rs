@@ -44,7 +44,7 @@ pub(crate) struct BackendInner {
     pub(crate) handle: Handle<ProctorBackend>,
     pub(crate) host: &'static HostContext,
     pub(crate) activity: &'static Activity,
-    /// Whether a model is loaded; one at a time, so that the size of a response is known.
+    /// True if a model is loaded; one at a time, so that the size of a response is known.
     pub(crate) has_model: AtomicBool,
 }
 

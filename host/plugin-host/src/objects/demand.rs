@@ -24,9 +24,9 @@ pub struct ModelDemand {
     pub inputs: Vec<TensorSpec>,
     /// Tensors of one sample that come out.
     pub outputs: Vec<TensorSpec>,
-    /// Whether the last output may have fewer elements than its shape, such as the tokens of an answer.
+    /// True if the last output may have fewer elements than its shape, such as the tokens of an answer.
     pub last_output_varies: bool,
-    /// Whether inputs of a sample may be smaller than their shapes.
+    /// True if inputs of a sample may be smaller than their shapes.
     pub inputs_vary: bool,
     /// How queries will arrive.
     pub scenario: Scenario,
@@ -171,13 +171,13 @@ fn takes(row: &ModelSupport, batch_size_max: u32) -> bool {
     row.batch_size_max == 0 || row.batch_size_max >= batch_size_max
 }
 
-/// Whether a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
+/// Tells if a declared id or format is the wanted one: the same, or its beginning with `*` for the rest.
 #[must_use]
 pub fn is_declared(declared: &str, wanted: &str) -> bool {
     declared == wanted || declared.strip_suffix('*').is_some_and(|beginning| wanted.starts_with(beginning))
 }
 
-/// Whether there is a file that the row reads in the precision that it computes in.
+/// Tells if there is a file that the row reads in the precision that it computes in.
 fn reads(row: &ModelSupport, offers: &[FileOffer]) -> bool {
     let is_for_it = |offer: &FileOffer| offer.precision.as_ref().is_none_or(|own| *own == row.precision);
     row.format == "none"

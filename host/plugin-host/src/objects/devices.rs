@@ -24,7 +24,7 @@ use crate::{
 pub struct DeviceList {
     /// The devices; none if the plugin does not tell of any.
     pub devices: Vec<Device>,
-    /// Whether instances at different devices may be created at the same time.
+    /// True if instances at different devices may be created at the same time.
     pub in_parallel: bool,
 }
 

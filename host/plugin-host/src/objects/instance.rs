@@ -43,13 +43,13 @@ pub struct Instance {
     pub(super) activity: &'static Activity,
     /// The threads that have begun.
     threads: Vec<ThreadId>,
-    /// Whether the plugin cannot use a thread.
+    /// True if the plugin cannot use a thread.
     thread_failed: bool,
     pub(super) in_flight_max: u32,
     work: Work,
     /// The stages of the batch that was executed last.
     stages: Vec<Stage>,
-    /// Whether it has ever told stages. Without them no call needs to know when it began.
+    /// True if it has ever told stages. Without them no call needs to know when it began.
     tells_stages: bool,
     /// When it was made: its first batch with stages cannot have begun before.
     pub(super) made_ns: u64,

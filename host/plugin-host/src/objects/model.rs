@@ -194,7 +194,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a plugin that is given whole queries can be warmed up.
+    /// Tells if a plugin that is given whole queries can be warmed up.
     #[must_use]
     pub fn has_warm_up(&self) -> bool {
         self.inner.table().warm_up_query.is_some()

@@ -116,7 +116,7 @@ impl OutputBuffer {
         is_whole
     }
 
-    /// Whether an output may have this size in bytes.
+    /// Tells if an output may have this size in bytes.
     fn fits(&self, output: usize, size: usize) -> bool {
         let (_, whole) = self.places[output];
         let is_last = output + 1 == self.places.len();

@@ -64,7 +64,7 @@ pub(crate) struct Prepared {
     samples: Vec<ProctorPreparedSample>,
     /// In the order in which they lie behind `last`. The plugin is not told of them, but finds them in batches.
     copies: Vec<ProctorPreparedSample>,
-    /// The sample behind which the copies lie; `None` if there are none.
+    /// The last sample of the set, behind which the copies lie; `None` without copies.
     last: Option<SampleIndex>,
     _tensors: Vec<ProctorTensor>,
     ranges: Vec<ProctorMemoryRange>,
@@ -81,7 +81,7 @@ unsafe impl Send for Prepared {}
 // SAFETY: shared access only reads what this structure owns, which nothing changes.
 unsafe impl Sync for Prepared {}
 
-/// Whether a shape has the dimensions of another one, and none larger.
+/// Tells if a shape has the dimensions of another one, and none larger.
 fn fits(shape: &[usize], most: &[usize]) -> bool {
     shape.len() == most.len() && shape.iter().zip(most).all(|(extent, most)| extent <= most)
 }

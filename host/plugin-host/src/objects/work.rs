@@ -160,7 +160,7 @@ impl Work {
         }
     }
 
-    /// Whether this is the batch that was settled and not yet completed.
+    /// Tells if this is the batch that was settled and not yet completed.
     pub(super) fn is(&self, batch: &[QuerySample]) -> bool {
         !batch.is_empty() && self.batch == batch
     }

@@ -186,7 +186,7 @@ impl From<Call> for CallName {
 }
 
 impl CallName {
-    /// Whether it is this call.
+    /// Tells if it is this call.
     #[must_use]
     pub fn is(&self, call: Call) -> bool {
         self.0 == call.name()

@@ -132,6 +132,7 @@ pub fn read_recording(folder: &Path) -> Result<Vec<Line>, String> {
     let file = File::open(&path).map_err(|error| format!("cannot read the recording {name}: {error}"))?;
     let mut reader = BufReader::new(file);
     let (mut lines, mut text) = (Vec::new(), Vec::new());
+    let mut call_count = 0;
     loop {
         text.clear();
         let read = reader.read_until(b'\n', &mut text);
@@ -145,6 +146,16 @@ pub fn read_recording(folder: &Path) -> Result<Vec<Line>, String> {
         let line: Line = line.map_err(|error| format!("{name}, line {number}: {error}"))?;
         if number == 1 {
             check_head(&line).map_err(|why| format!("{name} {why}"))?;
+        }
+        if let Line::Call(begun) = &line {
+            if begun.number != call_count + 1 {
+                return Err(format!(
+                    "{name}, line {number}: call {} follows call {call_count}: lines are missing or in another order; \
+                     take the recording as it was written",
+                    begun.number
+                ));
+            }
+            call_count = begun.number;
         }
         lines.push(line);
     }
@@ -170,6 +181,27 @@ mod tests {
 
     fn head() -> Head {
         Head { recording: RECORDING_VERSION, program: "p".to_owned(), settings: BTreeMap::new() }
+    }
+
+    #[test]
+    fn a_recording_without_some_of_its_calls_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Recorder::create(folder.path(), head()).unwrap();
+        for _ in 0..3 {
+            recorder.begin(Begun { call: Call::Execute.into(), ..Begun::default() });
+        }
+        recorder.finish().unwrap();
+        let whole = fs::read_to_string(recorder.path()).unwrap();
+        let lines: Vec<_> = whole.split_inclusive('\n').collect();
+        for (left_out, what) in [(1, "line 2: call 2 follows call 0"), (2, "line 3: call 3 follows call 1")] {
+            let kept = lines.iter().enumerate().filter(|(number, _)| *number != left_out);
+            let text: String = kept.map(|(_, line)| *line).collect();
+            fs::write(recorder.path(), text).unwrap();
+            let error = read_recording(folder.path()).unwrap_err();
+            assert!(error.contains(what), "{error}");
+        }
+        fs::write(recorder.path(), lines[..3].concat()).unwrap();
+        assert_eq!(read_recording(folder.path()).unwrap().len(), 3);
     }
 
     #[test]

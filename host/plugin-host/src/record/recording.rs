@@ -34,7 +34,7 @@ pub(super) struct Recording {
     pub(super) extensions: Extensions,
     /// The host table that it would have without this.
     pub(super) host: OnceLock<HostTable>,
-    /// Most bytes of an answer.
+    /// Largest number of bytes of an answer.
     pub(super) answer_bytes_max: AtomicUsize,
     /// Numbers of the instances, by their handles.
     instances: Mutex<BTreeMap<usize, u32>>,

@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// Most responses that are converted at a time, on the stack.
+/// Largest number of responses that are converted at a time, on the stack.
 const RESPONSES_AT_ONCE: usize = 64;
 
 /// Id of the samples of a warm-up, for which nobody waits.
@@ -72,7 +72,7 @@ pub(crate) struct HostContext {
     pub(crate) energy: EnergyMeter,
     /// Kinds of the memory that the samples lie in that were last prepared, one for each input.
     memory_kinds: Mutex<Vec<MemoryKind>>,
-    /// Whether the plugin computes a query that it has not been issued.
+    /// True if the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
     /// Notes of a host that has the plugin in a process of its own.

@@ -2,6 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// More than this between two readings, in joules, cannot be: a gigawatt for eleven days.
+const USED_MAX: f64 = 1e15;
+
 /// A counter of energy that is read twice.
 #[derive(Debug, Default)]
 pub(crate) struct EnergyMeter(Mutex<Readings>);
@@ -21,12 +24,13 @@ impl EnergyMeter {
     /// Takes the counter at the stop.
     ///
     /// # Errors
-    /// Both values, if they cannot be: one that is not finite, or a counter that has decreased.
+    /// Both values, if they cannot be: one that is not finite, or a counter that has decreased, or that has grown by
+    /// more than any machine uses.
     pub(crate) fn end(&self, joules: Option<f64>) -> Result<(), (f64, f64)> {
         let mut readings = self.readings();
         let (Some(begin), Some(end)) = (readings.begin_joules.take(), joules) else { return Ok(()) };
         let used = end - begin;
-        if !begin.is_finite() || !end.is_finite() || !used.is_finite() || used < 0.0 {
+        if !begin.is_finite() || !end.is_finite() || !(0.0..=USED_MAX).contains(&used) {
             return Err((begin, end));
         }
         readings.used_joules = Some(used);
@@ -53,7 +57,9 @@ mod tests {
         meter.begin(Some(10.0));
         meter.end(Some(12.5)).unwrap();
         assert_eq!((meter.take(), meter.take()), (Some(2.5), None));
-        for (begin, end) in [(5.0, 4.0), (0.0, f64::INFINITY), (-1e308, 1e308 * 1.7)] {
+        for (begin, end) in
+            [(5.0, 4.0), (0.0, f64::INFINITY), (-1e308, 1e308 * 1.7), (0.0, 1e300), (1.0, 2e15)]
+        {
             meter.begin(Some(begin));
             assert_eq!(meter.end(Some(end)), Err((begin, end)));
             assert_eq!(meter.take(), None);

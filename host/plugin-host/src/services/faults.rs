@@ -56,7 +56,7 @@ pub enum PluginFault {
         plugin: String,
         /// The response.
         id: ResponseId,
-        /// Whether its data are null.
+        /// True if its data are null.
         is_null: bool,
         /// Its size, in bytes.
         got: u64,
@@ -70,7 +70,7 @@ pub enum PluginFault {
         plugin: String,
         /// The response.
         id: ResponseId,
-        /// Whether its data are null.
+        /// True if its data are null.
         is_null: bool,
         /// Its size, in bytes.
         got: u64,
@@ -113,7 +113,8 @@ pub enum PluginFault {
     },
     /// A counter of energy cannot be.
     #[error(
-        "plugin {plugin}: the energy counter said {begin} J at the start and {end} J at the stop, which cannot be"
+        "plugin {plugin}: the energy counter said {} J at the start and {} J at the stop, which cannot be",
+        short(*begin), short(*end)
     )]
     Energy {
         /// Name of the plugin.
@@ -164,8 +165,13 @@ pub enum PluginFault {
     Call(Arc<PluginHostError>),
 }
 
+/// A number without hundreds of digits.
+fn short(value: f64) -> String {
+    if value.abs() < 1e15 { value.to_string() } else { format!("{value:e}") }
+}
+
 impl PluginFault {
-    /// Whether the other one is of the same kind, if about another sample, metric or array.
+    /// Tells if the other one is of the same kind, if about another sample, metric or array.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Call(one), Self::Call(other)) => match (&**one, &**other) {

@@ -22,7 +22,7 @@ use crate::{
 /// Longest words of a fault that is taken over: a message, and what the host says around it.
 const FAULT_LENGTH_MAX: usize = 2 * PROCTOR_MESSAGE_LENGTH_MAX;
 
-/// Most kinds of faults that are taken over at a time. There are fewer kinds.
+/// Largest number of kinds of faults that are taken over at a time. There are fewer kinds.
 const FAULTS_MAX: usize = 64;
 
 /// The host's side of an opened plugin, which does not keep it open and stays when it is closed: its threads may call

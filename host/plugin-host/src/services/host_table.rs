@@ -17,6 +17,7 @@ use proctor_plugin_api::{
         ProctorHost, ProctorMetric, ProctorProgress, ProctorResponses, ProctorString, ProctorSubmitHost,
         ProctorTokens, ProctorTokensHost,
     },
+    log_code,
     versioned::{Elements, read, with},
 };
 use tracing::{Level, level_filters::LevelFilter};
@@ -105,14 +106,7 @@ unsafe extern "C" fn log(context: *mut c_void, level: u32, target: ProctorString
 }
 
 unsafe extern "C" fn log_level(_context: *mut c_void) -> u32 {
-    match LevelFilter::current().into_level() {
-        None => 0,
-        Some(Level::ERROR) => abi::PROCTOR_LOG_ERROR,
-        Some(Level::WARN) => abi::PROCTOR_LOG_WARN,
-        Some(Level::INFO) => abi::PROCTOR_LOG_INFO,
-        Some(Level::DEBUG) => abi::PROCTOR_LOG_DEBUG,
-        Some(Level::TRACE) => abi::PROCTOR_LOG_TRACE,
-    }
+    LevelFilter::current().into_level().map_or(0, log_code)
 }
 
 unsafe extern "C" fn now_ns(context: *mut c_void) -> u64 {

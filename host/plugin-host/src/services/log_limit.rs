@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Most lines of a plugin that are written within one [`INTERVAL`].
+/// Largest number of lines of a plugin that are written within one [`INTERVAL`].
 const LINES: u32 = 1000;
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -23,7 +23,7 @@ struct Lines {
 }
 
 impl LogLimit {
-    /// Whether another line may be written at this moment; if not, it is counted.
+    /// Tells if another line may be written at this moment; if not, it is counted.
     pub(crate) fn takes_line(&self, now: Instant) -> bool {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.begin.is_none_or(|begin| now.saturating_duration_since(begin) >= INTERVAL) {

@@ -87,7 +87,7 @@ pub struct PluginMetric {
 }
 
 impl PluginMetric {
-    /// Whether a plugin can have given it, under this name.
+    /// Tells if a plugin can have given it, under this name.
     pub(crate) fn is_sound(&self, name: &str) -> bool {
         let values = [self.last, self.least, self.greatest, self.mean];
         let is_text = |bytes: &str| text(bytes.as_bytes()).is_some();

@@ -92,7 +92,7 @@ pub enum StagesError {
 }
 
 impl StagesError {
-    /// Whether the other one is of the same kind, if about another stage.
+    /// Tells if the other one is of the same kind, if about another stage.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stage { problem: one, .. }, Self::Stage { problem: other, .. }) => {
@@ -249,7 +249,7 @@ impl Stages {
     }
 }
 
-/// Whether a stage can have this name.
+/// Tells if a stage can have this name.
 pub(crate) fn is_stage_name(text: &str) -> bool {
     Name::new(text.as_bytes()).is_some()
 }

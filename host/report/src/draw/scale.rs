@@ -4,7 +4,7 @@ use crate::number::{percent, round, round_duration};
 
 /// Decades from which on a logarithmic axis has ticks at powers of ten alone.
 const DECADES_ALONE: f64 = 2.4;
-/// Most decades of a logarithmic axis; what is below lies at its low end.
+/// Largest number of decades of a logarithmic axis; what is below lies at its low end.
 const DECADES_MAX: i32 = 20;
 /// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;
@@ -16,7 +16,7 @@ pub(crate) struct Tick {
     pub(crate) value: f64,
     /// Its label.
     pub(crate) label: String,
-    /// Whether the label is left out on a narrow page.
+    /// True if the label is left out on a narrow page.
     pub(crate) is_spare: bool,
 }
 

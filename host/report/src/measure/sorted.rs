@@ -2,7 +2,7 @@
 
 use crate::draw::scale::nines;
 
-/// Most points of a curve.
+/// Largest number of points of a curve.
 const POINTS_MAX: usize = 400;
 
 /// Sorted latencies in ns.

@@ -66,7 +66,7 @@ impl<'a> Distribution<'a> {
         }
     }
 
-    /// Whether a bound or a floor is near enough to be drawn.
+    /// Tells if a bound or a floor is near enough to be drawn.
     fn is_near(&self, value: f64) -> bool {
         let (least, most) = self.ends_ns;
         value > 0.0 && value < most.max(1.0) * FAR && value > least.max(1.0) / FAR

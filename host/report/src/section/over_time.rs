@@ -26,7 +26,7 @@ use crate::{
 const HEIGHT: f64 = 260.0;
 /// Height of the plots below it.
 const LOW: f64 = 130.0;
-/// Most columns over the whole time.
+/// Largest number of columns over the whole time.
 const COLUMNS: usize = 240;
 /// Fewest columns of latencies.
 const COLUMNS_MIN: usize = 24;
@@ -36,7 +36,7 @@ const SINGLE_MAX: usize = 500;
 const WORST: usize = 8;
 /// Events that a column should have, so that chance does not draw the picture.
 const PER_COLUMN: usize = 25;
-/// Most columns of a rate.
+/// Largest number of columns of a rate.
 const RATE_COLUMNS: usize = 120;
 /// Points of issue delays.
 const DELAYS_MAX: usize = 400;

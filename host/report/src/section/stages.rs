@@ -96,7 +96,7 @@ fn middle(mut courses: Vec<Course>) -> Vec<Course> {
     courses
 }
 
-/// Whether there is anything to write.
+/// Tells if there is anything to write.
 pub(crate) fn is_there(facts: &Facts) -> bool {
     Groups::of(facts).is_some_and(|groups| !groups.slowest.is_empty() && !groups.middle.is_empty())
 }

@@ -54,6 +54,17 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
                 tile(html, name, |html| figures.show(html, &key));
             }
         }
+        // Samples that are left out, if there are any.
+        for (name, key) in [
+            ("samples without a first token", "no_first_token_sample_count"),
+            ("samples with fewer than two tokens", "too_few_tokens_sample_count"),
+            ("samples with more tokens than their data can hold", "too_many_tokens_sample_count"),
+        ] {
+            let key = format!("{PREFIX}.{key}");
+            if figures.get(&key).is_some_and(|count| count > 0.0) {
+                tile(html, name, |html| figures.show(html, &key));
+            }
+        }
     });
     let parts = [tokens.time_to_first_token, tokens.time_per_output_token, tokens.time_between_tokens];
     for ((_, title, axis, rule, reading), part) in PARTS.into_iter().zip(parts) {

@@ -1,6 +1,6 @@
 //! The verdict, and what it rests on.
 
-use proctor_results::{Ending, RunKind, Standing};
+use proctor_results::{DeviationPart, Ending, RunKind, Standing};
 
 use crate::{
     facts::Facts,
@@ -19,6 +19,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
         RunKind::Whole(run) => {
             let verdict = &run.result.verdict;
             badge(html, verdict.valid, if verdict.valid { "VALID" } else { "INVALID" });
+            errors(html, facts);
             if verdict.interrupted {
                 paragraph(html, "The user ended the run before its end.");
             }
@@ -36,6 +37,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
                     "The log has no verdict: the test has no performance part, or the log is cut.",
                 ),
             }
+            errors(html, facts);
             if let Some(metric) = log.metric() {
                 html.within("p", &[("class", &"metric")], |html| {
                     html.text(&Unit::named(&metric.unit).show(metric.value));
@@ -54,6 +56,20 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     for fault in &facts.faults {
         html.leaf("p", &[("class", &"fault")], fault);
     }
+}
+
+/// Writes that the detail log has errors, if it has any.
+fn errors(html: &mut Html, facts: &Facts) {
+    let errors = match facts.run.error_count() {
+        0 => return,
+        1 => "1 error".to_owned(),
+        count => format!("{count} errors"),
+    };
+    let text = format!(
+        "With {errors} in the detail log: the result checkers take no such run, whatever its verdict is."
+    );
+    html.leaf("p", &[("class", &"fault")], &text);
+    html.text("\n");
 }
 
 fn badge(html: &mut Html, is_good: bool, text: &str) {
@@ -110,19 +126,31 @@ fn reasons(html: &mut Html, facts: &Facts) {
         });
     }
     if !result.official_length {
-        paragraph(
-            html,
-            &format!(
-                "Not of official length (preset {}): for comparing runs of your own only.",
-                result.preset
-            ),
-        );
+        let deviates = |kind: &str| result.deviations.iter().any(|deviation| deviation.kind == kind);
+        let why = match result.preset.as_str() {
+            _ if result.virtual_time => "virtual time".to_owned(),
+            _ if deviates("audit") => "an audit".to_owned(),
+            _ if deviates("search") => "a search for the peak".to_owned(),
+            "official" => "its settings or its number of runs".to_owned(),
+            preset => format!("preset {preset}"),
+        };
+        paragraph(html, &format!("Not of official length ({why}): for comparing runs of your own only."));
     }
+    deviations(html, &result.rules, &result.all_deviations());
     if result.virtual_time {
         paragraph(
             html,
             "Time was virtual: the plugin said how long its work takes, and did not take that long.",
         );
+    }
+}
+
+/// Writes the deviations from a round, if there are any.
+pub(crate) fn deviations(html: &mut Html, rules: &str, deviations: &[DeviationPart]) {
+    let texts: Vec<_> = deviations.iter().map(|deviation| deviation.text.as_str()).collect();
+    if !texts.is_empty() {
+        let texts = texts.join("; ");
+        paragraph(html, &format!("Deviates from {rules}, for comparing runs of your own only: {texts}."));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The samples of a published data set that a log by itself is of.
+//! The samples of a published data set that a stand-alone log refers to.
 
 use proctor_accuracy::{PublishedSamples, listed_samples};
 use proctor_config::Settings;
@@ -14,9 +14,9 @@ use crate::{
 
 /// Finds the samples of a log, and fits the benchmark to them.
 ///
-/// They are those of the list that has the labels, if the data set has one: no other file is needed. A run in a folder
-/// where files are missing numbers those that are there, though. A log is taken to be of such a run if LoadGen's log
-/// beside it has just as many samples.
+/// If the data set has a list with the labels, the samples are those of the list, and no other file is needed. A run
+/// over a folder with missing files, however, numbers only the files that exist. A log is taken to come from such a run
+/// if LoadGen's log beside it has exactly as many samples.
 ///
 /// # Errors
 /// The list or the data set cannot be read, or nothing says which samples the log is of.
@@ -51,6 +51,13 @@ pub(super) fn samples_of_log(
             samples.folder.display()
         ));
     }
+    if let Some(of_run) = log.sample_count().filter(|of_run| *of_run > count) {
+        settings.warnings.push(format!(
+            "the run had {of_run} samples, and the list in {} has {count}: restore the list, unless the run was of \
+             other data",
+            samples.folder.display()
+        ));
+    }
     fit_counts(settings, &samples.folder, log.sample_count().map_or(count, |of_run| of_run.min(count)))?;
     samples.names.truncate(sample_count(&settings.benchmark));
     Ok(Some(samples))
@@ -62,7 +69,7 @@ fn fitted(published: &Published, settings: &mut Settings) -> Result<PublishedSam
     published.named(sample_count(&settings.benchmark))
 }
 
-/// The samples of the list that has the labels; `None` of a data set without one.
+/// The samples of the list that has the labels; `None` for a data set without one.
 fn listed(settings: &Settings, root: &DataRoot) -> Result<Option<PublishedSamples>, HostError> {
     let dataset = settings.benchmark.dataset.as_str();
     if !PUBLISHED.contains(&dataset) || settings.run.row_aggregation != RowAggregation::default() {

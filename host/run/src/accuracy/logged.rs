@@ -7,7 +7,6 @@ use proctor_accuracy::{
 };
 use proctor_config::{Benchmark, Origin, Settings, percent};
 use proctor_datasets::DataRoot;
-use proctor_loadgen::EffectiveSettings;
 use proctor_vocabulary::{ElementType, printable};
 use serde::Serialize;
 
@@ -22,14 +21,14 @@ use crate::{
 /// Version of the form of a scored log.
 const LOG_SCHEMA_VERSION: u32 = 1;
 
-/// The way in which the program of a log writes responses, where it is another one than the definition's.
+/// The form in which the program behind a log writes responses, where it differs from the definition's.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading {
     /// Type of the numbers.
     pub element_type: Option<ElementType>,
-    /// Whether the logits of all starts stand before those of the ends.
+    /// True if the logits of all starts stand before those of the ends.
     pub output_transposed: bool,
-    /// Whether classes of boxes count the categories from 1, in place of their ids.
+    /// True if classes of boxes count the categories from 1, in place of their ids.
     pub use_inv_map: bool,
 }
 
@@ -58,7 +57,7 @@ impl Reading {
     }
 }
 
-/// The worth of a log.
+/// The score of a log.
 #[derive(Debug, Serialize)]
 pub struct LogResult {
     schema_version: u32,
@@ -77,7 +76,7 @@ pub struct LogResult {
     /// Flags to try, where responses look as if they were read wrongly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
-    /// Second records that the scenario explains, at most.
+    /// Upper limit on the second records that the scenario explains.
     padding_record_count: u64,
     warnings: Vec<String>,
 }
@@ -104,7 +103,10 @@ pub fn score_log(
         .warnings
         .iter()
         .for_each(|warning| observer.message(&format!("warning: {}", printable(warning))));
-    let padding_record_count = padding_count(&effective(&settings)?);
+    // The settings that a run of the log's would have.
+    let effective = settings.benchmark.qsl.effective_settings(&settings.test);
+    let effective = effective.map_err(|error| HostError::Usage(error.to_string()))?;
+    let padding_record_count = padding_count(&effective);
     let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
     let response = ResponseForm { variant, ..check.response };
     let check = AccuracyCheck { padding_record_count, response, ..check };
@@ -120,33 +122,55 @@ pub fn score_log(
         target_origin: settings.quality_origin,
         reference: check.reference_value,
         target_ratio: check.target_ratio,
-        hints: accuracy.response_defects.iter().filter_map(|group| hint(group, reading)).collect(),
+        hints: accuracy.response_defects.iter().filter_map(|group| hint(group, &accuracy, reading)).collect(),
         accuracy,
         padding_record_count: check.padding_record_count,
         warnings: settings.warnings,
     })
 }
 
-/// The round that the target is of; `None` if it does not have the benchmark of the suites.
+/// The round that the target comes from; `None` if it does not have the benchmark.
 fn round(settings: &Settings) -> Option<&'static str> {
     let (benchmark, rules) = (&settings.benchmark, settings.run.rules);
     (benchmark.suite.is_none() || benchmark.row(rules).is_some()).then_some(rules.name)
 }
 
-/// The flag that may be missing, or wrong, where answers have this fault.
-fn hint(group: &DefectGroup, reading: Reading) -> Option<String> {
-    let name = if group.samples.len() == 1 { "names" } else { "name" };
+/// The flag that may be missing, or wrong, where answers have this fault. A wrong type spoils all answers, or all but
+/// those of the number 0: the fault of a few has another cause.
+fn hint(group: &DefectGroup, accuracy: &AccuracyResult, reading: Reading) -> Option<String> {
+    let count = group.samples.len();
+    let answered_count = accuracy.sample_count as usize - accuracy.missing_samples.len();
+    let is_of_most = 2 * count >= answered_count;
+    let (name, have) = if count == 1 { ("names", "has") } else { ("name", "have") };
     let what = match &group.first {
+        ResponseDefect::Form { size_bytes, form } if form.count_max == 1 && count == answered_count => {
+            format!("{have} {size_bytes} bytes: --element-type {}?", types_of_class(*size_bytes)?)
+        }
+        ResponseDefect::Class { is_of_other_names: false, .. } => return None,
         ResponseDefect::Class { .. } if reading.use_inv_map => {
             format!("{name} classes that there are not: without --use-inv-map?")
         }
         ResponseDefect::Class { .. } => {
             format!("{name} classes that there are not: --use-inv-map, if they count from 1?")
         }
-        ResponseDefect::NotWhole { .. } => format!("{name} no whole class: another --element-type?"),
-        defect => format!("{name} no class of {}: another --element-type?", defect.class_count()?),
+        ResponseDefect::NotWhole { .. } if is_of_most => {
+            format!("{name} no whole class: another --element-type?")
+        }
+        defect if is_of_most && !defect.is_next_to_classes() => {
+            format!("{name} no class of {}: another --element-type?", defect.class_count()?)
+        }
+        _ => return None,
     };
-    Some(format!("{} {what}", counted(group.samples.len() as u64, "answer")))
+    Some(format!("{} {what}", counted(count as u64, "answer")))
+}
+
+/// The types in which a class may be given that has this size: first the one that the reference's programs write.
+fn types_of_class(size_bytes: usize) -> Option<&'static str> {
+    match size_bytes {
+        4 => Some("f32, or i32"),
+        8 => Some("i64, or f64"),
+        _ => None,
+    }
 }
 
 /// Gives all outputs of the benchmark this type.
@@ -182,17 +206,8 @@ fn precision(settings: &Settings) -> Result<&str, HostError> {
     }
 }
 
-/// The settings that a run of the log's would have.
-fn effective(settings: &Settings) -> Result<EffectiveSettings, HostError> {
-    let qsl = settings.benchmark.qsl;
-    let (effective, _) =
-        EffectiveSettings::new(&settings.test, qsl.performance_sample_count, qsl.total_sample_count)
-            .map_err(|error| HostError::Usage(error.to_string()))?;
-    Ok(effective)
-}
-
 impl LogResult {
-    /// Whether the accuracy passed.
+    /// Tells if the accuracy passed.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         if self.accuracy.passed { Conclusion::Good } else { Conclusion::Bad }

@@ -1,25 +1,29 @@
-//! An accuracy log on disk, and the run of this host that it is of, if it is of one.
+//! An accuracy log on disk, and the run of this host that wrote it, if one did.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, FileType},
+    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
 };
 
-use proctor_config::Loader;
-use proctor_results::DetailLog;
-use proctor_vocabulary::Scenario;
+use proctor_config::{Loader, RoundScenario};
+use proctor_results::{LoadGenLogs, ResultsError, SummaryLog, with_cause};
+use proctor_vocabulary::{Scenario, TestMode, misfetched};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::LOG;
 use crate::{error::HostError, result::RESULT};
 
-/// Where in a folder a log may be: of the accuracy run, of the only run, or of the first of several.
+/// Places of a log in a folder: that of the accuracy run, of the only run, or of the first of several runs.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];
 /// Names of LoadGen's logs of the test.
 const DETAIL: &str = "mlperf_log_detail.txt";
 const SUMMARY: &str = "mlperf_log_summary.txt";
+/// Advice for the folder of a performance run.
+const RUN_AGAIN: &str = "run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, and give the folder of \
+                         that run";
 /// Settings that an accuracy depends on.
 const SETTINGS: &[&str] = &[
     "benchmark",
@@ -53,6 +57,7 @@ struct RecordedTest {
     /// The log.
     file: PathBuf,
     scenario: Option<Scenario>,
+    mode: Option<TestMode>,
     /// Number of samples of the library.
     sample_count: Option<u64>,
 }
@@ -68,27 +73,40 @@ struct RecordedRun {
     benchmark: String,
     /// The precision that the plugin has computed in.
     precision: String,
+    /// The scenario; `None` if it is none that is known.
+    scenario: Option<Scenario>,
 }
 
 impl FoundLog {
     /// Finds the log of a folder, which may be a run folder or any other, or takes the file.
     ///
     /// # Errors
-    /// [`HostError::Data`] if there is no log.
+    /// [`HostError::Data`] if there is no log, or one of a performance run, or the logs beside it cannot be read.
     pub fn find(path: &Path) -> Result<Self, HostError> {
         let folders = PLACES.map(|place| path.join(place));
-        let places = folders.map(|folder| folder.join(LOG)).into_iter().chain([path.to_owned()]);
-        let log = places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
-            HostError::Data(format!(
-                "{}: there is no {LOG}; give the log, or the folder that a run has left it in",
-                path.display()
-            ))
-        })?;
+        let mut places = folders.iter().map(|folder| folder.join(LOG)).chain([path.to_owned()]);
+        let log = places.find(|place| place.is_file());
+        let log = log.ok_or_else(|| irregular(path, &folders).unwrap_or_else(|| no_log(path, &folders)))?;
         // In a run folder, or in one below it.
         let absolute = std::path::absolute(&log).unwrap_or_else(|_| log.clone());
-        let run =
-            absolute.ancestors().skip(1).take(2).find_map(|folder| RecordedRun::read(&folder.join(RESULT)));
-        let test = RecordedTest::read(absolute.parent().unwrap_or(&absolute));
+        let mut results = absolute.ancestors().skip(1).take(2).map(|folder| folder.join(RESULT));
+        let run = results.find_map(|file| RecordedRun::read(&file).transpose()).transpose()?;
+        let test = RecordedTest::read(absolute.parent().unwrap_or(&absolute))?;
+        if let (Some(run), Some(of_test)) = (&run, test.scenario)
+            && let Some(of_run) = run.scenario.filter(|scenario| *scenario != of_test)
+        {
+            return Err(HostError::Data(format!(
+                "{} is of {of_run}, and {} of {of_test}: put the log beside the files of its own run",
+                run.file.display(),
+                test.file.display()
+            )));
+        }
+        if test.is_of_performance() && is_empty(&log) {
+            return Err(HostError::Data(format!(
+                "{} has no answers, since it is of a performance run: {RUN_AGAIN}",
+                log.display()
+            )));
+        }
         Ok(Self { path: log, run, test })
     }
 
@@ -109,24 +127,76 @@ impl FoundLog {
         &self.path
     }
 
-    /// A loader of the settings that its run had; without a run, of those of the system and the scenario of the test.
+    /// A loader with the settings of the log's run; without a run, with those of the system and the scenario of the
+    /// test.
     #[must_use]
     pub fn loader(&self) -> Loader {
-        let Some(RecordedRun { file, given, benchmark, precision }) = &self.run else {
+        let Some(RecordedRun { file, given, benchmark, precision, .. }) = &self.run else {
             let RecordedTest { file, scenario, .. } = &self.test;
-            let origin = file.display().to_string();
-            return Loader::from_system().optional_flag(&origin, "scenario", *scenario);
+            let loader = Loader::from_system();
+            return match scenario {
+                Some(scenario) => loader.recorded(file, "scenario", scenario.to_string()),
+                None => loader,
+            };
         };
-        let origin = file.display().to_string();
         // A definition in a file has an id, too, and then the file is among the settings that were given.
         let run = [("benchmark", benchmark), ("precision", precision)].into_iter();
         let given = given.iter().map(|(key, value)| (key.as_str(), value));
-        run.chain(given).fold(Loader::new(), |loader, (key, value)| loader.flag(&origin, key, value))
+        run.chain(given).fold(Loader::new(), |loader, (key, value)| loader.recorded(file, key, value))
     }
+}
+
+/// The error of a log that is there, and is no file: a log is looked at more than once, and beside it.
+fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
+    let logs = folders.iter().map(|folder| folder.join(LOG));
+    // The folder of a log is none itself.
+    let path = [path.to_owned()].into_iter().filter(|path| !path.is_dir());
+    logs.chain(path).find_map(|place| {
+        let kind = kind_of(fs::metadata(&place).ok()?.file_type())?;
+        Some(HostError::Data(format!(
+            "{} is {kind}, and no regular file: write the log to a file, and give that",
+            place.display()
+        )))
+    })
+}
+
+/// The kind of what is no regular file, in words.
+fn kind_of(found: FileType) -> Option<&'static str> {
+    [
+        (found.is_dir(), "a folder"),
+        (found.is_fifo(), "a pipe"),
+        (found.is_socket(), "a socket"),
+        (found.is_char_device() || found.is_block_device(), "a device"),
+    ]
+    .into_iter()
+    .find_map(|(is_it, kind)| is_it.then_some(kind))
+}
+
+/// The error of a path without a log, below which these folders were searched.
+fn no_log(path: &Path, folders: &[PathBuf]) -> HostError {
+    let tests = folders.iter().filter_map(|folder| RecordedTest::read(folder).ok());
+    let tests: Vec<_> = tests.filter(|test| test.mode.is_some()).collect();
+    // Of a run that had an accuracy run, too, the log is lost.
+    let is_of_performance = !tests.is_empty() && tests.iter().all(RecordedTest::is_of_performance);
+    let remedy = match is_of_performance {
+        true => format!("the run was a performance run, which logs no answers: {RUN_AGAIN}"),
+        false => "give the log, or the folder that a run has left it in".to_owned(),
+    };
+    HostError::Data(format!("{}: there is no {LOG}; {remedy}", path.display()))
+}
+
+/// Tells if a log has no record: nothing but the brackets of its array.
+fn is_empty(log: &Path) -> bool {
+    /// Largest number of bytes of such a log, with room for white space.
+    const BYTES_MAX: u64 = 64;
+    let is_short = fs::metadata(log).is_ok_and(|found| found.len() <= BYTES_MAX);
+    is_short && fs::read(log).is_ok_and(|text| text.iter().filter(|it| !it.is_ascii_whitespace()).eq(b"[]"))
 }
 
 #[derive(Deserialize)]
 struct ResultFile {
+    #[serde(default)]
+    scenario: Option<String>,
     benchmark: BenchmarkPart,
     plugin: PluginPart,
     settings: BTreeMap<String, Setting>,
@@ -154,40 +224,64 @@ struct Origin {
 }
 
 impl RecordedTest {
-    /// Reads the detail log of a folder, or the summary if there is none.
-    fn read(folder: &Path) -> Self {
-        let file = folder.join(DETAIL);
-        if let Ok(log) = DetailLog::read(&file) {
-            let scenario = log.scenario().and_then(|name| name.parse().ok());
-            let sample_count = log.value("qsl_reported_total_count").and_then(Value::as_u64);
-            return Self { file, scenario, sample_count };
-        }
-        let file = folder.join(SUMMARY);
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let name = text.lines().find_map(|it| it.strip_prefix("Scenario")?.trim_start().strip_prefix(':'));
-        Self { scenario: name.and_then(|name| name.trim().parse().ok()), file, sample_count: None }
+    /// Reads the detail log of a folder, or the summary log if there is none, or one without entries, as LoadGen of the
+    /// first rounds wrote it.
+    ///
+    /// # Errors
+    /// [`HostError::Data`] if a log is there that cannot be read, or they contradict each other.
+    fn read(folder: &Path) -> Result<Self, HostError> {
+        let logs = match LoadGenLogs::read(folder) {
+            Err(ResultsError::NoEntry { .. }) => {
+                let summary = SummaryLog::read(&folder.join(SUMMARY));
+                summary.map(|summary| LoadGenLogs { detail: None, summary })
+            }
+            logs => logs,
+        };
+        let logs = logs.map_err(|error| HostError::Data(with_cause(&error)))?;
+        let count = |key: &str| logs.detail.as_ref()?.value(key)?.as_u64();
+        Ok(Self {
+            file: folder.join(if logs.detail.is_some() { DETAIL } else { SUMMARY }),
+            scenario: logs.scenario(),
+            mode: logs.mode(),
+            sample_count: count("qsl_reported_total_count"),
+        })
+    }
+
+    /// Tells if the test was for performance alone.
+    fn is_of_performance(&self) -> bool {
+        matches!(self.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance))
     }
 }
 
 impl RecordedRun {
     /// Reads a result; `None` if there is none, or it is another program's.
-    fn read(file: &Path) -> Option<Self> {
-        let result: ResultFile = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    ///
+    /// # Errors
+    /// [`HostError::Data`] if it is what a failed download leaves, or packed.
+    fn read(file: &Path) -> Result<Option<Self>, HostError> {
+        let Ok(bytes) = fs::read(file) else { return Ok(None) };
+        if let Some(words) = misfetched(&bytes) {
+            return Err(HostError::Data(format!("{}: {words}", file.display())));
+        }
+        let Ok(result) = serde_json::from_slice::<ResultFile>(&bytes) else { return Ok(None) };
         let given = result.settings.into_iter().filter(|(key, setting)| {
             SETTINGS.contains(&key.as_str()) && GIVEN.contains(&setting.origin.kind.as_str())
         });
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(Self {
+        Ok(Some(Self {
             file: file.to_owned(),
             given: given.map(|(key, setting)| (key, text(setting.value))).collect(),
             benchmark: result.benchmark.id,
             precision: result.plugin.precision,
-        })
+            scenario: result.scenario.and_then(|name| Some(name.parse::<RoundScenario>().ok()?.loadgen())),
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
 
     #[test]
@@ -202,11 +296,114 @@ mod tests {
         assert_eq!(found(), (None, None));
         write(SUMMARY, "SUT name : PySUT\nScenario : Server\nMode     : AccuracyOnly\n");
         assert_eq!(found(), (Some(Scenario::Server), None));
+        for older in ["", "\"pid\": 1, \"tid\": 1, \"ts\": 5ns : Starting test\n"] {
+            write(DETAIL, older);
+            assert_eq!(found(), (Some(Scenario::Server), None), "{older}");
+        }
+        write(SUMMARY, "");
         let entry = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
         let count = entry("qsl_reported_total_count", "64");
         write(DETAIL, &format!("{count}{}", entry("effective_scenario", "\"Offline\"")));
         assert_eq!(found(), (Some(Scenario::Offline), Some(64)));
         write(DETAIL, &entry("effective_scenario", "\"Elsewhere\""));
         assert_eq!(found(), (None, None));
+    }
+
+    #[test]
+    fn a_result_of_another_scenario_than_the_logs_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(LOG, "[\n]\n");
+        write(DETAIL, ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n");
+        for (scenario, is_good) in [("Server", true), ("Interactive", true), ("Offline", false)] {
+            write(
+                RESULT,
+                &format!(
+                    "{{\"scenario\": \"{scenario}\", \"benchmark\": {{\"id\": \"b\"}}, \"settings\": {{}}, \
+                     \"plugin\": {{\"precision\": \"f32\"}}}}"
+                ),
+            );
+            let found = FoundLog::find(folder.path());
+            assert_eq!(found.is_ok(), is_good, "{found:?}");
+            if let Err(error) = found {
+                let text = error.to_string();
+                assert!(
+                    text.contains("result.json is of Offline, and ") && text.contains(" of Server: "),
+                    "{text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn files_beside_a_log_that_are_not_what_their_names_say_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+        write(LOG, b"[\n]\n");
+        for name in [DETAIL, SUMMARY, RESULT] {
+            for (bytes, words) in [
+                (&b"\xff\xfe{\0"[..], "it is text in UTF-16: save it as UTF-8"),
+                (b"\x1f\x8b\x08", "it is packed by gzip: unpack it"),
+                (b"<!DOCTYPE html>", "it is a web page, "),
+                (b"version https://git-lfs.github.com/spec/v1\n", "it is a pointer of Git LFS "),
+            ] {
+                write(name, bytes);
+                let error = FoundLog::find(folder.path()).unwrap_err().to_string();
+                assert!(error.contains(name) && error.contains(words), "{error}");
+            }
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        write(RESULT, b"{\"of\": \"another program\"}");
+        assert_eq!(FoundLog::find(folder.path()).unwrap().benchmark(), None);
+    }
+
+    #[test]
+    fn what_is_there_and_no_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |path: &Path| FoundLog::find(path).unwrap_err().to_string();
+        let log = folder.path().join(LOG);
+        fs::create_dir(&log).unwrap();
+        let expected = "mlperf_log_accuracy.json is a folder, and no regular file: write the log to a file, ";
+        for path in [folder.path(), log.as_path()] {
+            let found = error(path);
+            assert_eq!(found.contains(expected), path == folder.path(), "{found}");
+        }
+        fs::remove_dir(&log).unwrap();
+        let _socket = UnixListener::bind(&log).unwrap();
+        for path in [folder.path(), log.as_path()] {
+            let found = error(path);
+            assert!(found.contains("mlperf_log_accuracy.json is a socket, and no regular file: "), "{found}");
+        }
+        let device = error(Path::new("/dev/null"));
+        assert!(device.starts_with("/dev/null is a device, and no regular file: "), "{device}");
+    }
+
+    #[test]
+    fn the_folder_of_a_performance_run_is_told_from_one_without_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let error = || FoundLog::find(folder.path()).unwrap_err().to_string();
+        assert!(error().ends_with("give the log, or the folder that a run has left it in"), "{}", error());
+        for mode in ["PerformanceOnly", "FindPeakPerformance"] {
+            write(SUMMARY, &format!("Mode : {mode}\n"));
+            let missing = "there is no mlperf_log_accuracy.json; the run was a performance run, which logs no \
+                           answers: run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, ";
+            assert!(error().contains(missing), "{}", error());
+            write(LOG, "[\n]\n");
+            let empty = "mlperf_log_accuracy.json has no answers, since it is of a performance run: run ";
+            assert!(error().contains(empty), "{}", error());
+            // Answers that it has logged by chance are there to be looked at.
+            write(LOG, "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 1, \"data\" : \"0000000000000000\" }\n]\n");
+            assert!(FoundLog::find(folder.path()).is_ok());
+            fs::remove_file(folder.path().join(LOG)).unwrap();
+        }
+        // Beside an accuracy run, whose log is lost.
+        write(SUMMARY, "Mode : PerformanceOnly\n");
+        fs::create_dir(folder.path().join("accuracy")).unwrap();
+        write("accuracy/mlperf_log_summary.txt", "Mode : AccuracyOnly\n");
+        assert!(error().ends_with("give the log, or the folder that a run has left it in"), "{}", error());
+        write(LOG, "[\n]\n");
+        write(SUMMARY, "Mode : AccuracyOnly\n");
+        assert!(FoundLog::find(folder.path()).is_ok());
     }
 }

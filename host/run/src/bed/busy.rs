@@ -7,9 +7,9 @@ use std::{
 
 use proctor_loadgen::{Progress, StopHandle};
 
-/// For so long the waiting thread looks again at once: a queue moves within microseconds.
+/// Time during which the waiting thread looks again at once: a queue moves within microseconds.
 const SPINNING: Duration = Duration::from_micros(20);
-/// For so long it lets others have its processor between two looks; from then on it sleeps.
+/// Time during which it yields its processor between two looks; after that it sleeps.
 const YIELDING: Duration = Duration::from_micros(200);
 /// Time asleep between two looks.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -34,7 +34,7 @@ pub(super) struct BusyWait<'a> {
     stop: &'a StopHandle,
     limit: Duration,
     begin: Instant,
-    /// Samples that were complete at the latest look, and when there was one more for the last time.
+    /// Number of samples that were complete at the latest look, and the instant at which it last grew.
     completed_count: u64,
     moved: Instant,
 }

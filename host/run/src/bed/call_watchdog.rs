@@ -7,7 +7,7 @@
 //! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
 use std::{
-    sync::{Arc, Barrier, Mutex, PoisonError},
+    sync::{Arc, Barrier, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -15,7 +15,7 @@ use std::{
 use proctor_loadgen::Progress;
 use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, progress_count};
 
-use crate::bed::plugin::isolated::Isolated;
+use crate::{bed::plugin::isolated::Isolated, threads::lock};
 
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
@@ -54,21 +54,21 @@ impl Watchdog {
     /// Follows a test from now on: a call during which samples complete does not hang, as a plugin may complete a long
     /// query inside the call that issues it.
     pub(crate) fn follow(&self, progress: Progress) {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        *lock(&self.progress) = Some(progress);
     }
 
     /// Ends this process from now on, where the program would have to be ended.
     pub(crate) fn may_end(&self, isolated: Isolated) {
-        *self.isolated.lock().unwrap_or_else(PoisonError::into_inner) = Some(isolated);
+        *lock(&self.isolated) = Some(isolated);
     }
 
     fn isolated(&self) -> Option<Isolated> {
-        self.isolated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.isolated).clone()
     }
 
     /// Samples of the test that were issued and that completed.
     fn sample_counts(&self) -> SampleCounts {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = lock(&self.progress);
         let phase = progress.as_ref().and_then(Progress::current);
         phase.map_or_else(SampleCounts::default, |phase| SampleCounts {
             issued: phase.issued_count,
@@ -141,7 +141,7 @@ impl Seen {
     }
 }
 
-/// Whether the host itself waits for the call. The threads of instances are watched by the load generator and the
+/// Tells if the host itself waits for the call. The threads of instances are watched by the load generator and the
 /// scheduler; a flush may last as long as samples are outstanding, which the load generator watches. A process that an
 /// instance hangs in is ended first.
 fn is_watched(call: Call, samples: SampleCounts, is_isolated: bool) -> bool {

@@ -38,8 +38,8 @@ pub(crate) enum Fault {
     Overwritten { first: SampleIndex, count: u64 },
     /// The plugin failed to end its part of a phase.
     End(Arc<PluginHostError>),
-    /// The plugin has still to end its part of the test. What is on the disk says so, so that it is right if the plugin
-    /// ends the process in there.
+    /// The plugin has yet to end its part of the test. The files on the disk say so, so that they are right even if the
+    /// plugin ends the process at that point.
     NotEnded { plugin: String },
     /// The plugin did not return from a call, with the watchdog's message about it.
     Hang(String),
@@ -52,18 +52,66 @@ const PANICKED: &str =
 const FAILED: &str = "the message is the plugin's own; `PROCTOR_LOG=debug` shows what it logged before";
 
 impl Fault {
-    /// Misbehaviour at the boundary since the last time that this was asked.
+    /// Misbehaviour at the boundary since the last call.
     pub(crate) fn noticed(plugin: HostSide) -> impl Iterator<Item = Self> {
         plugin.take_faults().into_iter().map(Self::Plugin)
     }
 
-    /// Whether it is the end of the plugin's process of its own.
+    /// Tells if it is the end of the plugin's process of its own.
     pub(crate) fn is_end(&self) -> bool {
-        matches!(self, Self::Plugin(fault) if matches!(fault.first, PluginFault::Ended { .. }))
+        self.end().is_some()
+    }
+
+    /// How the plugin's process of its own ended, if it is about that.
+    fn end(&self) -> Option<&str> {
+        match self {
+            Self::Plugin(RepeatedFault { first: PluginFault::Ended { how, .. }, .. }) => Some(how),
+            _ => None,
+        }
+    }
+
+    /// Adds faults to the findings of a test. The end of a process is told once. Where it is told, the words of a call
+    /// that was lost with it are no words of the plugin.
+    pub(crate) fn add_all(faults: Vec<Self>, findings: &mut Vec<Finding>) {
+        let ends_before = findings.iter().filter_map(|finding| finding.caller_fault::<Self>()?.end());
+        let mut ends: Vec<String> = ends_before.map(str::to_owned).collect();
+        let has_ended = !ends.is_empty() || faults.iter().any(|fault| fault.end().is_some());
+        for fault in faults {
+            if let Some(how) = fault.end() {
+                if ends.iter().any(|told| told == how) {
+                    continue;
+                }
+                ends.push(how.to_owned());
+            }
+            let advice = if has_ended && fault.is_lost_call() { None } else { fault.advice() };
+            findings.push(Finding::of_caller(fault, advice));
+        }
+    }
+
+    /// Tells if a call was lost with the device, or with the process that it was made in.
+    fn is_lost_call(&self) -> bool {
+        let error = match self {
+            Self::Scheduler(Problem::BatchesFailed { .. }, Some(error))
+            | Self::Refused { first: error, .. }
+            | Self::End(error) => error,
+            _ => return false,
+        };
+        matches!(**error, PluginHostError::CallFailed { status: abi::PROCTOR_STATUS_DEVICE_LOST, .. })
+    }
+
+    /// Tells if it is that samples were answered after their test, or not yet: no fault where the user had given them
+    /// up.
+    pub(crate) fn is_belated_answer(&self) -> bool {
+        match self {
+            Self::Hung { .. } => true,
+            Self::Plugin(fault) => matches!(fault.first, PluginFault::NoTest { .. }),
+            _ => false,
+        }
     }
 
     /// The fault as a finding of a test.
-    pub(crate) fn into_finding(self) -> Finding {
+    #[cfg(test)]
+    fn into_finding(self) -> Finding {
         let advice = self.advice();
         Finding::of_caller(self, advice)
     }
@@ -195,6 +243,35 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_process_is_told_once_and_explains_the_calls_that_were_lost() {
+        let ended = || {
+            let (plugin, how) = ("p".to_owned(), "its process has ended".to_owned());
+            Fault::Plugin(RepeatedFault { first: PluginFault::Ended { plugin, how }, count: 1 })
+        };
+        let lost = || {
+            let error = failed(Call::Execute, abi::PROCTOR_STATUS_DEVICE_LOST);
+            Fault::Scheduler(batches_failed(), Some(error))
+        };
+        let mut findings = Vec::new();
+        Fault::add_all(vec![lost()], &mut findings);
+        assert!(findings[0].to_string().contains(FAILED), "{}", findings[0]);
+        let mut findings = Vec::new();
+        Fault::add_all(vec![lost(), ended(), ended()], &mut findings);
+        Fault::add_all(vec![ended()], &mut findings);
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert_eq!(findings[0].to_string(), findings[0].what());
+    }
+
+    #[test]
+    fn an_answer_after_the_test_is_told_from_other_faults() {
+        let of = |first| Fault::Plugin(RepeatedFault { first, count: 1 });
+        assert!(of(PluginFault::NoTest { plugin: "p".to_owned() }).is_belated_answer());
+        assert!(Fault::Hung { instance: 0, sample_count: 1, first: None }.is_belated_answer());
+        assert!(!of(PluginFault::HostPanicked).is_belated_answer());
+        assert!(!Fault::NotEnded { plugin: "p".to_owned() }.is_belated_answer());
+    }
+
+    #[test]
     fn faults_come_with_advice() {
         for (fault, text, advice) in [
             (
@@ -204,13 +281,13 @@ mod tests {
             ),
             (
                 Fault::Scheduler(batches_failed(), Some(failed(Call::Execute, abi::PROCTOR_STATUS_PANICKED))),
-                "1 samples of 1 batches failed; the first on instance 0: out of memory",
+                "1 sample of 1 batch failed; the first on instance 0: out of memory",
                 Some("the message above"),
             ),
             (
                 Fault::Scheduler(Problem::QueueFull { rejected: 3, issued: 5, capacity: 2 }, None),
-                "queue full: 3 of 5 samples did not fit into queue_capacity = 2 and were failed; lower the rate, or \
-                 raise queue_capacity (Offline needs room for the whole query)",
+                "queue full: 3 of 5 samples did not fit into queue_capacity = 2 and were failed; raise queue_capacity \
+                 (Offline needs room for the whole query) or, in Server, lower the rate",
                 None,
             ),
             (

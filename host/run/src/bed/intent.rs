@@ -1,18 +1,14 @@
 //! The intent of a run, as the plugin is told it with the request for the model.
 
 use proctor_config::Settings;
-use proctor_loadgen::EffectiveSettings;
 use proctor_vocabulary::{Intent, Scenario};
 
 use crate::bed::dispatch::Dispatch;
 
 /// The intent of a performance run with these settings; nothing if no run can be made of them, which is reported later.
 pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
-    let qsl = &settings.benchmark.qsl;
-    let effective =
-        EffectiveSettings::new(&settings.test, qsl.performance_sample_count, qsl.total_sample_count);
-    let Ok((effective, _)) = effective else { return Intent::default() };
     let (test, scenario) = (&settings.test, settings.test.scenario);
+    let Ok(effective) = settings.benchmark.qsl.effective_settings(test) else { return Intent::default() };
     let tokens = |bound: u64| (scenario == Scenario::Server && test.use_token_latencies).then_some(bound);
     let samples_per_query = effective.samples_per_query;
     // A batch of Server is as large as its queries come close together.
@@ -28,8 +24,8 @@ pub(crate) fn intent(settings: &Settings, dispatch: Dispatch) -> Intent {
     }
 }
 
-/// Number of samples in each query of a warm-up: those of a query of the test, but of Offline, whose one query is the
-/// whole test, those of a batch.
+/// Number of samples in each query of a warm-up: as many as in a query of the test. In Offline, whose one query is the
+/// whole test, it is as many as in a batch.
 pub(crate) fn warm_up_sample_count(settings: &Settings) -> usize {
     let Intent { samples_per_query, .. } = intent(settings, Dispatch::WholeQueries);
     match settings.test.scenario {

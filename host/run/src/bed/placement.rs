@@ -95,7 +95,7 @@ impl Placement {
     }
 }
 
-/// A thread that is held to some processors; dropped, it may go where it might before.
+/// A thread that is held to some processors. When this is dropped, the thread may run where it could before.
 #[derive(Debug)]
 pub(crate) struct Held(Option<CpuSet>);
 

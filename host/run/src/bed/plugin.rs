@@ -151,8 +151,8 @@ impl Plugin {
         self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
     }
 
-    /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in that of a
-    /// system that is reached by a network.
+    /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in the name
+    /// of a system that is reached over a network.
     pub(crate) fn title(&self) -> String {
         let manifest = self.library.manifest();
         let network = if manifest.network { " (Network SUT)" } else { "" };
@@ -202,13 +202,13 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
 /// Settings that only the scheduler obeys.
 pub(crate) const SCHEDULER_KEYS: [&str; 2] = ["policy", "batch_timeout_us"];
 
-/// Whether the user has set anything that only the scheduler obeys, or how many instances it has and how large its
-/// batches are, which other plugins are only told. It would be wrong to ignore it.
+/// Tells if the user has given a setting that only the scheduler obeys, or the number of instances or the size of
+/// batches, which a plugin without the scheduler is merely told. Ignoring these would be wrong.
 fn wants_scheduler(settings: &Settings) -> bool {
     SCHEDULER_KEYS.iter().chain(&["instances", "batch_size"]).any(|key| is_given(settings, key))
 }
 
-/// Whether the user has given this setting.
+/// Tells if the user has given this setting.
 pub(crate) fn is_given(settings: &Settings, key: &str) -> bool {
     settings.origin(key).is_some_and(Origin::is_user)
 }

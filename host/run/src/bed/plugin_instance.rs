@@ -3,7 +3,7 @@
 pub(crate) mod batch_log;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     thread,
 };
 
@@ -13,9 +13,12 @@ use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
 use self::batch_log::InstanceBatches;
-use crate::bed::{
-    fault::FirstError,
-    placement::{self, devices::Devices},
+use crate::{
+    bed::{
+        fault::FirstError,
+        placement::{self, devices::Devices},
+    },
+    threads::lock,
 };
 
 /// An instance of the plugin, as the scheduler knows instances.
@@ -66,11 +69,7 @@ impl StageLog {
     /// The batches since the last call. Room is kept for `room` further ones, so that nothing grows between two of
     /// them.
     pub(crate) fn take(&self, room: usize) -> Vec<BatchStages> {
-        std::mem::replace(&mut *self.lock(), Vec::with_capacity(room))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<BatchStages>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::replace(&mut *lock(&self.0), Vec::with_capacity(room))
     }
 }
 
@@ -88,7 +87,7 @@ impl Instance for PluginInstance {
         self.batches.iter_mut().for_each(InstanceBatches::started);
         let done = self.instance.execute(batch);
         if let Some(log) = &self.stages {
-            log.lock().push(BatchStages::of(self.instance.stages()));
+            lock(&log.0).push(BatchStages::of(self.instance.stages()));
         }
         done.map_err(|error| batch_error(&self.first_error, error))
     }

@@ -29,7 +29,7 @@ const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
 pub(crate) struct Data {
     source: Source,
     inputs: Vec<TensorSpec>,
-    /// Whether those of a sample may be smaller.
+    /// True if those of a sample may be smaller.
     inputs_vary: bool,
     counts: QslCounts,
     /// Loaded samples may take half of the memory: the model and the system need some, too.
@@ -173,10 +173,10 @@ pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<Samp
 
 /// The library that the load generator loads and unloads. It hands the samples on to the plugin.
 ///
-/// A load is: read, preprocess, have the model prepare the samples, have it start. An unload is the reverse, but only
-/// announces it: a plugin may hang or crash in what is asked of it then, so what was measured is written first. It is
-/// done by [`end_phase`](Self::end_phase), or by the next load. While samples are outstanding nothing of it is: the
-/// plugin may be reading the memory, and a plugin that hangs is asked for nothing any more.
+/// A load reads and preprocesses the samples, and has the model prepare them and start. An unload is the reverse, but
+/// only announces it: the plugin may hang or crash while it does this, so the measurements are written first.
+/// [`end_phase`](Self::end_phase) or the next load carries it out. Nothing of it happens while samples are outstanding:
+/// the plugin may be reading the memory, and a plugin that hangs gets no further calls.
 pub(crate) struct SampleLibrary {
     data: Data,
     model: Model,
@@ -189,7 +189,7 @@ struct State {
     loaded: Option<Arc<Buffers>>,
     progress: Option<Progress>,
     abandoned: bool,
-    /// Whether a phase is over that the plugin has still to end.
+    /// True if the plugin has yet to end a phase that is over.
     is_due: bool,
     /// Errors of the plugin in the ends of phases.
     faults: Vec<Fault>,
@@ -211,7 +211,7 @@ impl Buffers {
         Self { store, sums, copy_sums }
     }
 
-    /// Samples that are not any more what they were.
+    /// The fault of samples that have changed since they were loaded.
     fn overwritten(&self) -> Option<Fault> {
         let changed = self.sums.iter().filter(|(index, before)| sum(&self.store, *index) != *before);
         let copies = self.store.copies().iter().zip(&self.copy_sums).enumerate();
@@ -272,17 +272,22 @@ impl SampleLibrary {
         Self { data, flush, model, state: Mutex::default() }
     }
 
+    /// The sizes of the library.
+    pub(crate) fn counts(&self) -> QslCounts {
+        self.data.counts
+    }
+
     /// The flush of the model. The end of the phase waits for it.
     pub(crate) fn flush(&self) -> &BackgroundFlush<PluginHostError> {
         &self.flush
     }
 
-    /// A test begins whose samples this is to watch.
+    /// Watches the samples of a test that begins now.
     pub(crate) fn watch(&self, progress: Progress) {
         self.state().progress = Some(progress);
     }
 
-    /// Whether the plugin was left alone with samples that it did not complete.
+    /// Tells if the plugin was left alone with samples that it did not complete.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state().abandoned
     }

@@ -42,7 +42,7 @@ pub(crate) struct SystemReport {
     pub(crate) faults: Vec<Fault>,
     /// Course of the policy, if one turned the knobs.
     pub(crate) scaling: Option<Course>,
-    /// Whether a thread is still in the plugin, so that nothing can be taken down.
+    /// True if a thread is still in the plugin, so that nothing can be taken down.
     pub(crate) hangs: bool,
 }
 
@@ -57,7 +57,7 @@ impl System {
     }
 
     /// Ends the system. Waits for instances that are still at work, up to `limit`. `first_error` is that of the
-    /// instances; the load has `begun` and `lasted` so, in ns.
+    /// instances; the pair is the start and the length of the load, both in ns.
     pub(crate) fn end(
         self,
         limit: Duration,

@@ -14,7 +14,7 @@ use crate::{
     },
     energy::{NoEnergy, PackageEnergy},
     error::HostError,
-    figures::{Metric, metric, peak_metric},
+    figures::{Metric, is_of_tokens, metric, peak_metric},
     files::{logs::Logs, run_folder::write_json},
     observer::Observer,
 };
@@ -31,9 +31,9 @@ pub(crate) struct TestRequest<'a> {
     pub(crate) watch: Option<&'a dyn Watch>,
     /// Gets the progress of the test before it starts.
     pub(crate) follow: Option<&'a dyn Fn(Progress)>,
-    /// Whether instances run some batches before it.
+    /// True if instances run some batches before it.
     pub(crate) warms_up: bool,
-    /// Whether the noise guard stands beside it, if it is a performance test in real time.
+    /// True if the noise guard stands beside it, if it is a performance test in real time.
     pub(crate) is_guarded: bool,
 }
 
@@ -47,17 +47,17 @@ impl<'a> TestRequest<'a> {
         Self { folder: Some(folder), ..Self::new(settings) }
     }
 
-    /// Whether the energy of the processor is of interest: in performance tests of a run in real time.
+    /// Tells if the energy of the processor is of interest: in performance tests of a run in real time.
     pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
         self.folder.is_some() && self.is_timed(clock)
     }
 
-    /// Whether time passes in it, and counts.
+    /// Tells if time passes in it, and counts.
     pub(super) fn is_timed(&self, clock: &HostClock) -> bool {
         matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
     }
 
-    /// Whether the user sees how it goes.
+    /// Tells if the user sees how it goes.
     pub(super) fn is_shown(&self) -> bool {
         self.folder.is_some() || self.watch.is_some()
     }
@@ -73,7 +73,7 @@ pub(crate) struct Test {
     pub(crate) system: SystemReport,
     /// Its slowest batches and some others, where they are kept.
     pub(crate) batches: Option<BatchFile>,
-    /// Whether the plugin is left alone: it hangs, or has not completed what it was given.
+    /// True if the plugin is left alone: it hangs, or has not completed what it was given.
     pub(crate) is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
     pub(crate) energy_joules: Option<f64>,
@@ -83,7 +83,7 @@ pub(crate) struct Test {
     pub(crate) noise: Option<Noise>,
     /// Error of the logs that could not be written.
     pub(crate) write_error: Option<HostError>,
-    /// Whether the plugin has come to the end of its part.
+    /// True if the plugin has come to the end of its part.
     pub(crate) is_settled: bool,
 }
 
@@ -100,21 +100,34 @@ impl Test {
     pub(crate) fn figure(&self, kind: MetricKind) -> Option<Metric> {
         let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
         let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
-        if self.has_unanswered() { metric.map(Metric::withheld) } else { metric }
+        if self.has_unanswered() {
+            metric.map(|metric| metric.withheld("not every sample was answered"))
+        } else if self.has_tokenless() && is_of_tokens(kind) {
+            metric.map(|metric| metric.withheld("not every sample has its tokens"))
+        } else {
+            metric
+        }
     }
 
-    /// Whether samples failed or are missing: what comes back at once, or never, is no answer, and its time none.
+    /// Tells if samples failed or are missing: a response that comes at once, or never, is no answer, and its time is
+    /// no latency.
     pub(crate) fn has_unanswered(&self) -> bool {
         let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
         self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
     }
 
-    /// Whether another test makes sense.
+    /// Tells if samples of a token run were answered without their tokens, so that figures leave them out.
+    pub(crate) fn has_tokenless(&self) -> bool {
+        let tokens = self.outcome.figures().and_then(|figures| figures.tokens.as_ref());
+        tokens.is_some_and(|tokens| tokens.left_out.count() > 0)
+    }
+
+    /// Tells if another test makes sense.
     pub(crate) fn may_go_on(&self) -> bool {
         self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
     }
 
-    /// Whether the plugin has only to come to its end for the test to be VALID.
+    /// Tells if the plugin has only to come to its end for the test to be VALID.
     pub(crate) fn is_valid_so_far(&self) -> bool {
         self.outcome.broken().into_iter().all(is_not_ended)
     }
@@ -125,7 +138,7 @@ impl Test {
         // Of a search or of several phases it would be that of the last one alone.
         self.energy_joules = energy_joules.filter(|_| self.outcome.phases.len() == 1);
         self.outcome.findings.retain(|finding| !is_not_ended(finding));
-        self.outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
+        Fault::add_all(blamed(faults, &self.outcome), &mut self.outcome.findings);
         if let Some(logs) = &self.logs {
             // Tried after an earlier error, too: what is there should not contradict the verdict that is shown.
             let written = logs.write_verdict(&self.outcome, observer);
@@ -141,6 +154,14 @@ impl Test {
         }
         logs.write_trace(&self.outcome)
     }
+}
+
+/// The faults that the plugin is to blame for: not that it answers samples after the user has given them up.
+pub(super) fn blamed(mut faults: Vec<Fault>, outcome: &TestOutcome) -> Vec<Fault> {
+    if outcome.is_given_up() {
+        faults.retain(|fault| !fault.is_belated_answer());
+    }
+    faults
 }
 
 fn is_not_ended(finding: &Finding) -> bool {

@@ -1,21 +1,24 @@
 //! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
 
+mod batcher_wait;
 mod instances;
 mod length;
+mod onlookers;
 mod scaled;
+mod timeless;
 mod told;
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use proctor_config::Settings;
+use proctor_config::{Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress,
-    QuerySampleLibrary, RealClock, StopHandle, TestOutcome, TestSettings, VirtualClock, config_file,
+    Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
+    StopHandle, TestOutcome, TestSettings, TokenRoom, VirtualClock, config_file,
 };
 use proctor_plugin_host::{Model, PluginMetric, PluginStage};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
-use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TestMode};
+use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TensorSpec, TestMode};
 
 use crate::{
     bed::{
@@ -32,18 +35,18 @@ use crate::{
         sample_library::{Data, SampleLibrary},
         scaling::scaler_thread::ScalerThread,
         system::{System, SystemReport, scheduler_config},
-        test::{Test, TestRequest},
-        watch::{Watch, WatchedSystem},
+        test::{Test, TestRequest, blamed},
         whole_queries::{QueryTest, WholeQueries},
     },
-    energy::{Meter, MeteredLibrary},
     error::HostError,
-    files::{cache_folder::CacheFolder, journal::Journal, logs::Logs},
+    files::{cache_folder::CacheFolder, logs::Logs},
     interrupt::{Interrupt, RunningTest},
     machine::Machine,
-    noise::NoiseWatch,
-    observer::{ShownTest, TestPlan},
 };
+
+use batcher_wait::BatcherWait;
+use onlookers::Onlookers;
+use timeless::Timeless;
 
 /// Longest wait for a hung instance once the test has given it up.
 const HUNG_LIMIT: Duration = Duration::from_secs(1);
@@ -156,7 +159,7 @@ impl<'a> TestBed<'a> {
         Self::open(settings, Equipment { stages, ..Equipment::of(settings) }, interrupt)
     }
 
-    /// The settings of a run, which are those of its tests but for the mode.
+    /// The settings of a run, which its tests share except for the mode.
     pub(crate) fn settings(&self) -> &'a Settings {
         self.settings
     }
@@ -254,7 +257,7 @@ impl<'a> TestBed<'a> {
         self.attempt(request)
     }
 
-    /// Whether the plugin's process of its own has ended, and none has taken its place.
+    /// Tells if the plugin's process of its own has ended, and none has taken its place.
     pub(crate) fn process_has_ended(&self) -> bool {
         self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended)
     }
@@ -322,6 +325,7 @@ impl<'a> TestBed<'a> {
             earlier_phase_count: self.phase_count.get(),
             audit_config,
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
+            token_room: token_room(&self.settings.benchmark),
             ..LoadGenOptions::default()
         };
         let observer = Arc::clone(self.interrupt.observer());
@@ -336,23 +340,21 @@ impl<'a> TestBed<'a> {
                 instance.batches = Some(log.of_instance(number, progress.clone(), self.clock.reader()));
             }
         }
+        let batcher_wait = BatcherWait::of(&config, is_scaled);
         let parts = SystemParts { config, instances, sink, progress, stop, issuer_count };
         let system = match is_scaled {
             true => self.scaled_system(&audited, parts, &first_error)?,
             false => make_system(parts)?,
         };
         self.connect(&loadgen);
-        let is_guarded = request.is_guarded && request.is_timed(&self.clock);
-        let noise = is_guarded.then(|| NoiseWatch::start(issuer_count, self.clock.reader()));
-        let onlookers = self.onlookers(request, &audited, &loadgen.progress(), noise.as_ref())?;
+        let mut onlookers = self.onlookers(request, &audited, issuer_count, &loadgen.progress())?;
 
         if let Some(isolated) = &self.plugin.isolated {
             isolated.begin_test(loadgen.stop_handle());
         }
-        let meter = request.is_metered(&self.clock).then(|| Meter::of_machine(self.clock.reader()));
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
-        let outcome = self.run_loadgen(&loadgen, &system, request.watch, (meter.as_ref(), noise.as_ref()));
+        let outcome = self.run_loadgen(&loadgen, &system, &onlookers);
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
@@ -363,8 +365,7 @@ impl<'a> TestBed<'a> {
             }
         }
         let mut outcome = outcome?;
-        let package_energy = meter.map(|meter| meter.finish_test(origin_ns, &outcome));
-        let noise = noise.and_then(|noise| noise.finish_test(origin_ns, &outcome));
+        let (package_energy, noise) = onlookers.measured(origin_ns, &outcome);
 
         self.phase_count.update(|count| count + outcome.phases.len() as u64);
         let is_incomplete = self.library.is_abandoned();
@@ -375,6 +376,12 @@ impl<'a> TestBed<'a> {
         // What is completed from here on is too late.
         self.plugin.backend.set_sink(None);
         loadgen.add_late_violations(&mut outcome);
+        if let Some(wait) = batcher_wait {
+            wait.advise(&mut outcome, &system, lasted_ns);
+        }
+        if clock.is_virtual() {
+            timeless::explain(&mut outcome);
+        }
         self.show_failures();
         let is_abandoned = is_incomplete || system.hangs;
         faults.extend(faults_of(&system, &outcome));
@@ -386,7 +393,7 @@ impl<'a> TestBed<'a> {
         } else {
             faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
         }
-        outcome.findings.extend(faults.into_iter().map(Fault::into_finding));
+        Fault::add_all(blamed(faults, &outcome), &mut outcome.findings);
         let batches = batches.and_then(|log| log.file(&outcome));
         self.tell_timed_parts(&outcome, batches.as_ref());
         let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
@@ -405,67 +412,21 @@ impl<'a> TestBed<'a> {
         })
     }
 
-    /// Whether some of the batches of a test are kept beside its trace.
+    /// Tells if some of the batches of a test are kept beside its trace.
     fn keeps_batches(&self, request: &TestRequest<'_>) -> bool {
         let is_measured = request.settings.mode != TestMode::AccuracyOnly;
         is_measured && self.settings.run.enable_trace && request.folder.is_some()
     }
 
-    /// Shows what the plugin said about samples that failed: not while they did, which was in the timed part. And how
-    /// much of what it said is not shown.
-    fn show_failures(&self) {
-        let (first, count) = self.plugin.backend.host_side().take_failures();
-        for failure in &first {
-            tracing::warn!(target: "plugin", plugin = self.plugin.library.manifest().name, "{failure}");
-        }
-        let more = count - first.len() as u64;
-        if more > 0 {
-            let plugin = &self.plugin.library.manifest().name;
-            tracing::warn!(target: "plugin", plugin, "{} more failed samples have a message", more);
-        }
-        let left_out = self.plugin.backend.host_side().take_left_out_lines();
-        if left_out > 0 {
-            let plugin = &self.plugin.library.manifest().name;
-            tracing::warn!(target: "plugin", plugin, "{left_out} lines were left out: more than 1000 in a second");
-        }
-    }
-
     /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.
     fn connect<C: Clock>(&self, loadgen: &LoadGen<C>) {
-        self.plugin.backend.set_sink(Some(loadgen.sink()));
+        let sink = loadgen.sink();
+        self.plugin.backend.set_sink(Some(match &self.clock {
+            HostClock::Real(_) => sink,
+            HostClock::Virtual(_) => Arc::new(Timeless(sink)) as Arc<dyn CompletionSink>,
+        }));
         self.library.watch(loadgen.progress());
         self.watchdog.follow(loadgen.progress());
-    }
-
-    /// Starts the observers of the test.
-    fn onlookers(
-        &self,
-        request: &TestRequest<'_>,
-        audited: &TestSettings,
-        progress: &Progress,
-        noise: Option<&NoiseWatch>,
-    ) -> Result<Onlookers<'_>, HostError> {
-        if let Some(follow) = request.follow {
-            follow(progress.clone());
-        }
-        // A journal is written by the wall clock.
-        let folder = request.folder.filter(|_| matches!(self.clock, HostClock::Real(_)));
-        let journal = folder.map(|folder| Journal::start(folder, progress.clone())).transpose()?;
-        let shown = request.is_shown().then_some(&self.interrupt);
-        if let Some(interrupt) = shown {
-            let (performance, total) =
-                (self.library.performance_sample_count(), self.library.total_sample_count());
-            let (effective, _) =
-                EffectiveSettings::new(audited, performance, total).map_err(LoadGenError::Settings)?;
-            let plugin = self.plugin.backend.host_side();
-            interrupt.observer().test_begins(ShownTest {
-                progress: progress.clone(),
-                plan: TestPlan::of(&effective),
-                metrics: Arc::new(move || plugin.metrics()),
-                noise: noise.map(NoiseWatch::so_far),
-            });
-        }
-        Ok(Onlookers { journal, shown })
     }
 
     /// Runs the load generator, on the processors of the issuing thread.
@@ -473,21 +434,14 @@ impl<'a> TestBed<'a> {
         &self,
         loadgen: &LoadGen<C>,
         system: &System,
-        watch: Option<&dyn Watch>,
-        (meter, noise): (Option<&Meter>, Option<&NoiseWatch>),
+        onlookers: &Onlookers<'_>,
     ) -> Result<TestOutcome, LoadGenError> {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
-        self.interrupt.testing(RunningTest { stop: stop.clone(), progress: progress.clone(), plugin });
+        self.interrupt.testing(RunningTest { stop, progress, plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
-        let library = MeteredLibrary { library: &self.library, meter, noise };
-        let outcome = match watch {
-            None => loadgen.run(system.sut(), &library),
-            Some(watch) => {
-                loadgen.run(&WatchedSystem { system: system.sut(), watch, progress, stop }, &library)
-            }
-        };
+        let outcome = onlookers.run(loadgen, system, &self.library);
         self.interrupt.writing();
         outcome
     }
@@ -522,11 +476,9 @@ impl<'a> TestBed<'a> {
     fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
         let mut config = scheduler_config(&self.settings.run)?;
         if test.scenario == Scenario::Offline && self.plugin.dispatch == Dispatch::Batches {
-            let (performance, total) =
-                (self.library.performance_sample_count(), self.library.total_sample_count());
-            let (effective, _) =
-                EffectiveSettings::new(test, performance, total).map_err(LoadGenError::Settings)?;
-            let samples = usize::try_from(effective.samples_per_query.max(total)).unwrap_or(usize::MAX);
+            let effective = self.library.counts().effective_settings(test)?;
+            let samples = effective.samples_per_query.max(self.library.total_sample_count());
+            let samples = usize::try_from(samples).unwrap_or(usize::MAX);
             if samples > SchedulerConfig::QUEUE_CAPACITY_MAX {
                 return Err(HostError::PluginCannot(format!(
                     "the Offline query of {samples} samples is longer than batches may wait for, {} samples; lower \
@@ -551,24 +503,6 @@ impl<'a> TestBed<'a> {
     }
 }
 
-/// Observers of a test that runs.
-struct Onlookers<'a> {
-    journal: Option<Journal>,
-    /// The user, if the test is shown.
-    shown: Option<&'a Interrupt>,
-}
-
-impl Onlookers<'_> {
-    fn stop(self) {
-        if let Some(interrupt) = self.shown {
-            interrupt.observer().test_ends();
-        }
-        if let Some(journal) = self.journal {
-            journal.stop();
-        }
-    }
-}
-
 /// The settings as an audit file leaves them.
 fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
     let mut test = test.clone();
@@ -576,6 +510,13 @@ fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
         config_file::apply_audit(text, &mut test).expect("it was checked when it was read");
     }
     test
+}
+
+/// The tokens that the data of a response have room for. Where answers have one length, it says nothing of tokens.
+fn token_room(benchmark: &Benchmark) -> Option<TokenRoom> {
+    let (last, before) = benchmark.outputs.split_last().filter(|_| benchmark.last_output_varies)?;
+    let before_bytes = before.iter().map(TensorSpec::size_bytes).sum();
+    Some(TokenRoom { before_bytes, element_bits: last.element_type.bits() })
 }
 
 /// Number of threads that issue.

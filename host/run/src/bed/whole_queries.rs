@@ -1,7 +1,7 @@
 //! A plugin that takes whole queries, as the load generator drives it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -9,9 +9,12 @@ use proctor_loadgen::{BackgroundFlush, Progress, StopHandle, SystemUnderTest};
 use proctor_plugin_host::{Issuer, Model, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
-use crate::bed::{
-    busy::{BusyCounts, BusyWait, Pause},
-    fault::Fault,
+use crate::{
+    bed::{
+        busy::{BusyCounts, BusyWait, Pause},
+        fault::Fault,
+    },
+    threads::lock,
 };
 
 /// The test that whole queries belong to.
@@ -67,7 +70,7 @@ impl WholeQueries {
     }
 
     fn refused(&self) -> MutexGuard<'_, Refused> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.refused)
     }
 
     fn refuse(&self, error: PluginHostError) {

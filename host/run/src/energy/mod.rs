@@ -10,7 +10,7 @@ use std::{
     io,
     ops::Range,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -18,7 +18,10 @@ use proctor_loadgen::{LibraryError, QuerySampleLibrary, TestOutcome};
 use proctor_vocabulary::SampleIndex;
 
 use self::powercap::{Packages, PowercapError};
-use crate::{noise::NoiseWatch, ticker::Ticker};
+use crate::{
+    noise::NoiseWatch,
+    threads::{Ticker, lock},
+};
 
 /// Root of the counters on Linux.
 const POWERCAP: &str = "/sys/class/powercap";
@@ -59,7 +62,7 @@ struct Readings {
     counters: Result<Packages, NoEnergy>,
     /// Instants in ns with the joules since the first reading, ascending.
     read: Vec<(u64, f64)>,
-    /// Whether the test is between begin and end.
+    /// True if the test is between begin and end.
     is_on: bool,
 }
 
@@ -159,10 +162,6 @@ impl Readings {
             Err(error) => self.counters = Err(error.into()),
         }
     }
-}
-
-fn lock(readings: &Mutex<Readings>) -> MutexGuard<'_, Readings> {
-    readings.lock().expect("no holder of this lock can panic")
 }
 
 /// The joules at an instant, on the line between the readings around it; outside, those of the first or the last

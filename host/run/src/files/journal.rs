@@ -3,9 +3,9 @@
 //! The file has the form of the finished one, and the samples of the phase that is going on. It grows at its end, and
 //! samples are filled in as they complete. When the test is over the file is replaced by the whole one.
 //!
-//! A look goes round the blocks of samples that were not all complete when they were written, and writes those that
-//! have changed. It goes on where the look before has ended and reads a few blocks at most, because it takes time
-//! from the system that is measured: of a query of Offline with a hundred million samples a round takes many looks.
+//! Each look visits blocks whose samples were not all complete when they were written, and writes those that have
+//! changed. It continues where the previous look ended and reads a few blocks at most, because it takes time from the
+//! measured system: one round over an Offline query of a hundred million samples takes many looks.
 
 use std::{
     fs::File,
@@ -17,7 +17,7 @@ use std::{
 
 use proctor_loadgen::{Progress, SampleRecord};
 
-use crate::{error::HostError, files::run_folder::output, ticker::Ticker};
+use crate::{error::HostError, files::run_folder::output, threads::Ticker};
 
 /// Name of the file.
 pub(crate) const SAMPLES: &str = "samples.bin";
@@ -28,7 +28,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Samples of a block: what is written at once, 64 KiB.
 const BLOCK_LEN: u64 = 4096;
 
-/// Most blocks that a look reads while the test runs: a million samples, some milliseconds.
+/// Largest number of blocks that a look reads while the test runs: a million samples, some milliseconds.
 const BLOCKS_PER_LOOK: usize = 256;
 
 /// Pause after a look as a multiple of its length, so that looking takes little of the time.

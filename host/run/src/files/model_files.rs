@@ -25,7 +25,7 @@ pub struct FoundFile {
     /// Name of the recipe of a file that was made here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// Whether it holds random weights in the place of trained ones that the user has not given.
+    /// True if it holds random weights in the place of trained ones that the user has not given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stands_in: bool,
 }

@@ -3,7 +3,7 @@
 use proctor_search::{SearchEnd, Side};
 
 use super::{
-    plan::{Bound, FAILED, SearchPlan},
+    plan::{Bound, FAILED, SearchPlan, TOKENLESS},
     state::{Point, PointKind, State},
 };
 use crate::text::{counted, duration, four_digits};
@@ -30,8 +30,14 @@ pub(crate) fn line(point: &Point) -> String {
         (PointKind::FullRun, Side::Under) => "full run: VALID".to_owned(),
         (PointKind::FullRun, Side::Over) => "full run: INVALID".to_owned(),
         (PointKind::Probe, side) => {
-            let side = if side == Side::Under { "good" } else { "too high" };
-            format!("{side} (confidence {}%)", percent(point.confidence))
+            let side = match side {
+                Side::Under => "good",
+                // Whether another load helps is another matter.
+                Side::Over if is_of_samples(point) => "bad",
+                Side::Over => "too high",
+            };
+            let why = if is_of_samples(point) { format!(": {}", point.constraint) } else { String::new() };
+            format!("{side}{why} (confidence {}%)", percent(point.confidence))
         }
     };
     format!(
@@ -43,6 +49,11 @@ pub(crate) fn line(point: &Point) -> String {
         format!("{:.3}", point.over_share * 100.0),
         point.query_count,
     )
+}
+
+/// Tells if a load is bad for failed samples, or for those without their tokens, and not for its latencies.
+fn is_of_samples(point: &Point) -> bool {
+    point.side == Side::Over && [FAILED, TOKENLESS].contains(&&*point.constraint)
 }
 
 /// Whole percent, but not 100 where there is doubt.
@@ -78,7 +89,8 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
             duration(point.p99_ns)
         ));
     }
-    text.push_str(&format!("{:>24}  | is the bound of {}\n", "", duration(bound_ns)));
+    let (bound, judged) = (duration(bound_ns), trimmed(plan.percentile()));
+    text.push_str(&format!("{:>24}  | is the bound of {bound}, which p{judged} has to keep\n", ""));
     text
 }
 
@@ -96,18 +108,26 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
         }
         SearchEnd::NothingGood { lowest, lower_helps } => {
             let point = state.curve.iter().rfind(|point| point.load == lowest);
+            let samples = point.filter(|point| is_of_samples(point));
+            let causes = samples.map_or(String::new(), |_| causes(state));
             let seen = point.map_or(String::new(), |point| {
                 let share = format!("{:.3}%", point.over_share * 100.0);
+                if is_of_samples(point) {
+                    return format!("{share} of the queries have {}{causes}", point.constraint);
+                }
                 format!(
                     "p99 is {}, and {share} of the queries miss the bound ({})",
                     duration(point.p99_ns),
                     point.constraint
                 )
             });
-            let advice = if lower_helps {
-                "lower --from to look below"
-            } else {
-                "fewer queries do not make it shorter: the system itself takes too long for the bound"
+            let advice = match (lower_helps, samples) {
+                (_, Some(_)) if !plan.is_server() && lowest <= 1.0 => "a query cannot have fewer samples",
+                (_, Some(_)) => "lower --from to look below, if the load is the reason",
+                (true, None) => "lower --from to look below",
+                (false, None) => {
+                    "fewer queries do not make it shorter: the system itself takes too long for the bound"
+                }
             };
             format!("nothing is VALID: at {}, the lowest that was tried, {seen}; {advice}", load(lowest))
         }
@@ -115,9 +135,32 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
             let reasons = state.full_runs.last().map(|run| run.reasons.join("; ")).unwrap_or_default();
             format!("no full run was VALID; the last, at {}: {reasons}", load(last))
         }
+        SearchEnd::AtAnyLoad { load: lowest } => {
+            let points = || state.curve.iter().filter(|point| is_of_samples(point));
+            let of_lowest = points().rfind(|point| point.load == lowest);
+            let (what, share) =
+                of_lowest.map_or((FAILED, 0.0), |it| (&*it.constraint, it.over_share * 100.0));
+            let higher = points().find(|point| point.load > lowest && what == FAILED);
+            let beside = higher.map_or(String::new(), |point| {
+                format!(" and {:.3}% at {}", point.over_share * 100.0, load(point.load))
+            });
+            format!(
+                "nothing is VALID: {share:.3}% of the queries have {what} at {}{beside}, so that no load helps{}",
+                load(lowest),
+                causes(state)
+            )
+        }
         SearchEnd::Timeless => {
             "there is no limit: the system takes no virtual time; give it a service time".to_owned()
         }
+    }
+}
+
+/// The reasons of the first probe whose samples failed or lacked their tokens.
+fn causes(state: &State) -> String {
+    match &state.causes[..] {
+        [] => String::new(),
+        causes => format!("; the first: {}", causes.join("; ")),
     }
 }
 

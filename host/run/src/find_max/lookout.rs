@@ -13,7 +13,7 @@ use crate::{bed::watch::Watch, error::HostError};
 
 /// Looks per second, unless queries come too seldom or too fast for that.
 const LOOKS_PER_S: f64 = 50.0;
-/// Most queries between two looks, so that a look is short: some microseconds for their slots.
+/// Largest number of queries between two looks, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
 
 /// Error probability of full runs, which the sequential test does not end.
@@ -189,9 +189,10 @@ struct Judge {
 }
 
 impl Judge {
-    /// Appends whether the query misses each bound, then whether a sample of it failed; or returns false, if that
-    /// cannot be said `now_ns` after the start. A query that is outstanding for longer than its bound is known to miss
-    /// it.
+    /// Appends whether the query misses each bound, then whether a sample of it failed, and in a token run whether one
+    /// lacks its tokens; or returns false, if that cannot be said `now_ns` after the start. A query that is outstanding
+    /// for longer than its bound is known to miss it. A sample misses no bound on tokens that it lacks, unless it
+    /// failed.
     fn misses(
         &self,
         query: &[(SampleRecord, Option<SampleTokens>)],
@@ -209,17 +210,22 @@ impl Judge {
             query.iter().any(|(sample, tokens)| {
                 let measured_ns = match bound.what {
                     Bounded::Latency => sample.completed_latency_ns(),
-                    // What a system does not report it does not keep either.
                     Bounded::FirstToken => tokens.and_then(|tokens| tokens.first_token_latency_ns),
                     Bounded::PerToken => tokens.and_then(SampleTokens::time_per_output_token_ns),
                 };
-                measured_ns.is_none_or(|measured_ns| measured_ns > bound.bound_ns)
+                measured_ns.map_or(sample.is_failed(), |measured_ns| measured_ns > bound.bound_ns)
             })
         };
         misses.extend(self.bounds.iter().map(is_over));
         misses.push(query.iter().any(|(sample, _)| sample.is_failed()));
+        misses.extend(self.uses_tokens.then(|| query.iter().any(lacks_tokens)));
         true
     }
+}
+
+/// Tells if a sample of a token run was answered without the tokens that its bounds are on.
+fn lacks_tokens((sample, tokens): &(SampleRecord, Option<SampleTokens>)) -> bool {
+    !sample.is_failed() && tokens.and_then(SampleTokens::time_per_output_token_ns).is_none()
 }
 
 #[cfg(test)]
@@ -227,11 +233,9 @@ mod tests {
     use std::sync::Arc;
 
     use proctor_config::Loader;
-    use proctor_loadgen::{
-        Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, VirtualClock,
-    };
+    use proctor_loadgen::{BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, VirtualClock};
     use proctor_search::Side;
-    use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus};
+    use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus};
 
     use super::super::options::FindMaxOptions;
     use super::*;
@@ -284,30 +288,6 @@ mod tests {
         fn flush(&self) {}
     }
 
-    struct TenSamples;
-
-    impl QuerySampleLibrary for TenSamples {
-        fn name(&self) -> &str {
-            "ten samples"
-        }
-
-        fn total_sample_count(&self) -> u64 {
-            10
-        }
-
-        fn performance_sample_count(&self) -> u64 {
-            10
-        }
-
-        fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-            Ok(())
-        }
-
-        fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-            Ok(())
-        }
-    }
-
     /// A probe of a token run with these bounds in ms.
     fn token_probe(ttft_ms: u64, tpot_ms: u64) -> Shown {
         let given = [
@@ -325,7 +305,7 @@ mod tests {
         let system = Tokens { clock, sink: loadgen.sink() };
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let watched = WatchedSystem { system: &system, watch: &lookout, progress, stop };
-        loadgen.run(&watched, &TenSamples).unwrap();
+        loadgen.run(&watched, &BareLibrary::of(10)).unwrap();
         lookout.conclude()
     }
 
@@ -367,10 +347,15 @@ mod tests {
             let tokens = SampleTokens { latency_ns, first_token_latency_ns, token_count };
             [(SampleRecord { scheduled_ns: 0, latency_ns }, Some(tokens))]
         };
-        assert_eq!(misses(&judge, &tokens(Some(20), 70, 11), 999), Some(vec![false, false, false]));
-        assert_eq!(misses(&judge, &tokens(Some(21), 71, 11), 999), Some(vec![true, false, false]));
-        assert_eq!(misses(&judge, &tokens(Some(20), 80, 11), 999), Some(vec![false, true, false]));
-        assert_eq!(misses(&judge, &tokens(None, 80, 11), 999), Some(vec![true, true, false]));
+        assert_eq!(misses(&judge, &tokens(Some(20), 70, 11), 999), Some(vec![false; 4]));
+        assert_eq!(misses(&judge, &tokens(Some(21), 71, 11), 999), Some(vec![true, false, false, false]));
+        assert_eq!(misses(&judge, &tokens(Some(20), 80, 11), 999), Some(vec![false, true, false, false]));
+        // Tokens that do not come say nothing of the load.
+        assert_eq!(misses(&judge, &tokens(None, 80, 11), 999), Some(vec![false, false, false, true]));
+        assert_eq!(misses(&judge, &tokens(Some(21), 80, 0), 999), Some(vec![true, false, false, true]));
+        assert_eq!(misses(&judge, &tokens(Some(20), 80, 1), 999), Some(vec![false, false, false, true]));
+        let failed = SampleRecord { scheduled_ns: 0, latency_ns: SampleRecord::FAILED_BIT | 3 };
+        assert_eq!(misses(&judge, &[(failed, None)], 999), Some(vec![true, true, true, false]));
         // How many tokens are still to come is not known.
         assert_eq!(misses(&judge, &[sample(SampleRecord::NOT_COMPLETED)], 9999), None);
     }

@@ -20,14 +20,17 @@ mod state;
 use std::mem::ManuallyDrop;
 
 use proctor_config::Settings;
-use proctor_loadgen::{Finding, Rule, TestOutcome, ViolationKind};
-use proctor_search::{Confirmation, ConstraintSeen, ProbeRecord, SearchEnd, Side, Step};
+use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind};
+use proctor_scheduler::Problem;
+use proctor_search::{
+    Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
+};
 use proctor_vocabulary::Scenario;
 
 use self::{
     lookout::{Lookout, Shown},
     options::FindMaxOptions,
-    plan::{Bounded, SearchPlan},
+    plan::{Bounded, FAILED, SearchPlan},
     result::FindMaxResult,
     state::{FullRun, Point, PointKind, State},
 };
@@ -56,7 +59,7 @@ const FIND_MAX: &str = "find_max.json";
 /// # Errors
 /// Every reason why the search ends before it has found anything. It can be resumed from what was recorded.
 pub fn find_max(
-    settings: Settings,
+    mut settings: Settings,
     options: &FindMaxOptions,
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
@@ -68,6 +71,7 @@ pub fn find_max(
         return Err(HostError::Usage(text));
     }
     refuse_in_search(&settings.run)?;
+    options.confirm(&mut settings);
     let plan = SearchPlan::new(&settings, options)?;
     let frame = Frame::set_up(settings, interrupt, |settings| match &options.resume {
         Some(path) => RunFolder::reopen(path),
@@ -110,6 +114,9 @@ fn search_in(
     write_json(&folder.path(FIND_MAX), &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));
+    if let Some(why) = &result.not_official {
+        show(format!("note: {}\n", deviations::length_remark(why)));
+    }
     if let Some(arrivals) = &result.arrivals {
         show(format!("note: {}\n", arrivals.remark()));
     }
@@ -157,7 +164,8 @@ impl Seeker<'_> {
             }
             is_again = true;
         };
-        let record = self.record(load, &test.outcome, lookout.conclude());
+        let record = self.record(load, &test, lookout.conclude());
+        self.note_causes(&record, &test);
         self.state.curve.push(self.point(PointKind::Probe, &record, &test.outcome));
         self.state.search.probes.push(record);
         self.keep()
@@ -176,7 +184,7 @@ impl Seeker<'_> {
         })?;
         self.check(&test)?;
         self.note_end(&test);
-        let mut seen = self.record(load, &test.outcome, lookout.conclude());
+        let mut seen = self.record(load, &test, lookout.conclude());
         let broken = self.broken(&test.outcome);
         let estimate_ns = self.estimate_over_bound_ns(&test.outcome);
         let valid = broken.is_empty() && estimate_ns.is_none();
@@ -215,6 +223,19 @@ impl Seeker<'_> {
         let has_ended = !ends.is_empty();
         self.state.ends.extend(ends);
         has_ended
+    }
+
+    /// Takes note of why samples of this test failed or lacked their tokens, if it is the first with such samples.
+    fn note_causes(&mut self, record: &ProbeRecord, test: &Test) {
+        let is_share = |seen: &ConstraintSeen| seen.name == FAILED || seen.dependence == Dependence::Never;
+        if self.state.causes.is_empty() && record.constraints.iter().any(|it| is_share(it) && it.is_broken())
+        {
+            let is_cause = |finding: &&Finding| {
+                matches!(finding.rule, Rule::Completion(_)) || finding.caller_fault::<Fault>().is_some()
+            };
+            let causes = test.outcome.broken().into_iter().filter(is_cause);
+            self.state.causes = causes.map(Finding::reason).collect();
+        }
     }
 
     /// Checks that the search can go on after this test.
@@ -262,12 +283,23 @@ impl Seeker<'_> {
         )
     }
 
-    fn record(&self, load: f64, outcome: &TestOutcome, shown: Shown) -> ProbeRecord {
+    fn record(&self, load: f64, test: &Test, shown: Shown) -> ProbeRecord {
+        let (outcome, takes_time) = (&test.outcome, self.takes_time(test));
         let Shown { judgement, end, throughput_qps } = shown;
         let mut constraints = judgement.constraints;
         for seen in &mut constraints {
-            seen.tail_ratio = self.tail_ratio(seen, outcome);
+            let ratio = self.tail_ratio(seen, outcome);
+            // What is left is the wait for full batches, which no load makes longer: there is no limit.
+            seen.tail_ratio = ratio.map(|ratio| if takes_time { ratio } else { 0.0 });
+            if seen.name == FAILED {
+                seen.dependence = failures_depend(load, test);
+            }
         }
+        // What waits for a batch to fill is outstanding, too.
+        let end = match end {
+            ProbeEnd::Hopeless if !has_growing_latency(outcome) => ProbeEnd::Decided,
+            end => end,
+        };
         ProbeRecord {
             load,
             side: judgement.side,
@@ -277,6 +309,16 @@ impl Seeker<'_> {
             full_query_count: self.plan.full_query_count(load),
             throughput_qps,
             constraints,
+        }
+    }
+
+    /// Tells if batches took time, as they always do in real time.
+    fn takes_time(&self, test: &Test) -> bool {
+        match &test.system.statistics {
+            Some(counts) if self.bed.settings().run.virtual_time => {
+                counts.batches == 0 || counts.busy_ns.iter().any(|busy_ns| *busy_ns > 0)
+            }
+            _ => true,
         }
     }
 
@@ -315,6 +357,43 @@ impl Seeker<'_> {
     }
 }
 
+/// How failures hang together with the load, as far as one test can tell: where less than one query was in the system
+/// on average (Little's law), and its queue was never full, it was not overloaded. A system that refuses what it has no
+/// room for fails it at once, so that each query counts for as long as an answer takes.
+fn failures_depend(load: f64, test: &Test) -> Dependence {
+    let is_full = |fault: &Fault| matches!(fault, Fault::Scheduler(Problem::QueueFull { .. }, _));
+    let had_room =
+        test.outcome.findings.iter().filter_map(Finding::caller_fault).all(|it: &Fault| !is_full(it));
+    let mean_ns = test.outcome.figures().map_or(0, |figures| query_latencies(figures).mean_ns) as f64;
+    let answered_ns = mean(test.outcome.samples().filter_map(SampleRecord::answered_latency_ns));
+    // A query of MultiStream may have more samples than the system can take.
+    let is_of_server = test.outcome.effective.request.scenario == Scenario::Server;
+    match is_of_server && had_room && load * mean_ns.max(answered_ns) / 1e9 <= 1.0 {
+        true => Dependence::Doubtful,
+        false => Dependence::OnLoad,
+    }
+}
+
+/// The mean of these times, in ns; 0 of none.
+fn mean(times_ns: impl Iterator<Item = u64>) -> f64 {
+    let (mut sum_ns, mut count) = (0.0, 0_u64);
+    for time_ns in times_ns {
+        sum_ns += time_ns as f64;
+        count += 1;
+    }
+    sum_ns / count.max(1) as f64
+}
+
+/// Tells if later samples took clearly longer than earlier ones, as they do in a queue that grows. Without any that
+/// were completed nothing speaks against it.
+fn has_growing_latency(outcome: &TestOutcome) -> bool {
+    const GROWTH: f64 = 1.25;
+    let latencies: Vec<_> = outcome.samples().filter_map(SampleRecord::completed_latency_ns).collect();
+    let (earlier, later) = latencies.split_at(latencies.len() / 2);
+    let mean = |latencies: &[u64]| mean(latencies.iter().copied());
+    earlier.is_empty() || mean(later) > GROWTH * mean(earlier)
+}
+
 fn failed_share(outcome: &TestOutcome) -> f64 {
     let (mut failed_count, mut count) = (0_u64, 0_u64);
     for sample in outcome.samples() {
@@ -327,4 +406,15 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
 fn says_only_that_samples_failed(finding: &Finding) -> bool {
     finding.rule == Rule::Completion(ViolationKind::Failed)
         || matches!(finding.caller_fault(), Some(Fault::Scheduler(..)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_none_is_nothing() {
+        assert_eq!(mean(std::iter::empty()), 0.0);
+        assert_eq!(mean([1, 2, 6].into_iter()), 3.0);
+    }
 }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use proctor_config::{Origin, Settings, Value};
+use proctor_vocabulary::Scenario;
+
 /// The options of a search; what is searched, and where it begins, is in the settings.
 #[derive(Debug, Clone)]
 pub struct FindMaxOptions {
@@ -24,6 +27,17 @@ pub struct FindMaxOptions {
 impl FindMaxOptions {
     /// How near to the limit a search goes if the user does not say.
     pub const RESOLUTION: f64 = 0.01;
+
+    /// Makes the number of full runs that of the settings, by which the rules judge the result. Several make one result
+    /// in Server alone.
+    pub(super) fn confirm(&self, settings: &mut Settings) {
+        let is_server = settings.run.scenario.loadgen() == Scenario::Server;
+        let Some(count) = self.confirm_runs.filter(|_| is_server).map(u64::from) else { return };
+        settings.run.server_run_count = count;
+        if let Some(effective) = settings.effective.get_mut("server_run_count") {
+            effective.replace(Value::Integer(count), Origin::Flag { flag: "--confirm-runs".to_owned() });
+        }
+    }
 }
 
 impl Default for FindMaxOptions {
@@ -37,5 +51,30 @@ impl Default for FindMaxOptions {
             max_error_share: 0.0,
             resume: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::{Loader, NotOfficial};
+
+    use super::*;
+
+    #[test]
+    fn fewer_full_runs_than_the_round_wants_are_no_official_result() {
+        let of = |scenario: &str, rules: &str, confirm_runs| {
+            let loader = Loader::new().set("benchmark=resnet50").set("preset=official");
+            let mut settings = loader.set(scenario).set(rules).load().unwrap();
+            FindMaxOptions { confirm_runs, ..FindMaxOptions::default() }.confirm(&mut settings);
+            settings.not_official()
+        };
+        for rules in ["rules=v0.5", "rules=v0.7"] {
+            assert_eq!(of("scenario=Server", rules, None), None);
+            assert_eq!(of("scenario=Server", rules, Some(5)), None);
+            let few = NotOfficial::Runs { count: 1, wanted: 5 };
+            assert_eq!(of("scenario=Server", rules, Some(1)), Some(few));
+            assert_eq!(of("scenario=MultiStream", rules, Some(1)), None);
+        }
+        assert_eq!(of("scenario=Server", "rules=v5.0", Some(1)), None);
     }
 }

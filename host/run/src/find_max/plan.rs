@@ -1,10 +1,8 @@
 //! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
 use proctor_config::{Origin, Settings, Value};
-use proctor_loadgen::{
-    EffectiveSettings, LoadGenError, QueryGenerator, TestSettings, over_latency_allowance, phases,
-};
-use proctor_search::{Axis, Constraint, SearchSettings};
+use proctor_loadgen::{QueryGenerator, TestSettings, over_latency_allowance, phases};
+use proctor_search::{Axis, Constraint, Dependence, SearchSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use super::options::FindMaxOptions;
@@ -12,7 +10,7 @@ use crate::error::HostError;
 
 /// Largest rate that settings allow.
 const RATE_MAX: f64 = 1e9;
-/// Most samples of a query.
+/// Largest number of samples of a query.
 const COUNT_MAX: f64 = (1_u64 << 20) as f64;
 /// At how many loads full runs are made at most.
 const FULL_LOADS_MAX: u32 = 10;
@@ -46,6 +44,9 @@ impl Bounded {
 
 /// The name of the constraint that all samples are to succeed.
 pub(crate) const FAILED: &str = "failed samples";
+
+/// The name of the constraint that all samples of a token run are to come with their tokens.
+pub(crate) const TOKENLESS: &str = "samples without their tokens";
 
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPlan {
@@ -157,7 +158,7 @@ impl SearchPlan {
         test
     }
 
-    /// Whether a probe is as long as a full run, because the beginning of one does not tell how it goes on: it may be
+    /// Tells if a probe is as long as a full run, because the beginning of one does not tell how it goes on: it may be
     /// all burst, or all night.
     pub(crate) fn probes_are_whole(&self) -> bool {
         self.settings.test.other_arrivals().is_some_and(|process| !process.is_steady())
@@ -203,7 +204,8 @@ impl SearchPlan {
         allowance.saturating_sub(u64::from(!self.is_server())).min(at_quantile)
     }
 
-    /// The constraints at this load, in the order of the bounds, then that on failed samples.
+    /// The constraints at this load, in the order of the bounds, then that on failed samples, and in a token run that
+    /// on samples without their tokens.
     pub(crate) fn constraints(&self, load: f64) -> Vec<Constraint> {
         let count = self.full_query_count(load);
         // Between the last number that is allowed and the first that is not.
@@ -211,9 +213,19 @@ impl SearchPlan {
         let of_bound = |bound: &Bound| Constraint {
             name: bound.what.name().to_owned(),
             limit_share: (allowed / count as f64).min(1.0 - self.quantile),
+            dependence: Dependence::OnLoad,
         };
-        let failed = Constraint { name: FAILED.to_owned(), limit_share: self.error_share };
-        self.bounds.iter().map(of_bound).chain([failed]).collect()
+        let failed = Constraint {
+            name: FAILED.to_owned(),
+            limit_share: self.error_share,
+            dependence: Dependence::OnLoad,
+        };
+        let tokenless = self.uses_tokens().then(|| Constraint {
+            name: TOKENLESS.to_owned(),
+            limit_share: 0.0,
+            dependence: Dependence::Never,
+        });
+        self.bounds.iter().map(of_bound).chain([failed]).chain(tokenless).collect()
     }
 
     /// How many queries of a full run may miss each constraint before it cannot be VALID any more; `None` where the
@@ -225,15 +237,13 @@ impl SearchPlan {
         if !self.is_server() || self.full_query_count(load) as f64 > COUNTABLE_QUERIES {
             return Ok(None);
         }
-        let qsl = self.settings.benchmark.qsl;
-        let settings =
-            EffectiveSettings::new(&self.test_at(load), qsl.performance_sample_count, qsl.total_sample_count);
-        let (effective, _) = settings.map_err(LoadGenError::Settings)?;
+        let effective = self.settings.benchmark.qsl.effective_settings(&self.test_at(load))?;
         let count =
             phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
         Ok(count.filter(|count| *count > 0).map(|count| {
             let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
-            allowed.chain([(count as f64 * self.error_share) as u64]).collect()
+            let tokenless = self.uses_tokens().then_some(0);
+            allowed.chain([(count as f64 * self.error_share) as u64]).chain(tokenless).collect()
         }))
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_config::{Effective, Settings};
+use proctor_config::{Effective, NotOfficial, Settings};
 use proctor_search::{SearchEnd, SearchSettings};
 use serde::Serialize;
 
@@ -37,13 +37,16 @@ pub(crate) struct FindMaxResult<'a> {
     /// For people.
     pub(crate) summary: String,
     end: SearchEnd,
-    /// Misbehaviour of the plugin at its end, in words, for which the search is not good although it may have found
-    /// something; that it has not come to its end, if it hangs or crashes there.
+    /// Misbehaviour of the plugin at its end, in words, because of which the search is not good even if it has found
+    /// something. If the plugin hangs or crashes there, this says that it has not come to its end.
     pub(super) faults: Vec<String>,
     scenario: &'static str,
     pub(super) rules: &'static str,
     virtual_time: bool,
     official_length: bool,
+    /// Why the full runs are not as long as the rules want them, for the note.
+    #[serde(skip)]
+    pub(super) not_official: Option<NotOfficial>,
     /// The arrival process, if it is not that of the rules; left out if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) arrivals: Option<ArrivalsPart>,
@@ -97,6 +100,7 @@ impl<'a> FindMaxResult<'a> {
             rules: settings.run.rules.name,
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
+            not_official: settings.not_official(),
             arrivals: ArrivalsPart::of(settings, None),
             deviations: DeviationPart::all(settings, &plugin),
             query_count: state.search.query_count(),

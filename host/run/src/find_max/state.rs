@@ -31,6 +31,9 @@ pub(crate) struct State {
     /// Ends of processes of the plugin, in words.
     #[serde(default)]
     pub(crate) ends: Vec<String>,
+    /// Reasons of the first probe whose samples failed or lacked their tokens, in words.
+    #[serde(default)]
+    pub(crate) causes: Vec<String>,
 }
 
 /// The latencies at a load. All in ns, of queries.
@@ -80,6 +83,7 @@ impl State {
             curve: Vec::new(),
             full_runs: Vec::new(),
             ends: Vec::new(),
+            causes: Vec::new(),
         }
     }
 

@@ -5,12 +5,9 @@
 use std::sync::Arc;
 
 use proctor_loadgen::{
-    LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, RealClock, SystemUnderTest, TestOutcome,
-    TestSettings,
+    BareLibrary, LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings,
 };
-use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
-};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, TestMode};
 
 use super::null_run::SAMPLE_COUNT;
 use crate::error::HostError;
@@ -22,7 +19,7 @@ use crate::error::HostError;
 pub fn direct_run(settings: &TestSettings) -> Result<TestOutcome, HostError> {
     let settings = TestSettings { mode: TestMode::PerformanceOnly, ..settings.clone() };
     let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
-    Ok(loadgen.run(&Direct(loadgen.sink()), &Library)?)
+    Ok(loadgen.run(&Direct(loadgen.sink()), &BareLibrary::of(SAMPLE_COUNT))?)
 }
 
 /// Completes with the answer of the null plugin.
@@ -45,28 +42,4 @@ impl SystemUnderTest for Direct {
     }
 
     fn flush(&self) {}
-}
-
-struct Library;
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "numbers"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        SAMPLE_COUNT
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        SAMPLE_COUNT
-    }
-
-    fn load(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
 }

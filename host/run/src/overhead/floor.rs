@@ -5,7 +5,7 @@
 //! this program as about the plugin, so it is marked.
 
 use proctor_config::Settings;
-use proctor_loadgen::{EffectiveSettings, TestOutcome, TestSettings};
+use proctor_loadgen::{TestOutcome, TestSettings};
 use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
@@ -169,10 +169,7 @@ fn test_settings(settings: &Settings) -> Result<(TestSettings, f64), HostError> 
             test.min_duration_ms = wanted_ms.clamp(SHORT_MS, LONG_MS);
         }
         Scenario::Offline => {
-            let counts = settings.benchmark.qsl;
-            let (performance, total) = (counts.performance_sample_count, counts.total_sample_count);
-            let (effective, _) = EffectiveSettings::new(run, performance, total)
-                .map_err(proctor_loadgen::LoadGenError::Settings)?;
+            let effective = settings.benchmark.qsl.effective_settings(run)?;
             test.min_query_count = effective.samples_per_query.min(OFFLINE_SAMPLES);
             test.min_duration_ms = 0;
             longer = effective.samples_per_query as f64 / test.min_query_count as f64;

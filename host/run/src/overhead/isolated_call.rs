@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_loadgen::{TestSettings, WaitPolicy};
+use proctor_loadgen::TestSettings;
 use proctor_plugin_host::Instance;
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
@@ -42,15 +42,12 @@ impl IsolatedCall {
     /// # Errors
     /// If the plugin could not be started.
     pub fn measure(awake: bool, pair_count: usize, interrupt: &Interrupt) -> Result<Vec<Self>, HostError> {
+        let settings = TestSettings { scenario: Scenario::Offline, ..TestSettings::default() };
         let run = NullRun {
-            settings: TestSettings { scenario: Scenario::Offline, ..TestSettings::default() },
             dispatch: Dispatch::Batches,
-            on_thread: false,
-            wait: WaitPolicy::default(),
-            batch_size: 1,
-            instances: 1,
             isolate: true,
             isolate_spin_us: Some(if awake { AWAKE_US } else { 0 }),
+            ..NullRun::inline(settings)
         };
         run.on_bed(interrupt, |bed| {
             let mut instance = bed.model().create_instance(0)?;

@@ -36,21 +36,36 @@ pub struct NullRun {
     pub settings: TestSettings,
     /// How the plugin is given its work.
     pub dispatch: Dispatch,
-    /// Whether issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
+    /// True if issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
     pub on_thread: bool,
     /// How the issuing thread waits.
     pub wait: WaitPolicy,
-    /// Most samples in a batch. Nothing waits for a batch to fill.
+    /// Largest number of samples in a batch. Nothing waits for a batch to fill.
     pub batch_size: usize,
     /// Number of instances.
     pub instances: usize,
-    /// Whether the plugin has a process of its own.
+    /// True if the plugin has a process of its own.
     pub isolate: bool,
     /// With `isolate`: how long threads of both processes wait awake for each other, in us; `None` as in a run.
     pub isolate_spin_us: Option<u64>,
 }
 
 impl NullRun {
+    /// A run with these settings in which whole queries are completed inside the issue call.
+    #[must_use]
+    pub fn inline(settings: TestSettings) -> Self {
+        Self {
+            settings,
+            dispatch: Dispatch::WholeQueries,
+            on_thread: false,
+            wait: WaitPolicy::default(),
+            batch_size: 1,
+            instances: 1,
+            isolate: false,
+            isolate_spin_us: None,
+        }
+    }
+
     /// Makes the run, in real time.
     ///
     /// # Errors
@@ -68,7 +83,7 @@ impl NullRun {
         self.make(interrupt, TestRequest { follow, ..self.request() }).map(|(outcome, _)| outcome)
     }
 
-    /// As [`run`](Self::run), with the noise guard beside it and what that has seen.
+    /// As [`run`](Self::run), with the noise guard beside it, whose observations are returned, too.
     ///
     /// # Errors
     /// As there.
@@ -316,16 +331,8 @@ mod tests {
                 server_target_qps: 5000.0,
                 ..TestSettings::default()
             };
-            let null_run = NullRun {
-                settings,
-                dispatch,
-                on_thread,
-                wait: WaitPolicy::default(),
-                batch_size: 4,
-                instances: 2,
-                isolate: false,
-                isolate_spin_us: None,
-            };
+            let null_run =
+                NullRun { dispatch, on_thread, batch_size: 4, instances: 2, ..NullRun::inline(settings) };
             let folder = tempfile::tempdir().unwrap();
             // With everything beside it that a run has.
             let test = |bed: &TestBed<'_>| {
@@ -359,21 +366,8 @@ mod tests {
             let interrupt = Interrupt::never(Arc::new(Nobody));
             interrupt.measuring();
             interrupt.signal();
-            let wait = WaitPolicy::default();
-            let settings = settings.clone();
-            NullRun {
-                settings,
-                dispatch,
-                on_thread: false,
-                wait,
-                batch_size: 1,
-                instances: 1,
-                isolate: false,
-                isolate_spin_us: None,
-            }
-            .run(&interrupt)
-            .unwrap_err()
-            .to_string()
+            let null_run = NullRun { dispatch, ..NullRun::inline(settings.clone()) };
+            null_run.run(&interrupt).unwrap_err().to_string()
         };
         assert_eq!(run(Dispatch::WholeQueries), "interrupted while the harness was measured");
         let refused = run(Dispatch::Batches);

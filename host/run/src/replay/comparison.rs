@@ -13,6 +13,9 @@ pub(crate) struct Comparison {
     pub(crate) call: Option<CallDifference>,
     /// Number of calls that were compared.
     pub(crate) call_count: usize,
+    /// The first call that returns in the replay alone, as one does that crashed when it was recorded: its number, and
+    /// the call in words.
+    pub(crate) unreturned: Option<(u64, String)>,
     /// The first sample whose answer differs.
     pub(crate) answer: Option<AnswerDifference>,
     /// Number of answers that differ, and of all that were compared.
@@ -58,13 +61,16 @@ pub(crate) struct Spread {
 impl Comparison {
     /// Holds a replay against its recording.
     pub(crate) fn new(recorded: &Recorded, replayed: &Recorded) -> Self {
-        let (mut call, mut call_count) = (None, 0);
+        let (mut call, mut call_count, mut unreturned) = (None, 0, None);
         let mut others = replayed.repeated();
         for step in recorded.repeated() {
             let other = others.next();
             if let Some(difference) = difference(step, other, recorded.is_whole()) {
                 call = Some(CallDifference { number: step.begun.number, call: in_words(step), difference });
                 break;
+            }
+            if step.returned.is_none() && other.is_some_and(|other| other.returned.is_some()) {
+                unreturned.get_or_insert_with(|| (step.begun.number, in_words(step)));
             }
             call_count += 1;
         }
@@ -81,10 +87,10 @@ impl Comparison {
         }
         let answer_count = recorded.asked.len();
         let times = times(recorded, replayed);
-        Self { call, call_count, answer, differing_count, answer_count, times }
+        Self { call, call_count, unreturned, answer, differing_count, answer_count, times }
     }
 
-    /// Whether nothing differs but times.
+    /// Tells if nothing differs but times.
     pub(crate) fn is_same(&self) -> bool {
         self.call.is_none() && self.answer.is_none()
     }
@@ -291,6 +297,17 @@ mod tests {
             begun.prepared[0].hash = Some("other".to_owned());
         });
         assert!(input.call.unwrap().difference.contains("with the hash in, and in the replay"));
+    }
+
+    #[test]
+    fn a_call_that_returns_in_the_replay_alone_is_named() {
+        // It crashed in `execute`.
+        let crashed = Recorded::of(lines().into_iter().take(3).collect());
+        let compared = Comparison::new(&crashed, &Recorded::of(lines()));
+        let call = "execute on instance 0 of 2 samples, from sample 3 to 4".to_owned();
+        assert_eq!((compared.is_same(), compared.unreturned), (true, Some((2, call))));
+        let again = Comparison::new(&crashed, &Recorded::of(lines().into_iter().take(3).collect()));
+        assert_eq!(again.unreturned, None);
     }
 
     #[test]

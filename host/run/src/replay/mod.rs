@@ -1,8 +1,8 @@
 //! `host replay`: the calls of a recording made again, on another build of the plugin, and where the two differ.
 //!
-//! A replay is recorded, too, and then the two recordings are compared: what a plugin is given is the same as far as it
-//! depends on the host, so what differs is the plugin's. Calls come one after the other in the order in which they
-//! began; a query is issued once as many samples are completed as were in the recording.
+//! A replay is recorded, too, and then the two recordings are compared. The host gives the plugin the same calls, so
+//! any difference comes from the plugin. Calls come one after the other in the order in which they began; a query is
+//! issued once as many samples are completed as were in the recording.
 
 mod comparison;
 mod player;
@@ -97,7 +97,16 @@ fn settings(
     loader = loader.optional_flag("--data-root", "data_root", data_root);
     loader = loader.flag("--plugin", "plugin", &replay.plugin);
     loader = loader.flag("--output", "record", folder.display().to_string());
-    Ok(replay.changed.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?)
+    let settings = replay.changed.iter().fold(loader, |loader, assignment| loader.set(assignment)).load()?;
+    let recorded_virtual = recorded.settings.get("virtual_time").is_some_and(|value| value == "true");
+    let is_virtual = settings.run.virtual_time;
+    if is_virtual != recorded_virtual {
+        return Err(HostError::Usage(format!(
+            "virtual_time is {is_virtual}, and was {recorded_virtual} in the recording, whose calls are made in that time \
+             alone: leave out --set virtual_time={is_virtual}"
+        )));
+    }
+    Ok(settings)
 }
 
 /// Makes the calls. The failure of one is part of the comparison.

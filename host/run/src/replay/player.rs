@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -16,7 +16,7 @@ use super::{
     recorded::{Recorded, Step},
     replayed_instance::ReplayedInstance,
 };
-use crate::{bed::test_bed::TestBed, error::HostError};
+use crate::{bed::test_bed::TestBed, error::HostError, threads::lock};
 
 /// Pause before a query is issued again that the plugin was BUSY for.
 const BUSY_PAUSE: Duration = Duration::from_micros(50);
@@ -41,7 +41,7 @@ struct Completed {
 
 impl CompletionSink for Completed {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += responses.len() as u64;
+        *lock(&self.count) += responses.len() as u64;
         self.came.notify_all();
     }
 
@@ -89,7 +89,7 @@ impl<'a, 'b> Player<'a, 'b> {
             }
         } else if step.is(Call::Start) {
             bed.model().start()?;
-            *self.completed.count.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+            *lock(&self.completed.count) = 0;
             self.is_started = true;
         } else if step.is(Call::Execute) || step.is(Call::Submit) {
             instance.map_or(Ok(()), |instance| instance.execute(batch(begun)))?;
@@ -146,7 +146,7 @@ impl<'a, 'b> Player<'a, 'b> {
     /// Waits until as many samples are completed as were before this call; not for ever, as one that does not come is a
     /// difference.
     fn wait_for(&self, step: &Step) {
-        let count = self.completed.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = lock(&self.completed.count);
         let waits = |count: &mut u64| *count < step.completed_before;
         drop(self.completed.came.wait_timeout_while(count, self.limit, waits));
     }

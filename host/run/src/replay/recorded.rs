@@ -35,12 +35,12 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Whether it is this call.
+    /// Tells if it is this call.
     pub(crate) fn is(&self, call: Call) -> bool {
         self.begun.call.is(call)
     }
 
-    /// Whether it is one that a replay makes in the same place. Those of threads and of energy come where they come,
+    /// Tells if it is one that a replay makes in the same place. Those of threads and of energy come where they come,
     /// memory is freed when the host does not need it any more, and a query that the plugin was BUSY for is issued as
     /// often as it takes.
     pub(crate) fn is_repeated(&self) -> bool {
@@ -120,12 +120,12 @@ impl Recorded {
         self.steps.iter().filter(|step| step.is_repeated())
     }
 
-    /// Whether the plugin was closed: a recording without that was cut off, or its run ended early.
+    /// Tells if the plugin was closed: a recording without that was cut off, or its run ended early.
     pub(crate) fn is_whole(&self) -> bool {
         self.steps.iter().any(|step| step.is(Call::Close) && step.returned.is_some())
     }
 
-    /// Whether the model was given whole queries.
+    /// Tells if the model was given whole queries.
     pub(crate) fn takes_queries(&self) -> bool {
         self.argument("instance_count") == Some("0")
     }

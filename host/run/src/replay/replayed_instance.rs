@@ -3,7 +3,7 @@
 use std::{
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
@@ -12,7 +12,7 @@ use std::{
 use proctor_plugin_host::{Instance, Lane, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleIndex};
 
-use crate::error::HostError;
+use crate::{error::HostError, threads::lock};
 
 /// An instance in a replay. Its thread begins with its first batch, and ends when this is dropped.
 pub(super) struct ReplayedInstance {
@@ -120,10 +120,6 @@ fn serve(executor: &Mutex<Executor>, sink: &dyn CompletionSink, jobs: &Receiver<
         Executor::Lane(lane) => lane.end_thread(),
         Executor::Gone => {}
     }
-}
-
-fn lock(executor: &Mutex<Executor>) -> MutexGuard<'_, Executor> {
-    executor.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for ReplayedInstance {

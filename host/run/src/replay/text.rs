@@ -42,7 +42,13 @@ pub(super) fn in_words(
 fn calls(comparison: &Comparison) -> String {
     let count = comparison.call_count;
     match &comparison.call {
-        None => format!("{count} are the same"),
+        None => match &comparison.unreturned {
+            None => format!("{count} are the same"),
+            Some((number, call)) => format!(
+                "{count} are the same as far as they were recorded; call {number}, {call}, did not return in the \
+                 recording, and does in the replay"
+            ),
+        },
         Some(CallDifference { number, call, difference }) => {
             format!("{count} are the same; call {number}, {call}: {difference}")
         }

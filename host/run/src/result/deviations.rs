@@ -1,12 +1,12 @@
 //! The part of a result about rules of the round that the run does not keep.
 
-use proctor_config::{Deviation, Settings};
+use proctor_config::{Deviation, NotOfficial, Settings, Suite, round_rules};
 use proctor_plugin_api::MemoryKind;
 use serde::Serialize;
 
 use super::PluginPart;
 
-/// A way in which a run is none by the rules of its round, with the sentence for people.
+/// A way in which a run departs from the rules of its round, with the sentence for people.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct DeviationPart {
     #[serde(flatten)]
@@ -18,10 +18,26 @@ impl DeviationPart {
     /// All of a run of a plugin with these settings.
     pub(crate) fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
         let is_on_device = plugin.sample_memory.contains(&MemoryKind::Device.name());
-        let of_plugin = is_on_device.then_some(Deviation::DeviceMemory);
-        let deviations = settings.deviations(&plugin.precision).into_iter().chain(of_plugin);
+        let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
+        let of_network = plugin.network.then(|| of_network(settings)).flatten();
+        let deviations =
+            settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network);
         deviations.map(|deviation| Self { text: deviation.to_string(), deviation }).collect()
     }
+}
+
+/// The deviation of a system that is reached by a network, where there is no network division: before v5.0, and on the
+/// edge (rules v5.0, section 6.2).
+fn of_network(settings: &Settings) -> Option<Deviation> {
+    let suite = settings.run.suite;
+    let has_division = round_rules(settings.run.rules).divisions.iter().any(|name| name == "network");
+    let suite_name = suite.map(Suite::name);
+    (!has_division || suite == Some(Suite::Edge)).then_some(Deviation::Network { suite: suite_name })
+}
+
+/// Remark for the user on the length of a run or a search.
+pub(crate) fn length_remark(why: &NotOfficial) -> String {
+    format!("not of official length ({why}): for comparing runs of your own only")
 }
 
 /// Remark for the user, if there are any.
@@ -47,17 +63,15 @@ mod tests {
             let plugin = PluginPart { precision: precision.to_owned(), ..tests::plugin() };
             DeviationPart::all(&loader.load().unwrap(), &plugin)
         };
-        assert!(of(&["rules=v0.7"], "f32").is_empty() && of(&[], "f64").is_empty());
+        assert!(of(&["rules=v0.7", "benchmark=rnnt"], "f32").is_empty());
         assert_eq!(remark("v0.7", &[]), None);
-        let memory = ["host", "device"].map(|kind| {
-            let plugin = PluginPart { sample_memory: vec![kind], ..tests::plugin() };
-            DeviationPart::all(&Loader::new().load().unwrap(), &plugin).len()
-        });
-        assert_eq!(memory, [0, 1]);
         let few = "performance_sample_count_override=8";
         let kinds = |deviations: &[DeviationPart]| -> Vec<_> {
             deviations.iter().map(|part| serde_json::to_value(part).unwrap()["kind"].clone()).collect()
         };
+        assert_eq!(kinds(&of(&[], "f64")), ["benchmark"]);
+        let virtual_time = of(&["rules=v0.7", "benchmark=rnnt", "virtual_time=true"], "f32");
+        assert_eq!(kinds(&virtual_time), ["virtual-time"]);
         let deviations = of(&["rules=v0.7", "benchmark=rnnt", few], "f64");
         assert_eq!(kinds(&deviations), ["precision", "performance-set"]);
         let deviations = of(&["rules=v0.5", "benchmark=gnmt", few], "f32");
@@ -66,5 +80,33 @@ mod tests {
             remark("v0.5", &deviations[..1]).unwrap(),
             "deviates from v0.5, for comparing runs of your own only: tokenize is done untimed"
         );
+    }
+
+    #[test]
+    fn what_the_plugin_is_may_deviate() {
+        let texts = |assignments: &[&str], plugin: &PluginPart| -> Vec<_> {
+            let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
+            let loader = loader.set("benchmark=resnet50").set("scenario=Offline");
+            let parts = DeviationPart::all(&loader.load().unwrap(), plugin);
+            parts.into_iter().map(|part| part.text).collect()
+        };
+        for (kind, expected) in [
+            ("host", &[][..]),
+            ("device", &["samples lie in the memory of a device before the clock starts"][..]),
+        ] {
+            let plugin = PluginPart { sample_memory: vec![kind], ..tests::plugin() };
+            assert_eq!(texts(&[], &plugin), expected);
+        }
+        let remote = PluginPart { network: true, ..tests::plugin() };
+        let text =
+            |owner: &str| format!("the system is reached by a network, and {owner} has no division for that");
+        for (assignments, expected) in [
+            (&["rules=v0.7"][..], vec![text("the round")]),
+            (&["rules=v0.7", "suite=datacenter"], vec![text("the round's suite datacenter")]),
+            (&["rules=v5.0"], vec![]),
+            (&["rules=v5.0", "suite=edge"], vec![text("the round's suite edge")]),
+        ] {
+            assert_eq!(texts(assignments, &remote), expected, "{assignments:?}");
+        }
     }
 }

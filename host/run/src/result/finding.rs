@@ -20,8 +20,8 @@ pub(crate) struct FindingPart {
     pub(crate) ended_by: Option<LimitPart>,
     pub(crate) remedy: Option<RemedyPart>,
     /// Limits to set to 0, which is no limit, along with the remedy; left out if empty.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(crate) lift: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) lift: Vec<&'static str>,
     /// Length of a run that follows the remedy; for more queries, the time that they add.
     pub(crate) time_s: Option<f64>,
     /// All of it as a sentence.
@@ -60,7 +60,7 @@ impl From<&Finding> for FindingPart {
             unit: finding.measured.map(|_| unit(finding.unit)),
             ended_by: finding.ended_by.map(|Limit { setting, value }| LimitPart { setting, value }),
             remedy: finding.remedy.as_ref().map(RemedyPart::from),
-            lift: finding.lift,
+            lift: finding.lift.clone(),
             time_s: finding.time_ns.map(|time_ns| time_ns as f64 / 1e9),
             text: finding.to_string(),
         }
@@ -88,7 +88,9 @@ impl From<&Remedy> for RemedyPart {
     fn from(remedy: &Remedy) -> Self {
         match *remedy {
             Remedy::LowerRate { qps } => Self::Set { setting: "server_target_qps", value: qps },
-            Remedy::Set { setting, value } => Self::Set { setting, value: value as f64 },
+            Remedy::SetOr { setting, value, .. } | Remedy::Set { setting, value } => {
+                Self::Set { setting, value: value as f64 }
+            }
             Remedy::MoreQueries { fewest, total } => {
                 Self::MoreQueries { setting: "min_query_count", value: total, fewest_more: fewest }
             }

@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_config::{Effective, MetricKind, Settings, Suite, round_rules};
+use proctor_config::{Effective, MetricKind, NotOfficial, Settings, Suite, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
@@ -55,8 +55,8 @@ pub(crate) struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// Reasons against the run that are no findings of its tests: why the answers could not be scored, or a test not
-    /// begin.
+    /// Reasons against the run that are no findings of its tests: why the answers could not be scored, or why a test
+    /// could not begin.
     pub(crate) further_reasons: Vec<String>,
 }
 
@@ -95,9 +95,12 @@ pub struct RunResult {
     /// The suite of the round that it is for; left out if the run has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) suite: Option<&'static str>,
-    /// Whether the run was as long as the rules want it.
+    /// True if the run was as long as the rules want it.
     pub(crate) official_length: bool,
-    /// Whether the calls were recorded, which makes each of them longer; left out if not.
+    /// The reason why it was not; in `result.json` the preset, the settings and the deviations tell.
+    #[serde(skip)]
+    pub(crate) not_official: Option<NotOfficial>,
+    /// True if the calls were recorded, which makes each of them longer; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) recorded: bool,
     /// The arrival process, if it is not that of the rules; left out if it is.
@@ -171,7 +174,7 @@ pub(crate) struct BenchmarkPart {
 #[derive(Debug, Serialize)]
 pub(crate) struct SuitePart {
     pub(crate) id: String,
-    /// Whether the round of the run has it. Then bounds and accuracy target are those of the round.
+    /// True if the round of the run has it. Then bounds and accuracy target are those of the round.
     pub(crate) in_round: bool,
 }
 
@@ -192,7 +195,7 @@ pub(crate) struct PluginPart {
     /// The inputs as the plugin was given them; left out if they were as the benchmark has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<InputPart>,
-    /// Whether the system is reached by a network; left out if not.
+    /// True if the system is reached by a network; left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) network: bool,
     /// Devices that the plugin lists and the run used.
@@ -216,7 +219,7 @@ pub(crate) struct PluginPart {
     pub(crate) stages: Option<BTreeMap<String, StagePart>>,
 }
 
-/// The stages of one name, of all batches or completions of the run but those of the warm-up.
+/// The stages with one name, over all batches or completions of the run except those of the warm-up.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct StagePart {
     count: u64,
@@ -304,6 +307,7 @@ impl RunResult {
             rules: settings.run.rules.name,
             suite: settings.run.suite.map(Suite::name),
             official_length: settings.is_of_official_length(),
+            not_official: settings.not_official(),
             recorded: settings.run.record.is_some(),
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
             deviations: DeviationPart::all(settings, &plugin),
@@ -348,6 +352,8 @@ impl RunResult {
             "accuracy_passed": accuracy_passed,
             "interrupted": interrupted,
             "reasons": reasons,
+            "official_length": self.official_length,
+            "deviations": self.deviations,
             "metric": self.metric,
             "folder": folder.display().to_string(),
             "result": folder.join(RESULT).display().to_string(),

@@ -148,7 +148,9 @@ impl TestPart {
             issue_delay_p50_ns: delay(|delay| delay.p50_ns),
             issue_delay_p99_ns: delay(|delay| delay.p99_ns),
             issue_delay_p99_9_ns: delay(|delay| delay.p99_9_ns),
-            figures: outcome.figures().map(|figures| FiguresPart::new(figures, test.has_unanswered())),
+            figures: outcome
+                .figures()
+                .map(|figures| FiguresPart::new(figures, test.has_unanswered() || test.has_tokenless())),
             energy: outcome.performance.as_ref().and_then(|_| EnergyPart::of_plugin(test)),
             processor_energy: test
                 .package_energy
@@ -180,11 +182,15 @@ impl From<BusyCounts> for BusyPart {
 }
 
 impl FiguresPart {
-    /// Takes the figures of a result. Where samples were not answered, no bound is met, and there is no estimate.
-    fn new(result: &PerformanceResult, has_unanswered: bool) -> Self {
+    /// Takes the figures of a result. If it is partial, because samples were not answered or lack tokens, no bound is
+    /// met, and there is no estimate. Nor is there one in token runs of SingleStream, where early stopping estimates
+    /// the time to the first token.
+    fn new(result: &PerformanceResult, is_partial: bool) -> Self {
         let EarlyStopping { met: early_stopping_met, estimate_ns, estimate_ns_p99, .. } =
             result.early_stopping;
-        let estimated = |estimate_ns: Option<u64>| estimate_ns.filter(|_| !has_unanswered);
+        let is_of_first_tokens = result.token_latencies().is_some()
+            && matches!(result.figures, ScenarioFigures::SingleStream { .. });
+        let estimated = |estimate_ns: Option<u64>| estimate_ns.filter(|_| !is_partial && !is_of_first_tokens);
         let mut part = Self {
             query_latency: query_latencies(result).into(),
             sample_latency: (&result.sample_latencies).into(),
@@ -194,12 +200,12 @@ impl FiguresPart {
             over_latency_count: None,
             min_duration_met: result.min_duration_met,
             min_queries_met: result.min_queries_met,
-            latency_bound_met: result.perf_constraints_met && !has_unanswered,
-            early_stopping_met: early_stopping_met && !has_unanswered,
+            latency_bound_met: result.perf_constraints_met && !is_partial,
+            early_stopping_met: early_stopping_met && !is_partial,
             early_stopping_estimate_ns: estimated(estimate_ns),
             early_stopping_estimate_ns_p99: estimated(estimate_ns_p99),
             recommendations: result.recommendations.iter().map(ToString::to_string).collect(),
-            tokens: TokenPart::of(result, has_unanswered),
+            tokens: TokenPart::of(result, is_partial),
             intervals: result.intervals.as_ref().map(IntervalPart::from),
         };
         match &result.figures {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use proctor_config::Loader;
 use proctor_loadgen::{
-    Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, TestSettings,
-    VirtualClock,
+    BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, TestSettings, VirtualClock,
 };
 use proctor_scheduler::{BatchError, Instance, SchedulerConfig, SimulatedScheduler};
-use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, TestMode,
-};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, TestMode};
 
 use super::*;
 use super::{energy::EnergyPart, tokens::StepPart};
@@ -19,6 +16,8 @@ use crate::bed::system::SystemReport;
 /// With this number of output tokens for each sample, all at its end.
 struct OneMs {
     token_count: u32,
+    /// Samples of the library below this one have no tokens.
+    first_with_tokens: u64,
 }
 
 impl Instance for OneMs {
@@ -32,7 +31,8 @@ impl Instance for OneMs {
 
     fn complete(&mut self, batch: &[QuerySample], sink: &dyn CompletionSink) {
         for sample in batch {
-            let (status, token_count) = (SampleStatus::OK, self.token_count);
+            let has_tokens = sample.index.0 >= self.first_with_tokens;
+            let (status, token_count) = (SampleStatus::OK, if has_tokens { self.token_count } else { 0 });
             let response = QuerySampleResponse { id: sample.id, status, data: &[], token_count };
             if token_count > 0 {
                 sink.first_token(&[response]);
@@ -42,48 +42,28 @@ impl Instance for OneMs {
     }
 }
 
-struct Samples;
-
-impl QuerySampleLibrary for Samples {
-    fn name(&self) -> &str {
-        "samples"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        600
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        600
-    }
-
-    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-}
-
 fn settings() -> Settings {
     let loader = Loader::new().set("scenario=Server").set("target_qps=200").set("virtual_time=true");
     loader.set("output_folder=here").set("mock.sigma=1").load().unwrap()
 }
 
 fn test(settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
+    let token_count = if settings.test.use_token_latencies { 5 } else { 0 };
+    test_of(OneMs { token_count, first_with_tokens: 0 }, settings, mode, interrupted)
+}
+
+fn test_of(instance: OneMs, settings: &Settings, mode: TestMode, interrupted: bool) -> Test {
     let clock = Arc::new(VirtualClock::new());
     let request = TestSettings { mode, ..settings.test.clone() };
     let loadgen = LoadGen::new(request, Arc::clone(&clock), LoadGenOptions::default());
     let config = SchedulerConfig::default();
-    let instance = OneMs { token_count: if settings.test.use_token_latencies { 5 } else { 0 } };
     let system =
         SimulatedScheduler::new("one ms", &config, vec![Box::new(instance)], loadgen.sink(), clock, None)
             .unwrap();
     if interrupted {
         loadgen.stop_handle().stop("Ctrl-C or SIGTERM");
     }
-    let outcome = loadgen.run(&system as &dyn SystemUnderTest, &Samples).unwrap();
+    let outcome = loadgen.run(&system as &dyn SystemUnderTest, &BareLibrary::of(600)).unwrap();
     let system = SystemReport { statistics: Some(system.statistics()), ..SystemReport::default() };
     Test {
         outcome,
@@ -368,6 +348,53 @@ fn a_token_run_has_its_figures() {
     assert_eq!(tokens.time_per_output_token.unwrap().max_ns, 0);
     assert!(tokens.tokens_per_second.unwrap() > 900.0);
     assert_eq!((tokens.ttft_bound_met, tokens.inferred_tokens_per_second), (Some(true), None));
+}
+
+#[test]
+fn samples_without_tokens_are_counted_apart_and_in_no_figure_of_tokens() {
+    let mut settings = settings();
+    settings.test.use_token_latencies = true;
+    settings.test.server_ttft_latency = 20_000_000;
+    settings.test.server_tpot_latency = 1_000_000;
+    let result = |first_with_tokens| {
+        let instance = OneMs { token_count: 5, first_with_tokens };
+        let mut test = test_of(instance, &settings, TestMode::PerformanceOnly, false);
+        test.metric_kind = MetricKind::CompletedTokens;
+        let runs = single(test);
+        RunResult::new(&settings, plugin(), machine(), Tests::of_performance(&runs))
+    };
+
+    let some = result(300);
+    let test = some.performance_run.as_ref().unwrap();
+    let tokens = test.figures.as_ref().unwrap().tokens.as_ref().unwrap();
+    let without = tokens.no_first_token_sample_count.unwrap();
+    assert!((1..test.issued_sample_count).contains(&without), "{without} of {}", test.issued_sample_count);
+    let first = tokens.time_to_first_token.as_ref().unwrap();
+    assert_eq!((first.count, first.min_ns), (test.issued_sample_count - without, 1_000_000));
+    assert_eq!(tokens.token_count, Some(first.count * 5));
+    assert_eq!((tokens.ttft_bound_met, tokens.tpot_bound_met), (Some(false), Some(false)));
+    let left_out = ("left out", format!("{without} samples without a first token"));
+    assert_eq!(tokens.rows().last(), Some(&left_out));
+    assert!(!tokens.rows().iter().any(|(_, text)| text.contains("over the bound")), "{:?}", tokens.rows());
+    let metric = some.metric.unwrap();
+    assert!(metric.value.is_nan());
+    assert_eq!(metric.name, "throughput of output tokens, withheld: not every sample has its tokens");
+
+    // Nothing is shown as 0.
+    let none = result(600);
+    let test = none.performance_run.unwrap();
+    let tokens = test.figures.unwrap().tokens.unwrap();
+    assert!(tokens.time_to_first_token.is_none() && tokens.time_per_output_token.is_none());
+    let left_out = format!("{} samples without a first token", test.issued_sample_count);
+    let unknown = "p50 not known   p99 not known".to_owned();
+    let rows = [
+        ("tokens", "not known (tokens/s)".to_owned()),
+        ("TTFT", unknown.clone()),
+        ("TPOT", unknown),
+        ("left out", left_out),
+    ];
+    assert_eq!(tokens.rows(), rows);
+    assert!(!test.findings.iter().any(|finding| matches!(finding.rule, "ttft_bound" | "tpot_bound")));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
     text::{self, counted, counted_queries, duration},
 };
 
-/// Most reasons that are shown. All of them are in the result.
+/// Largest number of reasons that are shown. All of them are in the result.
 const REASONS_SHOWN: usize = 6;
 
 /// The text of the verdict. `folder` is where the run is kept.
@@ -58,13 +58,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     rows.push(row("verdict", judgement(result)));
     rows.extend(limits(result).map(|limits| row("limited by", limits)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
-    if !result.official_length {
-        let preset = &result.preset;
-        rows.push(row(
-            "note",
-            format!("not of official length (preset {preset}): for comparing runs of your own only"),
-        ));
-    }
+    rows.extend(result.not_official.iter().map(|why| row("note", deviations::length_remark(why))));
     let deviations = deviations::remark(result.rules, &result.deviations);
     rows.extend(deviations.map(|remark| row("note", remark)));
     rows.extend(result.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));

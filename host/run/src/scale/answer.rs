@@ -36,7 +36,7 @@ pub(super) fn clipped(clients: usize, wanted: usize) -> String {
     )
 }
 
-/// A number without zeros behind its fraction.
+/// A number without trailing zeros in its fraction.
 fn four_or_fewer(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -107,7 +107,8 @@ impl Shown {
 
 /// The end of one policy.
 pub(super) fn summary(result: &PolicyResult) -> String {
-    let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, first_error, .. } = result;
+    let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, given_up, first_error, .. } =
+        result;
     let Course { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
@@ -118,6 +119,13 @@ pub(super) fn summary(result: &PolicyResult) -> String {
         ));
     }
     let found = match (course.setting, course.throughput_qps, course.violation_share) {
+        _ if *given_up => format!(
+            "{policy}: ended after {}, as no batch had an answer any more; there is no setting to use",
+            duration(course.lasted_ns)
+        ),
+        _ if result.answered_nothing() => {
+            format!("{policy}: every sample failed; there is no setting to use")
+        }
         (Some(knobs), Some(throughput_qps), Some(share)) => {
             let found = format!(
                 "{knobs}: {}/s, {} of the samples above the target since it settled",
@@ -125,6 +133,9 @@ pub(super) fn summary(result: &PolicyResult) -> String {
                 percent(share)
             );
             match course.within_target {
+                Some(true) if counts.failed > 0 => {
+                    format!("{policy}: samples failed, which are in no figure, at {found}; do not use it")
+                }
                 Some(true) => format!("{policy}: use {found}"),
                 Some(false) => format!("{policy}: rests above the target at {found}; do not use it"),
                 None => format!(
@@ -299,7 +310,30 @@ mod tests {
             unanswered: None,
             issue_delay_p99_ns: None,
             hung: 0,
+            given_up: false,
             first_error: None,
+        }
+    }
+
+    #[test]
+    fn what_failed_is_no_setting_to_use() {
+        let with = |completed, failed, given_up| {
+            let mut result = round("a", 1, Some(100.0), 0.0, 4);
+            result.course.within_target = Some(true);
+            result.counts = TrafficCounts { completed, failed, ..result.counts };
+            (result.given_up, result.first_error) = (given_up, Some("out of memory".to_owned()));
+            summary(&result)
+        };
+        assert!(with(10, 0, false).starts_with("a: use batch 4"));
+        let (some, all, dead) = (with(10, 1, false), with(0, 1, false), with(10, 70, true));
+        assert!(some.contains("do not use it\n1 sample failed: out of memory\n"), "{some}");
+        assert!(
+            all.starts_with("a: every sample failed; there is no setting to use\n1 sample failed"),
+            "{all}"
+        );
+        assert!(dead.contains("no batch had an answer any more; there is no setting to use"), "{dead}");
+        for text in [some, all, dead] {
+            assert!(!text.contains("a: use") && !text.contains("--duration"), "{text}");
         }
     }
 

@@ -19,6 +19,7 @@ use std::{collections::BTreeSet, io::Write, mem::ManuallyDrop};
 
 use proctor_config::Settings;
 use proctor_scaling::Goal;
+use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use self::{kept_curve::KeptCurve, result::ScaleResult};
@@ -95,6 +96,13 @@ pub fn scale(
             duration(options.duration_ns)
         )));
     }
+    if settings.run.scenario.loadgen() != Scenario::Server {
+        settings.warnings.push(format!(
+            "scenario = {} has no effect in host scale: samples arrive as in Server with --target-qps, and else there is \
+             always another one",
+            settings.run.scenario.name()
+        ));
+    }
     keep_stronger_target(&mut settings);
     let target = target(&settings.run)?;
     let goal = goal_within(
@@ -150,8 +158,12 @@ fn scale_in(
     // Stays in the file if this process ends too early.
     result.faults = vec![Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string()];
     for (round, name) in serve::in_turns(options) {
-        let (of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
-        faults.extend(of_plugin.iter().map(ToString::to_string));
+        let (mut of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
+        let noticed = Fault::noticed(bed.plugin.backend.host_side());
+        let of_plugin: Vec<_> = of_plugin.into_iter().chain(noticed).map(|fault| fault.to_string()).collect();
+        // Why single samples of a batch failed is told as a fault.
+        of_policy.first_error = of_policy.first_error.or_else(|| of_plugin.first().cloned());
+        faults.extend(of_plugin);
         result.interrupted = interrupt.has_come();
         show(&answer::summary(&of_policy));
         let picture = picture::draw(&of_policy.course);
@@ -161,7 +173,7 @@ fn scale_in(
             format!("scale-{name}.svg")
         };
         write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
-        let is_usable = of_policy.hung == 0;
+        let is_usable = of_policy.hung == 0 && !of_policy.given_up;
         result.courses.push(of_policy);
         write_json(&folder.path("scale.json"), &result)?;
         if result.interrupted || !is_usable {

@@ -32,7 +32,7 @@ pub(crate) struct ScaleResult {
     /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
     input: ScaleInput,
     duration_ns: u64,
-    /// Whether the user wanted no more before all policies had their time.
+    /// True if the user stopped the run before all policies had their time.
     pub(super) interrupted: bool,
     target_changes: Vec<TargetChange>,
     pub(super) courses: Vec<PolicyResult>,
@@ -68,8 +68,17 @@ pub(crate) struct PolicyResult {
     pub(super) issue_delay_p99_ns: Option<u64>,
     /// Instances that did not come back from their last batch.
     pub(super) hung: usize,
+    /// True if it was given up, because no batch had an answer any more.
+    pub(super) given_up: bool,
     /// The plugin's first error.
     pub(super) first_error: Option<String>,
+}
+
+impl PolicyResult {
+    /// Tells if samples failed, and none had an answer: then there is no setting to use.
+    pub(super) fn answered_nothing(&self) -> bool {
+        self.counts.completed == 0 && self.counts.failed > 0
+    }
 }
 
 impl ScaleResult {
@@ -116,17 +125,18 @@ impl ScaleResult {
             (!self.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true));
     }
 
-    /// Whether every policy had its time and has found a setting that meets the target, and the plugin did what it had
+    /// Tells if every policy had its time and has found a setting that meets the target, and the plugin did what it had
     /// to.
     pub(super) fn is_good(&self) -> bool {
         let is_good = |policy: &PolicyResult| {
-            let PolicyResult { course, counts, hung, .. } = policy;
+            let PolicyResult { course, counts, hung, given_up, .. } = policy;
             course.setting.is_some()
                 && course.within_target == Some(true)
                 && counts.failed == 0
                 && counts.unknown == 0
                 && counts.refused == 0
                 && *hung == 0
+                && !given_up
         };
         !self.interrupted
             && !self.courses.is_empty()

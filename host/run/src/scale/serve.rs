@@ -30,7 +30,7 @@ const DRAIN_STEP_NS: u64 = 1_000_000_000;
 const STEP_NS: u64 = 100_000_000;
 /// Arrivals that an issuer may be late by and that are still counted.
 const OVERDUE_MAX: u64 = 1 << 20;
-/// Most samples that are outstanding.
+/// Largest number of samples that are outstanding.
 pub(super) const CLIENTS_MAX: usize = 1 << 20;
 
 /// Policies in the order in which they run, each with its round, from 1.
@@ -113,7 +113,7 @@ struct Turn<'a> {
     /// Its name.
     name: &'a str,
     policy: Box<dyn ScalingPolicy>,
-    /// Whether it measures the base of a target: then it ends as soon as it has settled.
+    /// True if it measures the base of a target: then it ends as soon as it has settled.
     is_base: bool,
 }
 
@@ -159,7 +159,8 @@ fn take_turn(
         traffic.connect(&intake);
         bed.interrupt().measuring();
         let begun_ns = bed.clock.reader()();
-        let Served { lasted_ns, unanswered, delays } = serve(bed, &system, &traffic, options, is_base);
+        let Served { lasted_ns, unanswered, delays, given_up } =
+            serve(bed, &system, &traffic, options, is_base);
         drop(intake);
         // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
@@ -173,7 +174,20 @@ fn take_turn(
         }
         let issue_delay_p99_ns = delays.map(|delays| IssueDelay::from(&delays).p99_ns);
         let counts = traffic.counts();
-        Ok(PolicyResult { round, course, counts, unanswered, issue_delay_p99_ns, hung, first_error })
+        let mut result = PolicyResult {
+            round,
+            course,
+            counts,
+            unanswered,
+            issue_delay_p99_ns,
+            hung,
+            given_up,
+            first_error,
+        };
+        if given_up || result.answered_nothing() {
+            result.course.setting = None;
+        }
+        Ok(result)
     })
 }
 
@@ -185,6 +199,8 @@ struct Served {
     unanswered: Option<u64>,
     /// How late the issuing thread was, where there was one.
     delays: Option<Histogram>,
+    /// True if it ended before its time, because no batch had an answer any more.
+    given_up: bool,
 }
 
 /// Serves for as long as is asked for, or until the user wants no more; where a base is measured, until it is known.
@@ -237,9 +253,17 @@ fn serve(
         issuer = Some(thread::spawn(issue));
     }
     let mut look_ns = begun_ns;
+    let mut pulse = Pulse { answers: 0, at_ns: begun_ns };
+    let silence_ns = bed.settings().run.watchdog_ms.saturating_mul(1_000_000);
+    let mut given_up = false;
     loop {
         let now_ns = now();
         if now_ns >= end_ns || interrupt.has_come() || traffic.stands_still() {
+            break;
+        }
+        given_up =
+            system.scaler.is_out_of_service() || (is_real && pulse.is_silent(traffic, now_ns, silence_ns));
+        if given_up {
             break;
         }
         while let Some(change) = target_changes.next_if(|change| begun_ns + change.at_ns <= now_ns) {
@@ -286,7 +310,25 @@ fn serve(
     while !is_real && traffic.outstanding() > 0 && !traffic.stands_still() {
         wait_until(clock, now() + DRAIN_STEP_NS);
     }
-    Served { lasted_ns: ended_ns - begun_ns, unanswered, delays }
+    Served { lasted_ns: ended_ns - begun_ns, unanswered, delays, given_up }
+}
+
+/// The last change of the number of answers.
+struct Pulse {
+    answers: u64,
+    at_ns: u64,
+}
+
+impl Pulse {
+    /// Tells if samples are outstanding and no answer has come for this long, in ns.
+    fn is_silent(&mut self, traffic: &Traffic, now_ns: u64, silence_ns: u64) -> bool {
+        let counts = traffic.counts();
+        let answers = counts.completed + counts.failed;
+        if answers != self.answers || traffic.outstanding() == 0 {
+            *self = Self { answers, at_ns: now_ns };
+        }
+        now_ns - self.at_ns >= silence_ns
+    }
 }
 
 /// The error where virtual time stands still with saturated input.

@@ -47,7 +47,7 @@ pub(crate) struct TrafficCounts {
     pub(crate) refused: u64,
 }
 
-/// Most samples that are issued in one call.
+/// Largest number of samples that are issued in one call.
 const AT_ONCE: usize = 64;
 
 /// Watch over virtual time, which stands still where batches take none: clients would go on at one instant for ever.
@@ -57,12 +57,13 @@ struct Standstill {
     at_ns: AtomicU64,
     /// Answers at this instant.
     answers: AtomicU64,
-    /// Whether there were too many of them.
+    /// True if there were too many of them.
     has_come: AtomicBool,
 }
 
 impl Standstill {
-    /// Most answers at one instant beyond one for each client. Service times that are 0 at times are far below that.
+    /// Largest number of answers at one instant beyond one for each client. Service times that are 0 at times are far
+    /// below that.
     const ANSWERS_MAX: u64 = 1 << 18;
 
     fn new(now: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
@@ -151,12 +152,12 @@ impl Traffic {
         self.is_stopped.store(true, Relaxed);
     }
 
-    /// Whether nothing more is issued.
+    /// Tells if nothing more is issued.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Relaxed)
     }
 
-    /// Whether clients have stopped by themselves, as batches take no virtual time.
+    /// Tells if clients have stopped by themselves, as batches take no virtual time.
     pub(crate) fn stands_still(&self) -> bool {
         self.standstill.as_ref().is_some_and(|standstill| standstill.has_come.load(Relaxed))
     }

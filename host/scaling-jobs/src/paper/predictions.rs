@@ -68,7 +68,7 @@ impl PaperJob {
         }
     }
 
-    /// Whether the paper's steady state is within one step of where the surface has it: a batch size at which its
+    /// Tells if the paper's steady state is within one step of where the surface has it: a batch size at which its
     /// search can rest, or the largest number of instances.
     #[must_use]
     pub fn steady_is_predicted(&self) -> bool {

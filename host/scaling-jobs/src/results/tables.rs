@@ -31,7 +31,7 @@ fn letters(approach: Approach) -> &'static str {
     if approach == Approach::Batching { "B" } else { "MT" }
 }
 
-/// Whether figures of the paper pin the time of the device, on which the steady state depends most.
+/// Tells if figures of the paper pin the time of the device, on which the steady state depends most.
 pub(super) fn is_pinned(job: &PaperJob) -> bool {
     matches!(job.surface.device_ms.origin, Origin::Pinned { .. })
 }
@@ -45,7 +45,7 @@ pub(super) fn choice(it: &JobRuns) -> Approach {
     if has_batch { Approach::Batching } else { method(it.dnnscaler.knobs) }
 }
 
-/// Whether the rest of `dnnscaler` and that of the paper are within one step: one instance, or the sizes at which the
+/// Tells if the rest of `dnnscaler` and that of the paper are within one step: one instance, or the sizes at which the
 /// search may rest, between 0.85 of the target and the target, with one more on each side.
 pub(super) fn is_near(it: &JobRuns) -> bool {
     let (job, found) = (it.job, it.dnnscaler.knobs);

@@ -164,7 +164,7 @@ pub(super) fn targets(all: &[JobRuns], changes: &[Change]) -> Vec<Target> {
     ]
 }
 
-/// Whether batches of 8 gain by instances, and 5 instances by batches of 8, where they do in the paper.
+/// Tells if batches of 8 gain by instances, and 5 instances by batches of 8, where they do in the paper.
 fn gains_as_in_figure_12(all: &[JobRuns]) -> bool {
     let gain = |number: u32, from: (usize, usize)| {
         let at = |job: &PaperJob, (batch_size, instances)| {

@@ -118,7 +118,7 @@ pub enum LineFault {
 }
 
 impl CurveLibrary {
-    /// Most columns of a file: more instances than that share no device.
+    /// Largest number of columns of a file: more instances than that share no device.
     pub const COUNT_MAX: usize = 64;
 
     /// Reads a file of curves.

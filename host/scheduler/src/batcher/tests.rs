@@ -181,7 +181,7 @@ struct Model {
 
 impl Model {
     fn new(config: SchedulerConfig) -> Self {
-        let batcher = Batcher::new(&config).unwrap();
+        let batcher = Batcher::new(&config).expect("the configuration is sound");
         Self { batcher, config, now_ns: 0, issued: 0, waiting: VecDeque::new(), busy: 0, flushing: false }
     }
 
@@ -225,7 +225,7 @@ impl Model {
         self.drain();
     }
 
-    /// Whether a batch must start now, by the words of the policy's definition.
+    /// Tells if a batch must start now, by the words of the policy's definition.
     fn due(&self) -> bool {
         let Some(&(_, arrived_ns)) = self.waiting.front() else { return false };
         let partial = match self.config.policy.as_str() {

@@ -69,7 +69,7 @@ struct State {
 }
 
 impl State {
-    /// Whether a sleeper should look at the batcher now.
+    /// Tells if a sleeper should look at the batcher now.
     fn needs_waking(&self, now_ns: u64, heard_ns: u64) -> bool {
         let acts_before_armed = |deadline_ns| deadline_ns <= now_ns || deadline_ns < self.armed_ns;
         self.sleepers > 0
@@ -134,7 +134,7 @@ impl<C: Clock> Dispatcher<C> {
         state.batcher.abandon_queue()
     }
 
-    /// Whether it was told to stop.
+    /// Tells if it was told to stop.
     pub(super) fn is_stopping(&self) -> bool {
         lock(&self.state).stopping
     }

@@ -118,7 +118,7 @@ impl<C: Clock> Singles<C> {
         samples.len()
     }
 
-    /// Whether it was stopped: who has pushed has to [`drain`](Self::drain) then.
+    /// Tells if it was stopped: who has pushed has to [`drain`](Self::drain) then.
     pub(super) fn is_stopped(&self) -> bool {
         fence(SeqCst);
         self.stopping.load(Relaxed)
@@ -279,7 +279,7 @@ impl<C: Clock> Singles<C> {
         }
     }
 
-    /// Whether the spinner may have lost its processor. Looked at only if somebody could be woken instead.
+    /// Tells if the spinner may have lost its processor. Looked at only if somebody could be woken instead.
     fn is_silent(&self, heard_ns: u64) -> bool {
         let anybody_sleeps = self.asleep.iter().any(|word| word.0.load(Relaxed) != 0);
         anybody_sleeps && self.clock.now_ns().saturating_sub(heard_ns) > SILENT_NS

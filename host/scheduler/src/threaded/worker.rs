@@ -10,7 +10,7 @@ use super::dispatch::Dispatcher;
 use super::singles::Singles;
 use super::slot::Slot;
 use crate::batcher::Batch;
-use crate::instance::{BatchError, Instance, fail_samples, guard};
+use crate::instance::{BatchError, FailureCount, Instance, fail_samples, guard};
 use crate::observer::{self, BatchDone, BatchObserver};
 use crate::statistics::FailureLog;
 use crate::sync::{Mutex, lock};
@@ -94,14 +94,17 @@ struct Ran {
     started_ns: u64,
     completed_ns: u64,
     failed: bool,
+    failed_samples: usize,
 }
 
 impl Shared {
     /// Runs one batch of the batcher, and tells the observer.
     fn run_formed(&self, index: usize, instance: &mut dyn Instance, batch: &Batch) {
-        let Ran { started_ns, completed_ns, failed } = self.run_batch(index, instance, batch.samples());
+        let Ran { started_ns, completed_ns, failed, failed_samples } =
+            self.run_batch(index, instance, batch.samples());
         if let Some(observer) = &self.observer {
-            let done = BatchDone { samples: batch.samples().len(), started_ns, completed_ns, failed };
+            let samples = batch.samples().len();
+            let done = BatchDone { samples, started_ns, completed_ns, failed, failed_samples };
             observer::tell(&**observer, index, &done, batch.arrived_ns());
         }
     }
@@ -111,8 +114,12 @@ impl Shared {
         let slot = &self.slots[index];
         let started_ns = self.clock.now_ns();
         slot.show(batch, started_ns);
-        let result = self.execute_and_complete(instance, batch);
+        let count = FailureCount::new(&*self.sink);
+        // Without an observer nobody asks for it.
+        let sink: &dyn CompletionSink = if self.observer.is_some() { &count } else { &*self.sink };
+        let result = execute_and_complete(instance, batch, sink);
         let failed = result.is_err();
+        let failed_samples = if failed { batch.len() } else { count.failed() };
         if let Err(error) = result {
             lock(&self.failures).record(index, batch.len(), error.message);
             // If it was the completion that panicked, some samples are completed twice now, and are counted so. The
@@ -121,20 +128,20 @@ impl Shared {
         }
         let completed_ns = self.clock.now_ns();
         slot.clear(completed_ns);
-        Ran { started_ns, completed_ns, failed }
+        Ran { started_ns, completed_ns, failed, failed_samples }
     }
+}
 
-    fn execute_and_complete(
-        &self,
-        instance: &mut dyn Instance,
-        batch: &[QuerySample],
-    ) -> Result<(), BatchError> {
-        guard(|| {
-            instance.execute(batch)?;
-            instance.complete(batch, &*self.sink);
-            Ok(())
-        })
-    }
+fn execute_and_complete(
+    instance: &mut dyn Instance,
+    batch: &[QuerySample],
+    sink: &dyn CompletionSink,
+) -> Result<(), BatchError> {
+    guard(|| {
+        instance.execute(batch)?;
+        instance.complete(batch, sink);
+        Ok(())
+    })
 }
 
 #[cfg(all(test, not(loom)))]

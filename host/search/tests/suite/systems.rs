@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use proctor_search::{
-    Axis, Confirmation, ConstraintSeen, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings, Side, Step,
+    Axis, Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings,
+    Side, Step,
 };
 use proptest::prelude::*;
 
@@ -34,6 +35,7 @@ fn record(load: f64, seen: &Seen, side: Side, query_count: u64) -> ProbeRecord {
         constraints: vec![ConstraintSeen {
             name: "latency".to_owned(),
             limit_share: 0.01,
+            dependence: Dependence::OnLoad,
             judged_count: query_count,
             missed_count: (query_count as f64 * share) as u64,
             dispersion: 4.0,
@@ -176,6 +178,92 @@ fn a_system_that_waits_for_its_batches_is_good_above_where_it_is_bad() {
     let (_, end) = search(settings(RATE, 100.0), see, |_| false);
     let SearchEnd::Found { load, .. } = end else { panic!("{end:?}") };
     assert!((900.0 * 0.97..=900.0).contains(&load), "{load}");
+}
+
+/// Latency of a system that waits for its batches to fill below 6000, and is overloaded above this capacity.
+fn batching(capacity: f64, load: f64) -> Seen {
+    let tail_ratio = if load > capacity { 50.0 } else { 5.0_f64.min(6000.0 / load) };
+    let is_over = tail_ratio > 1.0;
+    Seen { tail_ratio, log_share: if is_over { 4.6 } else { -10.0 }, hopeless_above: capacity }
+}
+
+#[test]
+fn bad_probes_below_a_good_one_do_not_outweigh_it_where_load_eases_the_tail() {
+    for (start, capacity) in [(1000.0, 64_000.0), (15.0, 64_000.0), (5000.0, 64_000.0), (1000.0, 7000.0)] {
+        let mut search = Search::new(settings(RATE, start));
+        let end = loop {
+            let side = |seen: &Seen| if seen.log_share <= 0.0 { Side::Under } else { Side::Over };
+            match search.next_step() {
+                Step::Probe { load, .. } => {
+                    let seen = batching(capacity, load);
+                    // The bad ones have far more queries.
+                    let query_count = if side(&seen) == Side::Over { 50_000 } else { 1000 };
+                    search.probes.push(record(load, &seen, side(&seen), query_count));
+                }
+                Step::Confirm { load, .. } => {
+                    let seen = batching(capacity, load);
+                    let seen = record(load, &seen, side(&seen), FULL);
+                    let is_valid = seen.is_under();
+                    search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+                }
+                Step::Done(end) => break end,
+            }
+        };
+        let SearchEnd::Found { load, .. } = end else { panic!("{start}: {end:?} {search:#?}") };
+        assert!((capacity * 0.97..=capacity).contains(&load), "{start}: {load} of {capacity}");
+        assert!(search.probes.len() < 30, "{start}: {}", search.probes.len());
+    }
+}
+
+/// A probe of which a share of the samples fails, or lacks its tokens, and ends with the first.
+fn failing(load: f64, judged_count: u64, missed_count: u64, dependence: Dependence) -> ProbeRecord {
+    let mut record = record(
+        load,
+        &Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY },
+        Side::Over,
+        judged_count,
+    );
+    record.constraints[0].log_ratio = -1.0;
+    record.constraints.push(ConstraintSeen {
+        name: "failed samples".to_owned(),
+        limit_share: 0.0,
+        dependence,
+        judged_count,
+        missed_count,
+        dispersion: 4.0,
+        log_ratio: f64::INFINITY,
+        tail_ratio: None,
+    });
+    record
+}
+
+#[test]
+fn samples_that_fail_at_any_load_end_the_search() {
+    let search = |probes: &[(f64, u64, Dependence)]| {
+        let mut search = Search::new(settings(RATE, 200.0));
+        let probes = probes.iter();
+        search.probes = probes.map(|(load, judged, it)| failing(*load, *judged, 1, *it)).collect();
+        search.next_step()
+    };
+    let (on_load, doubtful) = (Dependence::OnLoad, Dependence::Doubtful);
+    let goes_on = |step: Step| matches!(step, Step::Probe { load, .. } if load < 200.0);
+    // One probe does not tell whether a lower load helps; one whose samples lack their tokens does.
+    assert!(goes_on(search(&[(200.0, 10, doubtful)])));
+    let never = search(&[(200.0, 10, Dependence::Never)]);
+    assert_eq!(never, Step::Done(SearchEnd::AtAnyLoad { load: 200.0 }));
+    // Where a lower load was good, that one is not at any load.
+    let mut after_good = Search::new(settings(RATE, 100.0));
+    let seen = Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY };
+    after_good.probes.push(record(100.0, &seen, Side::Under, 1000));
+    after_good.probes.push(failing(200.0, 1000, 1, Dependence::Never));
+    let next = after_good.next_step();
+    assert!(!matches!(next, Step::Done(_)), "{next:?}");
+    let same = search(&[(200.0, 10, doubtful), (100.0, 20, doubtful)]);
+    assert_eq!(same, Step::Done(SearchEnd::AtAnyLoad { load: 100.0 }));
+    // A hundredth of the share is none that is the same, and an overloaded system may fail samples for that.
+    assert!(goes_on(search(&[(200.0, 10, doubtful), (100.0, 1000, doubtful)])));
+    assert!(goes_on(search(&[(200.0, 10, on_load), (100.0, 10, doubtful)])));
+    assert!(goes_on(search(&[(200.0, 10, on_load), (100.0, 10, on_load)])));
 }
 
 #[test]

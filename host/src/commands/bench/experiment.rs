@@ -77,7 +77,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         run,
         figures,
     };
-    let single_stream = || inline(closed_loop(Scenario::SingleStream, duration_ms));
+    let single_stream = || NullRun::inline(closed_loop(Scenario::SingleStream, duration_ms));
     // A test at a million queries per second, ended after the first few: what would be made beforehand for all of them.
     let start_up_s = if flags.quick { 1 } else { 600 };
     let start_up_what = format!("start-up of a test of {start_up_s} M queries");
@@ -93,14 +93,14 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         ),
         experiment(
             "MultiStream",
-            inline(closed_loop(Scenario::MultiStream, duration_ms)),
+            NullRun::inline(closed_loop(Scenario::MultiStream, duration_ms)),
             vec![(Figure::new("multi_stream_query_us", "time of a query of 8 samples", "us"), query_us)],
         ),
         saturated_server(count, false),
         saturated_server(count, true),
         experiment(
             "Server, saturated, two issuing threads in the plugin at the same time",
-            inline(TestSettings { server_num_issue_query_threads: 2, ..saturated(count) }),
+            NullRun::inline(TestSettings { server_num_issue_query_threads: 2, ..saturated(count) }),
             vec![(
                 Figure::new(
                     "server_two_issuers_queries_per_second",
@@ -114,7 +114,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         ),
         experiment(
             "Offline",
-            inline(one_query(count)),
+            NullRun::inline(one_query(count)),
             vec![(
                 Figure::new("offline_samples_per_second", "samples issued and completed", "samples/s")
                     .with(Target::AtLeast(60e6)),
@@ -137,7 +137,7 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
         ),
         experiment(
             &format!("Server, {start_up_what}"),
-            inline(start_up),
+            NullRun::inline(start_up),
             vec![(Figure::new("start_up_ms", &start_up_what, "ms"), start_up_ms)],
         ),
     ];
@@ -151,22 +151,6 @@ pub(super) fn experiments(flags: &HarnessFlags) -> Vec<Experiment> {
 impl Experiment {
     pub(super) fn scenario(&self) -> Scenario {
         self.run.settings.scenario
-    }
-}
-
-/// Issued queries are completed inside the issue call.
-pub(super) fn inline(settings: TestSettings) -> NullRun {
-    let wait = WaitPolicy::default();
-    let dispatch = Dispatch::WholeQueries;
-    NullRun {
-        settings,
-        dispatch,
-        on_thread: false,
-        wait,
-        batch_size: 1,
-        instances: 1,
-        isolate: false,
-        isolate_spin_us: None,
     }
 }
 
@@ -226,7 +210,7 @@ fn saturated_server(query_count: u64, on_thread: bool) -> Experiment {
     let rate = Figure::new(name, what, "queries/s").with(Target::AtLeast(least));
     Experiment {
         title: format!("Server, {what}"),
-        run: NullRun { on_thread, ..inline(saturated(query_count)) },
+        run: NullRun { on_thread, ..NullRun::inline(saturated(query_count)) },
         figures: vec![(rate, samples_per_second)],
     }
 }
@@ -247,7 +231,7 @@ fn dispatch_error(duration_ms: u64, qps: f64, wait: Wait) -> Experiment {
         title: format!("Server, {qps} queries/s, wait = {wait_name}"),
         run: NullRun {
             wait: WaitPolicy { wait, ..WaitPolicy::default() },
-            ..inline(at_rate(qps, duration_ms))
+            ..NullRun::inline(at_rate(qps, duration_ms))
         },
         figures: vec![
             of("p50", p50_target, |outcome| phase(outcome).issue_delay.p50_ns as f64 / 1e3),
@@ -266,7 +250,7 @@ pub(super) fn added_by_boundary_ns(lengths: &Lengths, interrupt: &Interrupt) -> 
     const PAIR_COUNT: usize = 31;
     let settings = closed_loop(Scenario::SingleStream, (lengths.duration_ms / 10).max(10));
     let direct = || direct_run(&settings).map(|outcome| query_us(&outcome));
-    let behind = || inline(settings.clone()).run(interrupt).map(|outcome| query_us(&outcome));
+    let behind = || NullRun::inline(settings.clone()).run(interrupt).map(|outcome| query_us(&outcome));
     let mut differences = Vec::with_capacity(PAIR_COUNT);
     for pair in 0..PAIR_COUNT {
         // In turns, neither has the better place.

@@ -1,17 +1,17 @@
 //! Cost of the noise guard: pairs of tests without and with it.
 
-use proctor_run::{HostError, Interrupt};
+use proctor_run::{HostError, Interrupt, NullRun};
 use proctor_vocabulary::Scenario;
 
 use super::{
-    experiment::{Figure, Target, closed_loop, inline, query_us},
+    experiment::{Figure, Target, closed_loop, query_us},
     report::Row,
 };
 
 /// Length of each test: long enough for a reading in its midst.
 const DURATION_MS: u64 = 1100;
 
-/// Most that the guard may take of one processor, in percent.
+/// Largest share of one processor that the guard may take, in percent.
 const PERCENT_MAX: f64 = 0.1;
 
 /// Time that the guard adds to a query of SingleStream, and that its own thread takes.
@@ -41,7 +41,7 @@ impl GuardRows {
     /// # Errors
     /// If one of the tests could not be made.
     pub(super) fn measure(&mut self, interrupt: &Interrupt, is_first: bool) -> Result<(), HostError> {
-        let run = inline(closed_loop(Scenario::SingleStream, self.duration_ms));
+        let run = NullRun::inline(closed_loop(Scenario::SingleStream, self.duration_ms));
         let bare = || run.run(interrupt).map(|outcome| query_us(&outcome));
         let before = if is_first { None } else { Some(bare()?) };
         let (guarded, noise) = run.run_guarded(interrupt)?;

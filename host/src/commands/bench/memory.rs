@@ -11,9 +11,9 @@ use std::{
 use proctor_loadgen::Progress;
 use serde::{Deserialize, Serialize};
 
-use super::experiment::{inline, one_query, saturated};
+use super::experiment::{one_query, saturated};
 use proctor_display::Terminal;
-use proctor_run::{HostError, Interrupt, Ticker};
+use proctor_run::{HostError, Interrupt, NullRun, Ticker, process_memory_bytes};
 
 /// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step,
 /// so that nothing counts that was not used.
@@ -82,7 +82,7 @@ pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostErro
         let last = Arc::clone(&last);
         let look = move |_| {
             // What comes after the last completion is the making of results, not of queries.
-            let resident_bytes = resident_bytes();
+            let resident_bytes = process_memory_bytes("VmRSS");
             if let (Some(phase), Some(resident_bytes)) = (progress.current(), resident_bytes)
                 && phase.completed_count < sample_count
             {
@@ -95,7 +95,7 @@ pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostErro
         *observer.lock().expect("no holder of this lock can panic") = started.ok();
     };
     let settings = if offline { one_query(sample_count) } else { saturated(sample_count) };
-    inline(settings).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
+    NullRun::inline(settings).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
     if let Some(observer) = observer.into_inner().expect("no holder of this lock can panic") {
         observer.stop();
     }
@@ -107,27 +107,9 @@ pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostErro
     Ok(serde_json::to_string(&held).expect("two numbers can be written") + "\n")
 }
 
-/// Memory of this process that is in RAM.
-fn resident_bytes() -> Option<u64> {
-    resident_of(&std::fs::read_to_string("/proc/self/status").ok()?)
-}
-
-fn resident_of(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_what_linux_writes() {
-        assert_eq!(resident_of("Name:\thost\nVmRSS:\t    5124 kB\nThreads:\t1\n"), Some(5124 * 1024));
-        assert_eq!(resident_of("VmRSS:\t many kB\n"), None);
-        assert_eq!(resident_of(""), None);
-    }
 
     #[test]
     fn a_probe_says_how_many_queries_took_how_much() {

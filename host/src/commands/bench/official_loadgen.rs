@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::{
     experiment::{
-        self, Figure, Lengths, Of, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us,
+        Figure, Lengths, Of, SAMPLES_PER_QUERY, at_rate, closed_loop, latency_p50_us, latency_p99_us,
         one_query, query_us, samples_per_second, saturated,
     },
     flags::HarnessFlags,
     quantity::{bare, shown},
 };
 use proctor_display::Spread;
-use proctor_run::{HostError, Interrupt};
+use proctor_run::{HostError, Interrupt, NullRun};
 
 /// Makes one test of the official LoadGen. It is handed to Python as it stands here.
 const SCRIPT: &str = include_str!("official_loadgen.py");
@@ -219,7 +219,7 @@ impl Comparison {
     }
 
     fn measure_ours(&mut self, interrupt: &Interrupt) -> Result<(), HostError> {
-        let outcome = experiment::inline(self.settings.clone()).run(interrupt)?;
+        let outcome = NullRun::inline(self.settings.clone()).run(interrupt)?;
         self.ours.push((self.of_ours)(&outcome));
         Ok(())
     }

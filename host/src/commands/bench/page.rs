@@ -13,15 +13,15 @@ use std::{
 };
 
 use clap::Args;
-use proctor_display::{Origin, Steps, markdown_table, print};
+use proctor_display::{Origin, Steps, print};
 use proctor_report::{Subject, page};
-use proctor_run::{Conclusion, HostError, text};
+use proctor_run::{Conclusion, HostError, process_memory_bytes, text};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
     bench::{
         experiment::{Figure, Target},
-        report::{HEAD, Row},
+        report::{Row, table},
     },
     results::unreadable,
 };
@@ -91,14 +91,7 @@ pub(super) fn bench(flags: &PageFlags) -> Result<Conclusion, HostError> {
     let pages = text::counted(made.len() as u64, "page");
     let samples = text::counted(sample_count(flags), "sample");
     let how = format!("medians of {pages} of a run of {samples}{}", origin.reservations());
-    print(if flags.markdown {
-        let head = format!("`{}` on {}: {how}.\n\n", origin.command(), origin.machine());
-        head + &markdown_table(&HEAD, rows)
-    } else {
-        let head = HEAD.map(str::to_owned).to_vec();
-        let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-        format!("The page of a run: {how}\n{}", text::table(&rows))
-    });
+    print(table("The page of a run", &how, &origin, rows, flags.markdown));
     Ok(Conclusion::Good)
 }
 
@@ -148,26 +141,8 @@ pub(super) fn probe(folder: &Path) -> Result<String, HostError> {
     let path = folder.join("report.html");
     fs::write(&path, &text).map_err(|source| HostError::Output { path, source })?;
     let seconds = start.elapsed().as_secs_f64();
-    let status = fs::read_to_string("/proc/self/status").map_err(wrong)?;
-    let peak_bytes =
-        peak_of(&status).ok_or_else(|| wrong("the system does not tell how much memory a process took"))?;
+    let peak_bytes = process_memory_bytes("VmHWM")
+        .ok_or_else(|| wrong("the system does not tell how much memory a process took"))?;
     let made = Made { seconds, peak_bytes, page_bytes: text.len() as u64 };
     Ok(serde_json::to_string(&made).expect("three numbers can be written") + "\n")
-}
-
-fn peak_of(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_what_linux_writes() {
-        assert_eq!(peak_of("Name:\thost\nVmHWM:\t    5124 kB\n"), Some(5124 * 1024));
-        assert_eq!(peak_of("VmRSS:\t 5 kB\n"), None);
-    }
 }

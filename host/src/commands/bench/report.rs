@@ -23,7 +23,7 @@ pub(super) struct Report {
     origin: Origin,
     finished_at_utc: String,
     repetitions: u32,
-    /// Whether the plugin had a process of its own.
+    /// True if the plugin had a process of its own.
     isolated: bool,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,25 @@ impl Serialize for Row {
     }
 }
 
-pub(super) const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
+const HEAD: [&str; 6] = ["scenario", "figure", "median", "least .. greatest", "target", "met"];
+
+/// A table of rows, under a line that says how the figures came about: in Markdown with the command and the machine,
+/// else for people with a title.
+pub(super) fn table(
+    title: &str,
+    how: &str,
+    origin: &Origin,
+    rows: impl Iterator<Item = Vec<String>>,
+    is_markdown: bool,
+) -> String {
+    if is_markdown {
+        let head = format!("`{}` on {}: {how}.\n\n", origin.command(), origin.machine());
+        return head + &markdown_table(&HEAD, rows);
+    }
+    let head = HEAD.map(str::to_owned).to_vec();
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    format!("{title}: {how}\n{}", text::table(&rows))
+}
 
 impl Report {
     /// `version` is that of the official LoadGen, if there are comparisons.
@@ -124,14 +142,7 @@ impl Report {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let head = HEAD.map(str::to_owned).to_vec();
-        let rows: Vec<_> = std::iter::once(head).chain(self.rows.iter().map(Row::cells)).collect();
-        let mut text = format!(
-            "The harness itself, with the null plugin{}: {}\n{}",
-            self.place(),
-            self.what(),
-            text::table(&rows)
-        );
+        let mut text = self.figures(false);
         if let Some(against) = &self.against {
             let head = Comparison::HEAD.map(str::to_owned).to_vec();
             let rows = std::iter::once(head).chain(against.rows.iter().map(Comparison::cells));
@@ -144,9 +155,7 @@ impl Report {
 
     /// For a page of documentation.
     pub(super) fn markdown(&self) -> String {
-        let mut text =
-            format!("`{}` on {}: {}.\n\n", self.origin.command(), self.origin.machine(), self.what());
-        text += &markdown_table(&HEAD, self.rows.iter().map(Row::cells));
+        let mut text = self.figures(true);
         if let Some(against) = &self.against {
             text += &format!("\nBeside the official LoadGen {}, from Python:\n\n", against.version);
             text += &markdown_table(&Comparison::HEAD, against.rows.iter().map(Comparison::cells));
@@ -156,15 +165,13 @@ impl Report {
         text
     }
 
-    /// Where the plugin was, if it was in another process.
-    fn place(&self) -> &'static str {
-        if self.isolated { " in a process of its own" } else { "" }
-    }
-
-    /// How the figures came about.
-    fn what(&self) -> String {
+    /// The table of the figures of the harness.
+    fn figures(&self, is_markdown: bool) -> String {
+        let place = if self.isolated { " in a process of its own" } else { "" };
+        let title = format!("The harness itself, with the null plugin{place}");
         let repetitions = text::counted(self.repetitions.into(), "repetition");
-        format!("medians of {repetitions}{}", self.origin.reservations())
+        let how = format!("medians of {repetitions}{}", self.origin.reservations());
+        table(&title, &how, &self.origin, self.rows.iter().map(Row::cells), is_markdown)
     }
 }
 

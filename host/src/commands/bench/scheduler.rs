@@ -16,22 +16,21 @@ use std::{
 };
 
 use clap::Args;
-use proctor_display::{Origin, Steps, markdown_table, print};
+use proctor_display::{Origin, Steps, print};
 use proctor_loadgen::{
-    LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, RealClock, SystemUnderTest, TestOutcome,
-    TestSettings,
+    BareLibrary, LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings,
 };
 use proctor_run::{Conclusion, HostError, text};
 use proctor_scheduler::{BatchError, Instance, SampleRing, SchedulerConfig, ThreadedScheduler};
 use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, Scenario, TestMode,
+    CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
 
 use crate::commands::bench::{
     experiment::{
         Figure, Of, Target, at_rate, latency_p50_us, latency_p99_us, one_query, samples_per_second,
     },
-    report::{HEAD, Row},
+    report::{Row, table},
 };
 
 /// Version of the form of the page's origin.
@@ -88,14 +87,7 @@ pub(super) fn bench(flags: &SchedulerFlags) -> Result<Conclusion, HostError> {
     steps.stop();
     let rows = comparisons.iter().flat_map(|it| &it.rows).map(|(row, _)| row.cells());
     let how = format!("medians of {}{}", text::counted(pair_count.into(), "pair"), origin.reservations());
-    print(if flags.markdown {
-        let head = format!("`{}` on {}: {how}.\n\n", origin.command(), origin.machine());
-        head + &markdown_table(&HEAD, rows)
-    } else {
-        let head = HEAD.map(str::to_owned).to_vec();
-        let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
-        format!("The scheduler beside two bare threads: {how}\n{}", text::table(&rows))
-    });
+    print(table("The scheduler beside two bare threads", &how, &origin, rows, flags.markdown));
     Ok(Conclusion::Good)
 }
 
@@ -158,7 +150,7 @@ fn run(settings: &TestSettings, make: MakeSystem) -> Result<TestOutcome, HostErr
     let clock = Arc::new(RealClock::new());
     let loadgen = LoadGen::new(settings, Arc::clone(&clock), LoadGenOptions::default());
     let system = make(loadgen.sink(), clock)?;
-    Ok(loadgen.run(&*system, &Library)?)
+    Ok(loadgen.run(&*system, &BareLibrary::of(1024))?)
 }
 
 fn scheduler(
@@ -249,30 +241,5 @@ impl Instance for AtOnce {
                 token_count: 0,
             }]);
         }
-    }
-}
-
-/// A library of which nothing has to be loaded.
-struct Library;
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "numbers"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        1024
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        1024
-    }
-
-    fn load(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
     }
 }

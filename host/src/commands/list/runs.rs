@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use proctor_results::{Run, RunOutcome, RunSummary};
+use proctor_results::{Run, RunSummary};
 use proctor_run::{HostError, text};
 
 use crate::commands::results::{RUNS, runs_below, unreadable};
@@ -39,11 +39,9 @@ fn row(folder: &Path) -> Vec<String> {
         }
         _ => "-".to_owned(),
     };
-    let note =
-        if run.outcome == RunOutcome::Valid && run.official_length == Some(false) { " (short)" } else { "" };
     vec![
         run.folder.display().to_string(),
-        format!("{}{note}", run.outcome.name()),
+        run.marked_outcome(),
         accuracy,
         given(&run.benchmark),
         given(&run.scenario),

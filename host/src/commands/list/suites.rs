@@ -45,7 +45,7 @@ pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, H
 }
 
 fn unknown_rules(error: UnknownName) -> HostError {
-    HostError::Usage(format!("--rules: {error}; known are {}", Rules::NAMES.join(", ")))
+    HostError::Usage(format!("--rules: {error}"))
 }
 
 type Row = (&'static SuiteBenchmark, &'static RoundRow);
@@ -95,7 +95,7 @@ fn notes<'a>(
         row.checker.iter().map(|difference| (benchmark.id.as_str(), difference))
     });
     for (of, difference) in of_round.chain(of_rows) {
-        let proctor_config::Difference { about, rules, checker } = difference;
+        let proctor_config::Difference { about, rules, checker, .. } = difference;
         text.push_str(&format!("{of}: {about}: {rules} in the text, {checker} in the result checker\n"));
     }
     text
@@ -193,8 +193,7 @@ mod tests {
     fn a_round_or_suite_that_is_not_there_is_met_with_the_near_one() {
         let error = |rules, suite| list(rules, suite).unwrap_err().to_string();
         let unknown = error(Some("v0.6"), None);
-        assert!(unknown.starts_with("--rules: unknown rules \"v0.6\", did you mean \"v0."), "{unknown}");
-        assert!(unknown.ends_with("; known are v6.1, v6.0, v5.1, v5.0, v0.7, v0.5"), "{unknown}");
+        assert_eq!(unknown, "--rules: unknown rules \"v0.6\"; known are v6.1, v6.0, v5.1, v5.0, v0.7, v0.5");
         assert_eq!(
             error(None, Some("egde")),
             "--suite egde: v5.0 has datacenter and edge, did you mean \"edge\"?"

@@ -132,7 +132,7 @@ impl CleanFlags {
         self.keep.iter().map(canonical).collect()
     }
 
-    /// Whether a run is among those that may go.
+    /// Tells if a run is among those that may go.
     fn is_chosen(&self, run: &Run) -> bool {
         let summary = RunSummary::of(run);
         match summary.outcome {
@@ -145,7 +145,7 @@ impl CleanFlags {
     }
 }
 
-/// Whether one of two folders is the other, or lies in it.
+/// Tells if one of two folders is the other, or lies in it.
 fn overlap(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }

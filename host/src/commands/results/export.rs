@@ -67,7 +67,7 @@ impl ExportFlags {
                 let run = self.only(&runs)?.clone();
                 let samples = run.samples().map_err(unreadable)?;
                 let loadgen = run.trace().map_err(unreadable)?;
-                let batches = run.batches().map_err(unreadable)?;
+                let batches = run.batches(Some(&samples)).map_err(unreadable)?;
                 Box::new(move |out| {
                     let timeline = Timeline {
                         name: &run.name(),

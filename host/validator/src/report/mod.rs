@@ -73,7 +73,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether no case failed or crashed.
+    /// Tells if no case failed or crashed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.count(Outcome::Fail) + self.count(Outcome::Crash) == 0

@@ -4,7 +4,7 @@ use proctor_vocabulary::printable;
 
 use super::{CaseResult, Outcome, Report};
 
-/// Most lines of the output of a case that are shown; the last ones.
+/// Largest number of lines of the output of a case that are shown; the last ones.
 const OUTPUT_LINES_MAX: usize = 12;
 
 /// The whole report.

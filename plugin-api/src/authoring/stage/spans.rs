@@ -28,10 +28,10 @@ const NAMELESS: u64 = 2;
 static NAMES: [OnceLock<&'static str>; abi::PROCTOR_STAGE_NAME_COUNT_MAX] =
     [const { OnceLock::new() }; abi::PROCTOR_STAGE_NAME_COUNT_MAX];
 
-/// Whether there has been a stage: a plugin that has none does not pay for them.
+/// True if there has been a stage: a plugin that has none does not pay for them.
 static ARE_USED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the log has it that there were too many stages.
+/// True if the log has it that there were too many stages.
 static HAS_WARNED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -59,7 +59,7 @@ impl Noted {
     };
 }
 
-/// Whether a span is a stage.
+/// Tells if a span is a stage.
 pub(in crate::authoring) fn is_stage(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && metadata.target() == Stage::SPAN
 }

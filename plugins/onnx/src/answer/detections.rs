@@ -50,9 +50,9 @@ enum Unit {
 /// Meaning of a class.
 #[derive(Debug, PartialEq)]
 enum ClassNames {
-    /// The category, as in the annotations.
-    Categories,
-    /// The position among COCO's categories, from 1.
+    /// The id of a category, as in the annotations.
+    Ids,
+    /// The position of a category in ascending order of ids, from 1.
     Positions,
 }
 
@@ -78,7 +78,7 @@ const FORMS: [Form; 4] = [
         outputs: &["detection_boxes", "detection_classes", "detection_scores", "num_detections"],
         order: Order::YFirst,
         unit: Unit::Shares,
-        classes: ClassNames::Categories,
+        classes: ClassNames::Ids,
         score_min: f32::NEG_INFINITY,
     },
     Form {
@@ -86,7 +86,7 @@ const FORMS: [Form; 4] = [
         outputs: &["boxes", "labels", "scores"],
         order: Order::XFirst,
         unit: Unit::Pixels,
-        classes: ClassNames::Categories,
+        classes: ClassNames::Ids,
         score_min: 0.05,
     },
 ];
@@ -184,7 +184,7 @@ impl Detections {
         };
         let class = class as usize;
         let class = match self.form.classes {
-            ClassNames::Categories => class,
+            ClassNames::Ids => class,
             // No category has the number 0, so that such a box counts as one of none.
             ClassNames::Positions => coco_category(class).unwrap_or(0),
         };

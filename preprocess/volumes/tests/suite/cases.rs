@@ -126,3 +126,43 @@ fn cases_of_kits_that_cannot_be_prepared_are_refused() {
     // The ends go on to the borders.
     assert_eq!((labels.row(63, 0)[0], labels.row(64, 0)[0], labels.row(127, 127)[127]), (0, 1, 1));
 }
+
+#[test]
+fn a_label_that_there_is_not_is_named_with_its_voxel() {
+    let with = |label: u8| move |at: [usize; 3]| if at == [1, 2, 3] { label } else { 1 };
+    let imaging = Image::parse_header(&file([20; 3], [1.6, 1.2, 1.2], |_| 1_i16)).unwrap();
+    let of_kits = |label| kits::prepare_labels(&file([20; 3], [1.0; 3], with(label)), &imaging);
+    assert!(of_kits(2).is_ok());
+    let error = of_kits(7).unwrap_err();
+    let expected = VolumeError::Label { part: "segmentation", voxel: [1, 2, 3], label: 7, known: &[0, 1, 2] };
+    assert_eq!(error.to_string(), expected.to_string());
+    let text = "voxel [1, 2, 3] of segmentation has the label 7, and the data set has [0, 1, 2] alone; ";
+    assert!(error.to_string().starts_with(text), "{error}");
+
+    // Of BraTS the voxel lies outside of the brain, too.
+    let files = bundled(&case([20, 22, 24]));
+    let of_brats = |label| brats::prepare_labels(&files, &file([20, 22, 24], [1.0; 3], with(label)));
+    assert!(of_brats(4).is_ok());
+    let error = of_brats(3).unwrap_err();
+    assert!(matches!(error, VolumeError::Label { part: "seg", voxel: [1, 2, 3], label: 3, .. }), "{error}");
+}
+
+#[test]
+fn a_check_refuses_what_preparing_refuses() {
+    let good = case([20, 20, 20]);
+    assert!(brats::check(&bundled(&good)).is_ok());
+    let mut other = good.clone();
+    other[2] = file([20; 3], [1.0, 1.2, 1.0], |_| 1_u8);
+    let error = brats::check(&bundled(&other)).unwrap_err();
+    assert!(matches!(error, VolumeError::NotOfOneMillimetre { part: "t2", .. }), "{error}");
+    let zeros = file([20; 3], [1.0; 3], |_| 0_u8);
+    assert!(matches!(
+        brats::check(&bundled(&std::array::from_fn(|_| zeros.clone()))),
+        Err(VolumeError::Empty)
+    ));
+    let long = file([161, 2, 2], [1.0; 3], |_| 1_u8);
+    assert!(matches!(
+        brats::check(&bundled(&std::array::from_fn(|_| long.clone()))),
+        Err(VolumeError::TooLarge { .. })
+    ));
+}

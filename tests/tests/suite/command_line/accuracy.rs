@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_nifti_file::{AxisOrder, Image, NewImage, Volume, encode};
 use proctor_tests::{Bench, Finished, workspace};
 use serde_json::Value;
 
@@ -70,6 +71,7 @@ fn the_log_alone_is_as_good_as_its_folder_and_flags_go_before_the_run() {
     }
     let other = bench.host(&format!("accuracy {folder} --benchmark digits-cnn --json"));
     assert_eq!(other.code(), BAD, "{other}");
+    assert!(!other.stderr.contains("set twice"), "{other}");
     let of_run = run.result()["accuracy"]["value"].as_f64();
     let other = json(&other);
     assert_eq!(
@@ -84,6 +86,19 @@ fn the_log_alone_is_as_good_as_its_folder_and_flags_go_before_the_run() {
     bench.host(&alone).assert_error(SETTINGS, &["elsewhere.json: ", "give --benchmark"]);
     assert_eq!(bench.host(&format!("{alone} --benchmark digits-lstm")).code(), GOOD);
     bench.host("accuracy nowhere").assert_error(DATA, &["nowhere: there is no mlperf_log_accuracy.json"]);
+}
+
+#[test]
+fn a_performance_run_has_no_answers_and_the_way_to_them_is_said() {
+    let bench = Bench::new();
+    let flags =
+        "--plugin mock --virtual-time --mode performance --set mock.service=fixed --set min_query_count=1";
+    let run = bench.run(flags);
+    let folder = run.folder().display();
+    bench.host(&format!("accuracy {folder}")).assert_error(
+        DATA,
+        &["mlperf_log_accuracy.json has no answers, since it is of a performance run", "--mode accuracy"],
+    );
 }
 
 /// A made ImageNet of ten pictures, whose classes are 0 to 9, and a place for logs.
@@ -304,6 +319,16 @@ fn answers_that_name_no_class_are_told_with_what_to_try() {
     let hints = json(&pictures.score(&log, "--element-type i32 --json"))["hints"].clone();
     assert_eq!(hints, serde_json::json!(["9 answers name no class of 1000: another --element-type?"]));
     assert!(json(&pictures.score(&log, "--element-type f32 --json")).get("hints").is_none());
+
+    // The definition's own classes are i64.
+    let narrow = pictures.score(&log, "");
+    assert!(narrow.stdout.contains("- 10 answers have 4 bytes: --element-type f32, or i32?\n"), "{narrow}");
+    // Another type would not help where the others are right.
+    let records: Vec<_> = (0..10).map(|sample| record(sample, if sample == 3 { 5e6 } else { 1.0 })).collect();
+    let log = pictures.0.write("log.json", self::log(&records));
+    let scored = pictures.score(&log, "--element-type f32");
+    assert!(scored.stdout.contains("- response of sample 3: record 0 has class 5000000, "), "{scored}");
+    assert!(!scored.stdout.contains("--element-type"), "{scored}");
 }
 
 /// A made data set below a bench, by the name of its benchmark.
@@ -383,6 +408,11 @@ fn the_scenario_is_that_of_the_log_beside_or_one_that_the_benchmark_has() {
     assert_eq!(score("").stdout, first.stdout);
     let entry = ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"MultiStream\"}\n";
     bench.write("log/mlperf_log_detail.txt", entry);
+    score("").assert_error(
+        DATA,
+        &["has Scenario Offline in its summary log and effective_scenario MultiStream in its detail log"],
+    );
+    bench.write("log/mlperf_log_summary.txt", "");
     assert_eq!(score("").stdout, first.stdout);
     score("--scenario SingleStream").assert_error(SETTINGS, &["flag --scenario: ", "it has Server, Offline"]);
 
@@ -439,4 +469,30 @@ fn volumes_that_are_missing_are_named_instead_of_numbered_anew() {
     bench.write("mlperf_log_detail.txt", count);
     let scored = bench.host(&flags);
     assert!(scored.stdout.contains("samples that the data set does not have: 1 (2)"), "{scored}");
+}
+
+#[test]
+fn a_wrong_label_is_no_fault_of_a_response() {
+    let bench = Bench::new();
+    let folder = made(&bench, "3d-unet-kits19", 3);
+    let path = folder.join("case_00003/segmentation.nii.gz");
+    let labels = Image::parse(&fs::read(&path).unwrap()).unwrap().to_labels(AxisOrder::FirstSlowest).unwrap();
+    let (shape, mut values) = (labels.shape(), labels.into_values());
+    values[shape[2] + 2] = 7;
+    let volume = Volume::new(shape, values);
+    fs::write(&path, encode(&NewImage { volume: &volume, spacing_mm: [1.6, 1.2, 1.2] })).unwrap();
+    let log = bench.write("log.json", log_of(&[vec![0], vec![0], vec![0]]));
+    let (log, folder) = (log.display(), folder.display());
+    let scored = bench.host(&format!("accuracy {log} --benchmark 3d-unet-kits19 --dataset-folder {folder}"));
+    let expected = [
+        "case_00003/segmentation.nii.gz cannot be prepared",
+        "voxel [0, 1, 2] of segmentation has the label 7",
+    ];
+    scored.assert_error(DATA, &expected);
+}
+
+#[test]
+fn a_log_that_is_no_file_is_named() {
+    let bench = Bench::new();
+    bench.host("accuracy /dev/null").assert_error(DATA, &["/dev/null is a device, and no regular file"]);
 }

@@ -1,8 +1,10 @@
 //! `host data`: data sets in the layouts that they are published in.
 
-use std::fs;
+use std::{fs, path::Path};
 
+use proctor_nifti_file::{AxisOrder, Image, NewImage, encode};
 use proctor_tests::{Bench, Finished};
+use serde_json::Value;
 
 const GOOD: i32 = 0;
 const BAD: i32 = 1;
@@ -92,4 +94,47 @@ fn a_run_without_the_data_set_says_where_it_was_looked_for() {
     run.finished.assert_error(DATA, &["val_map.txt", "data set \"imagenet\" cannot be prepared"]);
     let run = Bench::new().run("--plugin mock --benchmark resnet50");
     run.finished.assert_error(DATA, &["\"imagenet\" not found in "]);
+}
+
+/// Writes a volume again, with voxels that lie at these distances.
+fn space(path: &Path, spacing_mm: [f32; 3]) {
+    let image = Image::parse(&fs::read(path).expect("the set has the file")).expect("it is a volume");
+    let volume = image.to_f32(AxisOrder::FirstSlowest).expect("it is whole");
+    fs::write(path, encode(&NewImage { volume: &volume, spacing_mm })).expect("there is room");
+}
+
+#[test]
+fn what_cannot_be_prepared_or_scored_is_a_defect() {
+    let bench = Bench::new();
+    let made = |name: &str| {
+        assert_says(&data(&bench, &format!("generate {name} --samples 2 --out"), name), GOOD, &[]);
+        bench.file(name)
+    };
+    let verify = |name: &str, texts: &[&str]| {
+        assert_says(&data(&bench, &format!("verify {name} --folder"), name), BAD, texts);
+    };
+    let scan = made("kits19").join("case_00003/imaging.nii.gz");
+    for spacing_mm in [[1e-30, 1.2, 1.2], [1.6, 5e4, 1.2]] {
+        space(&scan, spacing_mm);
+        verify("kits19", &["case_00003/imaging.nii.gz: it cannot be prepared (", ": 1 defect\n"]);
+    }
+
+    let folder = made("brats");
+    let list = fs::read_to_string(folder.join("fold1_validation.txt")).unwrap();
+    let (group, case) = list.lines().next().unwrap().split_once("__").unwrap();
+    space(&folder.join(format!("{group}/{case}/{case}_t2.nii.gz")), [1.0, 1.2, 1.0]);
+    verify("brats", &[&format!("{case}: it cannot be prepared (t2 has voxels of "), ": 1 defect\n"]);
+
+    let picture = made("imagenet").join("ILSVRC2012_val_00000002.JPEG");
+    let mut bytes = fs::read(&picture).unwrap();
+    let frame = bytes.windows(2).position(|pair| matches!(pair, [0xff, 0xc0..=0xc2])).unwrap();
+    bytes[frame + 5..frame + 9].fill(0xff);
+    fs::write(&picture, bytes).unwrap();
+    verify("imagenet", &["00000002.JPEG: it says that it has 65535 x 65535 pixels", ": 1 defect\n"]);
+
+    let questions = made("squad").join("dev-v1.1.json");
+    let mut file: Value = serde_json::from_slice(&fs::read(&questions).unwrap()).unwrap();
+    file["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = 1_000_000_000_000_u64.into();
+    fs::write(&questions, file.to_string()).unwrap();
+    verify("squad", &["an answer with answer_start 1000000000000, outside of its context", ": 1 defect\n"]);
 }

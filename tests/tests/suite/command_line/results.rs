@@ -104,6 +104,121 @@ fn an_export_of_what_is_none_is_refused() {
 }
 
 #[test]
+fn logs_that_are_not_of_one_test_are_named_by_each_command_that_reads_them() {
+    let bench = Bench::new();
+    let entry = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
+    let one = entry("loadgen_version", "\"6.0\"") + &entry("result_validity", "\"VALID\"");
+    bench.write("runs/joined/mlperf_log_detail.txt", one.repeat(2));
+    bench.write("runs/contradictory/mlperf_log_detail.txt", &one);
+    bench.write("runs/contradictory/mlperf_log_summary.txt", "Result is : INVALID\n");
+    bench.write("runs/packed/mlperf_log_detail.txt", b"\x1f\x8b\x08");
+    let listed = bench.host("list runs");
+    for (folder, words) in [
+        ("runs/joined", "has the logs of 2 tests one after the other"),
+        (
+            "runs/contradictory",
+            "has Result is INVALID in its summary log and result_validity VALID in its detail",
+        ),
+        ("runs/packed", "is no detail log of LoadGen: it is packed by gzip: unpack it"),
+    ] {
+        let line = listed.stdout.lines().find(|line| line.split_whitespace().next() == Some(folder));
+        assert!(line.is_some_and(|line| line.contains(words)), "{listed}");
+        for command in [
+            format!("report {folder}"),
+            format!("export {folder} -f json"),
+            format!("compare {folder} {folder}"),
+        ] {
+            bench.host(&command).assert_error(DATA, &[words]);
+        }
+    }
+}
+
+/// Logs of every scenario, ours and those with tokens, agree with each other, and errors in them are a mark.
+#[test]
+fn logs_of_every_scenario_are_read_and_errors_in_them_are_shown() {
+    let bench = Bench::new();
+    let tokens = "--set use_token_latencies=true --set mock.tokens=5";
+    for (number, (scenario, flags)) in ["SingleStream", "MultiStream", "Server", "Offline"]
+        .into_iter()
+        .flat_map(|scenario| [(scenario, ""), (scenario, tokens)])
+        .enumerate()
+    {
+        let run = bench.run(&format!(
+            "--plugin mock --virtual-time --mode performance --scenario {scenario} --duration 2s \
+             --set mock.service=uniform {flags}"
+        ));
+        let logs = format!("runs/logs-{number}");
+        for name in ["mlperf_log_detail.txt", "mlperf_log_summary.txt"] {
+            bench.write(&format!("{logs}/{name}"), run.text(name));
+        }
+        let listed = bench.host("list runs");
+        let line = listed.stdout.lines().find(|line| line.split_whitespace().next() == Some(logs.as_str()));
+        let line = line.unwrap_or_else(|| panic!("no {logs}: {listed}"));
+        assert!(!line.contains("unreadable") && line.contains(scenario), "{line}");
+    }
+
+    // LoadGen leaves such a run VALID, and the result checkers take none.
+    let text = fs::read_to_string(bench.file("runs/logs-0/mlperf_log_detail.txt")).unwrap();
+    let error =
+        ":::MLLOG {\"key\": \"error_runtime\", \"value\": \"late\", \"metadata\": {\"is_error\": true}}\n";
+    bench.write("runs/logs-0/mlperf_log_detail.txt", text + error);
+    assert!(bench.host("list runs").stdout.contains("VALID (with 1 error)"));
+    assert!(export(&bench, Path::new("runs/logs-0"), "markdown").contains("VALID (with 1 error)"));
+    assert!(export(&bench, Path::new("runs/logs-0"), "json").contains("\"error_count\": 1"));
+    let metrics = export(&bench, Path::new("runs/logs-0"), "openmetrics");
+    let line = metrics.lines().find(|line| line.starts_with("proctor_run_errors{")).unwrap();
+    assert!(line.ends_with("} 1"), "{metrics}");
+    bench.host("report runs/logs-0 -o page.html");
+    let page = fs::read_to_string(bench.file("page.html")).unwrap();
+    assert!(page.contains("With 1 error in the detail log: the result checkers take no such run"), "{page}");
+
+    // No condition passes beside it.
+    let run = virtual_run(&bench, "");
+    let folder = run.folder().display();
+    let compared = bench.host(&format!("compare {folder} {folder} --fail-if p50>100%"));
+    assert_eq!(compared.code(), GOOD, "{compared}");
+    let detail = run.folder().join("mlperf_log_detail.txt");
+    fs::write(&detail, fs::read_to_string(&detail).unwrap() + error).unwrap();
+    let compared = bench.host(&format!("compare {folder} {folder} --fail-if p50>100%"));
+    assert_eq!(compared.code(), 1, "{compared}");
+    assert!(compared.stdout.contains("has 1 error: the result checkers take no such run"), "{compared}");
+}
+
+#[test]
+fn samples_and_batches_of_another_run_are_named() {
+    let bench = Bench::new();
+    let run = virtual_run(&bench, "");
+    let folder = run.folder().display();
+    let samples = run.folder().join("samples.bin");
+    let own = fs::read(&samples).unwrap();
+    fs::write(&samples, vec![0; own.len()]).unwrap();
+    for command in ["export -f csv", "export -f trace", &format!("compare {folder}")] {
+        bench
+            .host(&format!("{command} {folder}"))
+            .assert_error(DATA, &["samples.bin has sample_latency.min_ns 0, and the result has "]);
+    }
+    bench.host(&format!("report {folder} -o page.html"));
+    let page = fs::read_to_string(bench.file("page.html")).unwrap();
+    assert!(page.contains("samples.bin has sample_latency.min_ns 0, and the result has "), "{page}");
+    fs::write(&samples, &own).unwrap();
+
+    let path = run.folder().join("batches.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut batches: Value = serde_json::from_str(&text).unwrap();
+    let completed_ns = batches["slowest"][0]["completed_ns"].as_u64().unwrap();
+    for (value, words) in [
+        (completed_ns + 1, "one of them is of another run"),
+        (u64::MAX, "with the instant 18446744073709551615 ns, which no run comes to"),
+    ] {
+        batches["slowest"][0]["completed_ns"] = value.into();
+        fs::write(&path, batches.to_string()).unwrap();
+        bench.host(&format!("export -f trace {folder}")).assert_error(DATA, &["batches.json has ", words]);
+    }
+    fs::write(&path, text).unwrap();
+    assert_eq!(bench.host(&format!("export -f trace {folder}")).code(), GOOD);
+}
+
+#[test]
 fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
     let bench = Bench::new();
     bench.write("runs/crashed.partial/crash.txt", "the plugin crashed");
@@ -124,7 +239,7 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
         ("runs/invalid", "INVALID"),
         ("runs/official", "VALID"),
         ("runs/other", "unreadable: "),
-        ("runs/valid", "VALID (short)"),
+        ("runs/valid", "VALID (virtual time, deviates)"),
     ] {
         let line = listed.stdout.lines().find(|line| line.split_whitespace().next() == Some(run));
         assert!(line.is_some_and(|line| line.contains(verdict)), "{run}: {listed}");

@@ -42,6 +42,9 @@ fn right_and_wrong_classes_of_imagenet_are_counted() {
     assert_eq!((&accuracy["value"], &accuracy["correct_count"]), (&1.0.into(), &60.into()));
     let warning = "60 of the benchmark's 50000 samples: for comparing runs of your own only";
     assert!(right.finished.stderr.contains(warning), "{}", right.finished);
+    let deviations = right.result()["deviations"].as_array().unwrap();
+    let of_data_set = deviations.iter().find(|it| it["kind"] == "data-set").unwrap();
+    assert_eq!(of_data_set["text"], "the data set has 60 samples, and the round wants 50000");
 
     let wrong = run(&bench, &classes, "--mode accuracy --set mock.accuracy=0.9");
     assert_eq!(wrong.result()["accuracy"]["value"], 0.9);

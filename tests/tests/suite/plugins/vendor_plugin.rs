@@ -1,6 +1,10 @@
 //! A plugin in Rust as a vendor builds it: on its own, with the default features of proctor-plugin-api.
 
-use std::{collections::BTreeSet, process::Command};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use proctor_tests::{Bench, workspace};
 
@@ -16,15 +20,25 @@ fn cargo(arguments: &str) -> String {
     String::from_utf8(output.stdout).expect("cargo prints UTF-8")
 }
 
+/// Builds the plugin, and returns the folder that its library is in, with the packages that it is made of.
+///
+/// In a target folder of its own: beside the other crates of the workspace it would be built with their features.
+pub(super) fn built() -> PathBuf {
+    cargo("build --quiet --locked -p proctor-null-export --target-dir target/vendor");
+    workspace().join("target/vendor/debug")
+}
+
+/// The library in the folder that it was built to.
+pub(super) fn library(built: &Path) -> PathBuf {
+    built.join("libnull_sut.so")
+}
+
 #[test]
 fn a_plugin_without_the_layouts_exports_loads_and_runs() {
-    // In a target folder of its own: beside the other crates of the workspace it would be built with their features.
-    cargo("build --quiet --locked -p proctor-null-export --target-dir target/vendor");
-    let library = workspace().join("target/vendor/debug/libnull_sut.so");
     let bench = Bench::new();
     let run = bench.run(&format!(
         "--plugin {} --scenario Offline --mode performance --set min_query_count=700",
-        library.display()
+        library(&built()).display()
     ));
     let result = run.assert_valid().result();
     assert_eq!(result["plugin"]["name"], "null");

@@ -14,6 +14,8 @@ use std::{
 use proctor_plugin_api::abi::PROCTOR_ABI_MINOR;
 use proctor_tests::{Bench, WorkspaceCopy, compile_against, files_of_workspace, plugin, workspace};
 
+use crate::plugins::vendor_plugin;
+
 /// Structures that never grow: they stand inside others, by value.
 const FIXED: [&str; 1] = ["ProctorString"];
 
@@ -217,9 +219,11 @@ fn grow_in_rust(files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 fn this_host_runs_a_plugin_in_rust_of_a_later_version() {
     let mut files = files_of_workspace();
     grow_in_rust(&mut files);
-    let copy = WorkspaceCopy::write(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("later"), files);
+    // It is made of the same packages as that of a vendor, with the same features.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("later");
+    let copy = WorkspaceCopy::write_with(&folder, files, &vendor_plugin::built());
     copy.cargo(&["build", "--quiet", "--package", "proctor-null-export"]);
-    let library = copy.target().join("debug/libnull_sut.so");
+    let library = vendor_plugin::library(&copy.target().join("debug"));
     let bench = Bench::new();
     for issue in [false, true] {
         let run = bench.run(&format!(

@@ -42,6 +42,25 @@ fn run_and_follow_up_to(bench: &Bench, flags: &str, most: usize) -> Vec<Run> {
     runs
 }
 
+/// Each batch takes a millisecond, and waits for 50 ms or for 64 samples.
+#[test]
+fn a_wait_for_full_batches_is_not_blamed_on_the_system() {
+    let bench = Bench::new();
+    for qps in [1000, 3000] {
+        let flags = format!(
+            "--scenario Server --set target_latency=10 --duration 5s --target-qps {qps} --batch-size 64 \
+             --policy size-or-timeout --set batch_timeout_us=50000 --set mock.service=fixed \
+             --set mock.service_us=1000"
+        );
+        let (first, next) = run_and_follow(&bench, &flags);
+        first.assert_invalid(&[
+            "set batch_timeout_us = ",
+            "or try a higher rate, at which batches fill sooner",
+        ]);
+        next.assert_valid();
+    }
+}
+
 #[test]
 fn the_rate_that_is_advised_is_valid() {
     let bench = Bench::new();
@@ -114,6 +133,17 @@ fn a_limit_that_ends_a_run_is_named_and_one_in_the_way_is_lifted() {
 }
 
 #[test]
+fn a_run_ends_where_its_samples_begin_to_fail_and_virtual_time_stands_still() {
+    // A hundred queries take time, and all others fail at once.
+    let run = Bench::new().run(
+        "--plugin mock --virtual-time --mode performance --scenario SingleStream --set mock.service=fixed \
+         --set mock.fail_instance=1 --set mock.fail_after=100",
+    );
+    run.assert_invalid(&["samples that fail take no virtual time, so find out why they fail"]);
+    assert!(run.text("mlperf_log_detail.txt").contains("no virtual time passed during"), "{}", run.finished);
+}
+
+#[test]
 fn the_memory_for_logged_responses_can_be_raised_as_its_error_says() {
     let bench = Bench::new();
     let flags = "--plugin mock --virtual-time --mode performance --set mock.service=fixed --set mock.service_us=1000 \
@@ -124,6 +154,27 @@ fn the_memory_for_logged_responses_can_be_raised_as_its_error_says() {
             .contains("did not fit into the accuracy log: raise response_arena_bytes")
     };
     assert!(lost(100) && !lost(1 << 20));
+}
+
+#[test]
+fn a_limit_on_outstanding_queries_is_named_before_any_rate() {
+    let bench = Bench::new();
+    let server = "--scenario Server --set target_latency=15 --duration 5s --set mock.service=fixed \
+                  --set mock.service_us=1000";
+    // A few queries, of which the last one is too many, tell nothing of the rate.
+    for (qps, limit) in [(500, 1), (2500, 4), (2500, 1000)] {
+        let flags = format!("{server} --target-qps {qps} --set server_max_async_queries={limit}");
+        let runs = run_and_follow_up_to(&bench, &flags, 2);
+        let (first, next) = (&runs[0], &runs[runs.len() - 1]);
+        let named = format!("server_max_async_queries = {limit}");
+        for reason in first.reasons().lines() {
+            let advice = reason.find(": ").unwrap_or_else(|| panic!("no advice: {reason}"));
+            assert!(reason.find(&named).is_some_and(|place| place < advice), "{reason}");
+        }
+        next.assert_valid();
+        let rate = next.result()["metric"]["value"].as_f64().unwrap();
+        assert!(rate > 400.0, "{rate}: {}", next.finished);
+    }
 }
 
 #[test]

@@ -60,6 +60,24 @@ fn scaling_goes_on_without_an_instance_that_fails_in_real_time() {
 }
 
 #[test]
+fn a_plugin_of_which_no_instance_is_left_ends_the_scaling() {
+    let bench = Bench::new();
+    let mock = "--plugin mock --set mock.service=fixed --set mock.service_us=1000 --set mock.fail_instance=1 \
+                --set mock.fail_after=30";
+    let flags = format!("--slo-ms 5 --batch-size 4 --instances 1 --duration 300 {mock}");
+    let (finished, result) = scale(&bench, &flags);
+    assert_eq!(finished.code(), 1, "{finished}");
+    let course = &result["courses"][0];
+    assert!(course["given_up"] == true && course["setting"].is_null(), "{finished}: {course}");
+    assert!(
+        finished.stdout.contains("as no batch had an answer any more; there is no setting to use"),
+        "{finished}"
+    );
+    assert!(finished.stdout.contains("this is fail_instance"), "{finished}");
+    assert!(!finished.stdout.contains("--duration") && !finished.stdout.contains("use batch"), "{finished}");
+}
+
+#[test]
 fn an_instance_that_cannot_be_destroyed_is_told_apart_from_one_that_cannot_be_made() {
     let bench = Bench::new();
     // The profile has two instances; batches gain more, so that one of them goes.

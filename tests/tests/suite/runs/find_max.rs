@@ -291,9 +291,64 @@ fn where_there_is_nothing_to_find_that_is_said() {
     assert_eq!(all.load(), 120.0);
     assert!(all.finished.stdout.contains("the highest that --to allows"), "{}", all.finished);
 
-    let timeless = Search::run(&bench, "c", "--plugin mock --virtual-time");
-    assert_eq!(timeless.finished.code(), 1);
-    assert!(timeless.finished.stdout.contains("the system takes no virtual time"), "{}", timeless.finished);
+    // Also where samples wait for a batch to fill.
+    let batching = "--batch-size 8 --policy size-or-timeout --set batch_timeout_us=1000";
+    for (name, flags) in [("c", ""), ("d", batching)] {
+        let timeless = Search::run(&bench, name, &format!("--plugin mock --virtual-time {flags}"));
+        assert_eq!(timeless.finished.code(), 1);
+        assert!(
+            timeless.finished.stdout.contains("the system takes no virtual time"),
+            "{}",
+            timeless.finished
+        );
+    }
+}
+
+#[test]
+fn what_waits_for_full_batches_is_sought_above_the_first_rate() {
+    // Batches of 64 take 1 ms, and wait for up to 50 ms to fill: at a low rate every query is late for that alone.
+    let flags = "--plugin mock --virtual-time --scenario Server --policy size-or-timeout --batch-size 64 \
+                 --set batch_timeout_us=50000 --set mock.service=fixed --set mock.service_us=1000 \
+                 --set server_target_latency_ns=10000000 --set enable_trace=false --duration 20s";
+    let bench = Bench::new();
+    for start in [1000, 6000] {
+        let found = Search::run(&bench, &format!("from-{start}"), &format!("{flags} --target-qps {start}"));
+        let load = found.load();
+        assert!((60_000.0..=64_000.0).contains(&load), "from {start}: {load}\n{}", found.finished);
+    }
+}
+
+#[test]
+fn what_fails_at_any_rate_ends_the_search() {
+    // Every sample but the first ones fails, however few come.
+    let flags = format!(
+        "{CONSTANT} --target-qps 200 --duration 5s --set mock.fail_instance=1 --set mock.fail_after=2"
+    );
+    let failing = Search::run(&Bench::new(), "search", &flags);
+    let result = failing.result();
+    assert_eq!((failing.finished.code(), result["load"].is_null()), (1, true), "{}", failing.finished);
+    assert_eq!(result["end"]["kind"], "at_any_load", "{}", failing.finished);
+    assert_eq!(result["curve"].as_array().unwrap().len(), 2, "{}", failing.finished);
+    let summary = result["summary"].as_str().unwrap();
+    assert!(summary.contains("no load helps; the first: ") && !summary.contains("--from"), "{summary}");
+    assert!(failing.finished.stdout.contains("bad: failed samples"), "{}", failing.finished);
+}
+
+#[test]
+fn samples_without_their_tokens_end_the_search_at_once() {
+    // The mock reports no tokens unless it is told to.
+    let flags = "--plugin mock --scenario Server --benchmark llama-small-generate --set floor=false \
+                 --set mock.service=fixed --set mock.service_us=1000 --target-qps 200 --duration 1s";
+    let tokenless = Search::run(&Bench::new(), "search", flags);
+    let result = tokenless.result();
+    assert_eq!((tokenless.finished.code(), result["load"].is_null()), (1, true), "{}", tokenless.finished);
+    assert_eq!(result["curve"].as_array().unwrap().len(), 1, "{}", tokenless.finished);
+    assert_eq!(result["curve"][0]["constraint"], "samples without their tokens", "{}", tokenless.finished);
+    let summary = result["summary"].as_str().unwrap();
+    assert!(
+        summary.contains("samples without their tokens") && summary.contains("no load helps"),
+        "{summary}"
+    );
 }
 
 #[test]
@@ -324,6 +379,13 @@ fn the_older_rules_want_five_runs() {
         "{result:#}"
     );
     assert!(search.finished.stdout.contains("VALID (confirmed by 5 full runs)"), "{}", search.finished);
+    let note = "note: not of official length (virtual time): for comparing runs of your own only";
+    assert!(search.finished.stdout.contains(note), "{}", search.finished);
+
+    let fewer = Search::run(&Bench::new(), "fewer", &format!("{flags} --confirm-runs 1")).result();
+    let count = &fewer["settings"]["server_run_count"];
+    assert_eq!((&count["value"], &count["origin"]["flag"]), (&1.into(), &"--confirm-runs".into()));
+    assert_eq!(fewer["official_length"], false);
 }
 
 #[test]

@@ -72,6 +72,29 @@ fn an_audit_file_has_no_effect_on_an_accuracy_run() {
 }
 
 #[test]
+fn an_audit_file_without_a_line_for_the_run_makes_no_audit() {
+    let bench = Bench::new();
+    let lines = "resnet50.*.min_query_count = 10\n*.Offline.min_query_count = 20\n*.SingleStream.target_latency = 5\n";
+    let audit = bench.write("given.config", lines);
+    let flags = format!("{RUN} --set audit_config={}", audit.display());
+    let told = [
+        "given.config: line 1 is ignored: it is for the model resnet50, and LoadGen reads an audit file for any model: \
+         begin it with `*.`",
+        "this run is no audit: no line of the file is read in Server, for which lines begin with `*.Server.` or `*.*.`",
+    ];
+    let run = bench.run(&flags);
+    for text in told {
+        assert!(run.finished.stderr.contains(text), "{}", run.finished);
+    }
+    assert!(!run.finished.stderr.contains("overrides in the performance run"), "{}", run.finished);
+    let result = run.result();
+    assert!(!result["deviations"].to_string().contains("\"audit\""), "{}", result["deviations"]);
+    assert!(!result["settings"].to_string().contains("\"kind\":\"audit\""), "{}", result["settings"]);
+    assert!(!run.text("mlperf_log_detail.txt").contains("Found Audit Config file"));
+    bench.host(&format!("run {flags} --strict")).assert_error(SETTINGS, &told);
+}
+
+#[test]
 fn logs_are_copied_to_stdout_where_that_is_wanted() {
     let bench = Bench::new();
     let flags = format!("{RUN} --set copy_summary_to_stdout=true --set copy_detail_to_stdout=true");

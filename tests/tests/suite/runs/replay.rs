@@ -145,6 +145,9 @@ fn a_crash_leaves_a_recording_that_says_in_which_call() {
     let same = replay(&bench, &folder, "--plugin faulty --set faulty.fault=none");
     assert_eq!(same.code(), 0, "{same}");
     assert!(same.stdout.contains("it was cut off, or its run ended early"), "{same}");
+    assert!(same.stdout.contains("did not return in the recording, and does in the replay"), "{same}");
+    let crashing = replay(&bench, &folder, "--plugin faulty");
+    assert!(!crashing.stdout.contains("and does in the replay"), "{crashing}");
 
     // So is one that was cut off in the middle of a line.
     let path = folder.join("calls.jsonl");
@@ -152,6 +155,23 @@ fn a_crash_leaves_a_recording_that_says_in_which_call() {
     fs::write(&path, &whole[..whole.len() - 20]).expect("it can be written");
     let same = replay(&bench, &folder, "--plugin faulty --set faulty.fault=none");
     assert_eq!(same.code(), 0, "{same}");
+}
+
+#[test]
+fn a_recording_that_lacks_calls_or_is_of_another_time_is_refused() {
+    let bench = Bench::new();
+    let flags = "--plugin mock --scenario Server --virtual-time --set min_query_count=20";
+    let recording = record(&bench, "recording", flags);
+    let real = replay(&bench, &recording, "--plugin mock --set virtual_time=false");
+    real.assert_error(2, &["virtual_time is false, and was true in the recording"]);
+
+    let path = recording.join("calls.jsonl");
+    let text = fs::read_to_string(&path).expect("there is a recording");
+    let lines: Vec<_> = text.lines().collect();
+    let middle = lines.len() / 2;
+    fs::write(&path, [&lines[..middle - 4], &lines[middle + 4..]].concat().join("\n") + "\n")
+        .expect("it can be written");
+    replay(&bench, &recording, "--plugin mock").assert_error(2, &["lines are missing or in another order"]);
 }
 
 #[test]

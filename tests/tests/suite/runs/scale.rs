@@ -50,6 +50,16 @@ fn the_setting_to_use_is_found_and_the_same_twice() {
 }
 
 #[test]
+fn a_scenario_that_scaling_does_not_have_is_a_warning() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 20 --scenario MultiStream");
+    let (finished, _) = scale(&bench, "warned", &flags);
+    let warning = "scenario = MultiStream has no effect in host scale";
+    assert!(finished.code() == 0 && finished.stderr.contains(warning), "{finished}");
+    bench.host(&format!("scale {flags} --strict")).assert_error(2, &[warning]);
+}
+
+#[test]
 fn policies_are_compared_on_one_axis_and_another_target_is_followed() {
     let bench = Bench::new();
     let flags = format!(

@@ -76,6 +76,49 @@ fn the_search_for_the_peak_is_the_same_twice_and_finds_what_the_plugin_can_do() 
     assert_same_bytes(&first, &second);
 }
 
+/// However long it is by its own clock.
+#[test]
+fn a_run_in_virtual_time_is_no_official_one_wherever_it_is_shown() {
+    let bench = Bench::new();
+    let run = bench.run(
+        "--plugin mock --virtual-time --preset official --mode performance --set mock.service=fixed \
+         --set mock.service_us=20000 --set enable_trace=false",
+    );
+    let result = run.assert_valid().result();
+    assert!(result["performance_run"]["duration_ns"].as_u64().unwrap() >= 600_000_000_000, "{result}");
+    assert_eq!(result["official_length"], false);
+    let kinds: Vec<_> = result["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+    assert_eq!(kinds, ["benchmark", "virtual-time"]);
+    for text in
+        ["not of official length (virtual time)", "the round has no benchmark digits-lstm; time is virtual"]
+    {
+        assert!(run.finished.stdout.contains(text), "{text}: {}", run.finished);
+    }
+    let (folder, page) = (run.folder().display(), bench.file("page.html"));
+    let marked = "VALID (virtual time, deviates)";
+    for (command, text) in [
+        (format!("list runs {}", bench.path().display()), marked),
+        (format!("export {folder} --format markdown"), marked),
+        (format!("export {folder} --format json"), "\"kind\": \"virtual-time\""),
+        (format!("export {folder} --format openmetrics"), "proctor_run_virtual_time{"),
+        (
+            format!("compare {folder} {folder}"),
+            "these runs are not results: the round has no benchmark digits-lstm; time",
+        ),
+        (format!("report --output {} {folder} {folder}", page.display()), "page.html"),
+    ] {
+        let shown = bench.host(&command);
+        assert_eq!(shown.code(), 0, "{shown}");
+        assert!(shown.stdout.contains(text), "{command}: {shown}");
+    }
+    let page = fs::read_to_string(&page).unwrap();
+    for text in
+        [" (virtual time, deviates)</td>", "Not of official length (virtual time)", "; time is virtual."]
+    {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+}
+
 #[test]
 fn an_audit_file_overrides_the_performance_run_and_one_with_an_error_is_refused() {
     let bench = Bench::new();

@@ -65,7 +65,7 @@ impl crate::comparison::Report for Report {
         }
     }
 
-    /// Whether ours ran each layer, and came to the right answer in f32.
+    /// Tells if ours ran each layer, and came to the right answer in f32.
     fn is_right(&self) -> bool {
         let mut entries = self.rows.iter().flat_map(|row| &row.entries);
         entries.all(|entry| match (&entry.system, entry.measured()) {

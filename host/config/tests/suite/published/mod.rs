@@ -12,10 +12,8 @@ use proctor_config::{
     Loader, Origin, RoundRow, RoundScenario, Settings, SuiteBenchmark, Value, benchmarks, suite_benchmarks,
 };
 use proctor_loadgen::TestSettings;
-use proctor_test_needs::skip;
+use proctor_test_needs::{official_loadgen, skip};
 use proctor_vocabulary::Scenario::{self, Offline, SingleStream};
-
-use official::Official;
 
 const ROUND: &str = "v5.0";
 
@@ -110,8 +108,8 @@ fn official_value(name: &str, ours: &Value, official: &serde_json::Value) -> Val
 
 #[test]
 fn they_give_the_settings_of_the_official_package_but_for_what_the_round_states() {
-    let mut official = match Official::start() {
-        Ok(official) => official,
+    let mut loadgen = match official_loadgen() {
+        Ok(loadgen) => loadgen,
         Err(reason) => return skip(reason),
     };
     let mut of_rows = Vec::new();
@@ -120,7 +118,8 @@ fn they_give_the_settings_of_the_official_package_but_for_what_the_round_states(
         for scenario in row.all_scenarios().into_iter().map(RoundScenario::loadgen) {
             let settings = ours(id, scenario);
             let mut seeds = Vec::new();
-            for (name, value) in official.settings(file_of(id), &suite.loadgen_model, scenario) {
+            let file = file_of(id);
+            for (name, value) in official::settings(&mut loadgen, file, &suite.loadgen_model, scenario) {
                 let ours = Value::from(settings.test.get(&name).expect("it is a field"));
                 let official = official_value(&name, &ours, &value);
                 if official == ours {
@@ -191,8 +190,14 @@ fn what_has_no_effect_in_them_is_told() {
     );
     let mixtral = told("mixtral-8x7b", Scenario::Server);
     assert_eq!(mixtral.len(), 3, "{mixtral:?}");
-    assert!(mixtral[0].starts_with("line 2: *.Server.num_issue_query_threads is ignored: unknown key"));
-    assert!(mixtral[1].starts_with("line 3: *.Server.target_duration is ignored: unknown key"));
+    assert!(
+        mixtral[0].starts_with(
+            "line 2: *.Server.num_issue_query_threads is ignored: LoadGen reads it from no file"
+        )
+    );
+    assert!(
+        mixtral[1].starts_with("line 3: *.Server.target_duration is ignored: LoadGen reads it from no file")
+    );
     assert_eq!(mixtral[2], "line 5: *.Server.target_qps is ignored: line 6 sets it again");
     let unet = told("3d-unet-kits19", Offline);
     assert_eq!(unet.len(), 1, "{unet:?}");

@@ -72,7 +72,7 @@ fn a_bound_of_interactive_that_is_looser_deviates() {
     let interactive = ["rules=v6.1", "scenario=Interactive", "server_ttft_latency=451000000"];
     assert_eq!(
         of_scenario(&linked.load(&interactive)),
-        ["server_ttft_latency is 451000000, and it wants 450000000"]
+        ["server_ttft_latency is 451000000, and the round wants 450000000"]
     );
     let server = ["rules=v6.1", "scenario=Server", "server_ttft_latency=451000000"];
     assert_eq!(of_scenario(&linked.load(&server)), [""; 0]);
@@ -171,21 +171,24 @@ fn a_suite_has_targets_and_scenarios_of_its_own() {
         "flag --set quality_target: quality_target = 99.9: bert under v0.7 in the suite edge has 99"
     );
     for (assignments, expected) in [
-        (&["rules=v0.7", "suite=edge", "scenario=Server"][..], "its suite edge has no Server for bert"),
+        (
+            &["rules=v0.7", "suite=edge", "scenario=Server"][..],
+            "the round's suite edge has no Server for bert",
+        ),
         (&["rules=v0.7", "suite=edge", "scenario=SingleStream"], ""),
         (&["rules=v0.7", "suite=datacenter", "scenario=Server"], ""),
         (
             &["rules=v0.7", "suite=datacenter", "scenario=SingleStream"],
-            "its suite datacenter has no SingleStream for bert",
+            "the round's suite datacenter has no SingleStream for bert",
         ),
         // The suite does not have the benchmark.
         (
             &["rules=v5.0", "suite=datacenter", "scenario=Offline"],
-            "its suite datacenter has no Offline for bert",
+            "the round's suite datacenter has no Offline for bert",
         ),
         // Without a suite the scenarios of all count.
         (&["rules=v0.7", "scenario=Server"], ""),
-        (&["rules=v0.7", "scenario=MultiStream"], "it has no MultiStream for bert"),
+        (&["rules=v0.7", "scenario=MultiStream"], "the round has no MultiStream for bert"),
     ] {
         let found = of_scenario(&bert.load(assignments));
         let expected: Vec<_> = Some(expected).filter(|it| !it.is_empty()).into_iter().collect();
@@ -193,7 +196,7 @@ fn a_suite_has_targets_and_scenarios_of_its_own() {
     }
     let interactive = Linked::new("llama2-70b", "top1").and(INTERACTIVE);
     let on_the_edge = interactive.load(&["rules=v6.1", "scenario=Interactive", "suite=edge"]);
-    assert_eq!(of_scenario(&on_the_edge), ["its suite edge has no Interactive for llama2-70b"]);
+    assert_eq!(of_scenario(&on_the_edge), ["the round's suite edge has no Interactive for llama2-70b"]);
 }
 
 #[test]

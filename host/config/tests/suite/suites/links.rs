@@ -251,7 +251,10 @@ fn the_row_goes_before_the_definition_and_the_user_before_the_row() {
 #[test]
 fn deviations_are_told_apart() {
     let linked = Linked::new("resnet50", "top1");
-    let small = [Deviation::PerformanceSet { sample_count: 600, wanted: 1024 }];
+    let small = [
+        Deviation::PerformanceSet { sample_count: 600, wanted: 1024 },
+        Deviation::DataSet { sample_count: 600, wanted: 50_000 },
+    ];
     let of = |assignments: &[&str], precision: &str| linked.load(assignments).deviations(precision);
     assert_eq!(of(&["rules=v0.7"], "f32"), small);
     let texts = |assignments: &[&str], precision: &str| {
@@ -260,8 +263,10 @@ fn deviations_are_told_apart() {
     assert_eq!(
         texts(&["rules=v0.7"], "f64"),
         [
-            "f64 is none of its numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), FP16, bfloat16, FP32",
-            "the performance set has 600 samples, and it wants 1024"
+            "f64 is not among the round's numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), \
+             FP16, bfloat16, FP32",
+            "the performance set has 600 samples, and the round wants 1024",
+            "the data set has 600 samples, and the round wants 50000"
         ]
     );
     assert_eq!(of(&["rules=v5.0"], "f64"), small, "v5.0 has no list");
@@ -269,14 +274,14 @@ fn deviations_are_told_apart() {
     assert_eq!(
         texts(&server, "f32")[..2],
         [
-            "server_target_latency_percentile is 0.97, and it wants 0.99",
-            "server_target_latency_ns is 20000000, and it wants 15000000"
+            "server_target_latency_percentile is 0.97, and the round wants 0.99",
+            "server_target_latency_ns is 20000000, and the round wants 15000000"
         ]
     );
     let sharper = ["rules=v0.7", "scenario=Server", "target_latency=10", "target_latency_percentile=99.9"];
     assert_eq!(of(&sharper, "f32"), small);
     let interval = ["rules=v0.7", "scenario=MultiStream", "multi_stream_interval_ms=51"];
-    assert_eq!(texts(&interval, "f32")[0], "multi_stream_interval_ms is 51, and it wants 50");
+    assert_eq!(texts(&interval, "f32")[0], "multi_stream_interval_ms is 51, and the round wants 50");
 
     let bert = Linked::new("bert", "top1");
     let texts: Vec<_> = bert
@@ -288,11 +293,43 @@ fn deviations_are_told_apart() {
     assert_eq!(
         texts,
         [
-            "it has no MultiStream for bert",
-            "f1, by which it judges bert, is not measured",
-            "the performance set has 64 samples, and it wants 10833"
+            "the round has no MultiStream for bert",
+            "f1, by which the round judges bert, is not measured",
+            "the performance set has 64 samples, and the round wants 10833",
+            "the data set has 600 samples, and the round wants 10833"
         ]
     );
+}
+
+/// Runs that are results of no round, however long they are: of a benchmark that it does not have, in virtual time, and
+/// searches.
+#[test]
+fn a_run_that_no_round_takes_deviates_from_all() {
+    let texts = |linked: &Linked, assignments: &[&str]| {
+        let settings = linked.load(&[assignments, &["preset=official"]].concat());
+        settings.deviations("f32").iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let none = |benchmark: &str| format!("the round has no benchmark {benchmark}");
+    for (suite, rules) in [("mobilenet", "v5.0"), ("yolo", "v0.5"), ("retinanet", "v6.1")] {
+        let of_round = format!("rules={rules}");
+        let found = texts(&Linked::new(suite, "top1"), &[of_round.as_str()]);
+        assert_eq!(found, [none(suite)], "{rules}");
+    }
+    let own = Loader::new().benchmark("digits-mlp").load().unwrap();
+    assert_eq!(own.deviations("f32"), [Deviation::Benchmark { benchmark: "digits-mlp".to_owned() }]);
+
+    let rnnt = |assignments: &[&str]| {
+        let loader = Loader::new().benchmark("rnnt").set("rules=v0.7").set("preset=official");
+        let settings = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment)).load();
+        settings.unwrap()
+    };
+    let whole = rnnt(&[]);
+    assert_eq!((whole.deviations("f32"), whole.is_of_official_length()), (Vec::new(), true));
+    let simulated = rnnt(&["virtual_time=true"]);
+    assert_eq!(simulated.deviations("f32"), [Deviation::VirtualTime]);
+    assert!(!simulated.is_of_official_length(), "no second of it passes");
+    let search = rnnt(&["mode=FindPeakPerformance"]);
+    assert_eq!(search.deviations("f32"), [Deviation::Search]);
 }
 
 /// Text to token ids is on the lists from v5.0 on, whether a round has the benchmark or not; conversion and padding are

@@ -4,6 +4,7 @@
 
 mod bad_files;
 mod choice;
+mod fixed;
 mod links;
 mod mlperf_conf;
 mod page;

@@ -43,8 +43,15 @@ impl Fixture {
         first_sample_id: u64,
         first_tokens: Option<FirstTokens>,
     ) -> Arc<Phase> {
-        let start = PhaseStart { mode, first_sample_id, issuer_count: 1, arena_bytes: 64, first_tokens };
-        let phase = self.recorder.open(&start);
+        let start = PhaseStart {
+            mode,
+            first_sample_id,
+            issuer_count: 1,
+            arena_bytes: 64,
+            first_tokens,
+            token_room: None,
+        };
+        let phase = self.recorder.open(&start).expect("there is memory");
         phase.start(self.clock.now_ns());
         phase
     }
@@ -178,13 +185,15 @@ fn wrong_ids_are_told_apart_and_change_nothing() {
 #[test]
 fn nothing_is_issued_before_the_phase_starts() {
     let fixture = Fixture::new();
-    let phase = fixture.recorder.open(&PhaseStart {
+    let start = PhaseStart {
         mode: PhaseMode::Performance,
         first_sample_id: 0,
         issuer_count: 1,
         arena_bytes: 0,
         first_tokens: Some(FirstTokens::Required),
-    });
+        token_room: None,
+    };
+    let phase = fixture.recorder.open(&start).unwrap();
     // As in Offline, whose samples get their slots before the start.
     phase.issue(0, false);
     let (id, status) = (response_id(1, 0), SampleStatus::OK);

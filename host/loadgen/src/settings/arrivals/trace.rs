@@ -10,7 +10,7 @@ use proctor_vocabulary::beginning::BYTE_ORDER_MARK_UTF8;
 
 /// The longest time from the first arrival to the last, some 30 years: as the longest duration of a run.
 const MAX_SPAN_NS: u64 = 1_000_000_000_000_000_000;
-/// Most characters of a value in a message.
+/// Largest number of characters of a value in a message.
 const SHOWN_MAX: usize = 40;
 /// Significant digits that are looked at: more than any number of nanoseconds has.
 const DIGITS_MAX: u128 = 10_u128.pow(28);

@@ -1,17 +1,19 @@
 //! From the table of keys to changed settings.
 
-use proctor_vocabulary::{Scenario, TestMode, beginning::BYTE_ORDER_MARK, did_you_mean};
+use std::collections::HashSet;
+
+use proctor_vocabulary::{OddSpace, Scenario, TestMode, beginning::BYTE_ORDER_MARK, did_you_mean};
 
 use super::{
     ignored::{Ignored, IgnoredReason},
-    kind::ConfigFileKind,
+    kind::{BUILTIN, ConfigFileKind},
     number,
     parse::{ConfigFileError, Entry, Table},
-    rules::{Conversion, RULES, Rule, config_keys},
+    rules::{Conversion, RULES, Rule, config_keys, scenario_of_setting},
 };
 use crate::settings::{test_settings::TestSettings, value::SettingValue};
 
-/// A setting that a file has given a value (be it the value that it had before).
+/// A setting to which a file has given a value, which may be the one that it had before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
     /// Field of [`TestSettings`].
@@ -22,14 +24,23 @@ pub struct Applied {
     pub line: u64,
 }
 
+impl Applied {
+    /// Tells if the setting means something in a scenario. LoadGen reads those of other scenarios, too.
+    #[must_use]
+    pub fn is_for(&self, scenario: Scenario) -> bool {
+        scenario_of_setting(self.setting).is_none_or(|of| of == scenario)
+    }
+}
+
 /// The effect of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigFileReport {
     /// The settings that it gave a value, in the order in which LoadGen looks the keys up.
     pub applied: Vec<Applied>,
-    /// Lines that deserve a warning, in their order. Lines for another model or scenario are not listed.
+    /// Lines that deserve a warning, in their order. A line for another model or scenario is not among them, unless no
+    /// run would read it.
     pub ignored: Vec<Ignored>,
-    /// Whether it gives any key a value.
+    /// True if it gives any key a value.
     pub has_entries: bool,
     /// The other models that it has lines for, each with the first of them, in their order.
     pub other_models: Vec<OtherModel>,
@@ -65,20 +76,26 @@ pub fn apply(
     let mut report =
         ConfigFileReport { ignored: std::mem::take(&mut table.ignored), ..ConfigFileReport::default() };
     for rule in RULES {
-        let wanted = rule.scenario.unwrap_or(scenario).name();
-        if let Some(entry) = table.find(model, wanted, rule.name) {
-            apply_rule(rule, entry, kind, settings, &mut report);
-            report.ignored.extend(table.shadowed(model, wanted, rule.name));
+        let wanted = rule.scenario.unwrap_or(scenario);
+        let Some(entry) = table.find(model, wanted.name(), rule.name) else { continue };
+        let (applied, told) = apply_rule(rule, entry, kind, settings);
+        report.applied.extend(applied);
+        // The scenario that is run may read the same line as well, without a surprise.
+        if wanted == scenario {
+            let told = told.map(|reason| Ignored { line: entry.line, key: entry.key.to_owned(), reason });
+            report.ignored.extend(told);
+            report.ignored.extend(table.shadowed(model, wanted.name(), rule.name));
         }
     }
     let entries = table.entries();
     report.has_entries = !entries.is_empty();
+    let mut others = HashSet::new();
     for entry in &entries {
         let Some((name, _)) = entry.key.rsplit_once('.').and_then(|(start, _)| start.rsplit_once('.')) else {
             continue;
         };
-        let is_other = name != "*" && name != model && !name.starts_with(BYTE_ORDER_MARK);
-        if is_other && report.other_models.iter().all(|other| other.name != name) {
+        let is_other = name != "*" && name != model && !name.starts_with([BYTE_ORDER_MARK, COMMENT]);
+        if is_other && others.insert(name) {
             report.other_models.push(OtherModel { name: name.to_owned(), line: entry.line });
         }
     }
@@ -101,32 +118,27 @@ pub fn apply_audit(
     apply(text, ConfigFileKind::Other, "*", settings.scenario, settings)
 }
 
+/// Sets the setting of a rule, unless LoadGen would not. Returns it, and what is to be told of the line.
 fn apply_rule(
     rule: &Rule,
     entry: Entry<'_>,
     kind: ConfigFileKind,
     settings: &mut TestSettings,
-    report: &mut ConfigFileReport,
-) {
-    let mut ignore = |reason| {
-        report.ignored.push(Ignored { line: entry.line, key: entry.key.to_owned(), reason });
-    };
+) -> (Option<Applied>, Option<IgnoredReason>) {
     if rule.builtin_only && kind != ConfigFileKind::Builtin {
-        return ignore(IgnoredReason::BuiltinOnly);
+        return (None, Some(IgnoredReason::BuiltinOnly));
     }
     if let Some(switch) = rule.needs
         && settings.get(switch) != Some(SettingValue::Bool(true))
     {
-        return ignore(IgnoredReason::Needs { switch });
+        return (None, Some(IgnoredReason::Needs { switch }));
     }
     let Some(value) = convert(rule.conversion, entry.word) else {
-        return ignore(IgnoredReason::InvalidMode { word: entry.word.to_owned() });
+        return (None, Some(IgnoredReason::InvalidMode { word: entry.word.to_owned() }));
     };
-    if let Some(reason) = surprise(rule, entry.word, &value) {
-        ignore(reason);
-    }
+    let told = surprise(rule, entry.word, &value);
     settings.set(rule.setting, value).expect("the rules name fields and give them values of their kind");
-    report.applied.push(Applied { setting: rule.setting, key: entry.key.to_owned(), line: entry.line });
+    (Some(Applied { setting: rule.setting, key: entry.key.to_owned(), line: entry.line }), told)
 }
 
 /// The value for the setting; `None` only for a number that is no mode.
@@ -151,7 +163,7 @@ fn convert(conversion: Conversion, word: &str) -> Option<SettingValue> {
 fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReason> {
     let (used, whole) = number::unsigned(word);
     let factor = match rule.conversion {
-        Conversion::Double(_) => return None,
+        Conversion::Double(_) => return as_fraction(rule, word),
         Conversion::Integer(factor) => factor,
         _ => 1,
     };
@@ -171,33 +183,75 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
     }
 }
 
+/// The surprise that a percentile is in percent, where the number is a fraction.
+fn as_fraction(rule: &Rule, word: &str) -> Option<IgnoredReason> {
+    let number = number::double(word)?;
+    let is_fraction = rule.name.ends_with("_percentile") && 0.0 < number && number < 1.0;
+    // Without the dust of binary fractions.
+    let percent = (number * 1e11).round() / 1e9;
+    is_fraction.then(|| IgnoredReason::Percent { word: word.to_owned(), percent: percent.to_string() })
+}
+
+/// Names that published files have but that LoadGen reads from no file, with the thing to do in their place.
+const OF_NO_FILE: [(&str, &str); 2] = [
+    ("num_issue_query_threads", "set server_num_issue_query_threads"),
+    ("target_duration", "min_duration is the least length of a run"),
+];
+
+/// The character that is a comment for LoadGen as a word of its own alone.
+const COMMENT: char = '#';
+
 /// Returns the reason why LoadGen would read this key in no run, if there is one.
 fn unread(entry: Entry<'_>) -> Option<Ignored> {
     let ignored = |reason| Some(Ignored { line: entry.line, key: entry.key.to_owned(), reason });
+    if entry.key.starts_with(COMMENT) {
+        return ignored(IgnoredReason::Comment);
+    }
     if let Some(key) = entry.key.strip_prefix(BYTE_ORDER_MARK) {
         let reason = IgnoredReason::ByteOrderMark;
         return Some(Ignored { line: entry.line, key: key.to_owned(), reason });
     }
+    if let Some(space) = OddSpace::find(entry.key) {
+        return ignored(IgnoredReason::OddSpace(space));
+    }
     let mut parts = entry.key.rsplitn(3, '.');
     let (name, scenario, model) = (parts.next()?, parts.next(), parts.next());
-    let (Some(scenario), Some(_)) = (scenario, model) else {
+    let (Some(scenario), Some(model)) = (scenario, model) else {
         return ignored(IgnoredReason::UnknownKey {
             hint: ", keys look like `model.scenario.name`".to_owned(),
         });
     };
     let mut scenarios = RULES.iter().filter(|rule| rule.name == name).map(|rule| rule.scenario).peekable();
     if scenarios.peek().is_none() {
-        return ignored(IgnoredReason::UnknownKey { hint: did_you_mean(name, config_keys()) });
+        return ignored(match OF_NO_FILE.iter().find(|(known, _)| *known == name) {
+            Some(&(_, remedy)) => IgnoredReason::OfNoFile { remedy },
+            None => IgnoredReason::UnknownKey { hint: did_you_mean(name, config_keys()) },
+        });
     }
     let names = || Scenario::ALL.iter().map(|scenario| scenario.name());
+    if scenario.eq_ignore_ascii_case("Interactive") {
+        let is_of_server = scenarios.any(|of| of.is_none_or(|of| of == Scenario::Server));
+        return ignored(match is_of_server {
+            true => IgnoredReason::Interactive { instead: as_server(model, name) },
+            false => IgnoredReason::NotForScenario,
+        });
+    }
     if scenario != "*" && !names().any(|known| known == scenario) {
-        return ignored(IgnoredReason::UnknownKey { hint: did_you_mean(scenario, names()) });
+        return ignored(IgnoredReason::UnknownScenario { hint: did_you_mean(scenario, names()) });
     }
     let read = scenario == "*" || scenarios.any(|of| of.is_none_or(|of| of.name() == scenario));
     if read { None } else { ignored(IgnoredReason::NotForScenario) }
 }
 
-#[cfg(test)]
+/// The key that LoadGen reads where a model is run as Interactive: `mlperf.conf` has a second name for some models,
+/// which ends in `-interactive`, with lines for Server.
+fn as_server(model: &str, name: &str) -> String {
+    let own = format!("{model}-interactive.Server.");
+    let is_known = BUILTIN.lines().any(|line| line.starts_with(&own));
+    if is_known { own + name } else { format!("{model}.Server.{name}") }
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use proptest::prelude::*;
 
@@ -205,7 +259,8 @@ mod tests {
 
     fn user(text: &str) -> (TestSettings, ConfigFileReport) {
         let mut settings = TestSettings::default();
-        let report = apply(text, ConfigFileKind::User, "m", Scenario::Server, &mut settings).unwrap();
+        let report = apply(text, ConfigFileKind::User, "m", Scenario::Server, &mut settings)
+            .expect("each line can be read");
         (settings, report)
     }
 
@@ -222,6 +277,8 @@ mod tests {
                 line("min_duration_ms", "*.*.min_duration", 2)
             ]
         );
+        assert!(report.applied[0].is_for(Scenario::Server) && !report.applied[0].is_for(Scenario::Offline));
+        assert!(report.applied[1].is_for(Scenario::Offline));
         assert_eq!(report.ignored, []);
     }
 
@@ -239,7 +296,7 @@ mod tests {
             texts,
             [
                 "line 1: *.*.min_duraton is ignored: unknown key, did you mean \"min_duration\"?",
-                "line 2: *.Sever.target_qps is ignored: unknown key, did you mean \"Server\"?",
+                "line 2: *.Sever.target_qps is ignored: unknown scenario, did you mean \"Server\"?",
                 "line 3: *.Offline.ttft_latency is ignored: this key is not read for that scenario",
                 "line 4: min_duration is ignored: unknown key, keys look like `model.scenario.name`",
                 "line 5: *.*.qsl_rng_seed is ignored: only mlperf.conf may set this key",
@@ -279,6 +336,92 @@ mod tests {
         );
     }
 
+    /// Each scenario reads some keys of the others, and says nothing of them.
+    #[test]
+    fn a_line_for_another_scenario_takes_nothing_from_one_that_applies() {
+        let text = "m.*.target_latency = 2.5\n*.Server.target_latency = 1e3\n*.Server.ttft_latency = 100\n\
+                    *.SingleStream.min_duration = 11\n*.Offline.min_duration = 12\n";
+        let told = |scenario| {
+            let mut settings = TestSettings { scenario, ..TestSettings::default() };
+            let report = apply(text, ConfigFileKind::User, "m", scenario, &mut settings).unwrap();
+            (settings, report.ignored.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let (single, ignored) = told(Scenario::SingleStream);
+        assert_eq!((single.single_stream_expected_latency_ns, single.min_duration_ms), (2_500_000.0, 11));
+        assert_eq!(ignored, [""; 0]);
+        let (offline, ignored) = told(Scenario::Offline);
+        assert_eq!(offline.min_duration_ms, 12);
+        assert_eq!(ignored, [""; 0]);
+        let (server, ignored) = told(Scenario::Server);
+        assert_eq!(server.server_target_latency_ns, 1_000_000);
+        assert_eq!(
+            ignored,
+            [
+                "line 1: m.*.target_latency is ignored: line 2 goes before it with *.Server.target_latency, for a \
+                 wildcard model wins over a wildcard scenario",
+                "line 2: *.Server.target_latency takes a whole number: 1e3 counts as 1",
+                "line 3: *.Server.ttft_latency is ignored: it needs use_token_latencies = 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_for_interactive_says_which_one_is_read() {
+        let (_, report) = user(
+            "*.Interactive.target_qps = 5\nllama2-70b.interactive.target_qps = 5\n\
+             llama3.9-1b.Interactive.min_duration = 5\n*.Interactive.target_qsp = 5\n\
+             *.Interactive.samples_per_query = 5\n",
+        );
+        let begin = "is ignored: LoadGen has no scenario Interactive, which it runs as Server: write";
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                format!("line 1: *.Interactive.target_qps {begin} *.Server.target_qps"),
+                format!(
+                    "line 2: llama2-70b.interactive.target_qps {begin} llama2-70b-interactive.Server.target_qps"
+                ),
+                format!(
+                    "line 3: llama3.9-1b.Interactive.min_duration {begin} llama3.9-1b.Server.min_duration"
+                ),
+                "line 4: *.Interactive.target_qsp is ignored: unknown key, did you mean \"target_qps\"?"
+                    .to_owned(),
+                // Server has no such key either.
+                "line 5: *.Interactive.samples_per_query is ignored: this key is not read for that scenario"
+                    .to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_looks_like_a_space_in_a_key_is_named() {
+        let (settings, report) = user("*.*.min_duration\u{a0} = 5\n");
+        assert_eq!(settings, TestSettings::default());
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "line 1: *.*.min_duration\u{a0} is ignored: U+00A0 in it looks like a space but is not one: type a \
+                 plain space"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_name_that_loadgen_reads_from_no_file_is_told_with_what_to_do() {
+        let (_, report) = user("*.Server.target_duration = 5\n*.Server.num_issue_query_threads = 2\n");
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "line 1: *.Server.target_duration is ignored: LoadGen reads it from no file; min_duration is the least \
+                 length of a run",
+                "line 2: *.Server.num_issue_query_threads is ignored: LoadGen reads it from no file; set \
+                 server_num_issue_query_threads",
+            ]
+        );
+    }
+
     #[test]
     fn a_byte_order_mark_is_told_of() {
         let (settings, report) = user("\u{feff}*.Server.target_qps = 123\n*.Server.min_query_count = 5\n");
@@ -287,14 +430,14 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "line 1: *.Server.target_qps is ignored: a byte-order mark stands before it; save the file without one"
+                "line 1: *.Server.target_qps is ignored: a byte order mark stands before it; save the file without one"
             ]
         );
         assert_eq!(report.other_models, []);
         let mut settings = TestSettings::default();
         let text = "\u{feff}# A comment.\n";
         let errors = apply(text, ConfigFileKind::User, "m", Scenario::Server, &mut settings).unwrap_err();
-        assert!(errors[0].to_string().starts_with("line 1: a byte-order mark"), "{}", errors[0]);
+        assert!(errors[0].to_string().starts_with("line 1: a byte order mark"), "{}", errors[0]);
         assert_eq!(errors[0].log_text(), "expected 'key=value', line=1");
     }
 
@@ -304,6 +447,41 @@ mod tests {
             user("n.Server.target_qps = 1\nm.Server.target_qps = 2\na.b.*.mode = 2\nn.*.mode = 2\n");
         let other = |name: &str, line| OtherModel { name: name.to_owned(), line };
         assert_eq!(report.other_models, [other("n", 1), other("a.b", 3)]);
+    }
+
+    /// As many as a table of all models; each is looked up once, or this takes minutes.
+    #[test]
+    fn a_file_may_have_lines_for_very_many_models() {
+        let text: String = (0..200_000).map(|model| format!("n{model}.Server.target_qps = 1\n")).collect();
+        let (_, report) = user(&text);
+        assert_eq!(report.other_models.len(), 200_000);
+        assert_eq!(report.other_models[199_999], OtherModel { name: "n199999".to_owned(), line: 200_000 });
+    }
+
+    #[test]
+    fn a_percentile_that_is_a_fraction_is_told() {
+        let (settings, report) = user("*.Server.target_latency_percentile = 0.97\n");
+        assert_eq!(settings.server_target_latency_percentile, 0.97 * 0.01);
+        let texts: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "line 1: *.Server.target_latency_percentile is in percent: 0.97 counts as 0.97 %; write 97 if that \
+                 percentile is meant"
+            ]
+        );
+        let (_, report) = user("*.Server.target_latency_percentile = 99.9\n");
+        assert_eq!(report.ignored, []);
+    }
+
+    #[test]
+    fn a_comment_without_its_space_is_told() {
+        let (settings, report) =
+            user("#*.Server.target_qps = 5\n#m.Server.target_qps = 5\n# m.x = 1\n#lone\n");
+        assert_eq!(settings, TestSettings::default());
+        let reasons: Vec<_> = report.ignored.iter().map(|it| (it.line, it.reason.clone())).collect();
+        assert_eq!(reasons, [(1, IgnoredReason::Comment), (2, IgnoredReason::Comment)]);
+        assert_eq!(report.other_models, []);
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Lines that LoadGen passes over in silence, or takes otherwise than they look.
+//! Lines that LoadGen passes over in silence, or reads differently from how they look.
+
+use proctor_vocabulary::OddSpace;
 
 /// A line that LoadGen passes over in silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,18 +23,52 @@ pub enum IgnoredReason {
     /// There is a key, but no value.
     #[error("is ignored: it has no value")]
     NoValue,
-    /// The file begins with a byte-order mark.
-    #[error("is ignored: a byte-order mark stands before it; save the file without one")]
+    /// A character in the key looks like a space and separates no words.
+    #[error("is ignored: {0}")]
+    OddSpace(OddSpace),
+    /// The file begins with a byte order mark.
+    #[error("is ignored: a byte order mark stands before it; save the file without one")]
     ByteOrderMark,
+    /// A comment without a space after its `#` is a key for LoadGen, of a model that begins with it.
+    #[error(
+        "is ignored, as a comment would be; LoadGen's comments begin with `# `: put a space after the `#`"
+    )]
+    Comment,
+    /// A percentile of less than 1, which is meant as a fraction.
+    #[error("is in percent: {word} counts as {word} %; write {percent} if that percentile is meant")]
+    Percent {
+        /// The value as it stands in the file.
+        word: String,
+        /// The same number in percent.
+        percent: String,
+    },
     /// LoadGen does not read the key.
     #[error("is ignored: unknown key{hint}")]
     UnknownKey {
         /// A suggestion, or empty.
         hint: String,
     },
+    /// The second part of the key is no scenario.
+    #[error("is ignored: unknown scenario{hint}")]
+    UnknownScenario {
+        /// A suggestion, or empty.
+        hint: String,
+    },
+    /// Some rounds have the scenario Interactive. LoadGen does not: its files have it as Server.
+    #[error("is ignored: LoadGen has no scenario Interactive, which it runs as Server: write {instead}")]
+    Interactive {
+        /// The key that is read.
+        instead: String,
+    },
     /// LoadGen reads the key, but not in this scenario.
     #[error("is ignored: this key is not read for that scenario")]
     NotForScenario,
+    /// LoadGen reads a setting of this name from no file.
+    #[error("is ignored: LoadGen reads it from no file; {remedy}")]
+    OfNoFile {
+        /// The thing to do in its place.
+        remedy: &'static str,
+    },
     /// Only the built-in file may set the key.
     #[error("is ignored: only mlperf.conf may set this key")]
     BuiltinOnly,

@@ -17,4 +17,4 @@ pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};
 pub use ignored::{Ignored, IgnoredReason};
 pub use kind::{BUILTIN, ConfigFileKind, REPEATED_USER_FILE};
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
-pub use rules::{config_keys, is_builtin_only, setting_of_key};
+pub use rules::{config_keys, is_builtin_only, scenario_of_setting, setting_of_key};

@@ -42,7 +42,7 @@ pub(super) fn unsigned(word: &str) -> (u64, bool) {
     (value, length == digits.len())
 }
 
-/// Whether `strtoull` takes `word` for octal digits, and this makes a difference.
+/// Tells if `strtoull` takes `word` for octal digits, and this makes a difference.
 pub(super) fn is_octal(word: &str) -> bool {
     let (_, magnitude) = split_sign(word);
     let digits = magnitude.trim_start_matches('0');

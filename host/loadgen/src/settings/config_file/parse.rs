@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use proctor_vocabulary::beginning::BYTE_ORDER_MARK;
+use proctor_vocabulary::{OddSpace, beginning::BYTE_ORDER_MARK};
 
 use super::{
     ignored::{Ignored, IgnoredReason},
@@ -11,7 +11,7 @@ use super::{
 
 /// A line that makes LoadGen reject the whole file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {kind} (found \"{word}\")")]
+#[error("line {line}: {kind} (found \"{word}\"){}", space_note(.space))]
 pub struct ConfigFileError {
     /// Line in the file, from 1.
     pub line: u64,
@@ -19,6 +19,8 @@ pub struct ConfigFileError {
     pub kind: ConfigFileErrorKind,
     /// The word at fault.
     pub word: String,
+    /// A character of the line that looks like a space but is not one.
+    pub space: Option<OddSpace>,
 }
 
 /// A mistake in a line.
@@ -27,14 +29,18 @@ pub enum ConfigFileErrorKind {
     /// The second word is not `=`.
     #[error("expected `key = value` with spaces around the `=`")]
     ExpectedAssignment,
-    /// The file begins with a byte-order mark, which is a part of the first word for LoadGen.
+    /// The file begins with a byte order mark, which is a part of the first word for LoadGen.
     #[error(
-        "a byte-order mark stands before the first word, which makes another one of it; save the file without"
+        "a byte order mark stands before the first word, which makes another one of it; save the file without"
     )]
     ByteOrderMark,
     /// A word after `=` is not a number; a comment there is not allowed either.
     #[error("the value has to be a number, with nothing after it")]
     NotANumber,
+}
+
+fn space_note(space: &Option<OddSpace>) -> String {
+    space.map_or_else(String::new, |space| format!("; {space}"))
 }
 
 impl ConfigFileError {
@@ -78,7 +84,9 @@ impl<'a> Table<'a> {
                 if kind == ConfigFileErrorKind::ExpectedAssignment && text.starts_with(BYTE_ORDER_MARK) {
                     kind = ConfigFileErrorKind::ByteOrderMark;
                 }
-                errors.push(ConfigFileError { line, kind, word: word.to_owned() });
+                // What stands in a comment is no reason.
+                let space = text.split('#').next().and_then(OddSpace::find);
+                errors.push(ConfigFileError { line, kind, word: word.to_owned(), space });
             }
         }
         if errors.is_empty() { Ok(table) } else { Err(errors) }
@@ -148,7 +156,11 @@ impl<'a> Table<'a> {
     /// A key with nothing after it: a comment without a space, or an assignment without spaces.
     fn ignore_lone_word(&mut self, line: u64, word: &str) {
         if !word.starts_with('#') {
-            let reason = if word.contains('=') { IgnoredReason::NoSpaces } else { IgnoredReason::NoValue };
+            let reason = match OddSpace::find(word) {
+                Some(space) => IgnoredReason::OddSpace(space),
+                None if word.contains('=') => IgnoredReason::NoSpaces,
+                None => IgnoredReason::NoValue,
+            };
             self.ignore(line, word, reason);
         }
     }
@@ -185,6 +197,28 @@ mod tests {
         assert_eq!(errors[0].log_text(), "expected 'key=value', line=2");
         let errors = Table::parse("key = x").unwrap_err();
         assert_eq!(errors[0].log_text(), "value needs to be integer or double, line=1");
+    }
+
+    #[test]
+    fn what_looks_like_a_space_is_named() {
+        let text = "key\u{a0}= 5\nkey = 5\u{a0}\nkey =5 # a\u{a0}comment\n";
+        let errors = Table::parse(text).unwrap_err();
+        let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "line 1: expected `key = value` with spaces around the `=` (found \"5\"); U+00A0 in it looks like a \
+                 space but is not one: type a plain space",
+                "line 2: the value has to be a number, with nothing after it (found \"5\u{a0}\"); U+00A0 in it looks \
+                 like a space but is not one: type a plain space",
+                "line 3: expected `key = value` with spaces around the `=` (found \"=5\")",
+            ]
+        );
+        assert_eq!(errors[0].log_text(), "expected 'key=value', line=1");
+        // One word to LoadGen, which passes over it.
+        let table = Table::parse("key\u{a0}=\u{a0}5\n").unwrap();
+        let reasons: Vec<_> = table.ignored.iter().map(|ignored| ignored.reason.clone()).collect();
+        assert_eq!(reasons, [IgnoredReason::OddSpace(OddSpace::find("\u{a0}").unwrap())]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct Rule {
     /// Field of the settings.
     pub(super) setting: &'static str,
     pub(super) conversion: Conversion,
-    /// Whether only the built-in file may set it.
+    /// True if only the built-in file may set it.
     pub(super) builtin_only: bool,
     /// A switch that has to be on, when the key is looked up, for it to have an effect.
     pub(super) needs: Option<&'static str>,
@@ -134,7 +134,14 @@ pub fn setting_of_key(name: &str, scenario: Scenario) -> Option<(&'static str, f
     Some((rule.setting, factor))
 }
 
-/// Whether only `mlperf.conf` may set a key: in other files LoadGen passes over it.
+/// The scenario in which a setting means something, by the keys that stand for it; `None` if it does in all, or if no
+/// key stands for it.
+#[must_use]
+pub fn scenario_of_setting(setting: &str) -> Option<Scenario> {
+    RULES.iter().find(|rule| rule.setting == setting)?.scenario
+}
+
+/// Tells if only `mlperf.conf` may set a key: in other files LoadGen passes over it.
 #[must_use]
 pub fn is_builtin_only(name: &str) -> bool {
     RULES.iter().any(|rule| rule.name == name && rule.builtin_only)
@@ -154,6 +161,17 @@ mod tests {
         assert_eq!(setting_of_key("target_qps", Offline), Some(("offline_expected_qps", 1.0)));
         assert_eq!(setting_of_key("target_qps", SingleStream), None);
         assert_eq!(setting_of_key("min_duration", Server), Some(("min_duration_ms", 1.0)));
+    }
+
+    #[test]
+    fn a_setting_has_the_scenario_of_its_keys() {
+        assert_eq!(scenario_of_setting("server_coalesce_queries"), Some(Server));
+        assert_eq!(scenario_of_setting("offline_expected_qps"), Some(Offline));
+        assert_eq!(scenario_of_setting("min_duration_ms"), None);
+        assert_eq!(scenario_of_setting("server_num_issue_query_threads"), None);
+        for rule in RULES {
+            assert_eq!(scenario_of_setting(rule.setting), rule.scenario, "{}", rule.setting);
+        }
     }
 
     #[test]

@@ -31,14 +31,14 @@ pub(super) const DEFAULT: &Round = &v5_0::ROUND;
 pub struct Round {
     /// Name of the round, which is the value of the setting `rules`.
     pub name: &'static str,
-    /// Whether MultiStream sends a query at each fixed interval, which is also its latency bound, and has the samples
+    /// True if MultiStream sends a query at each fixed interval, which is also its latency bound, and has the samples
     /// of a query for its metric. Otherwise a query follows when the last one is complete, and the metric is a
     /// latency.
     pub has_intervals: bool,
-    /// Whether early stopping judges if enough queries were seen.
+    /// True if early stopping judges if enough queries were seen.
     pub stops_early: bool,
-    /// Whether tokens are measured.
+    /// True if tokens are measured.
     pub has_tokens: bool,
-    /// Whether the logs name the round and its figures. LoadGen 6 knows of no round.
+    /// True if the logs name the round and its figures. LoadGen 6 knows of no round.
     pub extends_logs: bool,
 }

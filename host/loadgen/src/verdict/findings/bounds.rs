@@ -3,25 +3,40 @@
 use proctor_vocabulary::Scenario;
 
 use super::{
+    alone::{Alone, are_over_too_often, concurrency},
     evidence::Evidence,
     finding::{Cause, Finding, Measure, Remedy, Rule, Unit},
+    length::{UNIQUE, remedy},
+    limits::reached,
     replay::{Replay, Replayed},
 };
 use crate::{
+    issue::end::IssueEnd,
     measure::{latencies::Latencies, order_statistics::Ordered, statistics::percentile},
-    verdict::early_stopping::min_under_latency_queries,
+    verdict::{early_stopping::min_under_latency_queries, results::interval::IntervalResult},
 };
 
 /// The computed rate is lowered by this much, for what the model of the system leaves out.
 const MARGIN: f64 = 0.98;
 /// Rates below this share of the one that was tried are not looked at.
 const SHARE_MIN: f64 = 1e-3;
-/// Share of the outstanding queries that are allowed that may be there in the replay.
-const OUTSTANDING_SHARE: f64 = 0.8;
 /// Halvings of the gap between a good and a bad rate, in their logarithms: to 0.04 % of the rate.
 const STEPS: usize = 14;
 /// More queries than this are not advised: the share over the bound is at the edge then.
 const QUERIES_MAX: u64 = 1 << 24;
+
+/// The advice where a lower rate helps, and nothing tells which one.
+const SOME_LOWER_RATE: &str = "lower server_target_qps; the run does not tell by how much";
+
+/// Rates below that of the test, as far as the run tells.
+enum LowerRates {
+    /// The bound is kept up to this one, in queries per second.
+    UpTo(f64),
+    /// None keeps the bound: queries with none beside them took this long, in ns.
+    TooFast { alone_ns: u64 },
+    /// The bound is kept where queries have none beside them, and the run does not tell at which rate.
+    NotTold,
+}
 
 /// A latency with its bound, as a run measured it.
 struct Bounded {
@@ -63,7 +78,7 @@ fn bounded(evidence: &Evidence<'_>) -> Vec<Bounded> {
     }
 }
 
-/// One finding for each bound. None counts as met where samples were not answered.
+/// One finding for each bound. None counts as met where samples were not answered, or nothing was measured.
 pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
     let quantile = evidence.settings.target_latency_percentile;
     let finding = |it: Bounded| {
@@ -71,7 +86,8 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
         let remedy = if it.is_met { None } else { lower_rate(evidence, it.measure, it.bound_ns) };
         Finding::compared(rule, it.is_met, it.target_ns as f64, it.bound_ns as f64, Unit::Ns).with(remedy)
     };
-    let counts = |it: &Bounded| !(it.is_met && evidence.has_unanswered);
+    let is_sound = |it: &Bounded| !evidence.has_unanswered && latencies_ns(evidence, it.measure).len() > 0;
+    let counts = |it: &Bounded| !it.is_met || is_sound(it);
     bounded(evidence).into_iter().filter(counts).map(finding).collect()
 }
 
@@ -84,22 +100,39 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     if result.met() {
         return Some(finding);
     }
+    let finding = Finding { cause: Some(Cause::Intervals(result)), ..finding };
+    // A query without an answer counts as late, however few samples it has.
+    if evidence.has_unanswered {
+        return Some(finding);
+    }
     let mut latencies_ns = evidence.record.query_latencies_ns.clone();
     latencies_ns.sort_unstable();
     let latency_ns = percentile(&latencies_ns, evidence.settings.target_latency_percentile);
     // Taken for proportional to the number of samples.
     let share = result.record.interval_ns as f64 / latency_ns as f64;
-    let stream_count = (result.stream_count as f64 * share * MARGIN) as u64;
+    let proportional = (result.stream_count as f64 * share * MARGIN) as u64;
+    let stream_count = streams_in_time(evidence, &result).map_or(proportional, |most| most.min(proportional));
     let remedy = match result.stream_count {
         1 => Remedy::Do("one stream is too many already, so the system has to be faster"),
         most => {
             Remedy::Set { setting: "multi_stream_samples_per_query", value: stream_count.clamp(1, most - 1) }
         }
     };
-    Some(Finding { cause: Some(Cause::Intervals(result)), ..finding }.with(Some((remedy, None))))
+    Some(finding.with(Some((remedy, None))))
 }
 
-/// Whether enough queries were seen. Offline asks for none, nor do rounds without early stopping. Where samples were
+/// The most samples of a query that would have been in time, if they were as fast without those behind them. `None`
+/// where not even the first is, as in a system that answers all of a query at once.
+fn streams_in_time(evidence: &Evidence<'_>, result: &IntervalResult) -> Option<u64> {
+    let is_in_time = |sample: &&(u64, u64)| sample.1 <= result.record.interval_ns;
+    let queries = evidence.samples.chunks((result.stream_count as usize).max(1));
+    let mut in_time: Vec<_> =
+        queries.map(|query| query.iter().take_while(is_in_time).count() as u64).collect();
+    in_time.sort_unstable();
+    in_time.get(result.allowed_late_query_count as usize).copied().filter(|count| *count > 0)
+}
+
+/// Tells if enough queries were seen. Offline asks for none, nor do rounds without early stopping. Where samples were
 /// not answered, it never counts as met.
 pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     let Evidence { settings, result, record, .. } = evidence;
@@ -131,7 +164,17 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     if !bound_met {
         return Some(finding.with(Some((Remedy::MeetBoundFirst, None))));
     }
+    // Such a run has as many queries as the set has samples for, whatever it is to have at least.
+    if settings.request.performance_issue_unique {
+        return Some(finding.with(Some((UNIQUE, None))));
+    }
     let is_server = settings.request.scenario == Scenario::Server;
+    // What ended the run early is to be mended: to ask for as many queries as before, or fewer, changes nothing.
+    let has_ended =
+        matches!(evidence.end, IssueEnd::Stopped | IssueEnd::Stalled | IssueEnd::TimeStandsStill { .. });
+    if has_ended || needed <= settings.min_query_count {
+        return Some(Finding { ended_by: reached(evidence), ..finding.with(remedy(evidence)) });
+    }
     let total = if is_server { total_queries(count, over_count, quantile) } else { Some(needed) };
     let more = |total: u64| {
         let fewest = needed.saturating_sub(count);
@@ -140,8 +183,8 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     // At the edge of the bound no number of queries is enough.
     let judged = || bounded(evidence).into_iter().find(|it| it.measure == measure);
-    let remedy = total.map(more).or_else(|| lower_rate(evidence, measure, judged()?.bound_ns));
-    Some(finding.with(remedy))
+    let advice = total.map(more).or_else(|| lower_rate(evidence, measure, judged()?.bound_ns));
+    Some(finding.with(advice))
 }
 
 /// Returns the number of queries that there should be in all, if the share over the bound stays as it is, and of the
@@ -183,45 +226,90 @@ pub(super) fn lower_rate(
     bound_ns: u64,
 ) -> Option<(Remedy, Option<u64>)> {
     let latencies_ns = latencies_ns(evidence, measure);
-    if evidence.samples.is_empty() || latencies_ns.len() < evidence.samples.len() as u64 {
-        // Some sample has no such latency, which is a finding of its own.
-        return None;
-    }
-    let found = match measure {
-        Measure::PerOutputToken => rate_by_concurrency(evidence, latencies_ns, bound_ns),
+    let rates = match measure {
+        Measure::PerOutputToken if tells(evidence, latencies_ns) => {
+            rates_by_concurrency(evidence, latencies_ns, bound_ns)
+        }
+        Measure::PerOutputToken => return None,
         Measure::Latency | Measure::FirstToken => {
-            let arrivals = evidence.samples.iter().map(|it| it.0);
-            let samples: Vec<_> = arrivals.zip(latencies_ns.iter()).collect();
-            rate_by_replay(evidence, &Replay::new(&samples)?, bound_ns)
+            rates_by_replay(evidence, &replay(evidence, latencies_ns)?, latencies_ns, bound_ns)
         }
     };
-    let qps = match found {
-        Ok(qps) => three_digits(qps * MARGIN),
-        Err(alone_ns) => return Some((Remedy::FasterSystem { alone_ns }, None)),
+    let qps = match rates {
+        LowerRates::UpTo(qps) => three_digits(qps * MARGIN),
+        LowerRates::TooFast { alone_ns } => return Some((Remedy::FasterSystem { alone_ns }, None)),
+        LowerRates::NotTold => return Some((Remedy::Do(SOME_LOWER_RATE), None)),
     };
-    Some((Remedy::LowerRate { qps }, Evidence::time_ns(queries_at(evidence, qps), qps)))
+    Some((Remedy::LowerRate { qps }, time_at(evidence, qps)))
 }
 
-/// Returns the number of queries of a run at this rate.
-fn queries_at(evidence: &Evidence<'_>, qps: f64) -> u64 {
+/// Gives the advice of [`lower_rate`] for the first bound that a whole run at the present rate breaks, if its queries
+/// are like those of this one. `None` if it keeps all.
+pub(super) fn lower_rate_if_broken(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
+    let is_broken = |it: &Bounded| {
+        let replay = match it.measure {
+            Measure::PerOutputToken => return !it.is_met,
+            measure => replay(evidence, latencies_ns(evidence, measure)),
+        };
+        let replayed =
+            replay.map(|replay| replay.run(evidence.arrivals_ns(evidence.settings.target_qps), it.bound_ns));
+        replayed.is_some_and(|replayed| !keeps_bound(evidence, replayed))
+    };
+    let mut broken = bounded(evidence).into_iter().filter(is_broken);
+    broken.find_map(|it| lower_rate(evidence, it.measure, it.bound_ns))
+}
+
+/// Returns the length of a run at this rate, in ns.
+pub(super) fn time_at(evidence: &Evidence<'_>, qps: f64) -> Option<u64> {
     let for_duration = qps * evidence.settings.request.min_duration_ms as f64 / 1e3;
-    evidence.settings.min_query_count.max(for_duration.ceil() as u64).max(1)
+    let query_count = evidence.settings.min_query_count.max(for_duration.ceil() as u64).max(1);
+    Evidence::time_ns(query_count, qps)
 }
 
-/// The highest rate at which the replayed run keeps the bound; else the latency of the queries alone.
-fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Result<f64, u64> {
+/// Tells if every sample has such a latency. If one has none, that is a finding of its own.
+fn tells(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> bool {
+    !evidence.samples.is_empty() && latencies_ns.len() >= evidence.samples.len() as u64
+}
+
+/// The run as a queue of queries with these latencies.
+fn replay(evidence: &Evidence<'_>, latencies_ns: Latencies<'_>) -> Option<Replay> {
+    if !tells(evidence, latencies_ns) {
+        return None;
+    }
+    let arrivals = evidence.samples.iter().map(|it| it.0);
+    let samples: Vec<_> = arrivals.zip(latencies_ns.iter()).collect();
+    Replay::new(&samples)
+}
+
+/// Tells if no more queries of a replayed run are over the bound than may be.
+fn keeps_bound(evidence: &Evidence<'_>, replayed: Replayed) -> bool {
+    replayed.over_count as f64 <= (1.0 - evidence.settings.target_latency_percentile) * replayed.count as f64
+}
+
+/// By the replayed run: a limit on outstanding queries has no say, since the advice lifts it if it is in the way.
+fn rates_by_replay(
+    evidence: &Evidence<'_>,
+    replay: &Replay,
+    latencies_ns: Latencies<'_>,
+    bound_ns: u64,
+) -> LowerRates {
     let settings = evidence.settings;
     let quantile = settings.target_latency_percentile;
-    let alone_ns = percentile(&replay.alone_ns(), quantile);
-    if alone_ns > bound_ns {
-        return Err(alone_ns);
+    let alone = Alone::new(&evidence.samples, latencies_ns.iter());
+    let alone_ns = percentile(&alone.lone_ns, quantile);
+    if are_over_too_often(&alone.lone_ns, bound_ns, quantile) {
+        return LowerRates::TooFast { alone_ns };
+    }
+    // The replay knows one server: what several take at once, it takes for a wait.
+    if are_over_too_often(&alone.unqueued_ns, bound_ns, quantile) {
+        return LowerRates::NotTold;
+    }
+    if percentile(&replay.alone_ns(), quantile) > bound_ns {
+        // A system that works in batches is replayed as one that takes the time of a whole batch for a query alone.
+        let is_too_slow = alone_ns > bound_ns;
+        return if is_too_slow { LowerRates::TooFast { alone_ns } } else { LowerRates::NotTold };
     }
     let run = |qps: f64| replay.run(evidence.arrivals_ns(qps), bound_ns);
-    let keeps_bound = |it: Replayed| {
-        let limit = settings.max_async_queries as f64 * OUTSTANDING_SHARE;
-        it.over_count as f64 <= (1.0 - quantile) * it.count as f64
-            && (settings.max_async_queries == 0 || it.outstanding_max as f64 <= limit.max(1.0))
-    };
     // Another run has other queries over the bound: one standard deviation more of them.
     let is_believed = |it: Replayed| {
         if !settings.request.rules.stops_early {
@@ -232,21 +320,9 @@ fn rate_by_replay(evidence: &Evidence<'_>, replay: &Replay, bound_ns: u64) -> Re
     };
     let highest = |holds: &dyn Fn(Replayed) -> bool| highest(settings.target_qps, |qps| holds(run(qps)));
     // A run that is too short to be believed at any rate is a finding of its own.
-    let qps = highest(&|it| keeps_bound(it) && is_believed(it)).or_else(|| highest(&keeps_bound));
-    Ok(qps.unwrap_or(SHARE_MIN * settings.target_qps))
-}
-
-/// The most queries that are outstanding at once at the rate of the test, if it keeps the bound without a limit on
-/// them.
-pub(super) fn outstanding_within_bound(evidence: &Evidence<'_>) -> Option<u64> {
-    let settings = evidence.settings;
-    if evidence.result.token_latencies().is_some() {
-        return None;
-    }
-    let replay = Replay::new(&evidence.samples)?;
-    let it = replay.run(evidence.arrivals_ns(settings.target_qps), settings.target_latency_ns);
-    let allowed = (1.0 - settings.target_latency_percentile) * it.count as f64;
-    (it.over_count as f64 <= allowed).then_some(it.outstanding_max)
+    let qps = highest(&|it| keeps_bound(evidence, it) && is_believed(it))
+        .or_else(|| highest(&|it| keeps_bound(evidence, it)));
+    qps.map_or(LowerRates::NotTold, LowerRates::UpTo)
 }
 
 /// The highest rate up to this one at which this holds, if it holds at the lowest one that is looked at.
@@ -265,9 +341,8 @@ fn highest(target_qps: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     Some(good)
 }
 
-/// The rate lowered as far as the number of queries in the system has to fall; else the time of those that had the
-/// fewest beside them.
-fn rate_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_ns: u64) -> Result<f64, u64> {
+/// By the number of queries in the system: the rate is lowered as far as that has to fall.
+fn rates_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_ns: u64) -> LowerRates {
     let quantile = evidence.settings.target_latency_percentile;
     let mut beside: Vec<_> = concurrency(&evidence.samples).into_iter().zip(times_ns.iter()).collect();
     beside.sort_unstable();
@@ -280,28 +355,13 @@ fn rate_by_concurrency(evidence: &Evidence<'_>, times_ns: Latencies<'_>, bound_n
             most = Some(*concurrency);
         }
     }
-    match most {
-        Some(most) => Ok(evidence.settings.target_qps * (most as f64 / usual as f64).min(1.0)),
-        None => {
-            let fewest = beside[0].0;
-            let mut alone: Vec<_> = beside.iter().take_while(|it| it.0 == fewest).map(|it| it.1).collect();
-            alone.sort_unstable();
-            Err(percentile(&alone, quantile))
-        }
+    if let Some(most) = most {
+        return LowerRates::UpTo(evidence.settings.target_qps * (most as f64 / usual as f64).min(1.0));
     }
-}
-
-/// Returns the number of queries in the system when each arrived, itself included.
-fn concurrency(samples: &[(u64, u64)]) -> Vec<u64> {
-    let mut ends_ns = std::collections::BinaryHeap::new();
-    let count = |&(arrival_ns, latency_ns): &(u64, u64)| {
-        while ends_ns.peek().is_some_and(|std::cmp::Reverse(end_ns)| *end_ns <= arrival_ns) {
-            ends_ns.pop();
-        }
-        ends_ns.push(std::cmp::Reverse(arrival_ns + latency_ns));
-        ends_ns.len() as u64
-    };
-    samples.iter().map(count).collect()
+    // The first query always has none beside it.
+    let mut alone: Vec<_> = beside.iter().take_while(|it| it.0 == beside[0].0).map(|it| it.1).collect();
+    alone.sort_unstable();
+    LowerRates::TooFast { alone_ns: percentile(&alone, quantile) }
 }
 
 /// The number cut to three digits.
@@ -343,10 +403,5 @@ mod tests {
         }
         // A share of 1 % never is enough.
         assert_eq!(total_queries(2000, 20, 0.99), None);
-    }
-
-    #[test]
-    fn queries_are_in_the_system_until_they_end() {
-        assert_eq!(concurrency(&[(0, 10), (5, 100), (10, 1), (11, 5), (200, 1)]), [1, 2, 2, 2, 1]);
     }
 }

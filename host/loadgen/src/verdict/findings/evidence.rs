@@ -25,7 +25,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) record: &'a PhaseRecord,
     /// Why issuing ended.
     pub(crate) end: IssueEnd,
-    /// Whether samples failed or are missing, so that no bound counts as met.
+    /// True if samples failed, are missing, or in a token run lack tokens, so that no bound counts as met.
     pub(crate) has_unanswered: bool,
     /// Scheduled instant and latency of answered samples in the order of issue, in ns; without any, no rate can be
     /// advised.

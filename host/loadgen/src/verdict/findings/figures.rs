@@ -3,13 +3,13 @@
 use proctor_vocabulary::Scenario;
 
 use super::{
-    bounds,
+    bounds::{self, lower_rate_if_broken, time_at},
     evidence::Evidence,
-    finding::{Finding, Rule, Scope, Standing, Unit},
+    finding::{Finding, Remedy, Rule, Scope, Standing, Unit},
     length,
-    limits::in_the_way,
+    limits::{OUTSTANDING, in_the_way, reached},
 };
-use crate::settings::effective::EffectiveSettings;
+use crate::{issue::end::IssueEnd, settings::effective::EffectiveSettings};
 
 /// One finding for each rule about figures, in the order of the summary: bounds, duration, queries, early stopping.
 pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding> {
@@ -17,16 +17,53 @@ pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding>
     findings.extend(bounds::intervals(evidence));
     findings.extend(length::lengths(evidence));
     findings.extend(bounds::early_stopping(evidence));
+    if matches!(evidence.end, IssueEnd::TooManyOutstanding { .. }) {
+        name_outstanding(&mut findings, evidence);
+    }
     for finding in &mut findings {
         if let Some(remedy) = &finding.remedy {
             finding.lift = in_the_way(evidence, remedy);
         }
     }
+    lift_everywhere(&mut findings);
     if !evidence.has_unanswered {
         mark_limits(&mut findings, evidence.settings);
     }
     findings.iter_mut().for_each(|finding| finding.scope = Scope::Phase(number));
     findings
+}
+
+/// Has a limit that one finding lifts be lifted by all that set it: a limit cannot have two values.
+fn lift_everywhere(findings: &mut [Finding]) {
+    let lifted: Vec<_> = findings.iter().flat_map(|finding| finding.lift.clone()).collect();
+    for finding in findings {
+        if let Some(Remedy::Set { setting, value }) = &mut finding.remedy
+            && lifted.contains(setting)
+        {
+            *value = 0;
+        }
+    }
+}
+
+/// Fewer answered queries than this tell neither how long the queue would have grown nor at which rate it would not.
+const QUERIES_TO_TELL: usize = 64;
+
+/// Names the limit on outstanding queries, which ended the run, with each rule that the run broke: it was over before
+/// it could keep them. The advice is a lower rate if whole runs with such queries break a bound, else no limit.
+fn name_outstanding(findings: &mut [Finding], evidence: &Evidence<'_>) {
+    let limit = reached(evidence);
+    let is_told = evidence.samples.len() >= QUERIES_TO_TELL;
+    let lower = is_told.then(|| lower_rate_if_broken(evidence)).flatten();
+    let no_limit =
+        || (Remedy::Set { setting: OUTSTANDING, value: 0 }, time_at(evidence, evidence.settings.target_qps));
+    let (remedy, time_ns) = lower.unwrap_or_else(no_limit);
+    let is_about_it = |it: &&mut Finding| it.is_broken() && it.rule != Rule::MinSampleCount;
+    for finding in findings.iter_mut().filter(is_about_it) {
+        finding.ended_by = limit;
+        if finding.remedy != Some(Remedy::MeetBoundFirst) {
+            (finding.remedy, finding.time_ns) = (Some(remedy.clone()), time_ns);
+        }
+    }
 }
 
 /// Share of a bound from which on it is what limits a Server.

@@ -18,7 +18,7 @@ pub struct Finding {
     pub rule: Rule,
     /// The part of the test that it is about.
     pub scope: Scope,
-    /// Whether the rule is kept.
+    /// True if the rule is kept.
     pub standing: Standing,
     /// The measured value, in [`unit`](Self::unit).
     pub measured: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Finding {
     pub ended_by: Option<Limit>,
     /// Limits that a run which follows the remedy would reach too early, by the names of their settings: to be set to
     /// 0, which is no limit.
-    pub lift: &'static [&'static str],
+    pub lift: Vec<&'static str>,
     /// The event, where the numbers do not say it.
     pub(crate) cause: Option<Cause>,
 }
@@ -124,7 +124,7 @@ trait DisplayAndDebug: fmt::Display + fmt::Debug + Any + Send + Sync {}
 impl<T: fmt::Display + fmt::Debug + Any + Send + Sync> DisplayAndDebug for T {}
 
 impl PartialEq for Fault {
-    /// Whether both are the same one.
+    /// Tells if both are the same one.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -156,7 +156,7 @@ pub enum Measure {
     PerOutputToken,
 }
 
-/// Whether a rule is kept.
+/// True if a rule is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It is not: the test is INVALID.
@@ -206,8 +206,17 @@ pub enum Remedy {
     Set {
         /// Name of the setting.
         setting: &'static str,
+        /// The value to give it, in its own unit; of a limit, 0 is none.
+        value: u64,
+    },
+    /// Change a setting, or do something else instead.
+    SetOr {
+        /// Name of the setting.
+        setting: &'static str,
         /// The value to give it, in its own unit.
         value: u64,
+        /// The other thing, as a noun.
+        other: &'static str,
     },
     /// Something else.
     Do(&'static str),
@@ -241,13 +250,13 @@ impl Rule {
         }
     }
 
-    /// Whether the figures of a performance phase decide about it.
+    /// Tells if the figures of a performance phase decide about it.
     #[must_use]
     pub fn is_about_figures(self) -> bool {
         self.is_about_length() || matches!(self, Self::Bound { .. } | Self::Intervals | Self::TargetRate)
     }
 
-    /// Whether it is about how long a run is.
+    /// Tells if it is about how long a run is.
     #[must_use]
     pub fn is_about_length(self) -> bool {
         matches!(
@@ -270,7 +279,7 @@ impl Finding {
             remedy: None,
             time_ns: None,
             ended_by: None,
-            lift: &[],
+            lift: Vec::new(),
             cause: None,
         }
     }
@@ -287,7 +296,7 @@ impl Finding {
             remedy: advice.map(Remedy::Do),
             time_ns: None,
             ended_by: None,
-            lift: &[],
+            lift: Vec::new(),
             cause: Some(cause),
         }
     }
@@ -311,13 +320,13 @@ impl Finding {
         }
     }
 
-    /// Whether it makes the test INVALID.
+    /// Tells if it makes the test INVALID.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.standing == Standing::Broken
     }
 
-    /// Whether a search for the peak ended at its first rate.
+    /// Tells if a search for the peak ended at its first rate.
     pub(crate) fn is_base_not_met(&self) -> bool {
         matches!(self.cause, Some(Cause::PeakSearch(PeakEnd::BaseNotMet(_))))
     }

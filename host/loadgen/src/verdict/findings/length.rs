@@ -1,16 +1,20 @@
-//! How long a run has to be, and what kept it from being so.
+//! The required length of a run, and the reason why it was not reached.
 
 use proctor_vocabulary::Scenario;
 
 use super::{
-    bounds::{lower_rate, outstanding_within_bound},
     evidence::Evidence,
-    finding::{Finding, Measure, Remedy, Rule, Unit},
+    finding::{Finding, Remedy, Rule, Unit},
     limits::{RESERVE, reached},
 };
-use crate::{issue::end::IssueEnd, verdict::results::deciding_duration_ns};
+use crate::{issue::end::IssueEnd, settings::effective::RaisedBy, verdict::results::deciding_duration_ns};
 
 const NS_PER_MS: u64 = 1_000_000;
+
+/// The advice where a run needs more queries than the set has samples for.
+pub(super) const UNIQUE: Remedy = Remedy::Do(
+    "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
+);
 
 /// Duration, queries and samples.
 pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
@@ -27,7 +31,12 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
         true => Finding { ended_by: reached(evidence), ..finding.with(remedy(evidence)) },
         false => finding,
     };
-    let mut findings = vec![advised(duration), advised(queries)];
+    let of_latency = by_expected_latency(evidence).filter(|_| queries.is_broken());
+    let queries = match of_latency {
+        Some(remedy) => advised(queries).with(Some((remedy, None))),
+        None => advised(queries),
+    };
+    let mut findings = vec![advised(duration), queries];
 
     let sample_count = result.sample_latencies.count;
     if is_counted && !result.min_queries_met {
@@ -39,29 +48,55 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
+/// The change that makes equal issue want no more queries than there is time for, where it has raised their number for
+/// a latency that is shorter than that of the queries: the least count and a limit have no say in it.
+fn by_expected_latency(evidence: &Evidence<'_>) -> Option<Remedy> {
+    let Some(RaisedBy::ExpectedLatency { ns }) = evidence.settings.raised_by_permutations() else {
+        return None;
+    };
+    let latency_ns = 1e9 / evidence.qps()?;
+    let value = latency_ns.ceil() as u64;
+    (latency_ns > ns).then_some(Remedy::Set { setting: "single_stream_expected_latency_ns", value })
+}
+
 /// The change that would make the run long enough, from why it was not.
-fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
+pub(super) fn remedy(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
-    let unique = Remedy::Do(
-        "performance_issue_unique issues each sample of the performance set once, which is not enough: turn it off",
-    );
     match evidence.end {
-        IssueEnd::TooManyOutstanding { .. } => too_many_outstanding(evidence),
-        IssueEnd::TimeStandsStill { .. } => {
-            Some((Remedy::Do("the system under test has to take some time, or no run is long enough"), None))
-        }
-        // What stopped the test is a finding of its own.
-        IssueEnd::Stopped | IssueEnd::Stalled => None,
+        IssueEnd::TimeStandsStill { .. } => Some((Remedy::Do(without_time(evidence)), None)),
+        // What stopped the test is a finding of its own; too many outstanding queries have one advice for all rules.
+        IssueEnd::Stopped | IssueEnd::Stalled | IssueEnd::TooManyOutstanding { .. } => None,
         IssueEnd::Naturally | IssueEnd::AllIssued | IssueEnd::RanOut
             if settings.request.performance_issue_unique =>
         {
-            Some((unique, None))
+            Some((UNIQUE, None))
         }
         IssueEnd::MaxQueryCount { .. }
         | IssueEnd::MaxDuration { .. }
         | IssueEnd::Naturally
         | IssueEnd::AllIssued
-        | IssueEnd::RanOut => by_rate(evidence, evidence.qps()?),
+        | IssueEnd::RanOut => match evidence.qps() {
+            Some(qps) => by_rate(evidence, qps),
+            // The one query was complete at the instant of its issue.
+            None if is_timeless(evidence) => Some((Remedy::Do(without_time(evidence)), None)),
+            None => None,
+        },
+    }
+}
+
+/// Tells if samples of Offline were completed, and none took any time, which only is so in virtual time.
+fn is_timeless(evidence: &Evidence<'_>) -> bool {
+    let record = evidence.record;
+    let has_samples = !record.sample_latencies_ns.is_empty();
+    evidence.settings.request.scenario == Scenario::Offline && has_samples && record.max_latency_ns == 0
+}
+
+/// Advice to a system that takes no virtual time: from the beginning, or from where its samples began to fail.
+fn without_time(evidence: &Evidence<'_>) -> &'static str {
+    if evidence.record.sample_latencies_ns.len() < evidence.record.issued_sample_count {
+        "samples that fail take no virtual time, so find out why they fail; until then no run is long enough"
+    } else {
+        "the system under test has to take some virtual time, or no run is long enough"
     }
 }
 
@@ -74,7 +109,6 @@ fn by_rate(evidence: &Evidence<'_>, qps: f64) -> Option<(Remedy, Option<u64>)> {
     let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
     let with_reserve = |value: f64| (value * RESERVE).ceil() as u64;
     let set = |setting, value| Some((Remedy::Set { setting, value }, time_ns));
-    let per_second = |setting| set(setting, qps.ceil() as u64);
     // Less than a nanosecond would be no latency to expect.
     let expected_ns = ((1e9 / qps) as u64).max(1);
     match evidence.end {
@@ -87,22 +121,9 @@ fn by_rate(evidence: &Evidence<'_>, qps: f64) -> Option<(Remedy, Option<u64>)> {
                 set("min_query_count", with_reserve(needed_count))
             }
             Scenario::MultiStream => set("multi_stream_expected_latency_ns", expected_ns),
-            Scenario::Offline => per_second("offline_expected_qps"),
-            Scenario::Server => per_second("server_target_qps"),
+            Scenario::Offline => set("offline_expected_qps", qps.ceil() as u64),
+            // The schedule lasts as long as it should, so there is nothing to change about its rate.
+            Scenario::Server => None,
         },
-    }
-}
-
-/// A higher limit, if the system keeps the bound at this rate; else a lower rate, since a queue grew. The bound is that
-/// of the test, or none.
-fn too_many_outstanding(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
-    let settings = evidence.settings;
-    if let Some(outstanding_max) = outstanding_within_bound(evidence) {
-        let value = (outstanding_max as f64 * RESERVE).ceil() as u64 + 1;
-        return Some((Remedy::Set { setting: "server_max_async_queries", value }, None));
-    }
-    match evidence.result.token_latencies() {
-        Some(_) => lower_rate(evidence, Measure::FirstToken, settings.request.server_ttft_latency),
-        None => lower_rate(evidence, Measure::Latency, settings.target_latency_ns),
     }
 }

@@ -5,6 +5,7 @@ use proctor_vocabulary::Scenario;
 use super::{
     evidence::Evidence,
     finding::{Limit, Remedy},
+    replay::Replay,
 };
 use crate::issue::end::IssueEnd;
 
@@ -15,6 +16,8 @@ const MS_PER_S: f64 = 1e3;
 
 const QUERY_COUNT: &str = "max_query_count";
 const DURATION: &str = "max_duration_ms";
+/// Limit on the outstanding queries of a Server.
+pub(super) const OUTSTANDING: &str = "server_max_async_queries";
 
 /// The limit that ended the run, if one did.
 pub(super) fn reached(evidence: &Evidence<'_>) -> Option<Limit> {
@@ -22,9 +25,7 @@ pub(super) fn reached(evidence: &Evidence<'_>) -> Option<Limit> {
     let (setting, value) = match evidence.end {
         IssueEnd::MaxQueryCount { .. } => (QUERY_COUNT, request.max_query_count),
         IssueEnd::MaxDuration { .. } => (DURATION, request.max_duration_ms),
-        IssueEnd::TooManyOutstanding { .. } => {
-            ("server_max_async_queries", evidence.settings.max_async_queries)
-        }
+        IssueEnd::TooManyOutstanding { .. } => (OUTSTANDING, evidence.settings.max_async_queries),
         IssueEnd::Naturally
         | IssueEnd::AllIssued
         | IssueEnd::RanOut
@@ -36,37 +37,44 @@ pub(super) fn reached(evidence: &Evidence<'_>) -> Option<Limit> {
 }
 
 /// The limits that a run with this remedy reaches before it has all queries and the whole duration.
-pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> &'static [&'static str] {
+pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> Vec<&'static str> {
     let settings = evidence.settings;
     let request = &settings.request;
     // Offline has one query, and reads neither limit.
     if request.scenario == Scenario::Offline {
-        return &[];
+        return Vec::new();
     }
     let (least_count, qps) = match *remedy {
         Remedy::LowerRate { qps } => (settings.min_query_count, Some(qps)),
         Remedy::MoreQueries { total, .. } => (total, evidence.qps()),
         Remedy::Set { setting: "min_query_count", value } => (value, evidence.qps()),
-        Remedy::Set { setting: "server_target_qps", value } => (settings.min_query_count, Some(value as f64)),
         Remedy::Set { .. } => (settings.min_query_count, evidence.qps()),
-        Remedy::FasterSystem { .. } | Remedy::MeetBoundFirst | Remedy::Do(_) => return &[],
+        Remedy::FasterSystem { .. } | Remedy::MeetBoundFirst | Remedy::SetOr { .. } | Remedy::Do(_) => {
+            return Vec::new();
+        }
     };
     // Without a rate nothing is known of how far the next run gets.
-    let Some(qps) = qps else { return &[] };
+    let Some(qps) = qps else { return Vec::new() };
     let least_s = request.min_duration_ms as f64 / MS_PER_S;
     let query_count = (least_count as f64).max(qps * least_s * RESERVE);
     let duration_ms = (least_count as f64 / qps).max(least_s) * RESERVE * MS_PER_S;
-    let is_over = |setting: &str, limit: u64, needed: f64| {
-        let is_set = matches!(*remedy, Remedy::Set { setting: other, .. } if other == setting);
-        limit != 0 && !is_set && needed > limit as f64
-    };
-    match (
-        is_over(QUERY_COUNT, request.max_query_count, query_count),
-        is_over(DURATION, request.max_duration_ms, duration_ms),
-    ) {
-        (true, true) => &[QUERY_COUNT, DURATION],
-        (true, false) => &[QUERY_COUNT],
-        (false, true) => &[DURATION],
-        (false, false) => &[],
+    let mut limits = vec![
+        (QUERY_COUNT, request.max_query_count, query_count),
+        (DURATION, request.max_duration_ms, duration_ms),
+    ];
+    if request.scenario == Scenario::Server && settings.max_async_queries != 0 {
+        let outstanding_count = most_outstanding(evidence, qps).unwrap_or(0) as f64 * RESERVE;
+        limits.push((OUTSTANDING, settings.max_async_queries, outstanding_count));
     }
+    let is_set = |setting: &str| matches!(*remedy, Remedy::Set { setting: other, .. } if other == setting);
+    let is_over = |&(setting, limit, needed): &(&'static str, u64, f64)| {
+        limit != 0 && !is_set(setting) && needed > limit as f64
+    };
+    limits.into_iter().filter(is_over).map(|(setting, ..)| setting).collect()
+}
+
+/// The most queries that are outstanding at once at a rate, without a limit on them. `None` where none was answered.
+fn most_outstanding(evidence: &Evidence<'_>, qps: f64) -> Option<u64> {
+    let replay = Replay::new(&evidence.samples)?;
+    Some(replay.run(evidence.arrivals_ns(qps), 0).outstanding_max)
 }

@@ -12,12 +12,20 @@
 //!   one after the other this is what would happen, if they took as long again. A system that works in batches or in
 //!   parallel is less regular: the rate is a good first guess, and the sentence says "about". It is 2 % below what
 //!   was computed, and cut to three digits.
+//! - Where a lower rate helps, and the run does not tell which one, the advice names none. That no rate helps is said
+//!   only if the queries that found the system empty were over the bound, too. Where queries that found a server free
+//!   were over it too often, and too few found the system empty to tell, no rate is named either.
+//! - A number of queries is advised only to a run that had all that it was to have.
 //! - The time per output token depends on how many queries are in the system. The rate is lowered in the proportion in
 //!   which that number has to fall.
+//! - At fixed intervals the samples of a query are lowered in the proportion in which its latency has to fall.
 //! - How many queries early stopping needs in all is estimated with the measured share of queries over the bound, and
 //!   two standard deviations more of them.
-//! - A limit that ended the run is named, and one that would end the next run too early is to be lifted.
+//! - A limit that ended the run is named, and one that would end the next run too early is to be lifted. A run that
+//!   ended because too many queries were outstanding names that limit with every rule that it broke. The advice is to
+//!   lift it, unless the run had enough queries to show that the rate is too high.
 
+mod alone;
 mod bounds;
 pub(crate) mod evidence;
 pub(crate) mod figures;

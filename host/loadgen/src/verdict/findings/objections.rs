@@ -1,19 +1,30 @@
 //! Objections to a test, whatever its figures are, and what the author of the system under test can do about them.
 
+use proctor_vocabulary::Scenario;
+
 use super::finding::{Cause, Finding, Rule, Scope};
 use crate::{
     issue::end::IssueEnd,
-    measure::phase_outcome::PhaseOutcome,
+    measure::{phase_error::PhaseError, phase_outcome::PhaseOutcome},
     record::violations::{Violation, ViolationKind},
     verdict::peak_search::{PeakEnd, PeakSearch, RateNotMet},
 };
 
-/// Objections to one phase.
-pub(crate) fn of_phase(phase: &PhaseOutcome, number: usize) -> impl Iterator<Item = Finding> {
+/// Objections to one phase. `is_stopped` says that the test was stopped from outside, by the user: what is missing then
+/// is what a second stop gave up, unless the system had stalled, and no fault of the system.
+pub(crate) fn of_phase(
+    phase: &PhaseOutcome,
+    number: usize,
+    is_stopped: bool,
+) -> impl Iterator<Item = Finding> {
     let objection = move |rule, cause, advice| Finding::objection(rule, Scope::Phase(number), cause, advice);
     let missing = phase.missing.clone().map(|missing| {
-        let advice =
-            "complete every sample, as failed if need be; if the system is only slow, raise watchdog_ms";
+        let advice = match is_given_up(phase, is_stopped) {
+            true => "given up by a second Ctrl-C or SIGTERM",
+            false => {
+                "complete every sample, as failed if need be; if the system is only slow, raise watchdog_ms"
+            }
+        };
         objection(Rule::Missing, Cause::Missing(missing), Some(advice))
     });
     let stalled = (phase.end == IssueEnd::Stalled).then(|| {
@@ -24,18 +35,30 @@ pub(crate) fn of_phase(phase: &PhaseOutcome, number: usize) -> impl Iterator<Ite
     missing.into_iter().chain(stalled).chain(unload)
 }
 
+/// Tells if samples of a phase are missing because a second stop from outside gave them up.
+pub(crate) fn is_given_up(phase: &PhaseOutcome, is_stopped: bool) -> bool {
+    is_stopped && phase.missing.is_some() && phase.is_awaited
+}
+
 /// Objections to the test that belong to none of its phases. Samples that fail above the peak are what the search
-/// looks for.
+/// looks for. `is_given_up` says that a second stop gave up samples: one that completes later is not late.
 pub(crate) fn of_test(
     violations: &[Violation],
     interrupted: Option<&str>,
+    is_given_up: bool,
     search: Option<&PeakSearch>,
+    scenario: Scenario,
 ) -> impl Iterator<Item = Finding> {
     let peak_found = search.is_some_and(|search| search.peak_qps().is_some());
-    let counted = violations.iter().filter(move |it| !(peak_found && it.kind == ViolationKind::Failed));
-    let completions = counted.map(|violation| {
+    let is_excused = move |kind| match kind {
+        ViolationKind::Failed => peak_found,
+        ViolationKind::Late => is_given_up,
+        _ => false,
+    };
+    let counted = violations.iter().filter(move |violation| !is_excused(violation.kind));
+    let completions = counted.map(move |violation| {
         let (rule, cause) = (Rule::Completion(violation.kind), Cause::Completion(violation.clone()));
-        Finding::objection(rule, Scope::Test, cause, Some(advice(violation.kind)))
+        Finding::objection(rule, Scope::Test, cause, Some(advice(violation.kind, scenario)))
     });
     let interruption = interrupted.map(|reason| {
         let cause = Cause::Interrupted(reason.to_owned());
@@ -51,11 +74,11 @@ pub(crate) fn of_search(search: &PeakSearch) -> Option<Finding> {
         PeakEnd::BaseNotMet(RateNotMet::EndedEarly(_)) => {
             Some("raise server_max_async_queries, or lower server_target_qps, at which the search begins")
         }
-        PeakEnd::BaseNotMet(RateNotMet::Failed(_)) => {
+        PeakEnd::BaseNotMet(RateNotMet::Failed(PhaseError::FailedSamples { .. })) => {
             Some("lower server_target_qps, at which the search begins")
         }
         // These say what to do, or other findings do.
-        PeakEnd::BaseNotMet(RateNotMet::OverBound { .. })
+        PeakEnd::BaseNotMet(RateNotMet::Failed(_) | RateNotMet::OverBound { .. })
         | PeakEnd::MaxRate { .. }
         | PeakEnd::Timeless
         | PeakEnd::OutOfRuns { .. }
@@ -64,7 +87,7 @@ pub(crate) fn of_search(search: &PeakSearch) -> Option<Finding> {
     Some(Finding::objection(Rule::PeakFound, Scope::Test, Cause::PeakSearch(search.end.clone()), advice))
 }
 
-fn advice(kind: ViolationKind) -> &'static str {
+fn advice(kind: ViolationKind, scenario: Scenario) -> &'static str {
     match kind {
         ViolationKind::UnknownId => "complete samples with the response ids that they were issued with",
         ViolationKind::NotIssued => "complete a sample only after it was issued",
@@ -72,7 +95,10 @@ fn advice(kind: ViolationKind) -> &'static str {
         ViolationKind::Late => {
             "complete all samples before the last is waited for, and none from an earlier test"
         }
-        ViolationKind::Failed => "the system has to answer every sample; at a lower rate fewer may fail",
+        ViolationKind::Failed if scenario == Scenario::Server => {
+            "the system has to answer every sample; at a lower rate fewer may fail"
+        }
+        ViolationKind::Failed => "the system has to answer every sample",
         ViolationKind::FirstTokenOfNoSample => {
             "report first tokens by the response ids of samples that were issued"
         }
@@ -89,6 +115,9 @@ fn advice(kind: ViolationKind) -> &'static str {
         ViolationKind::SingleToken => {
             "a single token has no time per output token: generate at least two, or measure without \
              use_token_latencies"
+        }
+        ViolationKind::TooManyTokens => {
+            "the data of an answer have each of its tokens: complete it with their number, and with no more"
         }
     }
 }

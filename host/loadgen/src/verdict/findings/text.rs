@@ -11,12 +11,14 @@ const DIGITS_MAX: usize = 20;
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what())?;
+        let what = self.what();
+        // A sentence goes on with what to do.
+        f.write_str(if self.remedy.is_some() { what.trim_end_matches('.') } else { &what })?;
         self.write_remedy(f)?;
-        match self.lift {
-            [] => Ok(()),
-            settings => write!(f, "; set {} = 0, which is no limit", settings.join(" and ")),
+        if self.lift.is_empty() {
+            return Ok(());
         }
+        write!(f, "; set {} = 0, which is no limit", self.lift.join(" and "))
     }
 }
 
@@ -45,8 +47,14 @@ impl Finding {
             }
             Some(Remedy::MeetBoundFirst) => f.write_str(": meet the bound first"),
             Some(Remedy::Set { setting, value }) => {
-                write!(f, ": set {setting} = {value}")?;
+                let end = if *value == 0 { ", which is no limit" } else { "" };
+                write!(f, ": set {setting} = {value}{end}")?;
                 a_run(f)
+            }
+            Some(Remedy::SetOr { setting, value, other }) => {
+                write!(f, ": set {setting} = {value}")?;
+                a_run(f)?;
+                write!(f, ", or try {other}")
             }
             Some(Remedy::Do(advice)) => write!(f, ": {advice}"),
         }
@@ -66,8 +74,8 @@ impl Finding {
                 let name = measure.name();
                 let percentile = percentile_name(quantile);
                 if is_broken {
-                    let excess = excess(measured, bound);
-                    format!("{percentile} {name} {measured_text}, {excess}over the {bound_text} bound")
+                    let (excess, run) = (excess(measured, bound), self.in_ended_run());
+                    format!("{percentile} {name} {measured_text}, {excess}over the {bound_text} bound{run}")
                 } else {
                     format!("{percentile} {name} {measured_text} of {bound_text}")
                 }
@@ -104,6 +112,12 @@ impl Finding {
             .map_or(String::new(), |Limit { setting, value }| format!(", ended by {setting} = {value}"))
     }
 
+    /// The same where the rule is about more than the length of the run.
+    fn in_ended_run(&self) -> String {
+        let limit = |Limit { setting, value }| format!(" in a run that {setting} = {value} ended");
+        self.ended_by.map_or(String::new(), limit)
+    }
+
     /// Why the test is INVALID, as the logs and lists of reasons say it: with the remedy where the figures give one.
     #[must_use]
     pub fn reason(&self) -> String {
@@ -111,7 +125,8 @@ impl Finding {
     }
 
     fn missing_queries(&self, measured: f64, bound: f64) -> String {
-        let text = format!("early stopping needs {} more queries", count(bound - measured));
+        let (missing, run) = (count(bound - measured), self.in_ended_run());
+        let text = format!("early stopping needs {missing} more queries{run}");
         match self.remedy {
             Some(Remedy::MoreQueries { fewest, total }) if total as f64 - measured > fewest as f64 => {
                 format!(
@@ -254,6 +269,15 @@ mod tests {
                 bound(100_000_001.0, 100_000_000.0, None, None),
                 "p99 latency 100.000001 ms, over the 100 ms bound",
             ),
+            (
+                Finding {
+                    ended_by: Some(Limit { setting: "server_max_async_queries", value: 12 }),
+                    remedy: Some(Remedy::Set { setting: "server_max_async_queries", value: 0 }),
+                    ..bound(13.1e6, 10e6, None, minutes)
+                },
+                "p99 latency 13.1 ms, 31 % over the 10 ms bound in a run that server_max_async_queries = 12 ended: set \
+                 server_max_async_queries = 0, which is no limit, a run of about 10 min 5 s",
+            ),
             (bound(9.6e6, 10e6, None, None), "p99 latency 9.6 ms of 10 ms"),
             (
                 early(
@@ -297,7 +321,7 @@ mod tests {
             (
                 Finding {
                     ended_by: Some(Limit { setting: "server_max_async_queries", value: 12 }),
-                    lift: &["max_query_count", "max_duration_ms"],
+                    lift: vec!["max_query_count", "max_duration_ms"],
                     remedy: Some(Remedy::LowerRate { qps: 812.0 }),
                     ..finding(Rule::MinQueryCount, false, 20.0, 1000.0, Unit::Queries)
                 },

@@ -11,15 +11,15 @@ use crate::{
 /// The percentile that a SingleStream run is also judged at, from which MultiStream results are inferred.
 const MULTI_STREAM_QUANTILE: f64 = 0.99;
 
-/// Whether enough queries were seen to believe the percentile, and what it is at least believed to be.
+/// Tells if enough queries were seen to believe the percentile, and what it is at least believed to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EarlyStopping {
-    /// Whether enough were seen. Always true in Offline, and in rounds that state a number of queries.
+    /// True if enough were seen. Always true in Offline, and in rounds that state a number of queries.
     pub met: bool,
     /// LoadGen's explanation, of several lines; empty in Offline and in rounds without early stopping.
     pub text: String,
     /// SingleStream and MultiStream: the conservative estimate of the target percentile, in ns, if there are enough
-    /// queries.
+    /// queries. In token runs of SingleStream it is about the time to the first token, not about the query.
     pub estimate_ns: Option<u64>,
     /// SingleStream: the same of the 99th percentile.
     pub estimate_ns_p99: Option<u64>,

@@ -5,7 +5,7 @@ use crate::{
     settings::effective::EffectiveSettings,
 };
 
-/// Whether a system keeps up with a number of streams.
+/// Tells if a system keeps up with a number of streams.
 ///
 /// The metric of MultiStream at fixed intervals is the largest number of streams with which a run is VALID; each run
 /// is about one number.
@@ -32,7 +32,7 @@ impl IntervalResult {
         })
     }
 
-    /// Whether no more queries missed the bound than may.
+    /// Tells if no more queries missed the bound than may.
     #[must_use]
     pub fn met(&self) -> bool {
         self.record.late_query_count <= self.allowed_late_query_count

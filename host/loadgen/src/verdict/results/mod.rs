@@ -34,14 +34,14 @@ pub struct PerformanceResult {
     pub intervals: Option<IntervalResult>,
     /// Figures of tokens, in token runs.
     pub tokens: Option<TokenResult>,
-    /// Whether the run was long enough.
+    /// True if the run was long enough.
     pub min_duration_met: bool,
-    /// Whether enough queries were issued and enough samples completed.
+    /// True if enough queries were issued and enough samples completed.
     pub min_queries_met: bool,
-    /// Whether the latency bound was met, in token runs those of the first and of the further tokens. Always true
+    /// True if the latency bound was met, in token runs those of the first and of the further tokens. Always true
     /// where there is none, which is everywhere but in Server and in MultiStream at fixed intervals.
     pub perf_constraints_met: bool,
-    /// Whether enough queries were seen to believe the percentile. In token runs this is about the time to the first
+    /// Tells if enough queries were seen to believe the percentile. In token runs this is about the time to the first
     /// token, or, if that has failed already, about the time per output token.
     pub early_stopping: EarlyStopping,
     /// Changes to make, for the bounds, the duration and the queries as far as they were not met.

@@ -5,7 +5,7 @@ use proctor_vocabulary::Scenario;
 use super::{early::EarlyStopping, seconds};
 use crate::{
     measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics},
-    record::tokens::PhaseTokens,
+    record::tokens::{PhaseTokens, TokenlessSamples},
     settings::effective::EffectiveSettings,
 };
 
@@ -14,8 +14,10 @@ use crate::{
 /// Rates are per second, NaN or infinite where a run is too short for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenResult {
-    /// Output tokens of all completed samples.
+    /// Output tokens of all completed samples but those left out.
     pub token_count: u64,
+    /// Samples that are left out of the figures, where those that lack tokens are. LoadGen leaves out none.
+    pub left_out: TokenlessSamples,
     /// Output tokens over the time until the last sample was completed; in Offline, the slowest.
     pub completed_tokens_per_second: f64,
     /// Times of first and further tokens; Offline has none.
@@ -42,7 +44,7 @@ pub struct TokenLatencies {
     pub ttft_met: bool,
     /// Server: whether the TPOT was within its bound. Otherwise true.
     pub tpot_met: bool,
-    /// Whether enough queries were seen to believe the percentile of the TPOT.
+    /// Tells if enough queries were seen to believe the percentile of the TPOT.
     pub tpot_early_stopping: EarlyStopping,
     /// The same of the TTFT, which is judged only if the TPOT has passed.
     pub ttft_early_stopping: Option<EarlyStopping>,
@@ -60,6 +62,7 @@ impl TokenResult {
             if is_offline { record.max_latency_ns } else { record.final_query_all_samples_done_ns };
         Self {
             token_count: tokens.token_count,
+            left_out: tokens.left_out,
             completed_tokens_per_second: tokens.token_count as f64 / seconds(duration_ns),
             latencies: (!is_offline).then(|| TokenLatencies::new(record, tokens, settings, sample_latencies)),
             between: (tokens.between.count() > 0)

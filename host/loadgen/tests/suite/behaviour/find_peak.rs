@@ -11,8 +11,9 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakStep, QueryGenerator,
-    RealClock, SystemUnderTest, TestOutcome, TestSettings, VirtualClock, log::LogIdentity, phases,
+    Clock, EffectiveSettings, LoadGen, LoadGenError, LoadGenOptions, PeakEnd, PeakStep, PhaseError,
+    QueryGenerator, RateNotMet, RealClock, SystemUnderTest, TestOutcome, TestSettings, VirtualClock,
+    log::LogIdentity, phases,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleStatus, Scenario, TestMode};
 use serde_json::Value;
@@ -229,6 +230,20 @@ fn a_base_that_misses_both_bounds_of_tokens_says_so_in_two_lines() {
         error["value"],
         "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: TTFT constrain not \
          met: Reduce target QPS to improve latency.\n * TPOT constrain not met: Reduce target QPS to improve latency."
+    );
+}
+
+#[test]
+fn a_system_that_knows_no_tokens_meets_no_rate() {
+    let request = TestSettings { use_token_latencies: true, ..request() };
+    let outcome = Bench::new(request, |_, sample| after(MS, sample)).run();
+    let search = outcome.peak_search.as_ref().unwrap();
+    let error = PhaseError::TokenlessSamples { count: outcome.samples().count() as u64, qps: 50.0 };
+    assert_eq!(search.end, PeakEnd::BaseNotMet(RateNotMet::Failed(error)));
+    assert_eq!(
+        outcome.reasons().last().unwrap(),
+        "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: 2000 samples were \
+         completed without their tokens at 50.000000 queries per second"
     );
 }
 

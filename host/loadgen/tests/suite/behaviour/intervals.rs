@@ -120,6 +120,17 @@ fn a_system_that_is_always_late_by_less_than_an_interval_skips_every_other() {
     }
 }
 
+#[test]
+fn the_samples_that_are_advised_were_in_time() {
+    // In proportion to the latency of the whole query, three of four samples would be few enough.
+    let request = TestSettings { multi_stream_samples_per_query: 4, ..settings() };
+    let latencies_ms = [2, 11, 12, 13];
+    let outcome =
+        Bench::new(request, move |n, sample| after(latencies_ms[n as usize % 4] * MS, sample)).run();
+    let reasons = outcome.reasons();
+    assert!(reasons[0].ends_with(": set multi_stream_samples_per_query = 1"), "{reasons:?}");
+}
+
 /// Queries of which the first `late_count` skip one interval each.
 fn late(percentile: f64, query_count: u64, late_count: u64) -> TestOutcome {
     let request = TestSettings {

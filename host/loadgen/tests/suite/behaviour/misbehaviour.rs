@@ -329,6 +329,22 @@ fn responses_that_do_not_fit_are_an_error_that_names_the_option() {
 }
 
 #[test]
+fn memory_that_is_not_there_is_refused_with_the_option_that_asks_for_it() {
+    let bench = |request| {
+        let options = LoadGenOptions { response_arena_bytes: u64::MAX, ..LoadGenOptions::default() };
+        Bench::with_options(request, options, |_, sample| after(MS, sample))
+    };
+    let logged = TestSettings { accuracy_log_probability: 1.0, ..settings(Scenario::SingleStream) };
+    let logged = bench(logged);
+    let error = logged.loadgen.run(&logged.sut, &logged.qsl).unwrap_err();
+    assert!(matches!(error, LoadGenError::ResponseMemory { arena_bytes: u64::MAX, .. }));
+    let text = error.to_string();
+    assert!(text.ends_with(": lower response_arena_bytes = 18446744073709551615"), "{text}");
+    // Where nothing is logged, no memory is asked for.
+    assert!(bench(settings(Scenario::SingleStream)).run().is_valid());
+}
+
+#[test]
 fn what_cannot_be_run_is_refused() {
     let run = |request, library: &NotingLibrary| {
         let bench = Bench::new(request, |_, sample| after(MS, sample));
@@ -401,8 +417,31 @@ fn progress_shows_a_running_test() {
 #[test]
 fn a_system_that_takes_no_virtual_time_ends_the_test() {
     // Expected to take 1 ns, so that a hundred million queries are at hand.
-    let request = TestSettings { single_stream_expected_latency_ns: 1.0, ..settings(Scenario::SingleStream) };
-    let outcome = Bench::new(request, |_, sample| after(0, sample)).run();
-    assert_eq!(outcome.phases[0].end, IssueEnd::TimeStandsStill { issued_count: 1_000_000 });
-    assert!(!outcome.is_valid());
+    let request = |scenario| TestSettings {
+        single_stream_expected_latency_ns: 1.0,
+        multi_stream_expected_latency_ns: 1.0,
+        multi_stream_samples_per_query: 1,
+        ..settings(scenario)
+    };
+    let outcome = Bench::new(request(Scenario::SingleStream), |_, sample| after(0, sample)).run();
+    let end = IssueEnd::TimeStandsStill { issued_count: 1_000_000 };
+    assert_eq!(outcome.phases[0].end, end);
+    assert_eq!(
+        outcome.reasons()[0],
+        "the run took 0 ns of at least 100 ms: the system under test has to take some virtual time, or no run is \
+         long enough"
+    );
+
+    // After 50 ms all samples fail, which takes no time.
+    let fails = |n: u64, sample: QuerySample| match n {
+        0..50 => after(MS, sample),
+        _ => vec![Answer { status: SampleStatus(42), ..after(0, sample)[0] }],
+    };
+    let outcome = Bench::new(request(Scenario::MultiStream), fails).run();
+    assert_eq!(outcome.phases[0].end, end);
+    assert_eq!(
+        outcome.reasons()[0],
+        "the run took 50 ms of at least 100 ms: samples that fail take no virtual time, so find out why they fail; \
+         until then no run is long enough"
+    );
 }

@@ -6,12 +6,10 @@ use std::sync::{
 };
 
 use proctor_loadgen::{
-    Clock, EffectiveSettings, IssueEnd, LibraryError, LoadGen, LoadGenOptions, QueryGenerator,
-    QuerySampleLibrary, SystemUnderTest, TestSettings, Wake, phases,
+    BareLibrary, Clock, EffectiveSettings, IssueEnd, LoadGen, LoadGenOptions, QueryGenerator,
+    SystemUnderTest, TestSettings, Wake, phases,
 };
-use proctor_vocabulary::{
-    CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus, Scenario,
-};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario};
 
 const MS: u64 = 1_000_000;
 
@@ -72,30 +70,6 @@ impl SystemUnderTest for AtOnce {
     fn flush(&self) {}
 }
 
-struct FourSamples;
-
-impl QuerySampleLibrary for FourSamples {
-    fn name(&self) -> &str {
-        "four samples"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        4
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        4
-    }
-
-    fn load(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-}
-
 #[test]
 fn after_a_stall_no_query_is_skipped_or_re_timed() {
     let request = TestSettings {
@@ -116,7 +90,7 @@ fn after_a_stall_no_query_is_skipped_or_re_timed() {
     });
     let loadgen = LoadGen::new(request, Arc::clone(&clock), LoadGenOptions::default());
     let sut = AtOnce { clock, sink: loadgen.sink(), issues: Mutex::default() };
-    let outcome = loadgen.run(&sut, &FourSamples).expect("the test takes place");
+    let outcome = loadgen.run(&sut, &BareLibrary::of(4)).expect("the test takes place");
 
     let first_late = scheduled_ns.iter().position(|at_ns| *at_ns >= 400 * MS).expect("the run is longer");
     let back_ns = scheduled_ns[first_late] + 100 * MS;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::behaviour::scripted::NotingLibrary;
-use proctor_loadgen::{LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings};
+use proctor_loadgen::{LoadGen, LoadGenOptions, RealClock, Rule, SystemUnderTest, TestOutcome, TestSettings};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
@@ -213,6 +213,12 @@ fn a_dead_system_is_given_up_and_a_stop_ends_the_wait() {
         let loadgen = LoadGen::new(settings.clone(), Arc::new(RealClock::new()), options);
         let outcome = loadgen.run(&Dead, &NotingLibrary::new(10, 4)).unwrap();
         assert!(outcome.phases[0].missing.is_some(), "{scenario}");
+        assert!(!outcome.is_given_up(), "{scenario}");
+        let advice = |outcome: &TestOutcome| {
+            let finding = outcome.findings.iter().find(|finding| finding.rule == Rule::Missing);
+            finding.expect("samples are missing").to_string()
+        };
+        assert!(advice(&outcome).ends_with("raise watchdog_ms"), "{}", advice(&outcome));
 
         let loadgen = LoadGen::new(settings, Arc::new(RealClock::new()), LoadGenOptions::default());
         let (stop, progress) = (loadgen.stop_handle(), loadgen.progress());
@@ -227,5 +233,11 @@ fn a_dead_system_is_given_up_and_a_stop_ends_the_wait() {
         stopper.join().unwrap();
         assert_eq!(outcome.interrupted.as_deref(), Some("first"));
         assert!(outcome.phases[0].missing.is_some(), "{scenario}");
+        assert!(outcome.is_given_up(), "{scenario}");
+        assert!(
+            advice(&outcome).ends_with(": given up by a second Ctrl-C or SIGTERM"),
+            "{}",
+            advice(&outcome)
+        );
     }
 }

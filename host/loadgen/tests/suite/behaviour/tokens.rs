@@ -8,8 +8,8 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    LoadGenOptions, Recommendation, TestOutcome, TestSettings, TokenLatencies, ViolationKind,
-    log::LogIdentity,
+    LoadGenOptions, Recommendation, Rule, TestOutcome, TestSettings, TokenLatencies, TokenRoom,
+    TokenlessSamples, ViolationKind, log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, SampleStatus, Scenario, TestMode};
 
@@ -197,6 +197,33 @@ fn performance_runs_log_the_first_tokens_of_the_chosen_samples() {
 }
 
 #[test]
+fn more_tokens_than_the_data_can_hold_are_in_no_figure_that_is_shown() {
+    // Eight bytes of data are two tokens; each fourth sample claims a million.
+    let script = |n: u64, sample: QuerySample| {
+        let token_count = if n.is_multiple_of(4) { 1_000_000 } else { 2 };
+        vec![first_token(3 * MS, sample), end(12 * MS, sample, token_count)]
+    };
+    let token_room = Some(TokenRoom { before_bytes: 0, element_bits: 32 });
+    for scenario in [Scenario::SingleStream, Scenario::Server] {
+        let options = LoadGenOptions { token_room, ..LoadGenOptions::default() };
+        let request = TestSettings { min_query_count: 700, ..settings(scenario) };
+        let outcome = Bench::with_options(request, options, script).run();
+        let sample_count = outcome.samples().count() as u64;
+        let too_many_tokens_count = sample_count.div_ceil(4);
+        assert_eq!(outcome.violation_count(ViolationKind::TooManyTokens), too_many_tokens_count);
+        assert!(!outcome.is_valid(), "{scenario}");
+        let shown = outcome.figures().unwrap().tokens.as_ref().unwrap();
+        let left_out = TokenlessSamples { too_many_tokens_count, ..TokenlessSamples::default() };
+        assert_eq!(shown.left_out, left_out, "{scenario}");
+        assert_eq!(shown.token_count, 2 * (sample_count - too_many_tokens_count), "{scenario}");
+        assert_eq!(shown.latencies.as_ref().unwrap().per_output_token.max_ns, 9 * MS, "{scenario}");
+        // LoadGen's logs have what the system said.
+        let logged = outcome.performance.as_ref().unwrap().tokens.as_ref().unwrap();
+        assert_eq!(logged.token_count, shown.token_count + 1_000_000 * too_many_tokens_count, "{scenario}");
+    }
+}
+
+#[test]
 fn reported_tokens_have_the_times_between_them_and_change_no_log() {
     // Nine further tokens of each sample: after 1 ms, after 2 ms four at once, and after 6 ms the rest.
     let further = |sample| vec![more(4 * MS, sample, 1), more(6 * MS, sample, 4), more(12 * MS, sample, 4)];
@@ -278,6 +305,47 @@ fn tokens_against_the_rules_are_named() {
             let sample_count = bench.issued().len();
             assert_eq!(tokens.times_per_output_token_ns.len(), sample_count - usize::from(!is_whole));
         }
+    }
+}
+
+#[test]
+fn samples_that_lack_tokens_are_left_out_of_the_figures_that_are_shown() {
+    // Of ten samples one has no first token, and one no number of tokens.
+    let script = |n: u64, sample: QuerySample| match n % 10 {
+        0 => vec![end(MS, sample, 7)],
+        1 => vec![first_token(2 * MS, sample), end(3 * MS, sample, 0)],
+        _ => ten_tokens(sample),
+    };
+    for scenario in Scenario::ALL {
+        let request = TestSettings { min_query_count: 700, ..settings(*scenario) };
+        let outcome = Bench::new(request, script).run();
+        assert!(!outcome.is_valid(), "{scenario}");
+        let sample_count = outcome.samples().count() as u64;
+        let [no_first_token_count, too_few_tokens_count] = [0, 1].map(|n| (sample_count + 9 - n) / 10);
+        let whole_count = sample_count - no_first_token_count - too_few_tokens_count;
+        let [logged, shown] = [outcome.performance.as_ref(), outcome.figures()]
+            .map(|result| result.unwrap().tokens.as_ref().unwrap());
+        let logged_token_count = whole_count * 10 + no_first_token_count * 7;
+        assert_eq!((logged.token_count, logged.left_out.count()), (logged_token_count, 0), "{scenario}");
+        let (Some(in_log), Some(on_show)) = (&logged.latencies, &shown.latencies) else {
+            // Offline asks for no first token.
+            let left_out = TokenlessSamples { too_few_tokens_count, ..TokenlessSamples::default() };
+            assert_eq!((shown.token_count, shown.left_out), (logged_token_count, left_out), "{scenario}");
+            continue;
+        };
+        let left_out =
+            TokenlessSamples { no_first_token_count, too_few_tokens_count, too_many_tokens_count: 0 };
+        assert_eq!((shown.token_count, shown.left_out), (whole_count * 10, left_out), "{scenario}");
+        let ratio = shown.completed_tokens_per_second / logged.completed_tokens_per_second;
+        let expected = shown.token_count as f64 / logged.token_count as f64;
+        assert!((ratio - expected).abs() < 1e-9, "{scenario}: {ratio}");
+        // The first token of the others came, and is measured.
+        let first_count = sample_count - no_first_token_count;
+        assert_eq!((on_show.first_token.count, on_show.per_output_token.count), (first_count, whole_count));
+        assert_eq!(in_log.first_token, on_show.first_token, "{scenario}");
+        assert_eq!(in_log.per_output_token, on_show.per_output_token, "{scenario}");
+        let is_kept_bound = |rule| matches!(rule, Rule::Bound { .. } | Rule::EarlyStopping { .. });
+        assert!(!outcome.findings.iter().any(|it| is_kept_bound(it.rule) && !it.is_broken()), "{scenario}");
     }
 }
 

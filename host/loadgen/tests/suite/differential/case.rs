@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use proctor_loadgen::{SettingKind, SettingValue, TestSettings};
+use proctor_test_needs::is_official_setting;
 use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,9 +13,6 @@ use serde_json::{Map, Value, json};
 const LIMIT_S: u64 = 30;
 /// Samples of the library that get another second: all of them may be issued.
 const SAMPLES_PER_S: u64 = 500;
-
-/// Settings of the older rules, which the official program knows no more.
-const OURS_ALONE: &[&str] = &["rules", "multi_stream_interval_ms"];
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
@@ -31,7 +29,7 @@ pub struct Case {
     /// Content of `audit.config`, if there is such a file.
     pub audit_config: Option<String>,
     pub script: Script,
-    /// Whether to compare the settings and to run no test.
+    /// Compare the settings and run no test.
     pub only_configure: bool,
 }
 
@@ -66,14 +64,14 @@ pub struct Script {
     pub first_tokens: Vec<u64>,
     /// Report first tokens at the issue, not right before the completion.
     pub early_tokens: bool,
-    /// Whether to complete a sample once more, which is against the rules.
+    /// Complete a sample once more where it is not 0, which is against the rules.
     pub again: Vec<u64>,
     /// By how much to be busy longer before the first completion of each phase, in us; the last goes on.
     pub slow_phases: Vec<u64>,
 }
 
 impl ConfigFile {
-    /// Whether the scenario is named in other letters than LoadGen's, which tells upper from lower case.
+    /// Tells if the scenario is named in other letters than LoadGen's, which tells upper from lower case.
     pub fn spells_its_scenario_otherwise(&self) -> bool {
         Scenario::ALL.iter().all(|scenario| scenario.name() != self.scenario)
     }
@@ -99,7 +97,7 @@ impl Case {
         self.settings.get("server_num_issue_query_threads").and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Whether samples are completed more than once.
+    /// Tells if samples are completed more than once.
     pub fn completes_again(&self) -> bool {
         self.script.again.iter().any(|again| *again > 0)
     }
@@ -139,8 +137,7 @@ fn setting(kind: SettingKind, value: &Value) -> Option<SettingValue> {
 
 /// The settings that the official LoadGen has, too.
 fn fields() -> impl Iterator<Item = &'static str> {
-    let names = TestSettings::FIELDS.iter().map(|field| field.name);
-    names.filter(|name| !OURS_ALONE.contains(name))
+    TestSettings::FIELDS.iter().map(|field| field.name).filter(|name| is_official_setting(name))
 }
 
 /// Settings as the driver reports them: a float by its bits, an enumerator by its name.

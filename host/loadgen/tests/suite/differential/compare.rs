@@ -41,7 +41,7 @@ const HUGE_SAMPLE_COUNT: u64 = 1 << 30;
 /// How often to run a case that could not be compared.
 const ATTEMPTS: u32 = 10;
 
-/// Whether a case could be compared.
+/// Result of the comparison of a case.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     Same,
@@ -167,7 +167,7 @@ fn listed_failure(case: &Case, configured: &Configured) -> Option<&'static str> 
     }
 }
 
-/// Whether the first boundaries of a search agree to its decimals; later ones are wider.
+/// Tells if the first boundaries of a search agree to its decimals; later ones are wider.
 fn bounds_may_agree_at_once(request: &TestSettings) -> bool {
     let scale = 10_f64.powi(request.server_find_peak_qps_decimals_of_precision);
     let lower_qps = request.server_target_qps;
@@ -282,7 +282,7 @@ fn compare_test(
     Ok(Compared::Same)
 }
 
-/// Whether the last phase of a stream ended with its first query, although it was to last.
+/// Tells if the last phase of a stream ended with its first query, although it was to last.
 fn is_over_with_the_first(effective: &EffectiveSettings, timeline: &Timeline, official: &Logs) -> bool {
     let streams = matches!(effective.request.scenario, Scenario::SingleStream | Scenario::MultiStream);
     let is_one = timeline.phases.last().is_some_and(|phase| phase.issues_ns.len() == 1);

@@ -1,27 +1,15 @@
 //! The official LoadGen behind a pipe: the driver process, and what it leaves of a case.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Write},
-    path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-};
+use std::{fs, path::Path};
 
-use proctor_test_needs::python_packages;
+use proctor_test_needs::{PythonPipe, official_loadgen};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::differential::case::Case;
 
-/// Where `cargo xtask setup` puts the package, under the workspace.
-const PACKAGE_FOLDER: &str = "target/mlcommons-loadgen-6.0.17";
-
 /// A process that runs one case after the other.
-pub struct Official {
-    process: Child,
-    requests: ChildStdin,
-    outcomes: BufReader<ChildStdout>,
-}
+pub struct Official(PythonPipe);
 
 /// How a case ended.
 #[derive(Debug, Deserialize)]
@@ -83,37 +71,13 @@ pub struct Response(pub u64, pub String, pub u32);
 impl Official {
     /// Starts the driver; the error is the reason why it cannot run here.
     pub fn start() -> Result<Self, String> {
-        let package = python_packages(PACKAGE_FOLDER)?;
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut process = Command::new("python3")
-            .arg(here.join("tests/suite/differential/driver.py"))
-            .arg(package)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("python3 cannot be started: {error}"))?;
-        let requests = process.stdin.take().expect("it is a pipe");
-        let outcomes = BufReader::new(process.stdout.take().expect("it is a pipe"));
-        Ok(Self { process, requests, outcomes })
+        official_loadgen().map(Self)
     }
 
     /// Runs a case, which leaves LoadGen's log files in `folder`.
     pub fn run(&mut self, case: &Case, folder: &Path) -> Result<Outcome, String> {
-        let text = case.request(folder);
-        writeln!(self.requests, "{text}").map_err(|error| format!("the driver takes no case: {error}"))?;
-        let mut line = String::new();
-        self.outcomes
-            .read_line(&mut line)
-            .map_err(|error| format!("the driver gives no outcome: {error}"))?;
+        let line = self.0.ask(case.request(folder))?;
         serde_json::from_str(&line).map_err(|error| format!("the driver's outcome {line:?}: {error}"))
-    }
-}
-
-impl Drop for Official {
-    fn drop(&mut self) {
-        // It only reads and writes pipes; nothing of it is lost.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

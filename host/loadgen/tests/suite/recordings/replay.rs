@@ -7,8 +7,8 @@ use std::sync::{
 
 use crate::golden_files;
 use proctor_loadgen::{
-    Clock, LibraryError, LoadGen, LoadGenOptions, QuerySampleLibrary, SystemUnderTest, TestOutcome,
-    TestSettings, VirtualClock, Wake,
+    BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, TestOutcome, TestSettings, VirtualClock,
+    Wake,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus};
 use serde::Deserialize;
@@ -162,34 +162,6 @@ impl SystemUnderTest for Replay {
     }
 }
 
-/// The library of the recordings.
-struct Library {
-    total_count: u64,
-    performance_count: u64,
-}
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "PyQSL"
-    }
-
-    fn total_sample_count(&self) -> u64 {
-        self.total_count
-    }
-
-    fn performance_sample_count(&self) -> u64 {
-        self.performance_count
-    }
-
-    fn load(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-
-    fn unload(&self, _samples: &[SampleIndex]) -> Result<(), LibraryError> {
-        Ok(())
-    }
-}
-
 /// Repeats a recorded case with these settings.
 pub fn replay(
     case: &Value,
@@ -201,9 +173,10 @@ pub fn replay(
     let audit_config = case["audit_conf"].as_str().map(str::to_owned);
     let options = LoadGenOptions { audit_config, config_errors, ..LoadGenOptions::default() };
     let loadgen = LoadGen::new(request, Arc::clone(&clock), options);
-    let library = Library {
-        total_count: case["qsl_total_count"].as_u64().unwrap(),
-        performance_count: case["qsl_performance_count"].as_u64().unwrap(),
+    let library = BareLibrary {
+        name: "PyQSL",
+        total_sample_count: case["qsl_total_count"].as_u64().unwrap(),
+        performance_sample_count: case["qsl_performance_count"].as_u64().unwrap(),
     };
     let sink = loadgen.sink();
     let origin_ns = Mutex::new(None);

@@ -57,7 +57,7 @@ impl Devices {
         &self.chosen
     }
 
-    /// Whether the instances of different devices are created at the same time.
+    /// Tells if the instances of different devices are created at the same time.
     pub(crate) fn in_parallel(&self) -> bool {
         self.list.in_parallel && self.chosen.len() > 1
     }

@@ -5,7 +5,7 @@ mod fence;
 use std::{
     env,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     thread,
     time::Duration,
 };
@@ -20,7 +20,7 @@ use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 use serde::Serialize;
 
-use crate::{error::HostError, files::model_files::FoundFile, observer::Observer};
+use crate::{error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock};
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
@@ -45,13 +45,13 @@ pub(crate) struct IsolationPart {
     landlock_abi: u32,
     /// `restricted` to those that it was given, or `open`.
     files: &'static str,
-    /// Whether data sets or results are among the files that it was given, or nothing restricts it.
+    /// True if data sets or results are among the files that it was given, or nothing restricts it.
     data_readable: bool,
     /// `out of reach` or `open`.
     host_memory: &'static str,
     /// `out of reach` of its signals, or `open`.
     other_processes: &'static str,
-    /// `denied`, `allowed` as the plugin declares that it reaches its system by it, or `open`.
+    /// `denied`; `allowed` if the plugin declares that it reaches its system over the network; or `open`.
     network: &'static str,
 }
 
@@ -110,7 +110,7 @@ impl Isolated {
         Ok(LoadedPlugin::elsewhere(Isolation::stand_in(), &location.to_string(), load)?)
     }
 
-    /// Has a process go on that may use what the plugin needs to run, and nothing else.
+    /// Lets the process continue with access to everything that the plugin needs to run, and to nothing else.
     ///
     /// # Errors
     /// Why it cannot load the plugin.
@@ -158,12 +158,12 @@ impl Isolated {
         }
     }
 
-    /// Whether the process has ended, and none has taken its place.
+    /// Tells if the process has ended, and none has taken its place.
     pub(crate) fn has_ended(&self) -> bool {
         self.isolation.has_ended()
     }
 
-    /// Has another process take the place of one that has ended, before a test.
+    /// Replaces a process that has ended by another one, before a test.
     ///
     /// # Errors
     /// Why the other one cannot come as far.
@@ -260,8 +260,4 @@ pub(crate) fn loadgen_limit(limit: Duration) -> Duration {
 
 fn program() -> PathBuf {
     env::current_exe().map_or_else(|_| WORKER.into(), |host| host.with_file_name(WORKER))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

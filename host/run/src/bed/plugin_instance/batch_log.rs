@@ -1,11 +1,11 @@
-//! The slowest batches of a test and an even selection of all, for who wants to see where a latency comes from.
+//! The slowest batches of a test and an even selection of all, for anyone who wants to see where a latency comes from.
 //!
-//! Each batch stands with its first sample, which has waited longest. What is kept is bounded, whatever the length of
-//! the test, and noted after the samples of the batch have been completed.
+//! Each batch is listed with its first sample, which has waited longest. The number of kept batches is bounded, however
+//! long the test is, and each is noted after its samples have been completed.
 
 use std::{
     cmp::Reverse,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use proctor_loadgen::{Progress, TestOutcome};
@@ -14,11 +14,11 @@ use proctor_vocabulary::QuerySample;
 use serde::Serialize;
 use tracing::{Span, error_span};
 
-use crate::spans::TARGET;
+use crate::{spans::TARGET, threads::lock};
 
 /// Version of the form of the file.
 const SCHEMA_VERSION: u32 = 1;
-/// Most of the slowest batches that an instance keeps.
+/// Largest number of the slowest batches that an instance keeps.
 const SLOWEST_MAX: usize = 128;
 /// Number of evenly chosen batches of an instance at which every second one is dropped.
 const EVEN_MAX: usize = 256;
@@ -49,7 +49,7 @@ struct Kept {
     threshold_ns: u64,
     /// With their numbers, from 0.
     even: Vec<(u64, KeptBatch)>,
-    /// Every batch of a number that is a multiple of this is among the evenly chosen, unless a sample of it failed.
+    /// Every batch whose number is a multiple of this is among the evenly chosen, unless a sample of it failed.
     stride: u64,
 }
 
@@ -160,7 +160,7 @@ impl InstanceBatches {
     /// The samples of the batch have been completed, and the plugin has reported these stages.
     pub(crate) fn completed(&mut self, batch: &[QuerySample], stages: &[Stage]) {
         let Some(first) = batch.first() else { return };
-        let Some(origin_ns) = self.progress.start_ns() else { return };
+        let Some(origin_ns) = self.progress.begun_ns() else { return };
         let sample = self.progress.sample(first.id);
         let mut kept = lock(&self.kept);
         let number = kept.count;
@@ -243,10 +243,6 @@ impl KeptBatch {
     fn latency_ns(&self) -> u64 {
         self.completed_ns - self.scheduled_ns
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Published {
         &self.order.folder
     }
 
-    /// Number of samples, or of files of samples, that it lists and does not have.
+    /// Number of samples, or of files of samples, that it lists but lacks.
     pub(crate) fn missing_count(&self) -> u64 {
         self.delivery.missing_count
     }
@@ -130,8 +130,8 @@ impl Published {
         Ok(PublishedSamples { folder: self.order.folder.clone(), names })
     }
 
-    /// Copies samples into a store; those that were never prepared are so first. `inputs_vary` says whether each has
-    /// shapes of its own.
+    /// Copies samples into a store, after preparing those that never were. `inputs_vary` says whether each has shapes
+    /// of its own.
     ///
     /// # Errors
     /// One cannot be prepared, or there is no room for it.

@@ -24,13 +24,13 @@ pub(crate) struct Course {
     pub(crate) setting: Option<Knobs>,
     /// Where the knobs stood at the end.
     pub(crate) last: Knobs,
-    /// Samples that were completed since the policy has settled; null if it has not, or too late to judge.
+    /// Samples completed since the policy settled; null if it has not settled, or settled too late to judge.
     pub(crate) settled: Option<Settled>,
     /// Samples completed in a second since then.
     pub(crate) throughput_qps: Option<f64>,
-    /// Share of the samples above the target since then, those among them that never had an answer.
+    /// Share of the samples since then that were above the target, including those that never had an answer.
     pub(crate) violation_share: Option<f64>,
-    /// Whether that is no more than the tail leaves out; null if the policy has not settled, or too few batches came
+    /// True if that is no more than the tail leaves out; null if the policy has not settled, or too few batches came
     /// since to tell.
     pub(crate) within_target: Option<bool>,
     /// The share of the whole run.

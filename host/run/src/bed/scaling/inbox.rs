@@ -21,7 +21,7 @@ pub(super) struct Inbox {
 pub(super) struct FailedInstance {
     /// Its number in the scheduler.
     pub(super) instance: usize,
-    /// Whether it was retired, which the only one is not.
+    /// True if it was retired, which the only one is not.
     pub(super) is_retired: bool,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct Unseen {
 }
 
 impl Inbox {
-    /// Most batches: far more than are served between two looks.
+    /// Largest number of batches: far more than are served between two looks.
     const BATCHES_MAX: usize = 1 << 16;
-    /// Most arrivals of samples.
+    /// Largest number of arrivals of samples.
     const SAMPLES_MAX: usize = 1 << 20;
 
     /// An inbox with all the room that it will ever have.

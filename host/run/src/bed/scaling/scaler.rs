@@ -3,7 +3,7 @@
 use std::{
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
@@ -11,12 +11,15 @@ use std::{
 use proctor_scaling::{ControlLoop, Decision, Done, Knobs};
 use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 
-use crate::bed::scaling::{
-    event::{ScalingEvent, ScalingEventKind},
-    inbox::{FailedInstance, Inbox, Unseen},
-    latency_from::LatencyFrom,
-    supply::Supply,
-    timeline::Timeline,
+use crate::{
+    bed::scaling::{
+        event::{ScalingEvent, ScalingEventKind},
+        inbox::{FailedInstance, Inbox, Unseen},
+        latency_from::LatencyFrom,
+        supply::Supply,
+        timeline::Timeline,
+    },
+    threads::lock,
 };
 
 /// Scales a system while it serves.
@@ -31,13 +34,15 @@ pub(crate) struct Scaler {
     /// The clock of the run.
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
     is_virtual: bool,
-    /// Whether latency counts from the arrival of a sample, and not from the start of its batch.
+    /// True if latency counts from the arrival of a sample, and not from the start of its batch.
     from_arrival: bool,
     /// Target of the latency, in ns.
     target_ns: AtomicU64,
-    /// Whether the only instance has failed a batch.
+    /// True if the only instance has failed a batch.
     last_has_failed: AtomicBool,
-    /// Whether batches count no more.
+    /// Batches in a row without an answer.
+    barren: AtomicU64,
+    /// True if batches count no more.
     is_stopped: AtomicBool,
 }
 
@@ -55,6 +60,8 @@ struct State {
 impl Scaler {
     /// Time between two looks at what was done, in ns.
     pub(crate) const PAUSE_NS: u64 = 5_000_000;
+    /// Batches in a row without an answer after which none is expected any more.
+    pub(crate) const BARREN_MAX: u64 = 64;
 
     pub(crate) fn new(
         control: ControlLoop,
@@ -78,6 +85,7 @@ impl Scaler {
             from_arrival,
             target_ns,
             last_has_failed: AtomicBool::new(false),
+            barren: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
         })
     }
@@ -125,6 +133,11 @@ impl Scaler {
         let state = &mut *self.state();
         self.read_undecided(state);
         self.is_stopped.store(true, Relaxed);
+    }
+
+    /// Tells if no instance is left in service: of the last batches none had an answer.
+    pub(crate) fn is_out_of_service(&self) -> bool {
+        self.barren.load(Relaxed) >= Self::BARREN_MAX
     }
 
     /// Counts samples that never had an answer, or not in time.
@@ -314,10 +327,18 @@ impl BatchObserver for Scaler {
         if self.is_stopped.load(Relaxed) {
             return;
         }
-        let arrived_ns = if self.from_arrival { arrived_ns } else { &[] };
-        let BatchDone { started_ns, completed_ns, samples, .. } = *done;
-        let batch = Done { instance, started_ns, completed_ns, samples: samples as u64 };
+        let BatchDone { started_ns, completed_ns, samples, failed_samples, .. } = *done;
+        // Samples that failed are in no figure. Which ones they are is not known: the latency is that of the oldest.
+        let answered = samples.saturating_sub(failed_samples);
+        let arrived_ns = if self.from_arrival { &arrived_ns[..answered.min(arrived_ns.len())] } else { &[] };
+        let batch = Done { instance, started_ns, completed_ns, samples: answered as u64 };
+        if answered > 0 {
+            self.barren.store(0, Relaxed);
+        } else {
+            self.barren.fetch_add(1, Relaxed);
+        }
         match (done.failed, self.is_virtual) {
+            (false, _) if answered == 0 => {}
             (false, false) => lock(&self.inbox).push(&batch, arrived_ns, self.target_ns.load(Relaxed)),
             (false, true) => self.take(&mut self.state(), &batch, arrived_ns),
             (true, is_virtual) => match self.retire(instance) {
@@ -327,8 +348,4 @@ impl BatchObserver for Scaler {
             },
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,7 +14,7 @@ use crate::bed::scaling::scaler::Scaler;
 
 /// A thread that acts for a scaler, in real time.
 ///
-/// It is no [`Ticker`](crate::ticker::Ticker), which is joined: it makes and destroys instances, so at its end
+/// It is no [`Ticker`](crate::threads::Ticker), which is joined: it makes and destroys instances, so at its end
 /// destructors of the plugin run on it, which may never return. Only the end of its own code is waited for.
 pub(crate) struct ScalerThread {
     stop: Sender<()>,

@@ -10,7 +10,7 @@ use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::error::HostError;
 
-/// Whether a policy of this name scales, and does not only form batches.
+/// Tells if a policy of this name scales, and does not only form batches.
 #[must_use]
 pub fn scales(policy: &str) -> bool {
     POLICIES.iter().any(|entry| entry.name == policy)

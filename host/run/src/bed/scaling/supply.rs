@@ -16,13 +16,13 @@ pub(crate) type MakeInstance = Box<dyn Fn(u32) -> Result<PluginInstance, PluginH
 
 /// Instances of the plugin, one for the scheduler at a time.
 ///
-/// A plugin with live instances is asked for each when it is needed, and to destroy it when it is not. Of another
-/// plugin all instances that there may be are made before the start; those that the scheduler does not have are parked.
-/// An instance that has failed a batch is not given out again, nor another one of its number.
+/// A plugin with live instances is asked for each when it is needed, and to destroy it when it is not. For any other
+/// plugin, all instances that may be needed are made before the start, and those that the scheduler does not have are
+/// parked. An instance that has failed a batch is not given out again, nor is another one with its number.
 pub(crate) struct Supply {
     /// Makes the instance of this number; `None` where all were made at the start.
     make: Option<MakeInstance>,
-    /// Most instances that the plugin was told of.
+    /// Largest number of instances that the plugin was told of.
     most: u32,
     parked: Vec<PluginInstance>,
     /// Instances that have failed, of a plugin that destroys none before the end.
@@ -91,7 +91,7 @@ impl Supply {
         errors
     }
 
-    /// Whether there are instances on their way back from the scheduler, which has this many that were not retired.
+    /// Tells if there are instances on their way back from the scheduler, which has this many that were not retired.
     pub(crate) fn is_owed(&self, staying: usize) -> bool {
         self.taken.len() - self.failed > staying
     }

@@ -172,7 +172,7 @@ impl ScaledSystem {
         }
     }
 
-    /// The course of a load that has `begun` and `lasted` so, in ns. The scheduler has ended.
+    /// The course of a load from its start and its length, both in ns. The scheduler has ended.
     pub(crate) fn course(&self, begun_lasted_ns: (u64, u64)) -> Course {
         let (decisions, timeline, events) = self.scaler.end();
         let Self { policy, goal, latency_from, .. } = self;

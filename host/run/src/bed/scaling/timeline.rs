@@ -39,9 +39,9 @@ pub(crate) struct Timeline {
     open: Vec<(u64, u64)>,
     decisions: usize,
     settled: Option<Settled>,
-    /// Whether each batch since it settled had a sample above the target, as while a queue is served.
+    /// True if each batch since it settled had a sample above the target, as while a queue is served.
     is_behind: bool,
-    /// The same since the queue is served that it had found when it settled.
+    /// The same, from when the queue that it found when it settled has been served.
     served: Option<Settled>,
     /// Where the knobs stood at the last decision, and the target, in ns.
     decided: Option<(Knobs, u64)>,
@@ -54,7 +54,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Most latencies of a span that are kept.
+    /// Largest number of latencies of a span that are kept.
     const OPEN_MAX: usize = 1 << 20;
 
     /// A timeline in spans of this length, in ns, from `now_ns` on, or without spans.
@@ -139,10 +139,10 @@ impl Timeline {
         }
     }
 
-    /// Counts since the policy has settled and its knobs are in force, if they are, without batches that began before.
-    /// A doubt that ends in staying does not reset them. Where samples arrive, they begin once the queue that the
-    /// search has left is served, if what came since is enough to judge the goal by: a row of late batches is dropped
-    /// for its good end, which counts for much among few.
+    /// Counts since the policy settled and its knobs took effect, without batches that began earlier. A doubt that ends
+    /// with the same knobs does not reset them. Where samples arrive, the counts begin once the queue left by the
+    /// search has been served, if the samples since then are enough to judge the goal by. With too few of them, the
+    /// good end of a row of late batches would count for too much.
     pub(crate) fn settled(&self, goal: &Goal) -> Option<&Settled> {
         self.served.as_ref().filter(|served| served.tells(goal)).or(self.settled.as_ref())
     }

@@ -55,8 +55,8 @@ impl TestBed<'_> {
         self.while_started(samples, || act(supply))
     }
 
-    /// The instances that there have to be before a system that is scaled starts: one if the plugin makes further ones
-    /// later, else all of them.
+    /// The instances that a scaled system needs before it starts: one if the plugin makes further ones later, else all
+    /// of them.
     ///
     /// # Errors
     /// If there is none, or it takes several batches at a time.
@@ -96,7 +96,7 @@ impl TestBed<'_> {
         u32::try_from(self.settings.run.instances).expect("settings allow 1024")
     }
 
-    /// The instances of a test, to begin with where they are scaled.
+    /// The instances of a test; where they are scaled, those that it begins with.
     ///
     /// # Errors
     /// If they cannot be made.
@@ -151,9 +151,8 @@ impl TestBed<'_> {
         instances: &mut [PluginInstance],
     ) -> Result<Vec<Fault>, HostError> {
         let (faults, pace) = self.warm_up(instances)?;
-        let counts = (self.library.performance_sample_count(), self.library.total_sample_count());
         let is_told = request.folder.is_some() && matches!(self.clock, HostClock::Real(_));
-        let remark = is_told.then(|| remark(self.settings, test, counts, pace)).flatten();
+        let remark = is_told.then(|| remark(self.settings, test, self.library.counts(), pace)).flatten();
         remark.iter().for_each(|text| self.interrupt.observer().message(text));
         Ok(faults)
     }

@@ -1,14 +1,14 @@
 //! The length of a test, as far as it is known before the test begins.
 
-use proctor_config::{Origin, Settings};
-use proctor_loadgen::{EffectiveSettings, TestSettings};
+use proctor_config::{Origin, QslCounts, Settings};
+use proctor_loadgen::{EffectiveSettings, RaisedBy, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::text::duration;
 
-/// The preset that means to take a few seconds.
+/// The preset whose tests are meant to take a few seconds.
 const QUICK: &str = "quick";
-/// Longest test of which that may still be said, in ns.
+/// Longest test that still counts as a few seconds, in ns.
 const FEW_SECONDS_NS: f64 = 20e9;
 
 /// Pace of the warm-up.
@@ -20,15 +20,13 @@ pub(super) struct Pace {
     pub(super) parallel: usize,
 }
 
-/// Sizes of the library: samples that are loaded for a performance run, and all.
-pub(super) type SampleCounts = (u64, u64);
-
 /// The remark on a test of the preset `quick` that will take longer than the preset means to, with a way to make it
-/// shorter. `None` where it will not, where nothing tells, and where the user has asked for that many queries.
+/// shorter. `None` where it will not take longer, where its length is unknown, and where the user has asked for that
+/// many queries.
 pub(super) fn remark(
     settings: &Settings,
     test: &TestSettings,
-    (performance, total): SampleCounts,
+    counts: QslCounts,
     pace: Option<Pace>,
 ) -> Option<String> {
     if settings.run.preset != QUICK {
@@ -37,6 +35,7 @@ pub(super) fn remark(
     let at_pace = |samples: u64, parallel: usize| Some(samples as f64 * pace?.sample_ns / parallel as f64);
     let parallel = pace.map_or(1, |pace| pace.parallel);
     if test.mode == TestMode::AccuracyOnly {
+        let total = counts.total_sample_count;
         let lasts_ns = at_pace(total, parallel).filter(|ns| *ns > FEW_SECONDS_NS)?;
         return Some(format!(
             "the accuracy run has {total} samples, which take {} at the pace of the warm-up; --mode performance leaves \
@@ -44,11 +43,29 @@ pub(super) fn remark(
             about(lasts_ns)
         ));
     }
-    let is_of_user = settings.origin("min_query_count").is_some_and(Origin::is_user);
-    if is_of_user || test.mode != TestMode::PerformanceOnly {
+    if test.mode != TestMode::PerformanceOnly {
         return None;
     }
-    let (effective, _) = EffectiveSettings::new(test, performance, total).ok()?;
+    let effective = counts.effective_settings(test).ok()?;
+    // Equal issue takes its count from the latency that is expected, whatever the least count is.
+    let expected_ns = match effective.raised_by_permutations() {
+        Some(RaisedBy::ExpectedLatency { ns }) => Some(ns),
+        Some(RaisedBy::WholePermutations) | None => None,
+    };
+    let (key, fewer) = match expected_ns {
+        None => ("min_query_count", "--set min_query_count=COUNT asks for fewer".to_owned()),
+        Some(ns) => (
+            "single_stream_expected_latency_ns",
+            format!(
+                "sample_concatenate_permutation asks for those of twice min_duration_ms at \
+                 single_stream_expected_latency_ns = {ns}; the latency of a query there, or a shorter --duration, \
+                 asks for fewer"
+            ),
+        ),
+    };
+    if settings.origin(key).is_some_and(Origin::is_user) {
+        return None;
+    }
     let EffectiveSettings { min_query_count: queries, samples_per_query, target_qps, .. } = effective;
     let (count, lasts_ns, why) = if effective.has_schedule() {
         (
@@ -70,10 +87,7 @@ pub(super) fn remark(
         _ => f64::INFINITY,
     };
     let lasts_ns = Some(lasts_ns.min(limit_ns)).filter(|ns| *ns > FEW_SECONDS_NS)?;
-    Some(format!(
-        "the preset quick has {count} here, which take {} {why}; --set min_query_count=COUNT asks for fewer",
-        about(lasts_ns)
-    ))
+    Some(format!("the preset quick has {count} here, which take {} {why}; {fewer}", about(lasts_ns)))
 }
 
 /// `about 40.00 s`; a cast saturates.
@@ -87,12 +101,14 @@ mod tests {
 
     use super::*;
 
+    const COUNTS: QslCounts = QslCounts { total_sample_count: 50, performance_sample_count: 40 };
+
     /// The remark on the test in this mode, of a library of 50 samples that take 1 s each, two at a time.
     fn said(assignments: &[&str], mode: TestMode) -> Option<String> {
         let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
         let settings = loader.load().unwrap();
         let test = TestSettings { mode, ..settings.test.clone() };
-        remark(&settings, &test, (40, 50), Some(Pace { sample_ns: 1e9, parallel: 2 }))
+        remark(&settings, &test, COUNTS, Some(Pace { sample_ns: 1e9, parallel: 2 }))
     }
 
     #[test]
@@ -103,6 +119,23 @@ mod tests {
         let expected =
             "the preset quick has 100 queries here, which take about 100.0 s at the pace of the warm-up; ";
         assert_eq!(single, format!("{expected}{fewer}"));
+        // However many the user asks for at least; the library loads 40 samples.
+        for more in [&[][..], &["min_query_count=70"]] {
+            let expected = "single_stream_expected_latency_ns=1000000";
+            let loader = Loader::new().set("sample_concatenate_permutation=true");
+            let loader = more.iter().fold(loader, |loader, assignment| loader.set(assignment));
+            let settings = loader.load().unwrap();
+            let test = TestSettings {
+                mode: TestMode::PerformanceOnly,
+                single_stream_expected_latency_ns: 1e6,
+                ..settings.test.clone()
+            };
+            let text = remark(&settings, &test, COUNTS, Some(Pace { sample_ns: 1e9, parallel: 1 })).unwrap();
+            assert!(text.contains("the preset quick has 4040 queries here"), "{text}");
+            assert!(text.contains("single_stream_expected_latency_ns = 1000000"), "{text}");
+            assert!(!text.contains("min_query_count"), "{text}");
+            assert_eq!(of(&["sample_concatenate_permutation=true", expected]), None);
+        }
         let offline = of(&["scenario=Offline"]).unwrap();
         assert!(
             offline.contains(" samples here, which take about ") && offline.ends_with(fewer),
@@ -128,7 +161,7 @@ mod tests {
         let settings = Loader::new().load().unwrap();
         let quick = |sample_ns| {
             let test = TestSettings { mode: TestMode::PerformanceOnly, ..settings.test.clone() };
-            remark(&settings, &test, (40, 50), sample_ns)
+            remark(&settings, &test, COUNTS, sample_ns)
         };
         assert_eq!(quick(None), None);
         assert_eq!(quick(Some(Pace { sample_ns: 1e6, parallel: 1 })), None);

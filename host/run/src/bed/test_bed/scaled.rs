@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl TestBed<'_> {
-    /// Whether a policy turns the knobs in this test: in performance tests, if the settings name one that scales.
+    /// Tells if a policy turns the knobs in this test: in performance tests, if the settings name one that scales.
     pub(super) fn is_scaled(&self, test: &TestSettings) -> bool {
         scales(&self.settings.run.policy) && test.mode != TestMode::AccuracyOnly
     }

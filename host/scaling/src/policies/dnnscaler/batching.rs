@@ -27,7 +27,7 @@ pub(super) struct Batching {
     min_bs: usize,
     max_bs: usize,
     current_bs: usize,
-    /// Whether `max_bs` was above the target, and is not merely the bound.
+    /// True if `max_bs` was above the target, and is not merely the bound.
     max_is_bad: bool,
     /// Where it has settled: its tail.
     rest: Option<Rest>,

@@ -88,7 +88,7 @@ impl Profiler {
 /// Standard deviations within which two throughputs are close.
 const CLOSE: f64 = 3.0;
 
-/// Whether chance may have made the greater of two throughputs the greater one.
+/// Tells if chance may have made the greater of two throughputs the greater one.
 fn is_close(batch: &Seen, instances: &Seen, goal: &Goal) -> bool {
     let gap = (batch.throughput_qps / instances.throughput_qps.max(f64::MIN_POSITIVE)).ln();
     gap.abs() < CLOSE * error(batch, goal).hypot(error(instances, goal))

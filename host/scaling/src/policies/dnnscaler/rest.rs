@@ -16,13 +16,13 @@ impl Rest {
         Self { tail_ns: seen.tail_ns, mean_ns: seen.mean_ns, windows: 1 }
     }
 
-    /// Whether the system is another one: tail and mean are below this share of what they were.
+    /// Tells if the system is another one: tail and mean are below this share of what they were.
     pub(super) fn has_fallen(&self, seen: &Seen, share: f64) -> bool {
         seen.tail_ns < share_of(self.tail_ns / u64::from(self.windows), share)
             && seen.mean_ns < self.mean_ns / f64::from(self.windows) * share
     }
 
-    /// Whether the system is as it was. If so, the window counts.
+    /// Tells if the system is as it was. If so, the window counts.
     pub(super) fn is_as_before(&mut self, seen: &Seen, share: f64) -> bool {
         if self.has_fallen(seen, share) {
             return false;

@@ -272,7 +272,7 @@ impl Joint {
         best.map(|(_, knobs, estimate)| (knobs, estimate))
     }
 
-    /// Whether both knobs are at or above those of a setting that was bad: latency grows with both.
+    /// Tells if both knobs are at or above those of a setting that was bad: latency grows with both.
     fn is_beyond_bad(&self, knobs: Knobs) -> bool {
         let is_beyond =
             |bad: &Point| knobs.batch_size >= bad.knobs.batch_size && knobs.instances >= bad.knobs.instances;

@@ -5,8 +5,8 @@
 use std::{cmp::Reverse, collections::BinaryHeap, rc::Rc};
 
 use proctor_search::{
-    Backlog, Confirmation, Constraint, ProbeEnd, ProbeLimits, ProbeMonitor, ProbeRecord, Search, SearchEnd,
-    Side, Step,
+    Backlog, Confirmation, Constraint, Dependence, ProbeEnd, ProbeLimits, ProbeMonitor, ProbeRecord, Search,
+    SearchEnd, Side, Step,
 };
 use rand::{SeedableRng, rngs::SmallRng};
 use rand_distr::{Distribution, Exp1};
@@ -111,7 +111,8 @@ impl Queue {
     fn run(&self, rate: f64, max_count: u64, error_probability: f64) -> ProbeRecord {
         let is_full = max_count == u64::MAX;
         let limit_share = self.limit_share(rate);
-        let constraint = Constraint { name: "latency".to_owned(), limit_share };
+        let dependence = Dependence::OnLoad;
+        let constraint = Constraint { name: "latency".to_owned(), limit_share, dependence };
         let mut monitor = ProbeMonitor::new(
             vec![constraint],
             ProbeLimits {

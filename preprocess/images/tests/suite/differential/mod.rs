@@ -178,6 +178,6 @@ fn tensors(packages: &mut Packages, count: u64) {
     }
 }
 
-/// Most that a pixel resized in f32 differs from that of Intel's library, in units of a byte. It computes places with
-/// other roundings.
+/// Largest difference of a pixel resized in f32 from that of Intel's library, in units of a byte. It computes places
+/// with other roundings.
 const BYTES_OFF_MAX: f32 = 0.02;

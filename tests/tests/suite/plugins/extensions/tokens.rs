@@ -47,6 +47,50 @@ fn a_plugin_in_c_may_report_its_tokens_or_the_first_one_alone() {
     }
 }
 
+/// The answers have 32 words.
+#[test]
+fn more_tokens_than_an_answer_can_hold_make_no_figure() {
+    let run = |tokens: u32| {
+        Bench::new().run(&format!(
+            "--plugin mock --benchmark llama-small-generate --mode performance --scenario Offline --duration 10ms \
+             --set floor=false --set mock.service=fixed --set mock.service_us=100 --set mock.tokens={tokens}"
+        ))
+    };
+    let tokens = |run: &Run| run.result()["performance_run"]["figures"]["tokens"].clone();
+    let honest = run(32);
+    assert_eq!(tokens(&honest)["too_many_tokens_sample_count"], 0);
+    assert!(tokens(&honest)["tokens_per_second"].is_number(), "{}", honest.finished);
+    let boasting = run(1000);
+    boasting.assert_invalid(&["completed with more tokens than their data can hold"]);
+    let sample_count = boasting.samples().len() as u64;
+    let tokens = tokens(&boasting);
+    assert_eq!(tokens["too_many_tokens_sample_count"].as_u64(), Some(sample_count), "{tokens}");
+    assert_eq!((&tokens["token_count"], &tokens["tokens_per_second"]), (&0.into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn samples_without_a_first_token_are_counted_apart_and_no_time_is_shown_for_them() {
+    // In virtual time the mock tells the number of its tokens, and reports none as they come.
+    let run = Bench::new().run(
+        "--plugin mock --virtual-time --mode performance --scenario Server --target-qps 200 --duration 1s \
+         --set mock.tokens=5 --set use_token_latencies=true --set mock.service=fixed --set mock.service_us=500",
+    );
+    run.assert_invalid(&["completed before their first token"]);
+    let tokens = &run.result()["performance_run"]["figures"]["tokens"];
+    let sample_count = run.samples().len() as u64;
+    assert_eq!(tokens["no_first_token_sample_count"].as_u64(), Some(sample_count), "{tokens}");
+    for key in ["time_to_first_token", "time_per_output_token", "tokens_per_second"] {
+        assert!(tokens[key].is_null(), "{key}: {tokens}");
+    }
+    assert_eq!(tokens["ttft_bound_met"], false, "{tokens}");
+    let text = &run.finished.stdout;
+    assert!(text.contains(": in virtual time tokens have no instant"), "{text}");
+    let count = format!("  left out    {sample_count} samples without a first token\n");
+    let unknown =
+        "  TTFT        p50 not known   p99 not known\n  TPOT        p50 not known   p99 not known\n";
+    assert!(text.contains(&count) && text.contains(unknown), "{}", run.finished);
+}
+
 #[test]
 fn tokens_outside_of_token_runs_are_checked_and_not_kept() {
     let Some(wayward) = Wayward::new() else { return };

@@ -31,13 +31,15 @@ fn a_run_that_deviates_from_its_round_is_marked() {
     let older = run("--set rules=v0.7");
     let expected = [
         "tokenize is done untimed",
-        "f1, by which it judges bert, is not measured",
-        "the performance set has 600 samples, and it wants 10833",
+        "f1, by which the round judges bert, is not measured",
+        "the performance set has 600 samples, and the round wants 10833",
+        "the data set has 600 samples, and the round wants 10833",
+        "time is virtual",
     ];
     assert_eq!(deviations(&older), expected);
     let result = older.assert_valid().result();
     let kinds: Vec<_> = result["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
-    assert_eq!(kinds, ["untimed-step", "figure", "performance-set"]);
+    assert_eq!(kinds, ["untimed-step", "figure", "performance-set", "data-set", "virtual-time"]);
     assert_eq!(result["deviations"][0]["step"], "tokenize");
     assert_eq!(result["deviations"][2]["wanted"], 10_833);
     assert_eq!(
@@ -50,12 +52,41 @@ fn a_run_that_deviates_from_its_round_is_marked() {
     assert_eq!(deviations(&run("--set rules=v5.0")), expected[1..]);
     // A bound that is looser than the round's is no longer a run by its rules.
     let loose = run("--set rules=v0.7 --scenario Server --target-qps 10 --set target_latency=131");
-    assert!(deviations(&loose).contains(&"server_target_latency_ns is 131000000, and it wants 130000000"));
-    // Neither a link nor a step: nothing to deviate from, in any round.
+    assert!(
+        deviations(&loose).contains(&"server_target_latency_ns is 131000000, and the round wants 130000000")
+    );
+    // Neither a link nor a step: all that there is to say is that no round has it.
     for rules in ["v0.5", "v0.7", "v5.0"] {
         let run = bench.run(&format!("{MOCK} --set rules={rules}"));
-        assert!(run.result().get("deviations").is_none() && !run.finished.stdout.contains("deviates"));
+        assert_eq!(
+            deviations(&run),
+            ["the round has no benchmark digits-lstm", "time is virtual"],
+            "{rules}"
+        );
     }
+}
+
+#[test]
+fn a_benchmark_that_the_round_lacks_is_none_of_its_results() {
+    let bench = Bench::new();
+    let benchmark = linked(&bench, "mobilenet", "[]");
+    let flags =
+        format!("--plugin mock --mode performance --set floor=false --duration 20ms --benchmark {benchmark}");
+    let run = bench.run(&format!("{flags} --rules v5.0 --suite edge"));
+    let result = run.assert_valid().result();
+    assert_eq!(deviations(&run), ["the round has no benchmark mobilenet"]);
+    assert_eq!(result["deviations"][0]["kind"], "benchmark");
+    assert_eq!(result["deviations"][0]["benchmark"], "mobilenet");
+    // Nor has a suite a say in it.
+    assert!(result.get("suite").is_none() && !run.finished.stdout.contains("  suite  "), "{}", run.finished);
+    assert!(run.finished.stderr.contains("suite has no effect"), "{}", run.finished);
+    // v0.5 has it.
+    let older = bench.run(&format!("{flags} --rules v0.5"));
+    assert!(
+        !deviations(&older).contains(&"the round has no benchmark mobilenet"),
+        "{:?}",
+        deviations(&older)
+    );
 }
 
 #[test]
@@ -73,15 +104,16 @@ fn a_precision_that_is_not_on_the_list_of_the_round_is_marked() {
             deviations(&run).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()
         };
         let mark = format!(
-            "{precision} is none of its numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), FP16, \
-             bfloat16, FP32"
+            "{precision} is not among the round's numerical formats, INT4, INT8, INT16, UINT8, UINT16, FP11 (1-5-5), \
+             FP16, bfloat16, FP32"
         );
-        let expected = if is_on_list { vec![] } else { vec![mark] };
+        let own = || "the round has no benchmark digits-lstm".to_owned();
+        let expected = if is_on_list { vec![own()] } else { vec![mark, own()] };
         assert_eq!(run("v0.7"), expected, "{precision}");
         // v0.5 has the same list and v5.0 has none: one precision on the list and one off it show that.
         if ["int4", "f64"].contains(&precision) {
             assert_eq!(run("v0.5"), expected, "{precision}");
-            assert!(run("v5.0").is_empty(), "{precision}");
+            assert_eq!(run("v5.0"), [own()], "{precision}");
         }
     }
 }
@@ -216,7 +248,7 @@ fn searches_and_scaling_are_marked_as_runs_are() {
             .as_array()
             .expect("there are some")
             .clone();
-    assert_eq!(expected.len(), 3);
+    assert_eq!(expected.len(), 5);
     for (command, more, file) in
         [("scale", "--slo-ms 12 --duration 2", "scale.json"), ("find-max", "", "find_max.json")]
     {
@@ -241,7 +273,7 @@ fn searches_and_scaling_are_marked_as_runs_are() {
         // v5.0 has text to token ids on its list, and no Server for it.
         let (_, newer) = of("v5.0");
         let kinds: Vec<_> = newer["deviations"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
-        assert_eq!(kinds, ["scenario", "figure", "performance-set"]);
+        assert_eq!(kinds, ["scenario", "figure", "performance-set", "data-set", "virtual-time"]);
     }
 }
 
@@ -398,10 +430,12 @@ fn late_and_repeated_responses_are_counted_apart() {
 #[test]
 fn tokens_are_told_with_their_times() {
     let bench = Bench::new();
+    // In real time, as in virtual time no tokens are reported as they come.
     let run = bench.run(
-        "--plugin mock --mode performance --virtual-time --scenario Server --target-qps 200 --duration 1s \
+        "--plugin mock --mode performance --scenario Server --target-qps 200 --duration 1s --set floor=false \
          --set use_token_latencies=1 --set mock.tokens=20 --set mock.service=fixed --set mock.service_us=2000",
     );
+    assert!(!run.finished.stdout.contains("not known"), "{}", run.finished);
     for (name, unit) in [("tokens", "tokens/s"), ("TTFT", "p99"), ("TPOT", "p99")] {
         let has_row = |line: &str| line.trim_start().starts_with(name) && line.contains(unit);
         assert!(run.finished.stdout.lines().any(has_row), "no row {name}: {}", run.finished);
@@ -434,14 +468,14 @@ fn an_audit_is_no_official_run_and_says_what_is_in_effect() {
     let result = run.assert_valid().result();
     assert_eq!(result["official_length"], false);
     let kinds: Vec<_> = result["deviations"].as_array().into_iter().flatten().map(|it| &it["kind"]).collect();
-    assert_eq!(kinds, ["audit"]);
+    assert_eq!(kinds, ["audit", "benchmark", "virtual-time"]);
     let queries = &result["settings"]["min_query_count"];
     assert_eq!((&queries["value"], &queries["origin"]["kind"]), (&500.into(), &"audit".into()));
     assert_eq!(queries["overridden"][0], serde_json::json!({"value": 100, "origin": {"kind": "default"}}));
     assert_eq!(result["settings"]["min_duration_ms"]["value"], 0);
     // Only the built-in file may set seeds.
     assert_eq!(result["seeds"]["qsl_rng_seed"], 6_023_615_788_873_153_749_u64);
-    assert!(run.finished.stdout.contains("makes an audit of it"), "{}", run.finished);
+    assert!(run.finished.stdout.contains("makes an audit of the run"), "{}", run.finished);
 }
 
 /// Interactive is the scenario of the run and of all that shows it; LoadGen runs Server, and its log says so.
@@ -511,7 +545,7 @@ fn the_suite_of_a_run_has_its_own_scenarios_and_stands_in_the_result() {
     assert_eq!(result["settings"]["suite"]["origin"]["flag"], "--suite");
     assert_eq!(result["deviations"][0]["kind"], "scenario");
     assert_eq!(result["deviations"][0]["suite"], "edge");
-    assert_eq!(deviations(&edge)[0], "its suite edge has no Server for bert");
+    assert_eq!(deviations(&edge)[0], "the round's suite edge has no Server for bert");
     assert!(edge.finished.stdout.contains("\n  suite       edge\n"), "{}", edge.finished);
     let page = bench.file("page.html");
     let reported = bench.host(&format!("report --output {} {}", page.display(), edge.folder().display()));

@@ -16,7 +16,7 @@ use crate::files::model_files::FoundFile;
 /// Folders with libraries, first to last, as in PATH.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// Most shared libraries that are looked for, as the folder of a plugin may be any.
+/// Largest number of shared libraries that are looked for, as the folder of a plugin may be any.
 const LIBRARY_COUNT_MAX: usize = 4096;
 
 /// Folder of results where the settings name none.
@@ -62,7 +62,7 @@ pub(super) fn to_run(
     Fence { read, model, list, write, network }
 }
 
-/// Whether the fence leaves the data, with the answers among them, or the results within reach.
+/// Tells if the fence leaves the data, with the answers among them, or the results within reach.
 pub(super) fn leaves_data_open(settings: &Settings, fence: &Fence) -> bool {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let data = root.find("digits").ok().and_then(|folder| folder.parent().map(Path::to_owned));
@@ -99,8 +99,8 @@ fn entries_of(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// A file of a model, and those that are named after it: the weights of an ONNX file may lie in some. Those of a model
-/// that is made here lie in a file of weights beside it.
+/// A file of a model, and the files named after it, which may hold the weights of an ONNX file. A model that is made
+/// here has its weights in a file beside it.
 fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
     let mut parts = vec![file.to_owned()];
     let (Some(folder), Some(stem)) = (file.parent(), file.file_name()) else { return parts };

@@ -1,11 +1,16 @@
-//! A thread that does something at intervals.
+//! Threads of the host: one that does something at intervals, and locks that outlive a panic.
 
 use std::{
     io,
-    sync::{Arc, Condvar, Mutex},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
     time::Duration,
 };
+
+/// Locks, also after a holder has panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A thread of the host that does something at intervals until it is stopped. It runs no foreign code, so it can be
 /// joined.

@@ -1,0 +1,71 @@
+//! A look at volumes that goes beyond their files: a case that is whole may still be one that cannot be prepared.
+
+use std::{error::Error, fs::File, io::Read, path::Path};
+
+use proctor_datasets::{Dataset, DatasetError};
+use proctor_published::{Defect, Problem, brats, kits};
+use proctor_vocabulary::SampleIndex;
+use proctor_volumes::VolumeError;
+
+/// Bytes of a scan that are read for its header, which is packed together with what follows.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// Looks at every voxel of KiTS19, and at the headers of sound scans as their preprocessing does.
+///
+/// # Errors
+/// As [`kits::verify`], or a scan that was sound cannot be read any more.
+pub(crate) fn verify_kits(
+    folder: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Defect>, DatasetError> {
+    let mut defects = kits::verify(folder, progress)?;
+    // Where no case is there, the defects say so.
+    let Ok(samples) = kits::open(folder) else { return Ok(defects) };
+    for path in samples.paths() {
+        if defects.iter().any(|defect| defect.path == *path) {
+            continue;
+        }
+        let mut head = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head))
+            .map_err(|source| DatasetError::Read { path: path.clone(), source })?;
+        let refused = proctor_volumes::kits::tensor_shape(&head).err();
+        defects.extend(refused.map(|error| unprepared(path, &error)));
+    }
+    Ok(defects)
+}
+
+/// Looks at every voxel of BraTS 2019, and at sound cases as their preprocessing does.
+///
+/// # Errors
+/// As [`brats::verify`], or a case that was sound cannot be read any more.
+pub(crate) fn verify_brats(
+    folder: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Defect>, DatasetError> {
+    // All files are read once more.
+    let mut defects = brats::verify(folder, &mut |done, count| progress(done, 2 * count))?;
+    let Ok(samples) = brats::open(folder) else { return Ok(defects) };
+    let count = samples.sample_count();
+    for (index, files) in (0..).zip(samples.files()) {
+        progress(count + index, 2 * count);
+        if defects.iter().any(|defect| files.contains(&defect.path)) {
+            continue;
+        }
+        let refused = proctor_volumes::brats::check(&samples.read(SampleIndex(index))?.bytes).err();
+        let case = files[0].parent().unwrap_or(folder);
+        defects.extend(refused.map(|error| unprepared(case, &error)));
+    }
+    progress(2 * count, 2 * count);
+    Ok(defects)
+}
+
+fn unprepared(path: &Path, error: &VolumeError) -> Defect {
+    let mut reason = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    Defect { path: path.to_owned(), problem: Problem::Unprepared { reason } }
+}

@@ -1,0 +1,106 @@
+//! Findings of runs whose answers follow a script.
+
+use std::fs;
+
+use super::{broken, one_ms, run, server};
+use crate::{
+    behaviour::scripted::{Answer, Bench, MS, after, answer},
+    log_files::write_logs,
+};
+use proctor_loadgen::{Finding, Remedy, Rule, Scope, TestSettings, log::LogIdentity};
+use proctor_vocabulary::{QuerySample, SampleStatus, Scenario};
+
+/// Fails after a millisecond.
+fn failed(sample: QuerySample) -> Vec<Answer> {
+    vec![Answer { status: SampleStatus(42), ..after(MS, sample)[0] }]
+}
+
+#[test]
+fn no_bound_is_met_where_samples_were_not_answered() {
+    let rules = |script: fn(u64, QuerySample) -> Vec<Answer>| {
+        let outcome = Bench::new(server(200.0), script).run();
+        outcome.findings.iter().map(|finding| finding.rule.name()).collect::<Vec<_>>()
+    };
+    for rules in [
+        rules(|_, sample| failed(sample)),
+        rules(|n, sample| if n == 7 { failed(sample) } else { after(MS, sample) }),
+        rules(|n, sample| if n == 7 { Vec::new() } else { after(MS, sample) }),
+    ] {
+        assert!(rules.contains(&"min_duration"), "{rules:?}");
+        for rule in ["latency_bound", "early_stopping", "target_rate"] {
+            assert!(!rules.contains(&rule), "{rules:?}");
+        }
+    }
+    // A bound that the others break is a finding still.
+    let slow =
+        Bench::new(server(200.0), |n, sample| if n == 7 { failed(sample) } else { after(20 * MS, sample) });
+    assert_eq!(broken(&slow.run())[0].rule.name(), "latency_bound");
+}
+
+#[test]
+fn without_a_rate_no_limit_is_advised() {
+    let stream = |scenario, max_query_count| TestSettings {
+        scenario,
+        min_duration_ms: 1000,
+        min_query_count: 5,
+        max_query_count,
+        ..TestSettings::default()
+    };
+    for scenario in [Scenario::SingleStream, Scenario::MultiStream] {
+        // A single query, and queries that take no time.
+        for (max_query_count, service_ns) in [(1, MS), (2, 0), (60, 0)] {
+            let request = stream(scenario, max_query_count);
+            let outcome = Bench::new(request, move |_, sample| after(service_ns, sample)).run();
+            assert!(!outcome.is_valid());
+            for finding in broken(&outcome) {
+                assert!(finding.lift.is_empty(), "{finding}");
+                assert!(!matches!(finding.remedy, Some(Remedy::Set { .. })), "{finding}");
+            }
+        }
+        // From two queries on, the last completion counts: 1000 a second. The limit is in the way of two rules, which
+        // need different numbers.
+        let outcome = Bench::new(stream(scenario, 2), |_, sample| after(MS, sample)).run();
+        let short = broken(&outcome).into_iter().find(|it| it.rule == Rule::MinDuration).unwrap();
+        let Some(Remedy::Set { setting: "max_query_count", value }) = short.remedy else { panic!("{short}") };
+        assert_eq!(value, 0, "{short}");
+    }
+}
+
+#[test]
+fn misbehaviour_comes_with_advice() {
+    let script = |n, sample: QuerySample| match n {
+        5 => vec![answer(MS, sample.id), answer(2 * MS, sample.id)],
+        _ => after(MS, sample),
+    };
+    let outcome = Bench::new(TestSettings { min_duration_ms: 10, ..TestSettings::default() }, script).run();
+    let [finding] = broken(&outcome)[..] else { panic!("{:?}", outcome.findings) };
+    assert_eq!(finding.rule.name(), "duplicate_samples");
+    assert_eq!(outcome.reasons(), [finding.what()]);
+    assert!(finding.to_string().ends_with(": complete each sample once, on one path through the system"));
+}
+
+#[test]
+fn a_finding_of_the_caller_makes_the_test_invalid_in_every_log() {
+    let mut outcome = run(&server(100.0), 1, one_ms);
+    assert!(outcome.is_valid(), "{:?}", outcome.reasons());
+    outcome.findings.push(Finding::of_caller("the cable was pulled", Some("put it back")));
+    // A second look at the figures keeps what the caller has seen.
+    outcome.judge();
+    assert_eq!(outcome.reasons(), ["the cable was pulled"]);
+    let finding = outcome.findings.last().unwrap();
+    assert_eq!((finding.rule, finding.scope), (Rule::Caller, Scope::Caller));
+    assert_eq!(finding.to_string(), "the cable was pulled: put it back");
+    let folder = tempfile::tempdir().unwrap();
+    write_logs(&outcome, folder.path(), &LogIdentity::default()).unwrap();
+    let log = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let summary = log("mlperf_log_summary.txt");
+    assert!(summary.contains("Result is : INVALID\n") && summary.contains(" * the cable was pulled\n"));
+    assert!(summary.contains("1 ERROR encountered"), "{summary}");
+    let detail = log("mlperf_log_detail.txt");
+    for entry in [
+        "\"error_runtime\", \"value\": \"the cable was pulled\"",
+        "\"result_validity\", \"value\": \"INVALID\"",
+    ] {
+        assert!(detail.contains(entry), "{detail}");
+    }
+}
