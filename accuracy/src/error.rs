@@ -47,7 +47,7 @@ pub enum AccuracyError {
     /// The responses have no score.
     #[error("the responses cannot be scored")]
     Score(#[source] ScoreError),
-    /// The right answer to a sample is none, whatever the response to it.
+    /// The labels hold no usable answer for a sample, so no response to it can be scored.
     #[error("the right answer to sample {sample} is unusable; restore the labels of the data set")]
     RightAnswer {
         /// The sample.

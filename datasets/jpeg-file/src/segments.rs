@@ -68,7 +68,7 @@ impl<'a> Segments<'a> {
     /// Starts behind the mark of the beginning.
     ///
     /// # Errors
-    /// [`JpegError::Another`] or [`JpegError::Misfetched`] if there is none.
+    /// [`JpegError::Another`] or [`JpegError::Misfetched`] if the file does not begin with that mark.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, JpegError> {
         match bytes {
             [0xff, marker::START, ..] => Ok(Self { bytes, position: 2 }),

@@ -107,7 +107,7 @@ vision/medical_imaging/3d-unet-brats19; without it all cases are taken, those of
 }
 
 /// Looks at every voxel of the cases: that files are whole, scans finite, labels known, and extents the same.
-/// `progress` is told the cases done, and all.
+/// `progress` gets the cases done and the total.
 ///
 /// # Errors
 /// The note of a generated set, or the list or the folder, cannot be read. All else is a defect.

@@ -61,7 +61,7 @@ its lines is that of the samples.
 }
 
 /// Looks at every file: the lines of the list, the header and the end of each picture, and pictures beside them that
-/// are not listed. `progress` is told the pictures done, and all.
+/// are not listed. `progress` gets the pictures done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

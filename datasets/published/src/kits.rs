@@ -65,7 +65,7 @@ the scans. The folder to name is data.
 }
 
 /// Looks at every voxel of the cases: that files are whole, scans finite, labels known, and extents the same.
-/// `progress` is told the cases done, and all.
+/// `progress` gets the cases done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

@@ -45,7 +45,7 @@ of Open Images v6 and makes the list. The order of `images` in the list is that 
 }
 
 /// Looks at every file: the entries of the list, the header, the size and the end of each picture, and pictures beside
-/// them that are not listed. `progress` is told the pictures done, and all.
+/// them that are not listed. `progress` gets the pictures done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

@@ -13,7 +13,7 @@ const HEAD_BYTES: u64 = 1 << 16;
 /// Looks at every voxel of KiTS19, and at the headers of sound scans as their preprocessing does.
 ///
 /// # Errors
-/// As [`kits::verify`], or a scan that was sound cannot be read any more.
+/// Same as [`kits::verify`], and [`DatasetError::Read`] if a scan cannot be read again.
 pub(crate) fn verify_kits(
     folder: &Path,
     progress: &mut dyn FnMut(u64, u64),
@@ -38,7 +38,7 @@ pub(crate) fn verify_kits(
 /// Looks at every voxel of BraTS 2019, and at sound cases as their preprocessing does.
 ///
 /// # Errors
-/// As [`brats::verify`], or a case that was sound cannot be read any more.
+/// Same as [`brats::verify`], and [`DatasetError::Read`] if a case cannot be read again.
 pub(crate) fn verify_brats(
     folder: &Path,
     progress: &mut dyn FnMut(u64, u64),

@@ -315,13 +315,22 @@ impl Search {
             return explore(next);
         }
         let next = self.allowed(highest.load * 2.0);
-        if highest.end != ProbeEnd::Hopeless && next > highest.load && self.probes.len() < MAX_PROBES {
+        let may_ease = highest.end != ProbeEnd::Hopeless && !self.is_lengthened_by_load(highest);
+        if may_ease && next > highest.load && self.probes.len() < MAX_PROBES {
             return explore(next);
         }
         match self.in_the_valley(lowest).filter(|_| !lower_helps && self.probes.len() < MAX_PROBES) {
             Some(load) => explore(load),
             None => Step::Done(SearchEnd::NothingGood { lowest: lowest.load, lower_helps }),
         }
+    }
+
+    /// Tells if the tail at the highest load is clearly longer than at the next one below: what waits there is a queue,
+    /// which more load makes longer still.
+    fn is_lengthened_by_load(&self, highest: &ProbeRecord) -> bool {
+        let below = self.probes.iter().filter(|probe| probe.load < highest.load);
+        let below = below.max_by(|a, b| a.load.total_cmp(&b.load)).and_then(ProbeRecord::tail_ratio);
+        matches!((below, highest.tail_ratio()), (Some(below), Some(own)) if own * (1.0 - HELP) > below)
     }
 
     /// A load between the one with the shortest tail and the next above it, where more load has made the tail shorter:

@@ -93,7 +93,7 @@ as day_23.gz; unpack it. The first half of its lines are the samples, in their o
 "
 }
 
-/// Looks at every line; after 100 faulty ones the file is given up. `progress` is told the bytes done, and all.
+/// Looks at every line; after 100 faulty ones the file is given up. `progress` gets the bytes done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

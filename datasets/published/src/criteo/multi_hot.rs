@@ -117,7 +117,7 @@ samples. Smaller sets have _sample or _debug at the end of the three names, and 
 }
 
 /// Looks at every element: dense features are finite, categories lie in their tables, labels are 0 or 1, and the
-/// members of the archive have their checksums. `progress` is told the bytes done, and all.
+/// members of the archive have their checksums. `progress` gets the bytes done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

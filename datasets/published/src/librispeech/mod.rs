@@ -141,7 +141,7 @@ FLAC files serves as well.
 }
 
 /// Looks at every file: the entries of the manifest, and each recording down to its samples and their number.
-/// `progress` is told the recordings done, and all.
+/// `progress` gets the recordings done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

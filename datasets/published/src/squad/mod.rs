@@ -127,7 +127,7 @@ uncased_L-24_H-1024_A-16.zip of the repository google-research/bert, and of MLPe
 
 /// Looks at both files: their MD5 where they are the published ones, the vocabulary, the form of the questions, names
 /// that are there twice, questions without answers, answers outside of their contexts, and the number of rows.
-/// `progress` is told the files done, and all.
+/// `progress` gets the files done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

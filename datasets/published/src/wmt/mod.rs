@@ -127,7 +127,7 @@ that its page on translation offers. There the vocabulary is called vocab.bpe.32
 }
 
 /// Looks at all four files: their MD5 where they are the published ones, the number of sentences, lines without words,
-/// and the vocabularies. `progress` is told the files done, and all.
+/// and the vocabularies. `progress` gets the files done and the total.
 ///
 /// # Errors
 /// The note of a generated set cannot be read. All else is a defect.

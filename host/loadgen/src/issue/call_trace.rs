@@ -9,8 +9,8 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Fewest queries between a timed call and the next one that is timed for its lateness: in a system that falls behind,
-/// every call is the latest.
+/// Smallest number of queries between a timed call and the next one that is timed for being late. In a system that
+/// falls behind, each call is later than the one before, and all of them would be timed.
 const LATE_STRIDE: u64 = 32;
 /// Largest number of calls of the even selection that are kept.
 const MAX_EVEN: usize = 1024;

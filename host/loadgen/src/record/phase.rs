@@ -226,8 +226,8 @@ impl Phase {
     }
 
     /// Measurements of tokens so far, in a token run. Of the answered samples, those that lack tokens are left out, and
-    /// those that were completed with more of them than their data can hold. The times between tokens are kept without
-    /// their samples, so there are none where a part of the samples counts.
+    /// those that were completed with more of them than their data can hold. The times between tokens are recorded
+    /// without their samples, so they are left out where only some samples count.
     pub(crate) fn tokens(&self, counted: Counted) -> Option<PhaseTokens> {
         let tokens = self.tokens.as_ref()?;
         let counts = |(_, sample): &(u64, SampleRecord)| counted.latency_ns(*sample).is_some();

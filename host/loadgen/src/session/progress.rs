@@ -151,7 +151,7 @@ impl StopHandle {
         self.wake.stop();
     }
 
-    /// Tells if nothing is waited for any more. [any thread]
+    /// Tells if the caller has stopped waiting for outstanding samples. [any thread]
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.wake.stop_count() >= GIVEN_UP

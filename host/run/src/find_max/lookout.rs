@@ -99,11 +99,12 @@ impl Lookout {
         Self { countdown: AtomicU64::new(interval), interval, state: Mutex::new(state) }
     }
 
-    /// Judges what was still outstanding when the test had issued its last, and says what it has shown.
+    /// Judges what was still outstanding when the test had issued its last, and says what it has shown. What came after
+    /// a decision changes it no more.
     pub(crate) fn conclude(self) -> Shown {
         let mut state = self.state.into_inner().expect("no holder of this lock can panic");
         let decided = state.monitor.end();
-        if decided.is_none()
+        if decided != Some(ProbeEnd::Decided)
             && let Some(progress) = state.progress.take()
         {
             state.catch_up(&progress);

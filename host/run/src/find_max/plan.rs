@@ -100,6 +100,9 @@ impl SearchPlan {
         if !is_server && (from.fract() != 0.0 || to.fract() != 0.0) {
             return usage("--from, --to: a query of MultiStream has a whole number of samples");
         }
+        if let Some(why) = limit_in_the_way(test, is_server, to) {
+            return Err(HostError::Usage(why));
+        }
         let confirm_runs = options.confirm_runs.unwrap_or(match is_server {
             true => u32::try_from(run.server_run_count).unwrap_or(u32::MAX),
             false => 1,
@@ -280,4 +283,27 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
         }
     };
     Ok(bounds)
+}
+
+/// The reason why full runs at the upper end of a range would end at a limit before they are long enough, if one is in
+/// the way: what was found would be the limit's.
+fn limit_in_the_way(test: &TestSettings, is_server: bool, to: f64) -> Option<String> {
+    let (least_count, least_ms) = (test.min_query_count, test.min_duration_ms);
+    let (max_count, max_ms) = (test.max_query_count, test.max_duration_ms);
+    let (setting, limit, needed) = if max_count != 0 && max_count < least_count {
+        ("max_query_count", max_count, format!("a full run has at least {least_count} queries"))
+    } else if max_ms != 0 && max_ms < least_ms {
+        ("max_duration_ms", max_ms, format!("a full run takes at least {least_ms} ms"))
+    } else if is_server && max_count != 0 && (max_count as f64) < to * least_ms as f64 / 1e3 {
+        let rate = max_count as f64 * 1e3 / least_ms as f64;
+        let needed = format!(
+            "a full run takes at least {least_ms} ms, and above {rate:.4} queries/s it would be shorter"
+        );
+        ("max_query_count", max_count, needed)
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{setting} = {limit} is in the way of find-max: {needed}; set {setting} = 0, which is no limit"
+    ))
 }

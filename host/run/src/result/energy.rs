@@ -45,7 +45,8 @@ impl EnergyPart {
             joules_per_sample: (sample_count > 0).then(|| joules / sample_count as f64),
             mean_watts: joules * 1e9 / duration_ns.max(1) as f64,
             samples_per_second_per_watt: (joules > 0.0 && sample_count > 0)
-                .then(|| sample_count as f64 / joules),
+                .then(|| sample_count as f64 / joules)
+                .filter(|per_watt| per_watt.is_finite()),
             source,
         }
     }

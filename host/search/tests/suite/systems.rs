@@ -277,6 +277,17 @@ fn where_nothing_is_good_that_is_said() {
     assert_eq!(end, SearchEnd::NothingGood { lowest: 900.0, lower_helps: true });
 }
 
+/// Probes of real time end before a long queue shows itself as hopeless.
+#[test]
+fn a_search_from_above_the_capacity_does_not_go_up() {
+    let see = |load: f64| Seen { tail_ratio: load / 400.0, log_share: 4.0, hopeless_above: f64::INFINITY };
+    let from = SearchSettings { from: 20_000.0, ..settings(RATE, 200.0) };
+    let (search, end) = search(from, see, |_| false);
+    assert_eq!(end, SearchEnd::NothingGood { lowest: 20_000.0, lower_helps: true });
+    let loads: Vec<_> = search.probes.iter().map(|probe| probe.load).collect();
+    assert_eq!(loads, [20_000.0, 40_000.0]);
+}
+
 #[test]
 fn the_upper_end_of_the_range_is_a_result() {
     let to = SearchSettings { to: 500.0, ..settings(RATE, 100.0) };

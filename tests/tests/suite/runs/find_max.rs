@@ -291,6 +291,13 @@ fn where_there_is_nothing_to_find_that_is_said() {
     assert_eq!(all.load(), 120.0);
     assert!(all.finished.stdout.contains("the highest that --to allows"), "{}", all.finished);
 
+    // From above the capacity: all queries of a probe arrive within the bound, and all but a few of them miss it.
+    let flooded = Search::run(&bench, "e", &format!("{CONSTANT} --from 1000000 --duration 20ms"));
+    assert_eq!(flooded.finished.code(), 1);
+    let share = flooded.result()["curve"][0]["over_share"].as_f64().unwrap();
+    assert!(share > 0.9, "{share} {}", flooded.finished);
+    assert!(flooded.result()["curve"].as_array().unwrap().len() <= 2, "{}", flooded.finished);
+
     // Also where samples wait for a batch to fill.
     let batching = "--batch-size 8 --policy size-or-timeout --set batch_timeout_us=1000";
     for (name, flags) in [("c", ""), ("d", batching)] {
@@ -408,6 +415,15 @@ fn flags_that_make_no_search_are_refused() {
         ("--scenario MultiStream", "give --latency-bound"),
         ("--latency-bound 5ms", "server_target_latency_ns"),
         ("--from 10 --to 5", "ends are in order"),
+        (
+            "--duration 5s --set max_query_count=3000",
+            "above 600.0000 queries/s it would be shorter; set max_query_count = 0",
+        ),
+        ("--duration 5s --set max_duration_ms=4000", "max_duration_ms = 4000 is in the way of find-max"),
+        (
+            "--set max_query_count=50",
+            "max_query_count = 50 is in the way of find-max: a full run has at least",
+        ),
         ("--resolution 2", "above 0 and up to 0.5"),
         ("--resume nowhere", "there is no folder nowhere.partial"),
     ] {
