@@ -11,7 +11,7 @@ pub fn short(scenario: &str) -> String {
         "SingleStream" => "--duration 100ms",
         "MultiStream" => "--duration 100ms --set floor=false",
         "Server" => {
-            "--duration 200ms --target-qps 200 --set server_target_latency_ns=20000000000 --set floor=false"
+            "--duration 200ms --target-qps 200 --set server_target_latency_ns=600000000000 --set floor=false"
         }
         _ => "--set min_query_count=200 --set floor=false",
     };

@@ -25,12 +25,12 @@ whose file has uncommitted changes. Restores each file afterwards, except after 
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask faults             all of them, which takes hours
-  cargo xtask faults softmax     those whose name contains softmax";
+  cargo xtask faults judge gemm  those whose name contains one of these";
 
 #[derive(Args)]
 pub(crate) struct FaultArgs {
-    /// Only the faults whose name contains this.
-    name: Option<String>,
+    /// Only the faults whose name contains one of these.
+    names: Vec<String>,
 }
 
 /// Plants the faults, one after the other.
@@ -38,7 +38,9 @@ pub(crate) struct FaultArgs {
 /// # Errors
 /// If one is not found, cannot be planted, or does not compile.
 pub(crate) fn run(args: &FaultArgs) -> Result<()> {
-    let is_named = |fault: &&Fault| args.name.as_ref().is_none_or(|name| fault.name.contains(name.as_str()));
+    let is_named = |fault: &&Fault| {
+        args.names.is_empty() || args.names.iter().any(|name| fault.name.contains(name.as_str()))
+    };
     let faults: Vec<_> = FAULTS.iter().filter(is_named).collect();
     ensure!(!faults.is_empty(), "no fault has such a name");
     let mut found = Vec::new();
