@@ -11,6 +11,7 @@ use crate::{
     error::DatasetError,
     idx::IdxArray,
     root::DataRoot,
+    text_file::text_of,
 };
 
 const IMAGES: &str = "images.idx3-ubyte";
@@ -56,7 +57,7 @@ impl DigitsPart {
     /// [`DatasetError::Malformed`] if the split names an image that is not there, or one twice.
     pub fn images(self, folder: &VerifiedFolder, image_count: usize) -> Result<Vec<usize>, DatasetError> {
         let malformed = |reason| DatasetError::Malformed { path: folder.path(SPLIT), reason };
-        let text = String::from_utf8(folder.read(SPLIT)?).map_err(|_| malformed("not UTF-8 text".into()))?;
+        let text = text_of(folder.read(SPLIT)?).map_err(|fault| malformed(fault.to_string()))?;
         let split = Split::parse(&text, image_count).map_err(malformed)?;
         Ok(match self {
             Self::Validation => split.validation,

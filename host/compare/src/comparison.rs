@@ -231,8 +231,8 @@ impl Comparison {
         Ok(condition.fails(row.and_then(|row| row.interval)))
     }
 
-    /// Why no condition passes, whatever the figures are: a run that is INVALID or not whole, or samples without an
-    /// answer. `None` where the figures decide.
+    /// Why no condition passes, whatever the figures are: the first remark of those by which a run is not all that was
+    /// asked for, such as that it is INVALID. `None` where the figures decide.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
         let mut obstacles = self.remarks.iter().filter(|remark| remark.is_obstacle());

@@ -1,6 +1,6 @@
 //! From the text of a file, a variable or a flag to a checked value of a known setting.
 
-use proctor_loadgen::config_file::{config_keys, setting_of_key};
+use proctor_loadgen::config_file::{config_keys, percent_of_share, setting_of_key};
 use proctor_prepared::RowAggregation;
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
@@ -102,7 +102,7 @@ fn scaled(raw: &Raw, key: &Key, factor: f64) -> Result<Raw, Box<ConfigError>> {
     }
     let number: f64 = raw.text.trim().parse().map_err(|_| wrong_type(raw, "a number"))?;
     if raw.key.ends_with("_percentile")
-        && let Some(percent) = in_percent(&raw.text)
+        && let Some(percent) = percent_of_share(number)
     {
         let expected = format!("a percentage; did you mean {percent}, or {} = {number}?", key.name);
         return Err(wrong_type(raw, &expected));
@@ -196,7 +196,7 @@ fn is_quoted(raw: &Raw) -> bool {
 
 fn out_of_range(key: &Key, raw: &Raw) -> Box<ConfigError> {
     let hint = match key.kind {
-        Kind::Number { max: 100.0, .. } => in_percent(&raw.text),
+        Kind::Number { max: 100.0, .. } => raw.text.trim().parse().ok().and_then(percent_of_share),
         _ => None,
     };
     let hint = hint.map_or_else(String::new, |percent| format!("; did you mean {percent}?"));
@@ -206,12 +206,6 @@ fn out_of_range(key: &Key, raw: &Raw) -> Box<ConfigError> {
         value: raw.text.clone(),
         allowed: key.expected() + &hint,
     })
-}
-
-/// The percentage that is meant by a number between 0 and 1, without the dust of binary fractions.
-fn in_percent(text: &str) -> Option<f64> {
-    let share = text.trim().parse::<f64>().ok().filter(|share| 0.0 < *share && *share < 1.0)?;
-    Some((share * 1e11).round() / 1e9)
 }
 
 /// The setting that a key of LoadGen's files means, with model and scenario as in `*.Server.target_qps`, or with the

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     error::ResultsError,
-    loadgen_logs::DETAIL,
+    loadgen_logs::DETAIL_LOG,
     run::{RESULT, is_partial},
 };
 
@@ -23,7 +23,7 @@ pub fn find_runs(below: &Path) -> Result<Vec<PathBuf>, ResultsError> {
 }
 
 fn look(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ResultsError> {
-    if is_partial(folder) || [RESULT, DETAIL].iter().any(|name| folder.join(name).is_file()) {
+    if is_partial(folder) || [RESULT, DETAIL_LOG].iter().any(|name| folder.join(name).is_file()) {
         found.push(folder.to_owned());
         return Ok(());
     }

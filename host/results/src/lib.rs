@@ -48,7 +48,7 @@ pub use batches::{Batch, BatchStage, Batches};
 pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
-pub use loadgen_logs::LoadGenLogs;
+pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
 pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
     AccuracyPart, ArrivalsPart, BenchmarkPart, DeviationPart, FiguresPart, Finding, FloorPart, LatencyPart,

@@ -11,10 +11,10 @@ use crate::{detail::DetailLog, error::ResultsError, summary_log::SummaryLog};
 
 use pairs::pairs;
 
-/// LoadGen's detail log.
-pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
-/// LoadGen's summary log.
-pub(crate) const SUMMARY: &str = "mlperf_log_summary.txt";
+/// Name of LoadGen's detail log.
+pub const DETAIL_LOG: &str = "mlperf_log_detail.txt";
+/// Name of LoadGen's summary log.
+pub const SUMMARY_LOG: &str = "mlperf_log_summary.txt";
 
 /// The logs of a test that are there.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,7 +32,7 @@ impl LoadGenLogs {
     /// [`ResultsError::Contradiction`] if the logs are not of the same test. Otherwise, as
     /// [`DetailLog::read`] and [`SummaryLog::read`].
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        let (detail, summary) = (folder.join(DETAIL), folder.join(SUMMARY));
+        let (detail, summary) = (folder.join(DETAIL_LOG), folder.join(SUMMARY_LOG));
         let detail = if detail.is_file() { Some(DetailLog::read(&detail)?) } else { None };
         let mut logs = Self { detail, summary: SummaryLog::read(&summary)? };
         if let (Some(detail), Some(summary)) = (&mut logs.detail, &logs.summary) {
@@ -114,9 +114,9 @@ mod tests {
             |(key, value): &(&str, &str)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
         let line = |(name, value): &(&str, &str)| format!("{name} : {value}\n");
         if !detail.is_empty() {
-            fs::write(folder.path().join(DETAIL), detail.iter().map(entry).collect::<String>()).unwrap();
+            fs::write(folder.path().join(DETAIL_LOG), detail.iter().map(entry).collect::<String>()).unwrap();
         }
-        fs::write(folder.path().join(SUMMARY), summary.iter().map(line).collect::<String>()).unwrap();
+        fs::write(folder.path().join(SUMMARY_LOG), summary.iter().map(line).collect::<String>()).unwrap();
         LoadGenLogs::read(folder.path())
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let mut found = Vec::new();
         for folder in fs::read_dir(&runs).unwrap() {
             let folder = folder.unwrap().path();
-            if !folder.join(SUMMARY).is_file() {
+            if !folder.join(SUMMARY_LOG).is_file() {
                 continue;
             }
             let logs = LoadGenLogs::read(&folder).unwrap();
@@ -197,9 +197,9 @@ mod tests {
         ] {
             let all = ["min_duration (ms)", "50.00 percentile latency (ns)", "Early stopping satisfied"];
             let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../loadgen/tests/golden/runs").join(run);
-            let text = fs::read_to_string(from.join(SUMMARY)).unwrap();
+            let text = fs::read_to_string(from.join(SUMMARY_LOG)).unwrap();
             let folder = tempfile::tempdir().unwrap();
-            fs::copy(from.join(DETAIL), folder.path().join(DETAIL)).unwrap();
+            fs::copy(from.join(DETAIL_LOG), folder.path().join(DETAIL_LOG)).unwrap();
             for name in names.iter().chain(&all) {
                 let mut is_found = false;
                 let changed: Vec<String> = text
@@ -217,7 +217,7 @@ mod tests {
                     })
                     .collect();
                 assert!(is_found, "{run} has no {name}");
-                fs::write(folder.path().join(SUMMARY), changed.join("\n")).unwrap();
+                fs::write(folder.path().join(SUMMARY_LOG), changed.join("\n")).unwrap();
                 let error = LoadGenLogs::read(folder.path()).unwrap_err().to_string();
                 assert!(error.contains(&format!("has {name} ")), "{run}: {error}");
             }
@@ -250,8 +250,8 @@ mod tests {
             let entry = |(key, value): &(&str, &str)| {
                 format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n")
             };
-            fs::write(folder.path().join(DETAIL), detail.iter().map(entry).collect::<String>()).unwrap();
-            fs::write(folder.path().join(SUMMARY), summary).unwrap();
+            fs::write(folder.path().join(DETAIL_LOG), detail.iter().map(entry).collect::<String>()).unwrap();
+            fs::write(folder.path().join(SUMMARY_LOG), summary).unwrap();
             LoadGenLogs::read(folder.path()).unwrap().detail.unwrap().error_count
         };
         assert_eq!(count(&[("num_errors", "0")], "\nNo errors encountered during test.\n"), 0);

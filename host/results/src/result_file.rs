@@ -190,12 +190,12 @@ pub struct TestPart {
     pub issued_query_count: u64,
     /// Number of samples.
     pub issued_sample_count: u64,
-    /// Samples that completed as failed.
+    /// Samples that completed as failed; `None` in results of earlier versions, which do not count them.
     #[serde(default)]
-    pub failed_sample_count: u64,
-    /// Samples that never completed.
+    pub failed_sample_count: Option<u64>,
+    /// Samples that never completed; `None` likewise.
     #[serde(default)]
-    pub missing_sample_count: u64,
+    pub missing_sample_count: Option<u64>,
     /// Responses that came after the end of their test.
     #[serde(default)]
     pub late_response_count: u64,
@@ -505,10 +505,32 @@ impl ResultFile {
         if let Some(reason) = reasons.first().filter(|_| *valid) {
             return Some([is_valid(), format!("verdict.reasons \"{reason}\"")]);
         }
-        let (passed, accuracy) = ((*accuracy_passed)?, self.accuracy.as_ref()?);
-        (passed != accuracy.passed).then(|| {
-            [format!("verdict.accuracy_passed {passed}"), format!("accuracy.passed {}", accuracy.passed)]
+        let accuracy = self.accuracy.as_ref()?;
+        accuracy.contradiction().or_else(|| {
+            let passed = (*accuracy_passed)?;
+            (passed != accuracy.passed).then(|| {
+                [format!("verdict.accuracy_passed {passed}"), format!("accuracy.passed {}", accuracy.passed)]
+            })
         })
+    }
+}
+
+impl AccuracyPart {
+    /// A pass beside what rules it out.
+    fn contradiction(&self) -> Option<[String; 2]> {
+        let Self { value, target, passed, reasons, .. } = self;
+        if !passed {
+            return None;
+        }
+        let found = match reasons.first() {
+            Some(reason) => format!("accuracy.reasons \"{reason}\""),
+            // They are compared in five figures, so that a value may be a little less than its target.
+            None if *value < target - target.abs() * 1e-4 => {
+                format!("accuracy.value {value} below accuracy.target {target}")
+            }
+            None => return None,
+        };
+        Some(["accuracy.passed true".to_owned(), found])
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     batches::Batches,
     detail::DetailLog,
     error::ResultsError,
-    loadgen_logs::{DETAIL, LoadGenLogs, SUMMARY},
+    loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG},
     result_file::ResultFile,
     samples::Samples,
     trace::Trace,
@@ -92,14 +92,14 @@ impl Run {
         let kind = if has(RESULT) {
             let (result, json) = ResultFile::read(&folder.join(RESULT))?;
             RunKind::Whole(Box::new(WholeRun { result, json }))
-        } else if is_partial(&folder) || ((has(CRASH) || has(ERROR)) && (has(LOCK) || !has(DETAIL))) {
+        } else if is_partial(&folder) || ((has(CRASH) || has(ERROR)) && (has(LOCK) || !has(DETAIL_LOG))) {
             // Logs that others have made may lie beside a text of any name.
             RunKind::Partial(ending(&folder))
-        } else if has(DETAIL)
+        } else if has(DETAIL_LOG)
             && let Some(log) = LoadGenLogs::read(&folder)?.detail
         {
             RunKind::Logs(log)
-        } else if has(SUMMARY) {
+        } else if has(SUMMARY_LOG) {
             return Err(ResultsError::NoDetailLog { path: folder });
         } else {
             return Err(ResultsError::NoRun { path: folder });
@@ -186,6 +186,35 @@ impl Run {
         }
     }
 
+    /// Reads the samples as [`samples`](Self::samples) does, and takes those of a whole run only if none is lacking. A
+    /// run that was killed has what it came to.
+    ///
+    /// # Errors
+    /// As [`samples`](Self::samples), or the file of a whole run has a torn end or another number of samples than its
+    /// result.
+    pub fn all_samples(&self) -> Result<Samples, ResultsError> {
+        let samples = self.samples()?;
+        match self.lack(&samples) {
+            Some(fault) => {
+                Err(ResultsError::Malformed { path: self.performance_folder()?.join(SAMPLES), fault })
+            }
+            None => Ok(samples),
+        }
+    }
+
+    /// Says what is lacking of the samples of a whole run, as the end of a sentence about their file.
+    fn lack(&self, samples: &Samples) -> Option<String> {
+        self.result()?;
+        if let Some(issued) = self.other_sample_count(samples) {
+            let found = samples.issued().count();
+            return Some(format!(
+                "has {found} samples, and the result tells of {issued}: it was cut, or is of another run"
+            ));
+        }
+        let torn_bytes = samples.torn_bytes;
+        (torn_bytes > 0).then(|| format!("has a torn end: the last {torn_bytes} bytes are no whole sample"))
+    }
+
     /// Number of errors in the detail logs of the run: 0 where there is no log. The result checkers take no run with
     /// one, whatever its verdict is.
     #[must_use]
@@ -196,7 +225,7 @@ impl Run {
             RunKind::Whole(_) => {
                 let accuracy = Some(self.folder.join(ACCURACY)).filter(|folder| folder.is_dir());
                 let folders = self.performance_folder().ok().into_iter().chain(accuracy);
-                let logs = folders.filter_map(|folder| DetailLog::read(&folder.join(DETAIL)).ok());
+                let logs = folders.filter_map(|folder| DetailLog::read(&folder.join(DETAIL_LOG)).ok());
                 logs.map(|log| log.error_count).sum()
             }
         }
@@ -240,7 +269,7 @@ impl Run {
 /// Tells if a folder is of a run that is not whole: it has the suffix, and something that only a run leaves.
 pub(crate) fn is_partial(folder: &Path) -> bool {
     folder_name(folder).ends_with(PARTIAL)
-        && [LOCK, SAMPLES, DETAIL, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
+        && [LOCK, SAMPLES, DETAIL_LOG, CRASH, ERROR, PROBES].iter().any(|name| folder.join(name).is_file())
 }
 
 /// Name of a folder, `run` for one without a name.
@@ -288,7 +317,7 @@ mod tests {
             error(&[(RESULT, "<html>")]).contains("is no whole result of this program: it is a web page")
         );
         let detail = ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n";
-        let logs = [(DETAIL, detail), ("mlperf_log_summary.txt", "Scenario : Offline\n")];
+        let logs = [(DETAIL_LOG, detail), ("mlperf_log_summary.txt", "Scenario : Offline\n")];
         assert!(
             error(&logs).contains("has Scenario Offline in its summary log and effective_scenario Server")
         );
@@ -309,14 +338,14 @@ mod tests {
         assert!(Run::open(&path).unwrap_err().to_string().contains("is no run folder"));
         // It is so by any name of it.
         fs::write(path.join(LOCK), "").unwrap();
-        fs::write(path.join(DETAIL), ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n")
+        fs::write(path.join(DETAIL_LOG), ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n")
             .unwrap();
         for path in [path.clone(), path.join("")] {
             let run = Run::open(&path).unwrap();
             assert!(matches!(run.kind, RunKind::Partial(None)) && !run.goes_on() && !run.can_be_resumed());
         }
 
-        let detail = (DETAIL, ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n");
+        let detail = (DETAIL_LOG, ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n");
         let ours = folder(&[("crash.txt", "in execute"), detail, (LOCK, "")]);
         assert!(matches!(Run::open(ours.path()).unwrap().kind, RunKind::Partial(Some(Ending::Crash(_)))));
         for note in ["crash.txt", "error.txt"] {
@@ -324,7 +353,8 @@ mod tests {
             assert!(matches!(Run::open(of_others.path()).unwrap().kind, RunKind::Logs(_)), "{note}");
         }
 
-        let logs = folder(&[(DETAIL, ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"Server\"}\n")]);
+        let logs =
+            folder(&[(DETAIL_LOG, ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"Server\"}\n")]);
         let run = Run::open(logs.path()).unwrap();
         let RunKind::Logs(log) = &run.kind else { panic!("{run:?}") };
         assert_eq!(log.value("requested_scenario"), Some(&"Server".into()));

@@ -120,13 +120,12 @@ impl Samples {
                 )
             })
         };
-        // Results of earlier versions do not count them.
         for (figure, theirs, ours) in [
             ("failed_sample_count", test.failed_sample_count, self.failed_count() as u64),
             ("missing_sample_count", test.missing_sample_count, self.missing_count() as u64),
         ] {
-            if theirs > 0 && theirs != ours {
-                return other(figure, theirs, ours);
+            if let Some(fault) = theirs.and_then(|theirs| other(figure, theirs, ours)) {
+                return Some(fault);
             }
         }
         let figures = test.figures.as_ref()?;
@@ -295,6 +294,15 @@ mod tests {
         other_queries.records.sort_by_key(|record| record.latency_ns);
         let error = read(&other_queries).unwrap_err();
         assert!(error.contains("has query_latency."), "{error}");
+        // Samples that are marked as failed, where the result says that none is.
+        let counted =
+            TestPart { failed_sample_count: Some(0), missing_sample_count: Some(0), ..test.clone() };
+        let fault = |latency_ns| with(7, latency_ns).other_figure(&counted).unwrap();
+        let failed = fault(own.records[7].latency_ns | SampleRecord::FAILED_BIT);
+        assert!(failed.starts_with("has failed_sample_count 1, and the result has 0"), "{failed}");
+        let missing = fault(SampleRecord::NOT_COMPLETED);
+        assert!(missing.starts_with("has missing_sample_count 1, and the result has 0"), "{missing}");
+        assert_eq!(own.other_figure(&counted), None);
         // A cut file is read, and counted by others.
         let cut = Samples { records: own.records[..50].to_vec(), torn_bytes: 0 };
         assert_eq!(read(&cut), Ok(cut));

@@ -291,6 +291,12 @@ mod tests {
         };
         let broken = json!([{"rule": "min_duration", "standing": "broken", "text": "too short"}]);
         let accuracy = json!({"metric": "top1", "value": 0.5, "target": 0.9, "passed": false});
+        let passed = |reasons: &Value| {
+            let mut accuracy = accuracy.clone();
+            accuracy["passed"] = true.into();
+            accuracy["reasons"] = reasons.clone();
+            accuracy
+        };
         for (keys, fault) in [
             (
                 json!({"performance_run": test(&json!({"valid": false}))}),
@@ -312,6 +318,14 @@ mod tests {
                 json!({"verdict": {"valid": true, "accuracy_passed": true}, "accuracy": accuracy}),
                 "has verdict.accuracy_passed true and accuracy.passed false",
             ),
+            (
+                json!({"verdict": {"valid": true, "accuracy_passed": true}, "accuracy": passed(&json!([]))}),
+                "has accuracy.passed true and accuracy.value 0.5 below accuracy.target 0.9",
+            ),
+            (
+                json!({"accuracy": passed(&json!(["too low"]))}),
+                "has accuracy.passed true and accuracy.reasons \"too low\"",
+            ),
         ] {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join("result.json"), result(&keys).to_string()).unwrap();
@@ -321,5 +335,8 @@ mod tests {
         let consistent =
             json!({"performance_run": test(&json!({"valid": false})), "verdict": {"valid": false}});
         assert_eq!(summary(&consistent).outcome, RunOutcome::Invalid);
+        // It is 0.9000 in five figures.
+        let near = json!({"metric": "top1", "value": 0.899_999, "target": 0.9, "passed": true});
+        assert_eq!(summary(&json!({"accuracy": near})).outcome, RunOutcome::Valid);
     }
 }

@@ -40,8 +40,21 @@ impl Frame {
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
     pub(crate) fn set_up(
+        settings: Settings,
+        interrupt: &Interrupt,
+        make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
+    ) -> Result<Self, HostError> {
+        Self::set_up_with(settings, interrupt, warnings::check, make_folder)
+    }
+
+    /// As [`set_up`](Self::set_up), with the warnings that `warn` adds, and refuses if the settings are `strict`.
+    ///
+    /// # Errors
+    /// If the settings are wrong, or the folder cannot be made.
+    pub(crate) fn set_up_with(
         mut settings: Settings,
         interrupt: &Interrupt,
+        warn: impl FnOnce(&mut Settings) -> Result<(), HostError>,
         make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
     ) -> Result<Self, HostError> {
         // A plugin may change the working folder.
@@ -57,7 +70,7 @@ impl Frame {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
         published::fit(&mut settings)?;
-        warnings::check(&mut settings)?;
+        warn(&mut settings)?;
         for warning in &settings.warnings {
             interrupt.observer().message(&format!("warning: {}", printable(warning)));
         }

@@ -3,6 +3,7 @@
 //! | while | first signal | second signal |
 //! |---|---|---|
 //! | loading | the program ends | |
+//! | a replay makes calls | the program ends | |
 //! | a benchmark measures | the measurement that is going on is the last one | the program ends |
 //! | a test runs | nothing more is issued, outstanding samples are awaited | the wait ends, the plugin is cancelled |
 //! | writing | ignored | ignored; the third ends the program |
@@ -36,6 +37,8 @@ enum Doing {
     #[default]
     Loading,
     Measuring,
+    /// A replay does this.
+    Replaying(&'static str),
     Testing(RunningTest),
     Writing,
 }
@@ -94,6 +97,11 @@ impl Interrupt {
     /// Marks the start of measurements, each of which is worth keeping.
     pub fn measuring(&self) {
         self.lock().doing = Doing::Measuring;
+    }
+
+    /// Marks what a replay does now, in words for "interrupted while".
+    pub(crate) fn replaying(&self, doing: &'static str) {
+        self.lock().doing = Doing::Replaying(doing);
     }
 
     /// Marks the start of a test. A signal that came between two tests ends the second one at once.
@@ -162,7 +170,7 @@ impl State {
             Doing::Measuring if count == 1 => {
                 say("interrupted: ending with what was measured so far; press Ctrl-C again to give it up")
             }
-            Doing::Loading | Doing::Measuring => self.end(),
+            Doing::Loading | Doing::Measuring | Doing::Replaying(_) => self.end(),
             Doing::Testing(test) => {
                 test.stop.stop(REASON);
                 match count {
@@ -187,6 +195,7 @@ impl State {
         let doing = match self.doing {
             Doing::Loading => "loading",
             Doing::Measuring => "measuring",
+            Doing::Replaying(doing) => doing,
             Doing::Testing(_) => "a test was running",
             Doing::Writing => "writing the results",
         };
@@ -233,6 +242,14 @@ mod tests {
                 thread::park();
             }
         }
+    }
+
+    #[test]
+    fn an_interrupted_replay_says_what_it_did() {
+        let interrupt = Interrupt::never(Arc::new(Ending));
+        interrupt.replaying("waiting");
+        let effect = interrupt.lock().next_signal();
+        assert!(matches!(effect, Effect::End { doing: "waiting", .. }));
     }
 
     #[test]

@@ -78,10 +78,11 @@ pub use crate::{
     observer::{Observer, ShownTest, TestPlan, VerdictForms},
     overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},
-    result::{Conclusion, Program, RunResult},
+    result::{Conclusion, Program, RunResult, arrivals::arrivals_remark},
     run::{run, settings_of_run},
-    scale::{ScaleInput, ScaleOptions, TargetChange, scale},
+    scale::{ScaleOptions, TargetChange, input::ScaleInput, scale},
     threads::Ticker,
+    warnings::refuse_if_strict,
 };
 pub use proctor_noise::SoFar as NoiseSoFar;
 pub use proctor_scaling::Knobs;

@@ -4,7 +4,7 @@ use std::{mem::ManuallyDrop, path::Path, thread};
 
 use proctor_config::Settings;
 use proctor_loadgen::config_file::{self, OtherModel};
-use proctor_vocabulary::{TestMode, misfetched};
+use proctor_vocabulary::{TestMode, intact_text};
 use tracing::field::Empty;
 
 use crate::{
@@ -161,11 +161,7 @@ fn audit(settings: &mut Settings) -> Result<Option<Audit>, HostError> {
     };
     let about = |what: String| format!("setting audit_config = {}: {what}", path.display());
     let wrong = |why: String| HostError::Usage(about(why));
-    let bytes = std::fs::read(path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
-    if let Some(what) = misfetched(&bytes) {
-        return Err(wrong(what.to_owned()));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+    let text = intact_text(std::fs::read(path)).map_err(|fault| wrong(fault.to_string()))?;
     let mut audited = settings.test.clone();
     let applied = config_file::apply_audit(&text, &mut audited);
     let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

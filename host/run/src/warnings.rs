@@ -1,6 +1,7 @@
 //! Warnings about settings before a run; errors with `strict`.
 
 mod effect;
+pub(crate) mod scale;
 
 use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
@@ -33,6 +34,14 @@ pub(crate) fn add(settings: &mut Settings) {
 /// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
 pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
     add(settings);
+    refuse_if_strict(settings)
+}
+
+/// Refuses settings with warnings, if they are `strict`.
+///
+/// # Errors
+/// [`HostError::Usage`] with all warnings.
+pub fn refuse_if_strict(settings: &Settings) -> Result<(), HostError> {
     if settings.run.strict && !settings.warnings.is_empty() {
         let mut lines = settings.warnings.clone();
         lines.push("with strict = true, these warnings are errors".to_owned());

@@ -14,6 +14,8 @@ pub enum ProbeEnd {
     Hopeless,
     /// It had issued as many queries as a probe may.
     Budget,
+    /// A limit of the settings ended it before it had issued what it was to issue, as it would end a full run.
+    Limit,
 }
 
 /// How misses of a constraint depend on the load.
@@ -125,6 +127,12 @@ impl ProbeRecord {
             return None;
         }
         self.constraints.iter().filter_map(|seen| seen.tail_ratio).max_by(f64::total_cmp)
+    }
+
+    /// Tells if it has missed a constraint that allows no miss, so that no share says by how much its load is too high.
+    #[must_use]
+    pub(crate) fn breaks_zero_limit(&self) -> bool {
+        self.constraints.iter().any(|seen| seen.limit_share == 0.0 && seen.is_broken())
     }
 
     /// As [`ConstraintSeen::log_share`], of the constraint whose share is largest for its limit.

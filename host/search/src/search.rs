@@ -185,7 +185,7 @@ impl Search {
         match self.settings.axis {
             Axis::Count => bad.load - 1.0,
             Axis::Rate { resolution } => {
-                let Some(log_share) = bad.log_share() else {
+                let Some(log_share) = bad.log_share().filter(|_| !bad.breaks_zero_limit()) else {
                     // Nothing says by how much it is too high, so each step is twice the last.
                     let doubled = 2_f64.powi(i32::try_from(full_runs.load_count()).unwrap_or(i32::MAX) - 1);
                     return bad.load * (1.0 - (resolution * doubled).min(0.5));
@@ -265,13 +265,14 @@ impl Search {
     }
 
     /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
-    /// queries counts for nothing; a hopeless one needs no more queries. One counts for nothing, too, if more load
-    /// makes the tail shorter around it: then the good load above is none by chance.
+    /// queries counts for nothing; one that is hopeless, or that a limit ended, needs no more queries. One counts for
+    /// nothing, too, if more load makes the tail shorter around it: then the good load above is none by chance.
     fn ends(&self) -> (Option<&ProbeRecord>, Option<&ProbeRecord>) {
         let mut records: Vec<_> = self.records().collect();
         let weight = |record: &ProbeRecord| match record.end {
-            ProbeEnd::Hopeless => u64::MAX,
-            _ => record.query_count,
+            // A probe that a limit ended cannot have more queries.
+            ProbeEnd::Hopeless | ProbeEnd::Limit => u64::MAX,
+            ProbeEnd::Decided | ProbeEnd::Budget => record.query_count,
         };
         loop {
             let of = |side: Side| records.iter().copied().filter(move |record| record.side == side);
@@ -315,7 +316,8 @@ impl Search {
             return explore(next);
         }
         let next = self.allowed(highest.load * 2.0);
-        let may_ease = highest.end != ProbeEnd::Hopeless && !self.is_lengthened_by_load(highest);
+        let is_overrun = matches!(highest.end, ProbeEnd::Hopeless | ProbeEnd::Limit);
+        let may_ease = !is_overrun && !self.is_lengthened_by_load(highest);
         if may_ease && next > highest.load && self.probes.len() < MAX_PROBES {
             return explore(next);
         }

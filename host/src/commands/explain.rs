@@ -2,10 +2,11 @@
 //! them before it begins.
 
 use proctor_config::{Deviation, Effective, ExplainRow, NotOfficial, Settings, percent};
+use proctor_display::print;
+use proctor_run::{Conclusion, HostError, arrivals_remark, refuse_if_strict, settings_of_run, text};
+use proctor_vocabulary::printable;
 
 use super::run::RunFlags;
-use proctor_run::{HostError, settings_of_run, text};
-use proctor_vocabulary::printable;
 
 pub(super) const EXPLAIN_HELP: &str = "\
 Examples:
@@ -13,11 +14,17 @@ Examples:
   host explain --scenario Server --set target_latency=15 --user-conf user.conf
 
 The plugin is not loaded: its options are shown, and not checked, and neither is
-the precision if it is not given. host describe PLUGIN lists the options.";
+the precision if it is not given. host describe PLUGIN lists the options.
 
-/// The text for the settings of these flags.
-pub(super) fn explain(flags: &RunFlags) -> Result<String, HostError> {
-    Ok(explanation(&settings_of_run(flags.load()?)?))
+With --strict warnings are errors at the end, as in a run: the exit code is 2.";
+
+/// Prints the text for the settings of these flags, and refuses them where a run would because they are strict, as far
+/// as this is known without data set and plugin.
+pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
+    let settings = settings_of_run(flags.load()?)?;
+    print(explanation(&settings));
+    refuse_if_strict(&settings)?;
+    Ok(Conclusion::Good)
 }
 
 /// The ways in which a run departs from the rules, as far as the settings tell: the plugin chooses the precision,
@@ -39,9 +46,11 @@ fn explanation(settings: &Settings) -> String {
         [] => String::new(),
         texts => format!("deviates from {}: {}\n", settings.run.rules, printable(texts.join("; "))),
     };
+    let remark = arrivals_remark(settings);
+    let note = remark.map_or_else(String::new, |remark| format!("note: {}\n", printable(remark)));
     let quality = &settings.benchmark.quality;
     let mut text = format!(
-        "{}\nlength of the run: {length}\n{deviations}accuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
+        "{}\nlength of the run: {length}\n{deviations}{note}accuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
         text::table(&rows),
         quality.metric,
         quality.target(),
@@ -105,6 +114,12 @@ mod tests {
         );
         let search = of(&["scenario=Server", "mode=FindPeakPerformance"]).unwrap();
         assert!(search.contains("length of the run: not official (a search for the peak)\n"), "{search}");
+        let gamma = of(&["scenario=Server", "arrivals=gamma", "arrivals_cv=3"]).unwrap();
+        assert!(gamma.contains("\nnote: arrivals are gamma (") && !plain.contains("\nnote: "), "{gamma}");
+        assert!(
+            gamma.contains("), and the rules want poisson: for comparing runs of your own only\naccuracy"),
+            "{gamma}"
+        );
         let vain = of(&["server_run_count=3"]).unwrap();
         assert!(vain.ends_with("warning: server_run_count has no effect in SingleStream\n"), "{vain}");
 

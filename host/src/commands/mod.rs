@@ -112,13 +112,13 @@ pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
         Command::Bench(flags) => return flags.run(),
         Command::Data(flags) => return flags.run(),
         Command::Doctor(flags) => return flags.run(),
+        Command::Explain(flags) => return explain::explain(flags),
         Command::Validate(flags) => return flags.run(),
         Command::Export(flags) => return flags.run().map(|()| Conclusion::Good),
         Command::Clean(flags) => return flags.run().map(|()| Conclusion::Good),
         Command::List(flags) => flags.list()?,
         Command::Describe(flags) => flags.run()?,
         Command::NewPlugin(flags) => flags.run()?,
-        Command::Explain(flags) => explain::explain(flags)?,
     };
     print(text);
     Ok(Conclusion::Good)

@@ -76,6 +76,9 @@ pub(crate) struct RunFlags {
     /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
+    /// The setting that --target-qps is, where it is not that of the scenario.
+    #[arg(skip)]
+    pub(super) rate: Option<&'static str>,
     /// Settings that another flag brings with it: the flag, the setting and its value.
     #[arg(skip)]
     pub(super) implied: Vec<(&'static str, &'static str, &'static str)>,
@@ -147,7 +150,7 @@ impl RunFlags {
         }
         let flags = [
             ("--duration", "min_duration_ms", &self.duration.map(|ms| ms.to_string())),
-            ("--target-qps", "target_qps", &self.target_qps),
+            ("--target-qps", self.rate.unwrap_or("target_qps"), &self.target_qps),
             ("--seed", "seed", &self.seed),
         ];
         let loader = flags.into_iter().fold(self.settings.apply(loader), |loader, (flag, key, value)| {

@@ -9,7 +9,7 @@ use super::run::RunFlags;
 use crate::values::duration_ns;
 
 /// Flags of scaling. Those of a run choose the system; --batch-size and --instances are the most that a policy may
-/// set, and --target-qps has samples arrive at that rate.
+/// set, and --target-qps, as any other source of `server_target_qps`, has samples arrive at that rate.
 #[derive(Debug, Args)]
 pub(crate) struct ScaleFlags {
     #[command(flatten)]
@@ -32,6 +32,9 @@ const COMPARED: &str = "clipper,dnnscaler,joint";
 /// The policy if none is named.
 const POLICY: &str = "joint";
 
+/// The setting that is the rate of arrivals.
+const RATE: &str = "server_target_qps";
+
 /// How long a policy runs if no time is given, in ns.
 const DURATION_NS: u64 = 60_000_000_000;
 
@@ -43,12 +46,11 @@ impl ScaleFlags {
             Some(names) => names.clone(),
             None => vec![settings.run.policy.clone()],
         };
-        let rate_qps = self.run.target_qps.is_some().then_some(settings.test.server_target_qps);
         let options = ScaleOptions {
             policies,
             rounds: self.rounds,
             duration_ns: self.run.duration.map_or(DURATION_NS, |ms| ms * 1_000_000),
-            input: rate_qps.map_or(ScaleInput::Saturated, |rate_qps| ScaleInput::Arrivals { rate_qps }),
+            input: ScaleInput::of(&settings),
             target_changes: self.target_changes(),
         };
         scale(settings, &options, &Interrupt::install(Terminal::observer())?)
@@ -62,11 +64,19 @@ impl ScaleFlags {
     }
 
     /// As [`RunFlags::load`], with a policy that scales if none was given. Arrivals are those of Server, and the plugin
-    /// takes batches.
+    /// takes batches. The rate of arrivals is that of Server, too, whatever scenario is named.
     fn load(&self) -> Result<Settings, HostError> {
         let mut run = self.run.clone();
         if !run.settings.gives("scenario") {
             run.settings = run.settings.with("scenario", Some("Server"));
+        }
+        run.rate = Some(RATE);
+        for assignment in &mut run.set {
+            if let Some(("target_qps", rate)) =
+                assignment.split_once('=').map(|(key, rate)| (key.trim(), rate))
+            {
+                *assignment = format!("{RATE}={rate}");
+            }
         }
         let settings = run.load()?;
         run.bounded(&settings)
@@ -97,8 +107,9 @@ Examples:
              --set mock.service_us=4000 --set mock.per_sample_us=100
 
 Policies turn the batch size and the number of instances while the plugin serves. Without
---target-qps there is always another sample, and latency is the service time of a batch;
-with it samples arrive at that rate, and latency counts from their arrival.
+a rate there is always another sample, and latency is the service time of a batch; with
+--target-qps, or server_target_qps of any other source, samples arrive at that rate, and
+latency counts from their arrival.
 
 With --slo-x the latency of one sample on one instance is measured first, and the target
 is that many times its mean.

@@ -23,7 +23,7 @@ pub use completion::{
 };
 pub use input_form::{InputForm, Layout, Quantization};
 pub use intent::Intent;
-pub use misfetched::{misfetched, not_text};
+pub use misfetched::{NotIntact, intact_bytes, intact_text, misfetched, not_text};
 pub use nearest::{did_you_mean, nearest};
 pub use odd_space::OddSpace;
 pub use printable::{printable, printable_lines};

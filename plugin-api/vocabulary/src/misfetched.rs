@@ -1,5 +1,7 @@
 //! Files that downloads, checkouts and editors leave in place of the wanted one, named by how they begin.
 
+use std::io;
+
 use crate::beginning::{BYTE_ORDER_MARK_UTF8, BYTE_ORDER_MARKS_UTF16, GZIP, ZIP};
 
 /// Beginning of a pointer of Git LFS.
@@ -26,6 +28,39 @@ pub fn misfetched(file: &[u8]) -> Option<&'static str> {
     let found = starts.into_iter().find(|(start, _)| file.starts_with(start));
     let found = found.map(|(_, words)| words).or_else(|| is_utf16(file).then_some(UTF16));
     found.or_else(|| PAGES.iter().any(begins).then_some(PAGE))
+}
+
+/// Why a file is not the one that was asked for; as text it says so to the user.
+#[derive(Debug, thiserror::Error)]
+pub enum NotIntact {
+    /// It cannot be read, or should be text and is not UTF-8.
+    #[error("cannot read it: {0}")]
+    Unread(io::Error),
+    /// It is another kind of file, as [`misfetched`] names it.
+    #[error("{0}")]
+    Misfetched(&'static str),
+}
+
+/// The bytes of a file as `std::fs::read` hands them over, for readers that [`misfetched`] may be asked about before
+/// anything else: no sound file of theirs begins like one of those.
+///
+/// # Errors
+/// [`NotIntact`].
+pub fn intact_bytes(read: io::Result<Vec<u8>>) -> Result<Vec<u8>, NotIntact> {
+    let bytes = read.map_err(NotIntact::Unread)?;
+    match misfetched(&bytes) {
+        Some(words) => Err(NotIntact::Misfetched(words)),
+        None => Ok(bytes),
+    }
+}
+
+/// The same as text in UTF-8. A byte order mark stays in it, for the reader to judge.
+///
+/// # Errors
+/// As [`intact_bytes`], and [`NotIntact::Unread`] if the bytes are not UTF-8.
+pub fn intact_text(read: io::Result<Vec<u8>>) -> Result<String, NotIntact> {
+    String::from_utf8(intact_bytes(read)?)
+        .map_err(|error| NotIntact::Unread(io::Error::new(io::ErrorKind::InvalidData, error)))
 }
 
 /// Says why a file cannot be read as text in UTF-8, by its beginning: as [`misfetched`], or because of a byte order
@@ -68,6 +103,19 @@ mod tests {
         ] {
             assert_eq!(misfetched(file), expected, "{}", String::from_utf8_lossy(file));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_read_whole_is_named_or_handed_over() {
+        let text = |bytes: &[u8]| intact_text(Ok(bytes.to_vec())).map_err(|fault| fault.to_string());
+        assert_eq!(text("ä = 1".as_bytes()), Ok("ä = 1".to_owned()));
+        assert_eq!(text(b"\xef\xbb\xbfa"), Ok("\u{feff}a".to_owned()));
+        assert_eq!(text(b"<!DOCTYPE html>\xff"), Err(PAGE.to_owned()));
+        let not_utf8 = text(b"a\xff").unwrap_err();
+        assert!(not_utf8.starts_with("cannot read it: invalid utf-8"), "{not_utf8}");
+        assert_eq!(intact_bytes(Ok(b"a\xff".to_vec())).unwrap(), b"a\xff");
+        assert!(matches!(intact_bytes(Ok(b"PK\x03\x04".to_vec())), Err(NotIntact::Misfetched(ARCHIVE))));
+        assert!(matches!(intact_text(Err(io::ErrorKind::NotFound.into())), Err(NotIntact::Unread(_))));
     }
 
     #[test]

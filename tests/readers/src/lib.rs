@@ -9,7 +9,8 @@
 //!
 //! The tests of this crate run them on mutated files, the targets in `tests/fuzz` for as long as one likes.
 //!
-//! [`read_detail_log`] is a reader that only tests need: Proctor itself writes the detail log and never reads it.
+//! [`read_detail_log`] is a reader that only tests need: it refuses a log with a line that is no entry, where the host
+//! passes over such a line.
 //!
 //! # Example
 //! ```
@@ -34,6 +35,7 @@ mod onnx;
 mod plan_cache;
 mod safetensors;
 mod settings_file;
+mod summary_log;
 
 pub use accuracy_log::check_accuracy_log;
 pub use arrivals_trace::check_arrivals_trace;
@@ -53,12 +55,13 @@ pub use onnx::{check_onnx_file, check_onnx_graph};
 pub use plan_cache::check_plan_cache;
 pub use safetensors::check_safetensors;
 pub use settings_file::check_settings_file;
+pub use summary_log::check_summary_log;
 
 /// A function that checks the bytes of a file.
 pub type Check = fn(&[u8]);
 
 /// All checks, by the names of the fuzz targets.
-pub const CHECKS: [(&str, Check); 19] = [
+pub const CHECKS: [(&str, Check); 20] = [
     ("accuracy_log", check_accuracy_log),
     ("arrivals_trace", check_arrivals_trace),
     ("audit_config", check_audit_config),
@@ -77,5 +80,6 @@ pub const CHECKS: [(&str, Check); 19] = [
     ("safetensors", check_safetensors),
     ("settings_file", check_settings_file),
     ("sound", check_sound),
+    ("summary_log", check_summary_log),
     ("tokenizer", check_tokenizer),
 ];

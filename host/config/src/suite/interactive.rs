@@ -10,12 +10,12 @@ use crate::{benchmark::Benchmark, error::ConfigError, origin::Origin};
 /// End of the names by which LoadGen's `mlperf.conf` knows models that are run as Interactive.
 pub(crate) const MODEL_SUFFIX: &str = "-interactive";
 
-/// Rounds that have Interactive: for a benchmark that follows an official one, the rounds that have it for that one,
-/// else those that have it for any.
+/// Rounds in which a benchmark can be run as Interactive: if it follows an official one, those that have it for that
+/// one; if it is the user's own and has the scenario, all that have it for any, as it brings its own bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoundsWithInteractive {
-    /// Id of the benchmark of the suites.
-    of: Option<&'static str>,
+    /// Id of the benchmark that they have it for; `None` of one that brings its bounds along.
+    of: Option<String>,
     /// Names of the rounds, the oldest first.
     rounds: Vec<&'static str>,
 }
@@ -24,13 +24,18 @@ impl RoundsWithInteractive {
     /// Finds the rounds for a benchmark.
     pub(crate) fn of(benchmark: &Benchmark) -> Self {
         let suite = benchmark.suite_benchmark();
+        let has_own = benchmark.scenarios.contains_key(&RoundScenario::Interactive);
         let has = |rules: &Rules| match suite {
             Some(suite) => has_interactive(suite.row(*rules)),
-            None => suite_benchmarks().any(|suite| has_interactive(suite.row(*rules))),
+            None => has_own && suite_benchmarks().any(|suite| has_interactive(suite.row(*rules))),
         };
         let mut rounds: Vec<_> = Rules::all().filter(has).map(|rules| rules.name).collect();
         rounds.reverse();
-        Self { of: suite.map(|suite| suite.id.as_str()), rounds }
+        let of = match suite {
+            Some(suite) => Some(suite.id.clone()),
+            None => (!has_own).then(|| benchmark.id.clone()),
+        };
+        Self { of, rounds }
     }
 }
 
@@ -41,7 +46,7 @@ impl fmt::Display for RoundsWithInteractive {
             [round] => write!(f, "{round} has Interactive")?,
             rounds => write!(f, "{} have Interactive", rounds.join(", "))?,
         }
-        self.of.map_or(Ok(()), |id| write!(f, " for {id}"))
+        self.of.as_ref().map_or(Ok(()), |id| write!(f, " for {id}"))
     }
 }
 

@@ -49,4 +49,10 @@ impl PhaseOutcome {
     pub fn begun_ns(&self) -> Option<u64> {
         self.phase.begun_ns()
     }
+
+    /// Number of samples that completed as failed.
+    #[must_use]
+    pub fn failed_sample_count(&self) -> u64 {
+        self.phase.records(0).filter(|sample| sample.is_failed()).count() as u64
+    }
 }

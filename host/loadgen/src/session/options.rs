@@ -22,8 +22,9 @@ pub struct LoadGenOptions {
     /// ([`crate::config_file::ConfigFileError::log_text`], [`crate::config_file::REPEATED_USER_FILE`]): they open the
     /// detail log and count as errors. The caller decides whether to run all the same, as LoadGen does.
     pub config_errors: Vec<String>,
-    /// Keep what the trace shows: times of issue calls, all of a short phase, at most 1,536 of a long one, among them
-    /// the latest. LoadGen's trace has everything, and costs several times what is measured.
+    /// Keep what the trace shows: times of issue calls, all of a short phase; of a long one at most 1,536 of each
+    /// issuing thread, among them the latest and the longest of those that were timed. LoadGen's trace has everything,
+    /// and costs several times what is measured.
     pub enable_trace: bool,
     /// The tokens that the data of a response have room for; `None` where the data do not tell. In token runs a sample
     /// that is completed with more of them is a violation.

@@ -5,7 +5,7 @@ use crate::{
     verdict::{
         findings::{
             evidence::Evidence,
-            figures::of_figures,
+            figures::{of_figures, of_peak},
             finding::Scope,
             objections::{of_phase, of_search, of_test},
         },
@@ -42,6 +42,9 @@ impl TestOutcome {
                 &Evidence::new(&settings, shown, shown_record, phase, has_unanswered || has_tokenless),
                 number,
             ));
+            if let Some(search) = search {
+                of_peak(&mut findings, search);
+            }
             (result, answered)
         });
         let (performance, answered) = results.unzip();

@@ -174,12 +174,29 @@ impl TestOutcome {
         settings.chain(phases).chain(clocks).collect()
     }
 
-    /// The phases that the figures are about: all, or the reported run of a search for the peak.
+    /// The phases that the figures are about: the performance phase, or the reported run of a search for the peak; in a
+    /// test without one, all accuracy phases.
     pub fn reported_phases(&self) -> impl Iterator<Item = &PhaseOutcome> {
         let chosen = self.peak_search.as_ref().map(|search| search.reported_step);
+        let wanted = if self.has_performance_phase() { PhaseMode::Performance } else { PhaseMode::Accuracy };
         let phases = self.phases.iter().enumerate();
         let is_reported = move |number| chosen.is_none_or(|step| step == Some(number));
-        phases.filter(move |(number, _)| is_reported(*number)).map(|(_, phase)| phase)
+        let phases =
+            phases.filter(move |(number, phase)| phase.record.mode == wanted && is_reported(*number));
+        phases.map(|(_, phase)| phase)
+    }
+
+    /// The accuracy phases of a test that has a performance phase, too, and whose figures are not about them.
+    pub fn accuracy_phases_beside(&self) -> impl Iterator<Item = &PhaseOutcome> {
+        let has_performance_phase = self.has_performance_phase();
+        self.phases
+            .iter()
+            .filter(move |phase| has_performance_phase && phase.record.mode == PhaseMode::Accuracy)
+    }
+
+    /// Tells if there was a performance phase.
+    fn has_performance_phase(&self) -> bool {
+        self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance)
     }
 
     /// The settings that the figures are about: those of the test, with the rate of the reported run of a search.
@@ -196,10 +213,7 @@ impl TestOutcome {
     /// peak, those of the reported run. Where an issuing thread ended before another, its share is filled with
     /// [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
-        let timed = self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance);
-        let wanted = if timed { PhaseMode::Performance } else { PhaseMode::Accuracy };
-        let phases = self.reported_phases().filter(move |phase| phase.record.mode == wanted);
-        phases.flat_map(|phase| phase.phase.records(0))
+        self.reported_phases().flat_map(|phase| phase.phase.records(0))
     }
 
     /// Writes [`samples`](Self::samples), 16 bytes each: two little-endian `u64`, the instant from which the latency

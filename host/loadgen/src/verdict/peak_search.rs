@@ -137,6 +137,8 @@ pub struct PeakSearch {
     met: Vec<bool>,
     lower_qps: Option<f64>,
     upper_qps: Option<f64>,
+    /// Why the upper rate is not met.
+    upper_not_met: Option<RateNotMet>,
     base_qps: f64,
     growth: f64,
     scale: f64,
@@ -152,6 +154,7 @@ impl PeakSearch {
             met: Vec::new(),
             lower_qps: None,
             upper_qps: None,
+            upper_not_met: None,
             base_qps: request.server_target_qps,
             growth: 1.0 + request.server_find_peak_qps_boundary_step_size,
             scale: 10_f64.powi(request.server_find_peak_qps_decimals_of_precision),
@@ -165,6 +168,12 @@ impl PeakSearch {
             PeakEnd::Found { qps } => Some(qps),
             _ => None,
         }
+    }
+
+    /// The next rate above the peak that was tried, in queries per second, and why it is not met; if there is a peak.
+    pub(crate) fn above_peak(&self) -> Option<(f64, &RateNotMet)> {
+        self.peak_qps()?;
+        Some((self.upper_qps?, self.upper_not_met.as_ref()?))
     }
 
     /// The rate at which it begins, in queries per second.
@@ -221,7 +230,10 @@ impl PeakSearch {
                 self.reported_step = Some(self.steps.len() - 1);
             }
             Err(reason) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet(reason)),
-            Err(_) => self.upper_qps = Some(step.qps()),
+            Err(reason) => {
+                self.upper_qps = Some(step.qps());
+                self.upper_not_met = Some(reason);
+            }
         }
         Ok(())
     }
@@ -271,9 +283,14 @@ mod tests {
         ) {
             let peak_qps = base_qps * ratio;
             let (search, end) = search(&request(base_qps, growth_step, decimals), peak_qps);
-            let PeakEnd::Found { qps } = end else { panic!("{end}") };
+            let PeakEnd::Found { qps } = end.clone() else { panic!("{end}") };
             prop_assert_eq!(search.reported_qps(), Some(qps));
             prop_assert!(qps <= peak_qps);
+            // The end is returned here, where the caller keeps it.
+            let search = PeakSearch { end, ..search };
+            let Some((above_qps, reason)) = search.above_peak() else { panic!("all rates were met") };
+            prop_assert!(above_qps > peak_qps);
+            prop_assert!(*reason == too_fast());
             // The floors of both ends differ by one at most, so the ends differ by less than two units; or by one step
             // of a double.
             let unit = 10_f64.powi(-decimals).max(qps * f64::EPSILON);

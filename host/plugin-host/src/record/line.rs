@@ -24,6 +24,8 @@ pub enum Line {
     Return(Returned),
     /// The plugin calls its host.
     Host(Told),
+    /// The run has come to its end. A recording without this line ends in a crash, or was cut off.
+    End,
 }
 
 /// The first line of a recording.

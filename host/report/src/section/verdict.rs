@@ -170,8 +170,12 @@ fn tiles(html: &mut Html, facts: &Facts) {
             ("length", "performance_run.duration_ns"),
         ];
         let unanswered = [
-            ("failed samples", "performance_run.failed_sample_count", test.failed_sample_count),
-            ("missing samples", "performance_run.missing_sample_count", test.missing_sample_count),
+            ("failed samples", "performance_run.failed_sample_count", test.failed_sample_count.unwrap_or(0)),
+            (
+                "missing samples",
+                "performance_run.missing_sample_count",
+                test.missing_sample_count.unwrap_or(0),
+            ),
             ("late responses", "performance_run.late_response_count", test.late_response_count),
             ("repeated responses", "performance_run.repeated_response_count", test.repeated_response_count),
         ];

@@ -8,8 +8,8 @@ use std::{
 };
 
 use proctor_config::{Loader, RoundScenario};
-use proctor_results::{LoadGenLogs, ResultsError, SummaryLog, with_cause};
-use proctor_vocabulary::{Scenario, TestMode, misfetched};
+use proctor_results::{DETAIL_LOG, LoadGenLogs, ResultsError, SUMMARY_LOG, SummaryLog, with_cause};
+use proctor_vocabulary::{NotIntact, Scenario, TestMode, intact_bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,9 +18,6 @@ use crate::{error::HostError, result::RESULT};
 
 /// Places of a log in a folder: that of the accuracy run, of the only run, or of the first of several runs.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];
-/// Names of LoadGen's logs of the test.
-const DETAIL: &str = "mlperf_log_detail.txt";
-const SUMMARY: &str = "mlperf_log_summary.txt";
 /// Advice for the folder of a performance run.
 const RUN_AGAIN: &str = "run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, and give the folder of \
                          that run";
@@ -232,7 +229,7 @@ impl RecordedTest {
     fn read(folder: &Path) -> Result<Self, HostError> {
         let logs = match LoadGenLogs::read(folder) {
             Err(ResultsError::NoEntry { .. }) => {
-                let summary = SummaryLog::read(&folder.join(SUMMARY));
+                let summary = SummaryLog::read(&folder.join(SUMMARY_LOG));
                 summary.map(|summary| LoadGenLogs { detail: None, summary })
             }
             logs => logs,
@@ -240,7 +237,7 @@ impl RecordedTest {
         let logs = logs.map_err(|error| HostError::Data(with_cause(&error)))?;
         let count = |key: &str| logs.detail.as_ref()?.value(key)?.as_u64();
         Ok(Self {
-            file: folder.join(if logs.detail.is_some() { DETAIL } else { SUMMARY }),
+            file: folder.join(if logs.detail.is_some() { DETAIL_LOG } else { SUMMARY_LOG }),
             scenario: logs.scenario(),
             mode: logs.mode(),
             sample_count: count("qsl_reported_total_count"),
@@ -259,10 +256,11 @@ impl RecordedRun {
     /// # Errors
     /// [`HostError::Data`] if it is what a failed download leaves, or packed.
     fn read(file: &Path) -> Result<Option<Self>, HostError> {
-        let Ok(bytes) = fs::read(file) else { return Ok(None) };
-        if let Some(words) = misfetched(&bytes) {
-            return Err(HostError::Data(format!("{}: {words}", file.display())));
-        }
+        let bytes = match intact_bytes(fs::read(file)) {
+            Ok(bytes) => bytes,
+            Err(NotIntact::Unread(_)) => return Ok(None),
+            Err(fault) => return Err(HostError::Data(format!("{}: {fault}", file.display()))),
+        };
         let Ok(result) = serde_json::from_slice::<ResultFile>(&bytes) else { return Ok(None) };
         let given = result.settings.into_iter().filter(|(key, setting)| {
             SETTINGS.contains(&key.as_str()) && GIVEN.contains(&setting.origin.kind.as_str())
@@ -294,18 +292,18 @@ mod tests {
             (scenario, sample_count)
         };
         assert_eq!(found(), (None, None));
-        write(SUMMARY, "SUT name : PySUT\nScenario : Server\nMode     : AccuracyOnly\n");
+        write(SUMMARY_LOG, "SUT name : PySUT\nScenario : Server\nMode     : AccuracyOnly\n");
         assert_eq!(found(), (Some(Scenario::Server), None));
         for older in ["", "\"pid\": 1, \"tid\": 1, \"ts\": 5ns : Starting test\n"] {
-            write(DETAIL, older);
+            write(DETAIL_LOG, older);
             assert_eq!(found(), (Some(Scenario::Server), None), "{older}");
         }
-        write(SUMMARY, "");
+        write(SUMMARY_LOG, "");
         let entry = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
         let count = entry("qsl_reported_total_count", "64");
-        write(DETAIL, &format!("{count}{}", entry("effective_scenario", "\"Offline\"")));
+        write(DETAIL_LOG, &format!("{count}{}", entry("effective_scenario", "\"Offline\"")));
         assert_eq!(found(), (Some(Scenario::Offline), Some(64)));
-        write(DETAIL, &entry("effective_scenario", "\"Elsewhere\""));
+        write(DETAIL_LOG, &entry("effective_scenario", "\"Elsewhere\""));
         assert_eq!(found(), (None, None));
     }
 
@@ -314,7 +312,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write(LOG, "[\n]\n");
-        write(DETAIL, ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n");
+        write(DETAIL_LOG, ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n");
         for (scenario, is_good) in [("Server", true), ("Interactive", true), ("Offline", false)] {
             write(
                 RESULT,
@@ -340,7 +338,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
         write(LOG, b"[\n]\n");
-        for name in [DETAIL, SUMMARY, RESULT] {
+        for name in [DETAIL_LOG, SUMMARY_LOG, RESULT] {
             for (bytes, words) in [
                 (&b"\xff\xfe{\0"[..], "it is text in UTF-16: save it as UTF-8"),
                 (b"\x1f\x8b\x08", "it is packed by gzip: unpack it"),
@@ -385,7 +383,7 @@ mod tests {
         let error = || FoundLog::find(folder.path()).unwrap_err().to_string();
         assert!(error().ends_with("give the log, or the folder that a run has left it in"), "{}", error());
         for mode in ["PerformanceOnly", "FindPeakPerformance"] {
-            write(SUMMARY, &format!("Mode : {mode}\n"));
+            write(SUMMARY_LOG, &format!("Mode : {mode}\n"));
             let missing = "there is no mlperf_log_accuracy.json; the run was a performance run, which logs no \
                            answers: run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, ";
             assert!(error().contains(missing), "{}", error());
@@ -398,12 +396,12 @@ mod tests {
             fs::remove_file(folder.path().join(LOG)).unwrap();
         }
         // Beside an accuracy run, whose log is lost.
-        write(SUMMARY, "Mode : PerformanceOnly\n");
+        write(SUMMARY_LOG, "Mode : PerformanceOnly\n");
         fs::create_dir(folder.path().join("accuracy")).unwrap();
         write("accuracy/mlperf_log_summary.txt", "Mode : AccuracyOnly\n");
         assert!(error().ends_with("give the log, or the folder that a run has left it in"), "{}", error());
         write(LOG, "[\n]\n");
-        write(SUMMARY, "Mode : AccuracyOnly\n");
+        write(SUMMARY_LOG, "Mode : AccuracyOnly\n");
         assert!(FoundLog::find(folder.path()).is_ok());
     }
 }

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
-use proctor_scheduler::{InFlight, SchedulerConfig, SimulatedScheduler, Statistics, ThreadedScheduler};
+use proctor_scaling::POLICIES;
+use proctor_scheduler::{
+    InFlight, SchedulerConfig, SchedulerError, SimulatedScheduler, Statistics, ThreadedScheduler, policies,
+};
+use proctor_vocabulary::registry::UnknownName;
 
 use crate::{
     bed::{
@@ -138,6 +142,18 @@ pub(crate) fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, Hos
         batch_timeout_us,
         queue_capacity: run.queue_capacity.max(run.batch_size),
     };
-    config.validate()?;
+    config.validate().map_err(with_all_policies)?;
     Ok(config)
+}
+
+/// The same error, with the policies that scale among those that are known.
+fn with_all_policies(error: SchedulerError) -> SchedulerError {
+    match error {
+        SchedulerError::UnknownPolicy(UnknownName { kind, name, .. }) => {
+            let forming = policies().into_iter().map(|entry| entry.name);
+            let known: Vec<_> = forming.chain(POLICIES.iter().map(|entry| entry.name)).collect();
+            SchedulerError::UnknownPolicy(UnknownName::new(kind, &name, &known))
+        }
+        other => other,
+    }
 }

@@ -75,11 +75,12 @@ pub(crate) fn name_plugin(recorder: &Recorder, library: &LoadedPlugin) {
     }));
 }
 
-/// Says whether a recording is whole.
+/// Writes that the run has come to its end, and says whether the recording is whole.
 ///
 /// # Errors
 /// If it could not be written.
 pub(crate) fn end(recorder: Option<&Recorder>) -> Result<(), HostError> {
     let Some(recorder) = recorder else { return Ok(()) };
+    recorder.write(&Line::End);
     recorder.finish().map_err(|source| HostError::Output { path: recorder.path().to_owned(), source })
 }

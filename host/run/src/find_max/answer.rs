@@ -1,12 +1,12 @@
 //! The answer of a search, for people: a line for each probe as it goes, the curve, and what was found.
 
-use proctor_search::{SearchEnd, Side};
+use proctor_search::{ConstraintSeen, ProbeRecord, SearchEnd, Side};
 
 use super::{
-    plan::{Bound, FAILED, SearchPlan, TOKENLESS},
+    plan::{Bound, FAILED, OUTSTANDING, SearchPlan, TOKENLESS},
     state::{Point, PointKind, State},
 };
-use crate::text::{counted, duration, four_digits};
+use crate::text::{counted, counted_queries, duration, four_digits};
 
 /// Width of the longest bar of the curve.
 const BAR: f64 = 40.0;
@@ -36,7 +36,8 @@ pub(crate) fn line(point: &Point) -> String {
                 Side::Over if is_of_samples(point) => "bad",
                 Side::Over => "too high",
             };
-            let why = if is_of_samples(point) { format!(": {}", point.constraint) } else { String::new() };
+            let is_named = is_of_samples(point) || is_of_limit(point);
+            let why = if is_named { format!(": {}", point.constraint) } else { String::new() };
             format!("{side}{why} (confidence {}%)", percent(point.confidence))
         }
     };
@@ -54,6 +55,11 @@ pub(crate) fn line(point: &Point) -> String {
 /// Tells if a load is bad for failed samples, or for those without their tokens, and not for its latencies.
 fn is_of_samples(point: &Point) -> bool {
     point.side == Side::Over && [FAILED, TOKENLESS].contains(&&*point.constraint)
+}
+
+/// Tells if a load is bad because the limit on outstanding queries ended its probe.
+fn is_of_limit(point: &Point) -> bool {
+    point.side == Side::Over && point.constraint == OUTSTANDING
 }
 
 /// Whole percent, but not 100 where there is doubt.
@@ -108,6 +114,15 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
         }
         SearchEnd::NothingGood { lowest, lower_helps } => {
             let point = state.curve.iter().rfind(|point| point.load == lowest);
+            if let Some(point) = point.filter(|point| is_of_limit(point)) {
+                let (limit, queries) = (plan.max_outstanding(), counted_queries(point.query_count));
+                return format!(
+                    "nothing is VALID: at {}, the lowest that was tried, server_max_async_queries = {limit} ended the \
+                     probe after {queries}; set server_max_async_queries = 0, which is no limit, or lower --from to \
+                     look below",
+                    load(lowest)
+                );
+            }
             let samples = point.filter(|point| is_of_samples(point));
             let causes = samples.map_or(String::new(), |_| causes(state));
             let seen = point.map_or(String::new(), |point| {
@@ -164,12 +179,28 @@ fn causes(state: &State) -> String {
     }
 }
 
-/// Which constraint is nearest to its limit in the full runs at this load.
+/// The constraint that the next worse load has missed, as it is in the full runs at this load; where nothing above was
+/// bad, the one that is nearest to its limit in them.
 pub(crate) fn limited_by(plan: &SearchPlan, state: &State, load: f64) -> String {
-    let of_load = state.search.confirmations.iter().filter(|run| run.seen.load == load);
-    let limiting = of_load
-        .filter_map(|run| run.seen.limiting())
-        .max_by(|a, b| a.tail_ratio.partial_cmp(&b.tail_ratio).unwrap_or(std::cmp::Ordering::Equal));
+    let search = &state.search;
+    let full_runs = search.confirmations.iter().map(|run| &run.seen);
+    let worse = search.probes.iter().chain(full_runs.clone());
+    let worse = worse.filter(|seen| seen.load > load && !seen.is_under());
+    let worse = worse.min_by(|a, b| a.load.total_cmp(&b.load));
+    let broken = worse.and_then(|worse| Some((worse.load, worse.limiting()?)));
+    let is_bounded = |seen: &ConstraintSeen| plan.bounds.iter().any(|bound| bound.what.name() == seen.name);
+    if let Some((worse, seen)) = broken.filter(|(_, seen)| seen.is_broken() && !is_bounded(seen)) {
+        return format!(", limited by {} at {} {}", seen.name, grouped(worse), plan.unit());
+    }
+    let of_load = || full_runs.clone().filter(move |seen| seen.load == load);
+    let largest = |a: &&ConstraintSeen, b: &&ConstraintSeen| {
+        a.tail_ratio.partial_cmp(&b.tail_ratio).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    let missed_above = broken.filter(|(_, seen)| seen.is_broken()).and_then(|(_, missed)| {
+        let same = of_load().flat_map(|seen| &seen.constraints).filter(|seen| seen.name == missed.name);
+        same.max_by(largest)
+    });
+    let limiting = missed_above.or_else(|| of_load().filter_map(ProbeRecord::limiting).max_by(largest));
     let Some(seen) = limiting else { return String::new() };
     let bound = plan.bounds.iter().find(|bound| bound.what.name() == seen.name);
     match (bound, seen.tail_ratio) {

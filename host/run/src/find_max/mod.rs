@@ -20,7 +20,7 @@ mod state;
 use std::mem::ManuallyDrop;
 
 use proctor_config::Settings;
-use proctor_loadgen::{Finding, Rule, SampleRecord, TestOutcome, ViolationKind};
+use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
 use proctor_scheduler::Problem;
 use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
@@ -30,7 +30,7 @@ use proctor_vocabulary::Scenario;
 use self::{
     lookout::{Lookout, Shown},
     options::FindMaxOptions,
-    plan::{Bounded, FAILED, SearchPlan},
+    plan::{Bounded, FAILED, OUTSTANDING, SearchPlan},
     result::FindMaxResult,
     state::{FullRun, Point, PointKind, State},
 };
@@ -300,12 +300,22 @@ impl Seeker<'_> {
             ProbeEnd::Hopeless if !has_growing_latency(outcome) => ProbeEnd::Decided,
             end => end,
         };
+        let query_count = outcome.reported_phases().map(|phase| phase.record.issued_query_count).sum();
+        // A full run at this load would end at the limit, too, however early its queries are.
+        let is_cut = ended_by_outstanding(outcome);
+        if is_cut {
+            constraints.insert(0, too_many_outstanding(query_count));
+        }
+        let (side, confidence, end) = match is_cut {
+            true => (Side::Over, 1.0, ProbeEnd::Limit),
+            false => (judgement.side, judgement.confidence, end),
+        };
         ProbeRecord {
             load,
-            side: judgement.side,
-            confidence: judgement.confidence,
+            side,
+            confidence,
             end,
-            query_count: outcome.reported_phases().map(|phase| phase.record.issued_query_count).sum(),
+            query_count,
             full_query_count: self.plan.full_query_count(load),
             throughput_qps,
             constraints,
@@ -371,6 +381,25 @@ fn failures_depend(load: f64, test: &Test) -> Dependence {
     match is_of_server && had_room && load * mean_ns.max(answered_ns) / 1e9 <= 1.0 {
         true => Dependence::Doubtful,
         false => Dependence::OnLoad,
+    }
+}
+
+/// Tells if the limit on outstanding queries ended the test.
+fn ended_by_outstanding(outcome: &TestOutcome) -> bool {
+    outcome.reported_phases().any(|phase| matches!(phase.end, IssueEnd::TooManyOutstanding { .. }))
+}
+
+/// The constraint that a test has missed with its last query, which was one too many.
+fn too_many_outstanding(query_count: u64) -> ConstraintSeen {
+    ConstraintSeen {
+        name: OUTSTANDING.to_owned(),
+        limit_share: 0.0,
+        dependence: Dependence::OnLoad,
+        judged_count: query_count,
+        missed_count: 1,
+        dispersion: 1.0,
+        log_ratio: f64::INFINITY,
+        tail_ratio: None,
     }
 }
 

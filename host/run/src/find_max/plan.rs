@@ -48,6 +48,9 @@ pub(crate) const FAILED: &str = "failed samples";
 /// The name of the constraint that all samples of a token run are to come with their tokens.
 pub(crate) const TOKENLESS: &str = "samples without their tokens";
 
+/// The name of the constraint that no more queries are outstanding than `server_max_async_queries` allows.
+pub(crate) const OUTSTANDING: &str = "too many outstanding queries";
+
 #[derive(Debug, Clone)]
 pub(crate) struct SearchPlan {
     settings: Settings,
@@ -132,6 +135,11 @@ impl SearchPlan {
 
     pub(crate) fn uses_tokens(&self) -> bool {
         self.settings.test.use_token_latencies
+    }
+
+    /// The limit on outstanding queries, as the user has set it.
+    pub(crate) fn max_outstanding(&self) -> u64 {
+        self.settings.test.server_max_async_queries
     }
 
     pub(crate) fn longest_bound_ns(&self) -> u64 {

@@ -1,10 +1,11 @@
 //! Differences between a recording and its replay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use proctor_plugin_host::{Answer, status_name};
 
 use super::recorded::{Recorded, Step};
+use crate::text::counted;
 
 /// A recording beside its replay.
 #[derive(Debug, PartialEq)]
@@ -16,11 +17,11 @@ pub(crate) struct Comparison {
     /// The first call that returns in the replay alone, as one does that crashed when it was recorded: its number, and
     /// the call in words.
     pub(crate) unreturned: Option<(u64, String)>,
-    /// The first sample whose answer differs.
+    /// The first sample whose answers differ.
     pub(crate) answer: Option<AnswerDifference>,
-    /// Number of answers that differ, and of all that were compared.
+    /// Number of samples whose answers differ, and of all whose answers were compared.
     pub(crate) differing_count: usize,
-    pub(crate) answer_count: usize,
+    pub(crate) answered_count: usize,
     pub(crate) times: Vec<Times>,
 }
 
@@ -34,11 +35,12 @@ pub(crate) struct CallDifference {
     pub(crate) difference: String,
 }
 
-/// A sample whose answer differs.
+/// A sample whose answers differ.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AnswerDifference {
     pub(crate) id: u64,
-    pub(crate) index: u64,
+    /// None of an answer that was not asked for.
+    pub(crate) index: Option<u64>,
     pub(crate) difference: String,
 }
 
@@ -78,16 +80,21 @@ impl Comparison {
             let difference = "it comes in the replay alone".to_owned();
             call = Some(CallDifference { number: more.begun.number, call: in_words(more), difference });
         }
-        let (mut answer, mut differing_count) = (None, 0);
-        for (id, index) in &recorded.asked {
-            let difference = answer_difference(&recorded.answers[id], replayed.answers.get(id));
-            let Some(difference) = difference else { continue };
+        let (mut answer, mut differing_count, mut answered_count) = (None, 0, 0);
+        for (id, index) in samples(recorded, replayed) {
+            let (one, two) = (recorded.answers_to(id), replayed.answers_to(id));
+            // A recording that ends in a crash lacks the answers that had not come yet.
+            let is_lost = index.is_some() && one.is_empty() && !recorded.has_ended();
+            if is_lost || (one.is_empty() && two.is_empty()) {
+                continue;
+            }
+            answered_count += 1;
+            let Some(difference) = answers_difference(one, two) else { continue };
             differing_count += 1;
-            answer.get_or_insert(AnswerDifference { id: *id, index: *index, difference });
+            answer.get_or_insert(AnswerDifference { id, index, difference });
         }
-        let answer_count = recorded.asked.len();
         let times = times(recorded, replayed);
-        Self { call, call_count, unreturned, answer, differing_count, answer_count, times }
+        Self { call, call_count, unreturned, answer, differing_count, answered_count, times }
     }
 
     /// Tells if nothing differs but times.
@@ -97,7 +104,7 @@ impl Comparison {
 }
 
 /// A call with its instance and its samples.
-fn in_words(step: &Step) -> String {
+pub(super) fn in_words(step: &Step) -> String {
     let begun = &step.begun;
     let instance = begun.instance.map_or_else(String::new, |number| format!(" on instance {number}"));
     let samples = match &begun.samples[..] {
@@ -163,9 +170,40 @@ fn input_difference(step: &Step, other: &Step) -> Option<String> {
     ))
 }
 
+/// Ids of the samples of both, each once, in the order in which they were asked for, with their indices; then the ids
+/// of answers that were not asked for.
+fn samples(recorded: &Recorded, replayed: &Recorded) -> Vec<(u64, Option<u64>)> {
+    let asked = recorded.asked.iter().chain(&replayed.asked).map(|(id, index)| (*id, Some(*index)));
+    let answered = recorded.answered().chain(replayed.answered()).map(|id| (id, None));
+    let mut seen = HashSet::new();
+    asked.chain(answered).filter(|(id, _)| seen.insert(*id)).collect()
+}
+
+/// The difference between all answers to a sample, which may come in any order.
+fn answers_difference(one: &[Answer], two: &[Answer]) -> Option<String> {
+    match (one.len(), two.len()) {
+        (_, 0) if !one.is_empty() => return Some("it has no answer in the replay".to_owned()),
+        (0, is) if is > 0 => {
+            return Some(format!("it has {} in the replay, and had none", counted(is as u64, "answer")));
+        }
+        (was, is) if was != is => {
+            return Some(format!("it had {}, and has {is} in the replay", counted(was as u64, "answer")));
+        }
+        _ => {}
+    }
+    let mut more: Vec<_> = two.iter().collect();
+    let mut fewer = Vec::new();
+    for answer in one {
+        match more.iter().position(|other| answer_difference(answer, other).is_none()) {
+            Some(place) => _ = more.remove(place),
+            None => fewer.push(answer),
+        }
+    }
+    fewer.first().zip(more.first()).and_then(|(one, two)| answer_difference(one, two))
+}
+
 /// The difference between two answers.
-fn answer_difference(one: &Answer, two: Option<&Answer>) -> Option<String> {
-    let Some(two) = two else { return Some("it has no answer in the replay".to_owned()) };
+fn answer_difference(one: &Answer, two: &Answer) -> Option<String> {
     if one.status != two.status {
         let (one, two) = (status_name(one.status), status_name(two.status));
         return Some(format!("its status was {one}, and is {two} in the replay"));
@@ -266,7 +304,7 @@ mod tests {
     fn a_recording_is_the_same_as_itself() {
         let same = compare(|_| ());
         assert!(same.is_same());
-        assert_eq!((same.call_count, same.answer_count, same.differing_count), (3, 2, 0));
+        assert_eq!((same.call_count, same.answered_count, same.differing_count), (3, 2, 0));
         let execute = same.times.iter().find(|times| times.call == "execute").unwrap();
         assert_eq!(execute.recorded, Spread { count: 1, median_ns: 20, greatest_ns: 20 });
     }
@@ -275,7 +313,7 @@ mod tests {
     fn the_first_difference_is_named_and_answers_are_counted() {
         let differing = compare(|lines| lines[3] = returned(2, 0, &[(7, "aa"), (8, "cc")]));
         let AnswerDifference { id, index, difference } = differing.answer.as_ref().unwrap();
-        assert_eq!((*id, *index, differing.differing_count), (8, 4, 1));
+        assert_eq!((*id, *index, differing.differing_count), (8, Some(4), 1));
         assert_eq!(difference, "the hash of its answer was bb, and is cc in the replay");
         assert!(!differing.is_same() && differing.call.is_none());
 
@@ -297,6 +335,64 @@ mod tests {
             begun.prepared[0].hash = Some("other".to_owned());
         });
         assert!(input.call.unwrap().difference.contains("with the hash in, and in the replay"));
+    }
+
+    #[test]
+    fn an_answer_more_or_less_on_either_side_is_a_difference() {
+        let answered = |answers: &[(u64, &str)]| {
+            let mut lines = lines();
+            lines[3] = returned(2, 0, answers);
+            Recorded::of(lines)
+        };
+        let two = [(7, "aa"), (8, "bb")];
+        for (one, other, index, difference) in [
+            (&two[..], &two[..1], Some(4), "it has no answer in the replay"),
+            (&two[..1], &two[..], Some(4), "it has 1 answer in the replay, and had none"),
+            (&[][..], &two[..], Some(3), "it has 1 answer in the replay, and had none"),
+            (
+                &two[..],
+                &[(7, "aa"), (8, "bb"), (8, "bb")][..],
+                Some(4),
+                "it had 1 answer, and has 2 in the replay",
+            ),
+            (
+                &[(7, "aa"), (7, "aa"), (8, "bb")][..],
+                &two[..],
+                Some(3),
+                "it had 2 answers, and has 1 in the replay",
+            ),
+            (
+                &[(7, "aa"), (7, "cc"), (8, "bb")][..],
+                &[(7, "aa"), (7, "aa"), (8, "bb")][..],
+                Some(3),
+                "the hash of its answer was cc, and is aa in the replay",
+            ),
+            (
+                &two[..],
+                &[(7, "aa"), (8, "bb"), (99, "bb")][..],
+                None,
+                "it has 1 answer in the replay, and had none",
+            ),
+        ] {
+            let compared = Comparison::new(&answered(one), &answered(other));
+            let answer = compared.answer.as_ref().unwrap();
+            assert_eq!((answer.index, &*answer.difference), (index, difference));
+            assert!(!compared.is_same());
+        }
+        let (one, other) = (answered(&[(7, "aa"), (7, "cc")]), answered(&[(7, "cc"), (7, "aa")]));
+        assert!(Comparison::new(&one, &other).is_same(), "they come in any order");
+    }
+
+    #[test]
+    fn an_answer_that_a_run_did_without_is_a_difference_and_one_lost_in_a_crash_is_none() {
+        let mut queries = vec![call(1, Call::Issue, None, &[(7, 3)]), returned(1, 0, &[])];
+        let replayed = || {
+            let told = returned(2, 0, &[(7, "aa")]);
+            Recorded::of(vec![call(1, Call::Issue, None, &[(7, 3)]), returned(1, 0, &[]), told])
+        };
+        assert!(Comparison::new(&Recorded::of(queries.clone()), &replayed()).is_same());
+        queries.push(Line::End);
+        assert!(!Comparison::new(&Recorded::of(queries), &replayed()).is_same());
     }
 
     #[test]

@@ -62,11 +62,11 @@ pub fn replay(replay: &Replay, interrupt: &Interrupt) -> Result<(String, Conclus
     let folder = replay.output.clone().unwrap_or_else(|| temporary.path().to_owned());
     let settings = settings(replay, &recorded, plugin, &folder)?;
     watch_without_folder(&settings, interrupt)?;
-    play(&settings, &recorded, interrupt)?;
+    let gave_up = play(&settings, &recorded, interrupt)?;
     let replayed = Recorded::read(&folder)?;
     let comparison = Comparison::new(&recorded, &replayed);
     let conclusion = if comparison.is_same() { Conclusion::Good } else { Conclusion::Bad };
-    Ok((text::in_words(replay, &recorded, &replayed, &comparison), conclusion))
+    Ok((text::in_words(replay, &recorded, &replayed, &comparison, gave_up.as_deref()), conclusion))
 }
 
 /// The settings of the recorded run, with another plugin, and recorded to another folder.
@@ -109,15 +109,21 @@ fn settings(
     Ok(settings)
 }
 
-/// Makes the calls. The failure of one is part of the comparison.
-fn play(settings: &Settings, recorded: &Recorded, interrupt: &Interrupt) -> Result<(), HostError> {
+/// Makes the calls, and returns why not all of them were made, if it gave up. The failure of one is part of the
+/// comparison.
+fn play(
+    settings: &Settings,
+    recorded: &Recorded,
+    interrupt: &Interrupt,
+) -> Result<Option<String>, HostError> {
     let bed = match TestBed::open(settings, Equipment::of(settings), interrupt) {
         Ok(bed) => bed,
-        Err(HostError::Plugin(PluginHostError::CallFailed { .. })) => return Ok(()),
+        Err(HostError::Plugin(PluginHostError::CallFailed { .. })) => return Ok(None),
         Err(error) => return Err(error),
     };
     let recorder = bed.plugin.recorder.clone();
-    let played = Player::new(&bed).play(recorded);
+    let played = Player::new(&bed, interrupt).play(recorded);
+    interrupt.replaying("closing the plugin");
     drop(bed);
     recording::end(recorder.as_ref())?;
     played

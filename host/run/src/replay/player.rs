@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex},
+    mem,
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -13,13 +14,18 @@ use proctor_vocabulary::{
 };
 
 use super::{
+    comparison::in_words,
     recorded::{Recorded, Step},
     replayed_instance::ReplayedInstance,
 };
-use crate::{bed::test_bed::TestBed, error::HostError, threads::lock};
+use crate::{bed::test_bed::TestBed, error::HostError, interrupt::Interrupt, text::counted, threads::lock};
 
 /// Pause before a query is issued again that the plugin was BUSY for.
 const BUSY_PAUSE: Duration = Duration::from_micros(50);
+
+/// The work of a replay, in words for an interrupt.
+const MAKING_CALLS: &str = "making the calls of the recording";
+const WAITING: &str = "waiting for samples that the plugin has not completed";
 
 /// Makes the calls of a recording on a test bed.
 pub(super) struct Player<'a, 'b> {
@@ -28,20 +34,35 @@ pub(super) struct Player<'a, 'b> {
     issuer: Option<Issuer>,
     completed: Arc<Completed>,
     is_started: bool,
-    /// Longest wait for completions.
+    interrupt: Interrupt,
+    /// Longest wait without any completion.
     limit: Duration,
+    /// Why no more calls are made.
+    gave_up: Option<String>,
 }
 
-/// Counts the samples that are completed.
+/// Counts the samples of queries that are completed: each once, and no others.
 #[derive(Default)]
 struct Completed {
-    count: Mutex<u64>,
+    queries: Mutex<Queries>,
     came: Condvar,
+}
+
+/// The samples of the queries since the start.
+#[derive(Default)]
+struct Queries {
+    completed_count: u64,
+    /// Indices of those that are not completed, by id.
+    outstanding: BTreeMap<u64, u64>,
 }
 
 impl CompletionSink for Completed {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        *lock(&self.count) += responses.len() as u64;
+        let mut queries = lock(&self.queries);
+        let first = responses.iter().filter(|response| queries.outstanding.remove(&response.id.0).is_some());
+        let count = first.count() as u64;
+        queries.completed_count += count;
+        drop(queries);
         self.came.notify_all();
     }
 
@@ -49,32 +70,55 @@ impl CompletionSink for Completed {
 }
 
 impl<'a, 'b> Player<'a, 'b> {
-    pub(super) fn new(bed: &'a TestBed<'b>) -> Self {
+    pub(super) fn new(bed: &'a TestBed<'b>, interrupt: &Interrupt) -> Self {
+        interrupt.replaying(MAKING_CALLS);
         let completed = Arc::<Completed>::default();
         bed.plugin.backend.set_sink(Some(Arc::clone(&completed) as _));
         let limit = Duration::from_millis(bed.settings().run.watchdog_ms);
-        Self { bed, instances: BTreeMap::new(), issuer: None, completed, is_started: false, limit }
+        Self {
+            bed,
+            instances: BTreeMap::new(),
+            issuer: None,
+            completed,
+            is_started: false,
+            interrupt: interrupt.clone(),
+            limit,
+            gave_up: None,
+        }
     }
 
-    /// Makes all calls. The failure of one is in the recording of the replay; a call that begins something ends it.
+    /// Makes all calls, or returns why it gave up because the plugin did not finish its work. The failure of a call is
+    /// in the recording of the replay; a call that begins something ends it.
     ///
     /// # Errors
     /// If the samples are not those of the recording, or nothing can go on for another reason than the plugin.
-    pub(super) fn play(mut self, recorded: &Recorded) -> Result<(), HostError> {
+    pub(super) fn play(mut self, recorded: &Recorded) -> Result<Option<String>, HostError> {
         for step in recorded.repeated() {
             match self.make(step) {
+                Ok(()) if self.gave_up.is_some() => break,
                 Ok(()) => {}
                 Err(HostError::Plugin(PluginHostError::CallFailed { .. })) => break,
                 Err(error) => return Err(error),
             }
         }
+        if self.is_started && self.gave_up.is_none() {
+            // The recording ends in the middle of a test.
+            self.wait_while(|queries| !queries.outstanding.is_empty());
+        }
         self.bed.plugin.backend.set_sink(None);
-        Ok(())
+        if self.gave_up.is_some() {
+            // The plugin may be at work with its samples for as long as the process lives.
+            self.bed.library.leave();
+            self.bed.model().abandon();
+            mem::forget(mem::take(&mut self.instances));
+        }
+        Ok(self.gave_up)
     }
 
     fn make(&mut self, step: &Step) -> Result<(), HostError> {
         let (bed, begun) = (self.bed, &step.begun);
         let indices = || begun.samples.iter().map(|(_, index)| SampleIndex(*index)).collect::<Vec<_>>();
+        let limit = self.limit_of(step);
         let instance = begun.instance.and_then(|number| self.instances.get_mut(&number));
         if step.is(Call::CreateInstance) {
             let Some(number) = begun.instance else { return Ok(()) };
@@ -89,24 +133,31 @@ impl<'a, 'b> Player<'a, 'b> {
             }
         } else if step.is(Call::Start) {
             bed.model().start()?;
-            *lock(&self.completed.count) = 0;
+            *lock(&self.completed.queries) = Queries::default();
             self.is_started = true;
         } else if step.is(Call::Execute) || step.is(Call::Submit) {
-            instance.map_or(Ok(()), |instance| instance.execute(batch(begun)))?;
+            if let Some(instance) = instance
+                && !instance.execute(batch(begun), limit)?
+            {
+                let (call, limit_ms) = (in_words(step), self.limit.as_millis());
+                self.gave_up = Some(format!("{call} did not return within watchdog_ms = {limit_ms}"));
+            }
         } else if step.is(Call::ExecuteVirtual) {
             let busy_instances = begun.busy.unwrap_or(1);
             instance.into_iter().for_each(|instance| instance.execute_virtual(&batch(begun), busy_instances));
         } else if step.is(Call::Issue) {
-            self.wait_for(step);
-            self.issue(begun)?;
+            if self.wait_for(step) {
+                self.issue(begun)?;
+            }
         } else if step.is(Call::Flush) {
             // What goes wrong in the calls that end something is in the recording of the replay.
             _ = bed.library.flush().start();
             _ = bed.library.flush().wait();
         } else if step.is(Call::Stop) {
-            self.wait_for(step);
-            self.is_started = false;
-            _ = bed.model().stop();
+            if self.wait_for(step) {
+                self.is_started = false;
+                _ = bed.model().stop();
+            }
         } else if step.is(Call::ReleaseSamples) {
             _ = bed.library.release();
         } else if step.is(Call::DestroyInstance) {
@@ -143,12 +194,55 @@ impl<'a, 'b> Player<'a, 'b> {
         library.prepare(if listed.is_empty() { &indices } else { &listed }).map_err(failed)
     }
 
-    /// Waits until as many samples are completed as were before this call; not for ever, as one that does not come is a
-    /// difference.
-    fn wait_for(&self, step: &Step) {
-        let count = lock(&self.completed.count);
-        let waits = |count: &mut u64| *count < step.completed_before;
-        drop(self.completed.came.wait_timeout_while(count, self.limit, waits));
+    /// The time that a batch may take. A run may have had batches longer than its limit, as long as others came to their
+    /// end.
+    fn limit_of(&self, step: &Step) -> Duration {
+        let took_ns = step.returned.as_ref().map_or(0, |returned| returned.took_ns);
+        self.limit.max(Duration::from_nanos(took_ns.saturating_mul(2)))
+    }
+
+    /// Waits until as many samples are completed as were before this call, or none is outstanding.
+    fn wait_for(&mut self, step: &Step) -> bool {
+        let goal = step.completed_before;
+        self.wait_while(|queries| queries.completed_count < goal && !queries.outstanding.is_empty())
+    }
+
+    /// Waits, and returns whether that came to its end. As a run does, it gives up once no sample was completed for the
+    /// limit.
+    fn wait_while(&mut self, waits: impl Fn(&Queries) -> bool) -> bool {
+        let completed = Arc::clone(&self.completed);
+        if !waits(&lock(&completed.queries)) {
+            return true;
+        }
+        self.interrupt.replaying(WAITING);
+        let mut queries = lock(&completed.queries);
+        let (mut seen_count, mut since) = (queries.completed_count, Instant::now());
+        while waits(&queries) {
+            let left = self.limit.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                self.gave_up = Some(self.missing(&queries));
+                return false;
+            }
+            queries = completed.came.wait_timeout(queries, left).unwrap_or_else(PoisonError::into_inner).0;
+            if queries.completed_count != seen_count {
+                (seen_count, since) = (queries.completed_count, Instant::now());
+            }
+        }
+        drop(queries);
+        self.interrupt.replaying(MAKING_CALLS);
+        true
+    }
+
+    /// Names the samples that are outstanding.
+    fn missing(&self, queries: &Queries) -> String {
+        let first = queries.outstanding.first_key_value();
+        let first = first.map_or_else(String::new, |(id, index)| format!("sample {index} (id {id:#x})"));
+        let others = match queries.outstanding.len().saturating_sub(1) {
+            0 => String::new(),
+            count => format!(" and {} more", counted(count as u64, "sample")),
+        };
+        let limit_ms = self.limit.as_millis();
+        format!("no answer to {first}{others} within watchdog_ms = {limit_ms}; no call was made after that")
     }
 
     fn issue(&mut self, begun: &Begun) -> Result<(), HostError> {
@@ -159,11 +253,30 @@ impl<'a, 'b> Player<'a, 'b> {
         let samples = batch(begun);
         let (offset, total) = begun.part.unwrap_or((0, samples.len() as u64));
         let part = QueryPart { offset, total, ..QueryPart::whole(&samples) };
-        let begin = Instant::now();
+        // The plugin may complete them before it returns.
+        let asked = samples.iter().map(|sample| (sample.id.0, sample.index.0));
+        lock(&self.completed.queries).outstanding.extend(asked);
+        let (mut seen_count, mut since) = (None, Instant::now());
         while let Err(error) = issuer.issue(part) {
-            if !error.is_busy() || begin.elapsed() > self.limit {
+            let mut queries = lock(&self.completed.queries);
+            if seen_count != Some(queries.completed_count) {
+                (seen_count, since) = (Some(queries.completed_count), Instant::now());
+            }
+            let is_stuck = error.is_busy() && since.elapsed() > self.limit;
+            if is_stuck {
+                let limit_ms = self.limit.as_millis();
+                self.gave_up = Some(format!(
+                    "an issue stayed BUSY for watchdog_ms = {limit_ms} while no sample completed"
+                ));
+            }
+            if is_stuck || !error.is_busy() {
+                // It does not have them.
+                for sample in &samples {
+                    queries.outstanding.remove(&sample.id.0);
+                }
                 break;
             }
+            drop(queries);
             thread::sleep(BUSY_PAUSE);
         }
         Ok(())

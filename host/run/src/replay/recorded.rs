@@ -1,7 +1,7 @@
 //! A recording as the steps of a replay: calls by number, each with its return, and the answers by sample.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     path::Path,
 };
 
@@ -18,10 +18,12 @@ pub(crate) struct Recorded {
     pub(crate) plugin: Option<RecordedPlugin>,
     /// In the order in which they began.
     pub(crate) steps: Vec<Step>,
-    /// The first answer to each sample, by its id; those of a warm-up have none.
-    pub(crate) answers: HashMap<u64, Answer>,
-    /// Ids and indices of the samples that have answers, in the order in which they were asked for.
+    /// All answers to each sample, by its id; those of a warm-up have none.
+    answers: BTreeMap<u64, Vec<Answer>>,
+    /// Ids and indices of the samples, in the order in which they were asked for.
     pub(crate) asked: Vec<(u64, u64)>,
+    /// The run says that it has come to its end.
+    says_end: bool,
 }
 
 /// A call of a recording.
@@ -30,7 +32,7 @@ pub(crate) struct Step {
     pub(crate) begun: Begun,
     /// None of a call that was not seen to return.
     pub(crate) returned: Option<Returned>,
-    /// Samples that were completed since the start, before it began.
+    /// Samples of queries that were completed since the start, before it began: each once, and no others.
     pub(crate) completed_before: u64,
 }
 
@@ -75,7 +77,7 @@ impl Recorded {
     pub(crate) fn of(lines: Vec<Line>) -> Self {
         let mut recorded = Self::default();
         let mut places = HashMap::new();
-        let mut completed = 0;
+        let (mut completed, mut outstanding) = (0, HashSet::new());
         for line in lines {
             match line {
                 Line::Head(Head { settings, .. }) => recorded.settings = settings,
@@ -83,6 +85,10 @@ impl Recorded {
                 Line::Call(begun) => {
                     if begun.call.is(Call::Start) {
                         completed = 0;
+                        outstanding.clear();
+                    }
+                    if begun.call.is(Call::Issue) {
+                        outstanding.extend(begun.samples.iter().map(|(id, _)| *id));
                     }
                     places.insert(begun.number, recorded.steps.len());
                     recorded.steps.push(Step { begun, returned: None, completed_before: completed });
@@ -96,23 +102,40 @@ impl Recorded {
                 }
                 Line::Host(told) if matches!(&*told.call, "complete" | "done") => {
                     if told.call == "complete" {
-                        completed += told.answers.len() as u64;
+                        let is_first = |answer: &&Answer| outstanding.remove(&answer.id);
+                        completed += told.answers.iter().filter(is_first).count() as u64;
                     }
                     recorded.keep_answers(&told.answers);
                 }
+                Line::End => recorded.says_end = true,
                 _ => {}
             }
         }
         let asked = recorded.steps.iter().filter(|step| step.is_repeated());
         let asked = asked.flat_map(|step| &step.begun.samples).copied();
-        recorded.asked = asked.filter(|(id, _)| recorded.answers.contains_key(id)).collect();
+        recorded.asked = asked.filter(|(id, _)| *id != 0).collect();
         recorded
     }
 
     fn keep_answers(&mut self, answers: &[Answer]) {
         for answer in answers.iter().filter(|answer| answer.id != 0) {
-            self.answers.entry(answer.id).or_insert_with(|| answer.clone());
+            self.answers.entry(answer.id).or_default().push(answer.clone());
         }
+    }
+
+    /// All answers to a sample.
+    pub(crate) fn answers_to(&self, id: u64) -> &[Answer] {
+        self.answers.get(&id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Ids of everything that was answered, be it a sample that was asked for or not.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = u64> {
+        self.answers.keys().copied()
+    }
+
+    /// Tells if the run came to its end, with or without all answers. After a crash it did not.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.says_end || self.is_whole()
     }
 
     /// The calls that a replay makes in the same places.

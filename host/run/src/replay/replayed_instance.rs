@@ -4,9 +4,10 @@ use std::{
     mem,
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, SyncSender, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use proctor_plugin_host::{Instance, Lane, PluginHostError};
@@ -53,12 +54,12 @@ impl ReplayedInstance {
         }
     }
 
-    /// Executes a batch on the thread of the instance, and waits for it. What goes wrong is in the recording of the
-    /// replay.
+    /// Executes a batch on the thread of the instance, and returns whether it came back within `limit`. What goes wrong
+    /// is in the recording of the replay.
     ///
     /// # Errors
     /// If there is no thread, or no memory for a batch in flight.
-    pub(super) fn execute(&mut self, batch: Vec<QuerySample>) -> Result<(), HostError> {
+    pub(super) fn execute(&mut self, batch: Vec<QuerySample>, limit: Duration) -> Result<bool, HostError> {
         self.take_lane()?;
         let thread = match &self.thread {
             Some((jobs, _)) => jobs,
@@ -66,10 +67,8 @@ impl ReplayedInstance {
         };
         let (done, is_done) = sync_channel(1);
         // The thread ends behind this end of its queue.
-        if thread.send((batch, done)).is_ok() {
-            _ = is_done.recv();
-        }
-        Ok(())
+        let is_taken = thread.send((batch, done)).is_ok();
+        Ok(!is_taken || is_done.recv_timeout(limit) != Err(RecvTimeoutError::Timeout))
     }
 
     /// Goes over to batches in flight, where the instance takes them.

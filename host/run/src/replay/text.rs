@@ -7,7 +7,7 @@ use super::{
     comparison::{AnswerDifference, CallDifference, Comparison, Spread, Times},
     recorded::Recorded,
 };
-use crate::text::{duration, table};
+use crate::text::{counted, duration, table};
 
 /// The comparison, in lines.
 pub(super) fn in_words(
@@ -15,6 +15,7 @@ pub(super) fn in_words(
     recorded: &Recorded,
     replayed: &Recorded,
     comparison: &Comparison,
+    gave_up: Option<&str>,
 ) -> String {
     let name = |recorded: &Recorded| {
         let plugin = recorded.plugin.as_ref();
@@ -32,7 +33,8 @@ pub(super) fn in_words(
         ("answers", answers(comparison)),
     ];
     let verdict = if comparison.is_same() { "SAME" } else { "DIFFERENT" };
-    let rows = rows.into_iter().chain([("verdict", verdict.to_owned())]);
+    let gave_up = gave_up.map(|reason| ("gave up", reason.to_owned()));
+    let rows = rows.into_iter().chain(gave_up).chain([("verdict", verdict.to_owned())]);
     let rows: Vec<_> = rows.map(|(name, value)| vec![name.to_owned(), value]).collect();
     let mut text = table(&rows);
     let _ = write!(text, "\nHow long calls took, which is not compared:\n{}", times(&comparison.times));
@@ -56,13 +58,15 @@ fn calls(comparison: &Comparison) -> String {
 }
 
 fn answers(comparison: &Comparison) -> String {
-    let Comparison { differing_count, answer_count, answer, .. } = comparison;
-    match answer {
-        None => format!("{answer_count} are the same"),
-        Some(AnswerDifference { id, index, difference }) => format!(
-            "{differing_count} of {answer_count} differ; the first is that of sample {index} (id {id:#x}): {difference}"
-        ),
-    }
+    let Comparison { differing_count, answered_count, answer, .. } = comparison;
+    let samples = counted(*answered_count as u64, "sample");
+    let Some(AnswerDifference { id, index, difference }) = answer else {
+        return format!("those to {samples} are the same");
+    };
+    let whose = index.map_or_else(|| "to no sample".to_owned(), |index| format!("of sample {index}"));
+    format!(
+        "those to {differing_count} of {samples} differ; the first is that {whose} (id {id:#x}): {difference}"
+    )
 }
 
 fn times(times: &[Times]) -> String {

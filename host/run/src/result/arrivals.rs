@@ -22,6 +22,12 @@ pub(crate) struct ArrivalsPart {
     text: String,
 }
 
+/// Remark of a run with these settings on arrivals that the rules do not know, as far as it is known before the run.
+#[must_use]
+pub fn arrivals_remark(settings: &Settings) -> Option<String> {
+    Some(ArrivalsPart::of(settings, None)?.remark())
+}
+
 /// A parameter, and where it comes from.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ParameterPart {

@@ -29,7 +29,7 @@ pub(crate) struct TestPart {
     pub(crate) reasons: Vec<String>,
     /// Findings that the verdict rests on, with remedies for those that are broken.
     pub(crate) findings: Vec<FindingPart>,
-    /// From the start of issuing to the last completion, over all phases.
+    /// From the start of issuing to the last completion: of the performance phase, or over all accuracy phases.
     pub(crate) duration_ns: u64,
     pub(crate) issued_query_count: u64,
     pub(crate) issued_sample_count: u64,
@@ -58,6 +58,7 @@ pub(crate) struct TestPart {
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) search: Option<SearchPart>,
+    /// Batches; null in a test of accuracy and performance in one, whose batches are not counted apart.
     pub(crate) scheduler: Option<SchedulerPart>,
     /// The policy that turned batch size and instances, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +66,20 @@ pub(crate) struct TestPart {
     /// Queries that the plugin was BUSY for, where it takes whole queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) busy: Option<BusyPart>,
+    /// The accuracy phases of a test that has a performance phase, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) accuracy_phases: Option<AccuracyPhasesPart>,
+}
+
+/// The accuracy phases of a test of accuracy and performance in one. They are in no other count of it but those of late
+/// and repeated responses.
+#[derive(Debug, Serialize)]
+pub(crate) struct AccuracyPhasesPart {
+    pub(crate) duration_ns: u64,
+    pub(crate) issued_query_count: u64,
+    pub(crate) issued_sample_count: u64,
+    pub(crate) failed_sample_count: u64,
+    pub(crate) missing_sample_count: u64,
 }
 
 /// Queries that the plugin refused with BUSY, and that were issued again.
@@ -127,6 +142,9 @@ impl TestPart {
     pub(crate) fn new(test: &Test) -> Self {
         let outcome = &test.outcome;
         let sum = |part: fn(&PhaseOutcome) -> u64| outcome.reported_phases().map(part).sum();
+        let accuracy_phases = AccuracyPhasesPart::of(&outcome.accuracy_phases_beside().collect::<Vec<_>>());
+        // What the system counts, it counts over all phases.
+        let is_of_one_kind = accuracy_phases.is_none();
         // Of several phases, the worst.
         let delay = |part: fn(&IssueDelay) -> u64| {
             outcome.reported_phases().map(|phase| part(&phase.issue_delay)).max().unwrap_or(0)
@@ -140,7 +158,7 @@ impl TestPart {
             issued_query_count: sum(|phase| phase.record.issued_query_count),
             issued_sample_count: sum(|phase| phase.record.issued_sample_count),
             failed_sample_count: failed_count(test),
-            missing_sample_count: sum(|phase| phase.missing.as_ref().map_or(0, |missing| missing.count)),
+            missing_sample_count: sum(missing_count),
             late_response_count: outcome.violation_count(ViolationKind::Late),
             repeated_response_count: outcome.violation_count(ViolationKind::Duplicate),
             issue_delay_max_ns: delay(|delay| delay.max_ns),
@@ -158,18 +176,36 @@ impl TestPart {
                 .map(|energy| ProcessorEnergyPart::new(energy, test)),
             noise: test.noise.clone(),
             search: outcome.peak_search.as_ref().map(SearchPart::from),
-            scheduler: test.system.statistics.as_ref().map(SchedulerPart::new),
+            scheduler: test.system.statistics.as_ref().filter(|_| is_of_one_kind).map(SchedulerPart::new),
             scaling: test.system.scaling.as_ref().map(ScalingPart::new),
-            busy: test.system.busy.map(BusyPart::from),
+            busy: test.system.busy.filter(|_| is_of_one_kind).map(BusyPart::from),
+            accuracy_phases,
         }
     }
+}
+
+impl AccuracyPhasesPart {
+    fn of(phases: &[&PhaseOutcome]) -> Option<Self> {
+        let sum = |part: fn(&PhaseOutcome) -> u64| phases.iter().map(|phase| part(phase)).sum();
+        (!phases.is_empty()).then(|| Self {
+            duration_ns: sum(|phase| phase.duration_ns),
+            issued_query_count: sum(|phase| phase.record.issued_query_count),
+            issued_sample_count: sum(|phase| phase.record.issued_sample_count),
+            failed_sample_count: sum(PhaseOutcome::failed_sample_count),
+            missing_sample_count: sum(missing_count),
+        })
+    }
+}
+
+fn missing_count(phase: &PhaseOutcome) -> u64 {
+    phase.missing.as_ref().map_or(0, |missing| missing.count)
 }
 
 /// Samples of the reported phases that failed; they are looked at only if any of the test did.
 fn failed_count(test: &Test) -> u64 {
     match test.outcome.violation_count(ViolationKind::Failed) {
         0 => 0,
-        _ => test.outcome.samples().filter(|sample| sample.is_failed()).count() as u64,
+        _ => test.outcome.reported_phases().map(PhaseOutcome::failed_sample_count).sum(),
     }
 }
 

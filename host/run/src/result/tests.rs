@@ -200,6 +200,22 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     assert_eq!(part.issued_query_count, reported.record.issued_query_count);
 }
 
+#[test]
+fn a_test_of_both_counts_its_performance_phase_alone() {
+    let alone = performance_result(|_| {}, TestMode::PerformanceOnly).performance_run.unwrap();
+    let accuracy = performance_result(|_| {}, TestMode::AccuracyOnly).performance_run.unwrap();
+    let both = performance_result(|_| {}, TestMode::SubmissionRun).performance_run.unwrap();
+    assert!(alone.accuracy_phases.is_none() && alone.scheduler.is_some());
+    let counts = |part: &TestPart| (part.issued_query_count, part.issued_sample_count);
+    assert_eq!(counts(&both), counts(&alone));
+    assert_eq!(both.issued_sample_count, both.figures.as_ref().unwrap().sample_latency.count);
+    let beside = both.accuracy_phases.as_ref().unwrap();
+    assert_eq!((beside.issued_query_count, beside.issued_sample_count), counts(&accuracy));
+    assert_eq!((beside.failed_sample_count, beside.missing_sample_count), (0, 0));
+    assert!(beside.duration_ns > 0 && both.duration_ns < beside.duration_ns + alone.duration_ns);
+    assert!(both.scheduler.is_none(), "its batches are of all phases");
+}
+
 /// Runs of Server at these rates, in queries per second. The model does 1000 of them.
 fn several(rates_qps: &[f64]) -> RunResult {
     let loader = Loader::new().set("scenario=Server").set("rules=v0.5").set("virtual_time=true");

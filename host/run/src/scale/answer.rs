@@ -3,7 +3,7 @@
 use proctor_loadgen::ArrivalProcess;
 use proctor_scaling::{ControlLoop, Decision, Goal, Knobs, Settled};
 
-use super::{ScaleInput, ScaleOptions, result::PolicyResult};
+use super::{ScaleOptions, input::ScaleInput, result::PolicyResult};
 use crate::{
     bed::scaling::{course::Course, timeline::Timeline},
     observer::Observer,

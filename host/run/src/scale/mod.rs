@@ -9,6 +9,7 @@
 
 mod answer;
 mod base;
+pub(crate) mod input;
 mod kept_curve;
 mod picture;
 mod result;
@@ -18,11 +19,11 @@ mod traffic;
 use std::{collections::BTreeSet, io::Write, mem::ManuallyDrop};
 
 use proctor_config::Settings;
-use proctor_scaling::Goal;
+use proctor_scaling::{Goal, Knobs};
 use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
-use self::{kept_curve::KeptCurve, result::ScaleResult};
+use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
 use crate::{
     bed::{
         fault::Fault,
@@ -35,6 +36,7 @@ use crate::{
     interrupt::Interrupt,
     result::{Conclusion, PluginPart, deviations},
     text::duration,
+    warnings,
 };
 
 /// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
@@ -61,19 +63,6 @@ pub struct TargetChange {
     pub target_ns: u64,
 }
 
-/// How samples arrive at a system that is scaled.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum ScaleInput {
-    /// There is always another one, so latency is service time, from the start of a batch to its end.
-    Saturated,
-    /// By the arrival process of the settings. Latency counts from the arrival.
-    Arrivals {
-        /// Mean rate, in samples in a second.
-        rate_qps: f64,
-    },
-}
-
 /// Scales the plugin of the settings, and shows the user every decision and the setting to use.
 ///
 /// # Errors
@@ -98,8 +87,8 @@ pub fn scale(
     }
     if settings.run.scenario.loadgen() != Scenario::Server {
         settings.warnings.push(format!(
-            "scenario = {} has no effect in host scale: samples arrive as in Server with --target-qps, and else there is \
-             always another one",
+            "scenario = {} has no effect in host scale: samples arrive as in Server where a rate is given, and else there \
+             is always another one",
             settings.run.scenario.name()
         ));
     }
@@ -121,9 +110,19 @@ pub fn scale(
     for name in &options.policies {
         policy(&settings.run, name)?;
     }
-    let frame = Frame::set_up(settings, interrupt, |settings| RunFolder::create(settings, "-scale"))?;
+    if Knobs::parse(&settings.run.policy).is_some() {
+        // The test bed is made for the bounds, which is the same with every policy that scales.
+        STAND_IN.clone_into(&mut settings.run.policy);
+    }
+    let duration_ms = options.duration_ns / 1_000_000;
+    let warn = |settings: &mut Settings| warnings::scale::check(settings, options.input, duration_ms);
+    let make_folder = |settings: &Settings| RunFolder::create(settings, "-scale");
+    let frame = Frame::set_up_with(settings, interrupt, warn, make_folder)?;
     frame.run("what was seen is in", None, |frame, bed| scale_in(frame, bed, options, target, goal))
 }
+
+/// Policy that the settings have in place of a setting that stays, such as 64x3.
+const STAND_IN: &str = "joint";
 
 /// Target that stands in for one that has to be measured first, in ns: no batch is above it.
 const UNTIL_MEASURED_NS: u64 = u64::MAX / 4;

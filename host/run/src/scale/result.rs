@@ -8,7 +8,7 @@ use proctor_scaling::Goal;
 use serde::Serialize;
 
 use super::{
-    ScaleInput, ScaleOptions, TargetChange, base::Base, kept_curve::KeptCurve, traffic::TrafficCounts,
+    ScaleOptions, TargetChange, base::Base, input::ScaleInput, kept_curve::KeptCurve, traffic::TrafficCounts,
 };
 use crate::{
     bed::scaling::course::Course,

@@ -7,7 +7,9 @@ use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
 use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
 
-use super::{ScaleInput, ScaleOptions, answer::Shown, base::Base, result::PolicyResult, traffic::Traffic};
+use super::{
+    ScaleOptions, answer::Shown, base::Base, input::ScaleInput, result::PolicyResult, traffic::Traffic,
+};
 use crate::{
     bed::{
         clock::HostClock,

@@ -237,6 +237,22 @@ fn failing(load: f64, judged_count: u64, missed_count: u64, dependence: Dependen
     record
 }
 
+/// A probe that a limit ended outweighs longer ones above it, and no higher load is tried.
+#[test]
+fn what_a_limit_ended_is_believed() {
+    let cut = |load: f64| ProbeRecord { end: ProbeEnd::Limit, ..failing(load, 4, 1, Dependence::OnLoad) };
+    let mut search = Search::new(SearchSettings { from: 100.0, ..settings(RATE, 200.0) });
+    search.probes = vec![cut(200.0), cut(100.0)];
+    let end = SearchEnd::NothingGood { lowest: 100.0, lower_helps: true };
+    assert_eq!(search.next_step(), Step::Done(end));
+
+    let seen = Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY };
+    let good = |load: f64| record(load, &seen, Side::Under, 2000);
+    search.probes = vec![good(100.0), cut(200.0), good(400.0)];
+    let goes_between = matches!(search.next_step(), Step::Probe { load, .. } if 100.0 < load && load < 200.0);
+    assert!(goes_between, "{:?}", search.next_step());
+}
+
 #[test]
 fn samples_that_fail_at_any_load_end_the_search() {
     let search = |probes: &[(f64, u64, Dependence)]| {

@@ -119,5 +119,10 @@ difference is inside the noise. docs/comparing-runs.md tells how it is made.
 
 A condition names a figure (p50, p90, p95, p97, p99, p99.9, mean, throughput,
 accuracy) and by how much it may get worse: up for latencies, down for throughput
-and accuracy. It fails, with exit code 1, only if the whole interval is beyond, or
-if a run is INVALID or not whole, or B answers fewer of its samples than A.";
+and accuracy. It fails, with exit code 1, only if the whole interval is beyond; but
+every condition fails, and says why, where
+  - a run of either side is INVALID, has errors in its detail log, did not pass its
+    accuracy, or has a samples.bin with another number of samples than its result;
+  - a repeat is not whole, as after a crash;
+  - B leaves a greater share of its samples without an answer than A;
+  - a figure is withheld.";

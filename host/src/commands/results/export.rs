@@ -60,12 +60,12 @@ impl ExportFlags {
         let runs = open_runs(&self.folders)?;
         let write: WriteExport = match self.format {
             Format::Csv => {
-                let samples = self.only(&runs)?.samples().map_err(unreadable)?;
+                let samples = self.only(&runs)?.all_samples().map_err(unreadable)?;
                 Box::new(move |out| csv(&samples, out))
             }
             Format::Trace => {
                 let run = self.only(&runs)?.clone();
-                let samples = run.samples().map_err(unreadable)?;
+                let samples = run.all_samples().map_err(unreadable)?;
                 let loadgen = run.trace().map_err(unreadable)?;
                 let batches = run.batches(Some(&samples)).map_err(unreadable)?;
                 Box::new(move |out| {

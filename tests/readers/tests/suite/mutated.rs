@@ -42,6 +42,7 @@ fn what_loadgen_wrote_passes_and_is_read() {
         let log = proctor_readers::read_detail_log(&detail).unwrap();
         assert!(log.entries.len() > 60, "{}", run.display());
         proctor_readers::check_detail_log(&detail);
+        proctor_readers::check_summary_log(&fs::read(run.join("mlperf_log_summary.txt")).unwrap());
         if let Ok(accuracy) = fs::read(run.join("mlperf_log_accuracy.json")) {
             proctor_accuracy::parse_log(&accuracy).unwrap();
             proctor_readers::check_accuracy_log(&accuracy);

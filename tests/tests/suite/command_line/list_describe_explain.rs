@@ -191,6 +191,18 @@ fn settings_are_explained_with_their_origin() {
 }
 
 #[test]
+fn with_strict_a_warning_ends_an_explanation_as_it_would_end_the_run() {
+    let bench = Bench::new();
+    assert_eq!(bench.host("explain --set server_run_count=3").code(), 0);
+    let refused = bench.host("explain --strict --set server_run_count=3");
+    let why =
+        ["server_run_count has no effect in SingleStream", "with strict = true, these warnings are errors"];
+    refused.assert_error(2, &why);
+    assert!(refused.stdout.contains("length of the run: "), "{refused}");
+    assert_prints("explain --strict", &["length of the run: "]);
+}
+
+#[test]
 fn the_official_preset_is_of_official_length() {
     assert_prints("explain --preset official", &["600000", "length of the run: official"]);
 }

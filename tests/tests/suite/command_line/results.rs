@@ -104,6 +104,47 @@ fn an_export_of_what_is_none_is_refused() {
 }
 
 #[test]
+fn samples_that_are_not_those_of_the_result_are_not_exported() {
+    let bench = Bench::new();
+    let run = virtual_run(&bench, "");
+    let path = run.folder().join("samples.bin");
+    let bytes = fs::read(&path).unwrap();
+    let torn = [&bytes[..], &[0; 5]].concat();
+    let mut failed = bytes.clone();
+    failed[15] |= 0x80;
+    for (bytes, fault) in [
+        (&bytes[..16 * 100], "samples.bin has 100 samples, and the result tells of "),
+        (&[], "samples.bin has 0 samples, and the result tells of "),
+        (&torn, "samples.bin has a torn end: the last 5 bytes are no whole sample"),
+        (&failed, "samples.bin has failed_sample_count 1, and the result has 0"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        for form in ["csv", "trace"] {
+            let exported = bench.host(&format!("export {} -f {form} -o out", run.folder().display()));
+            exported.assert_error(DATA, &[fault]);
+            assert!(exported.stdout.is_empty() && !bench.file("out").exists(), "{exported}");
+        }
+    }
+}
+
+#[test]
+fn a_test_of_both_is_told_by_its_performance_phase() {
+    let bench = Bench::new();
+    let run = bench.run(
+        "--plugin mock --virtual-time --scenario Server --target-qps 300 --duration 2s --mode SubmissionRun",
+    );
+    let test = &run.result()["performance_run"];
+    let count = run.samples().len() as u64;
+    assert_eq!((&test["issued_query_count"], &test["issued_sample_count"]), (&count.into(), &count.into()));
+    assert_eq!(test["accuracy_phases"]["issued_sample_count"], 600);
+    assert!(run.finished.stdout.contains(&format!("  length      {count} queries, ")), "{}", run.finished);
+    let metrics = export(&bench, run.folder(), "openmetrics");
+    let samples = metrics.lines().find(|line| line.starts_with("proctor_run_samples{")).unwrap();
+    assert!(samples.ends_with(&format!(" {count}")), "{samples}");
+    assert_eq!(export(&bench, run.folder(), "csv").lines().count() as u64, count + 1);
+}
+
+#[test]
 fn logs_that_are_not_of_one_test_are_named_by_each_command_that_reads_them() {
     let bench = Bench::new();
     let entry = |key: &str, value: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");

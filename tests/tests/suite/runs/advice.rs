@@ -195,6 +195,26 @@ fn a_valid_run_says_what_limits_it() {
 }
 
 #[test]
+fn a_peak_says_what_is_missed_above_it_and_sends_below_it() {
+    let bench = Bench::new();
+    let search = "--plugin mock --virtual-time --scenario Server --mode FindPeakPerformance --target-qps 100 \
+                  --set mock.service=fixed --set mock.service_us=1000";
+    let full = bench.run(&format!("{search} --duration 5s --set queue_capacity=4"));
+    full.assert_valid();
+    assert!(
+        full.finished.stdout.contains("  limited by  failed samples at the next rate, "),
+        "{}",
+        full.finished
+    );
+    assert!(findings(&full).iter().any(|finding| finding["rule"] == "next_rate"), "{}", full.finished);
+
+    let short =
+        bench.run(&format!("{search} --duration 500ms --set min_query_count=700 --set max_duration_ms=1000"));
+    short.assert_invalid(&["early stopping needs ", "make a run at a rate below it with --mode performance"]);
+    assert!(!short.finished.stdout.contains("set min_query_count"), "{}", short.finished);
+}
+
+#[test]
 fn misbehaviour_comes_with_advice_in_the_printed_verdict() {
     let flags = "--plugin faulty --set faulty.fault=complete-twice --set issue=true --mode performance --duration 50ms";
     let run = Bench::new().run(flags);

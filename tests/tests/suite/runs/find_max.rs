@@ -272,6 +272,30 @@ fn what_fails_limits_too() {
         .filter(too_high)
         .all(|point| point["constraint"] == "failed samples");
     assert!(of_failed, "{curve:#}");
+    let summary = strict.result()["summary"].as_str().unwrap().to_owned();
+    assert!(summary.contains("VALID (confirmed by 1 full run), limited by failed samples at "), "{summary}");
+}
+
+#[test]
+fn a_limit_on_outstanding_queries_is_above_what_is_found() {
+    let bench = Bench::new();
+    let limited = format!("{CONSTANT} --duration 2s --target-qps 800 --set server_max_async_queries=3");
+    for (name, to) in [("a", ""), ("b", "--to 3000")] {
+        let found = Search::run(&bench, name, &format!("{limited} {to}"));
+        assert!(found.load() < 200.0, "{}", found.finished);
+        let summary = found.result()["summary"].as_str().unwrap().to_owned();
+        assert!(summary.contains("limited by too many outstanding queries at "), "{summary}");
+        assert!(
+            found.finished.stdout.contains("too high: too many outstanding queries (confidence 100%)"),
+            "{}",
+            found.finished
+        );
+    }
+    let nothing = Search::run(&bench, "c", &format!("{limited} --from 500"));
+    assert_eq!(nothing.finished.code(), 1, "{}", nothing.finished);
+    let text = &nothing.finished.stdout;
+    assert!(text.contains("nothing is VALID: at 500 queries/s, the lowest that was tried"), "{text}");
+    assert!(text.contains("server_max_async_queries = 3 ended the probe after "), "{text}");
 }
 
 #[test]

@@ -127,6 +127,69 @@ fn a_call_that_fails_is_part_of_the_recording() {
     }
 }
 
+/// Flags of 20 queries, one after the other, in which sample 5 may meet a fault.
+const QUERIES: &str = "--plugin faulty --scenario SingleStream --set issue=true --set min_query_count=20 \
+                       --set max_query_count=20";
+
+/// The limit of what gives up: above any pause of a busy machine.
+const LIMIT: &str = "--set watchdog_ms=2000";
+
+#[test]
+fn a_replay_gives_up_a_sample_that_is_not_completed() {
+    let bench = Bench::new();
+    let whole = record(&bench, "whole", &format!("{QUERIES} --set faulty.fault=none"));
+    let stuck = replay(&bench, &whole, &format!("--plugin faulty --set faulty.fault=never-complete {LIMIT}"));
+    assert_eq!(stuck.code(), 1, "{stuck}");
+    assert!(stuck.stdout.contains(" DIFFERENT\n"), "{stuck}");
+    assert!(stuck.stdout.contains("no answer to sample "), "{stuck}");
+    assert!(stuck.stdout.contains("within watchdog_ms = 2000"), "{stuck}");
+    assert!(stuck.stdout.contains("it has no answer in the replay"), "{stuck}");
+
+    // A run that gave it up as well is the same.
+    let given_up =
+        record(&bench, "given-up", &format!("{QUERIES} --set faulty.fault=never-complete {LIMIT}"));
+    let same = replay(&bench, &given_up, "--plugin faulty");
+    assert_eq!(same.code(), 0, "{same}");
+    let more = replay(&bench, &given_up, "--plugin faulty --set faulty.fault=none");
+    assert_eq!(more.code(), 1, "{more}");
+    assert!(more.stdout.contains("it has 1 answer in the replay, and had none"), "{more}");
+}
+
+#[test]
+fn a_batch_that_does_not_return_is_given_up() {
+    let bench = Bench::new();
+    let flags =
+        "--plugin faulty --scenario Offline --set issue=false --set min_query_count=20 --batch-size 1";
+    let recording = record(&bench, "recording", &format!("{flags} --set faulty.fault=none"));
+    let stuck = replay(&bench, &recording, &format!("--plugin faulty --set faulty.fault=hang {LIMIT}"));
+    assert_eq!(stuck.code(), 1, "{stuck}");
+    assert!(stuck.stdout.contains("did not return within watchdog_ms = 2000"), "{stuck}");
+}
+
+#[test]
+fn an_answer_more_or_less_is_a_difference_and_is_not_waited_for() {
+    let bench = Bench::new();
+    let whole = record(&bench, "whole", &format!("{QUERIES} --set faulty.fault=none"));
+    for (fault, more, less) in [
+        (
+            "complete-twice",
+            "it had 1 answer, and has 2 in the replay",
+            "it had 2 answers, and has 1 in the replay",
+        ),
+        ("unknown-id", "the first is that to no sample", "the first is that to no sample"),
+    ] {
+        let faulty = record(&bench, fault, &format!("{QUERIES} --set faulty.fault={fault}"));
+        let same = replay(&bench, &faulty, "--plugin faulty");
+        assert_eq!(same.code(), 0, "{same}");
+        for (recording, fault, shown) in [(&whole, fault, more), (&faulty, "none", less)] {
+            let parted = replay(&bench, recording, &format!("--plugin faulty --set faulty.fault={fault}"));
+            assert_eq!(parted.code(), 1, "{parted}");
+            assert!(parted.stdout.contains(shown), "{parted}");
+            assert!(!parted.stdout.contains("gave up"), "{parted}");
+        }
+    }
+}
+
 #[test]
 fn a_crash_leaves_a_recording_that_says_in_which_call() {
     let bench = Bench::new();

@@ -60,6 +60,36 @@ fn a_scenario_that_scaling_does_not_have_is_a_warning() {
 }
 
 #[test]
+fn the_rate_of_arrivals_is_that_of_the_flag_in_every_scenario() {
+    let bench = Bench::new();
+    for (number, flags) in [
+        "--scenario Offline --target-qps 300",
+        "--scenario SingleStream --target-qps 300",
+        "--scenario MultiStream --set target_qps=300",
+        "--set server_target_qps=300",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let flags = format!("--slo-ms 20 {MOCK} --duration 5 {flags}");
+        let (finished, result) = scale(&bench, &format!("rate-{number}"), &flags);
+        assert_eq!(result["input"], json!({ "kind": "arrivals", "rate_qps": 300.0 }), "{finished}");
+        assert_eq!(result["settings"]["server_target_qps"]["value"], 300.0, "{finished}");
+    }
+}
+
+#[test]
+fn a_setting_in_place_of_a_policy_stays() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 5 --policy 64x3");
+    let (finished, result) = scale(&bench, "stays", &flags);
+    assert_eq!(finished.code(), 0, "{finished}");
+    assert_eq!(result["courses"][0]["setting"], json!({ "batch_size": 64, "instances": 3 }));
+    let known = "known are fixed, size-or-timeout, clipper, dnnscaler, dnnscaler-algorithm, joint, oracle";
+    bench.host("run --plugin mock --virtual-time --policy 64x3").assert_error(2, &[known]);
+}
+
+#[test]
 fn policies_are_compared_on_one_axis_and_another_target_is_followed() {
     let bench = Bench::new();
     let flags = format!(
@@ -234,6 +264,10 @@ fn what_cannot_be_scaled_is_refused() {
         ("run --policy joint --slo-x 3 --scenario Offline", "give a run --slo-ms, such as the target that"),
         ("scale --slo-ms 5 --batch-size 1 --instances 1", "there is nothing to scale"),
         ("scale --slo-ms 5 --policy fixed", "policy fixed does not scale; these do: clipper, dnnscaler"),
+        (
+            "scale --slo-ms 5 --compare clipper,joint --approach multi-tenancy",
+            "policy clipper turns the batch size alone, which --approach multi-tenancy leaves as it is: leave",
+        ),
         ("scale --slo-ms 5 --duration 0", "give --duration a time above 0"),
         ("scale --slo-ms 5 --duration 20 --slo-at 20s=3ms", "--slo-at changes the target after 20.00 s"),
         ("scale --slo-ms 5 --compare joint,4x2,joint", "--compare names joint twice"),

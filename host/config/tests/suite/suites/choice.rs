@@ -131,7 +131,7 @@ fn a_round_or_benchmark_without_interactive_names_the_rounds_that_have_it() {
     assert_eq!(
         error(Loader::new().set("scenario=Interactive")),
         "flag --set scenario: benchmark digits-lstm has no scenario Interactive; it has SingleStream, MultiStream, Server, \
-         Offline; v5.1, v6.0, v6.1 have Interactive"
+         Offline; no round has Interactive for digits-lstm"
     );
     let without = Linked::new("llama2-70b", "top1");
     assert!(

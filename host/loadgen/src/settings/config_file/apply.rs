@@ -185,11 +185,9 @@ fn surprise(rule: &Rule, word: &str, value: &SettingValue) -> Option<IgnoredReas
 
 /// The surprise that a percentile is in percent, where the number is a fraction.
 fn as_fraction(rule: &Rule, word: &str) -> Option<IgnoredReason> {
-    let number = number::double(word)?;
-    let is_fraction = rule.name.ends_with("_percentile") && 0.0 < number && number < 1.0;
-    // Without the dust of binary fractions.
-    let percent = (number * 1e11).round() / 1e9;
-    is_fraction.then(|| IgnoredReason::Percent { word: word.to_owned(), percent: percent.to_string() })
+    let share = number::double(word).filter(|_| rule.name.ends_with("_percentile"))?;
+    let percent = number::percent_of_share(share)?.to_string();
+    Some(IgnoredReason::Percent { word: word.to_owned(), percent })
 }
 
 /// Names that published files have but that LoadGen reads from no file, with the thing to do in their place.

@@ -1,8 +1,8 @@
-//! Lines that LoadGen passes over in silence, or reads differently from how they look.
+//! Lines that LoadGen does not apply, or reads differently from how they look. It tells of none but a wrong mode.
 
 use proctor_vocabulary::OddSpace;
 
-/// A line that LoadGen passes over in silence.
+/// A line that LoadGen does not apply, or reads differently from how it looks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {key} {reason}")]
 pub struct Ignored {

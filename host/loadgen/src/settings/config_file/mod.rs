@@ -16,5 +16,6 @@ mod rules;
 pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};
 pub use ignored::{Ignored, IgnoredReason};
 pub use kind::{BUILTIN, ConfigFileKind, REPEATED_USER_FILE};
+pub use number::percent_of_share;
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
 pub use rules::{config_keys, is_builtin_only, scenario_of_setting, setting_of_key};

@@ -51,6 +51,13 @@ pub(super) fn is_octal(word: &str) -> bool {
         && digits.bytes().all(|digit| (b'0'..b'8').contains(&digit))
 }
 
+/// The percentage that is meant by a number between 0 and 1, where a percentage is wanted: 97 for 0.97, without the
+/// dust of binary fractions.
+#[must_use]
+pub fn percent_of_share(share: f64) -> Option<f64> {
+    (0.0 < share && share < 1.0).then(|| (share * 1e11).round() / 1e9)
+}
+
 fn split_sign(word: &str) -> (bool, &str) {
     match word.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -160,6 +167,16 @@ mod tests {
             ["", "abc", "12ms", "1e", "+-5", "0x", "0xp1", "0x1p", "1_000", "--1", ".", "1,5", "nan(-)", "#"]
         {
             assert_eq!(double(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_share_stands_for_a_percentage_without_dust() {
+        for (share, percent) in [(0.97, 97.0), (0.99, 99.0), (0.999, 99.9), (0.07, 7.0), (0.29, 29.0)] {
+            assert_eq!(percent_of_share(share), Some(percent), "{share}");
+        }
+        for number in [0.0, 1.0, -0.5, 97.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(percent_of_share(number), None, "{number}");
         }
     }
 

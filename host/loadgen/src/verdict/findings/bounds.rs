@@ -86,7 +86,7 @@ pub(super) fn bounds(evidence: &Evidence<'_>) -> Vec<Finding> {
         let remedy = if it.is_met { None } else { lower_rate(evidence, it.measure, it.bound_ns) };
         Finding::compared(rule, it.is_met, it.target_ns as f64, it.bound_ns as f64, Unit::Ns).with(remedy)
     };
-    let is_sound = |it: &Bounded| !evidence.has_unanswered && latencies_ns(evidence, it.measure).len() > 0;
+    let is_sound = |it: &Bounded| !evidence.has_unmeasured && latencies_ns(evidence, it.measure).len() > 0;
     let counts = |it: &Bounded| !it.is_met || is_sound(it);
     bounded(evidence).into_iter().filter(counts).map(finding).collect()
 }
@@ -102,7 +102,7 @@ pub(super) fn intervals(evidence: &Evidence<'_>) -> Option<Finding> {
     }
     let finding = Finding { cause: Some(Cause::Intervals(result)), ..finding };
     // A query without an answer counts as late, however few samples it has.
-    if evidence.has_unanswered {
+    if evidence.has_unmeasured {
         return Some(finding);
     }
     let mut latencies_ns = evidence.record.query_latencies_ns.clone();
@@ -153,7 +153,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let needed = min_under_latency_queries(over_count, quantile).saturating_add(over_count);
     let is_met = result.early_stopping.met;
-    if is_met && evidence.has_unanswered {
+    if is_met && evidence.has_unmeasured {
         return None;
     }
     let rule = Rule::EarlyStopping { measure };

@@ -26,7 +26,7 @@ pub(crate) struct Evidence<'a> {
     /// Why issuing ended.
     pub(crate) end: IssueEnd,
     /// True if samples failed, are missing, or in a token run lack tokens, so that no bound counts as met.
-    pub(crate) has_unanswered: bool,
+    pub(crate) has_unmeasured: bool,
     /// Scheduled instant and latency of answered samples in the order of issue, in ns; without any, no rate can be
     /// advised.
     pub(crate) samples: Vec<(u64, u64)>,
@@ -38,11 +38,11 @@ impl<'a> Evidence<'a> {
         result: &'a PerformanceResult,
         record: &'a PhaseRecord,
         phase: &PhaseOutcome,
-        has_unanswered: bool,
+        has_unmeasured: bool,
     ) -> Self {
         let answered = |sample: SampleRecord| Some((sample.scheduled_ns, sample.answered_latency_ns()?));
         let samples = phase.phase.samples(0).filter_map(answered).take(SAMPLES_MAX).collect();
-        Self { settings, result, record, end: phase.end, has_unanswered, samples }
+        Self { settings, result, record, end: phase.end, has_unmeasured, samples }
     }
 
     /// Returns the queries per second of this run: the rate that was asked for, or what a system without one did.

@@ -5,11 +5,15 @@ use proctor_vocabulary::Scenario;
 use super::{
     bounds::{self, lower_rate_if_broken, time_at},
     evidence::Evidence,
-    finding::{Finding, Remedy, Rule, Scope, Standing, Unit},
+    finding::{Cause, Finding, Remedy, Rule, Scope, Standing, Unit},
     length,
     limits::{OUTSTANDING, in_the_way, reached},
 };
-use crate::{issue::end::IssueEnd, settings::effective::EffectiveSettings};
+use crate::{
+    issue::end::IssueEnd,
+    settings::effective::EffectiveSettings,
+    verdict::peak_search::{PeakSearch, RateNotMet},
+};
 
 /// One finding for each rule about figures, in the order of the summary: bounds, duration, queries, early stopping.
 pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding> {
@@ -26,7 +30,7 @@ pub(crate) fn of_figures(evidence: &Evidence<'_>, number: usize) -> Vec<Finding>
         }
     }
     lift_everywhere(&mut findings);
-    if !evidence.has_unanswered {
+    if !evidence.has_unmeasured {
         mark_limits(&mut findings, evidence.settings);
     }
     findings.iter_mut().for_each(|finding| finding.scope = Scope::Phase(number));
@@ -85,6 +89,52 @@ fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
         let qps = settings.target_qps;
         let mut rate = Finding::compared(Rule::TargetRate, true, qps, qps, Unit::QueriesPerSecond);
         rate.standing = Standing::Limiting;
+        findings.insert(0, rate);
+    }
+}
+
+/// The advice at a peak that is not VALID: neither a longer search nor one that begins lower ends elsewhere.
+const BELOW_PEAK: &str = "the peak is where the bound is only just kept, so make a run at a rate below it with \
+                          --mode performance, or search with host find-max";
+
+/// Has the findings about the run at a peak say what a run of its own does not know: that the search would end at the
+/// same rate again, and why it did not go on to the next one.
+pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
+    let Some((above_qps, not_met)) = search.above_peak() else { return };
+    for finding in findings.iter_mut().filter(|finding| finding.is_broken()) {
+        // What a limit or the sample set has cut short is mended by itself.
+        let leads_back = matches!(
+            finding.remedy,
+            None | Some(
+                Remedy::LowerRate { .. }
+                    | Remedy::MoreQueries { .. }
+                    | Remedy::MeetBoundFirst
+                    | Remedy::Set { setting: "min_query_count", .. }
+            )
+        );
+        if leads_back {
+            (finding.remedy, finding.time_ns, finding.lift) =
+                (Some(Remedy::Do(BELOW_PEAK)), None, Vec::new());
+        }
+    }
+    // A bound that is nearly used up is no limit where something else was missed.
+    let is_by_bound = matches!(not_met, RateNotMet::OverBound { .. });
+    let limits = |it: &Finding| it.standing == Standing::Limiting && !it.rule.is_about_length();
+    let Some(position) = findings.iter().position(limits) else { return };
+    if is_by_bound && findings[position].rule != Rule::TargetRate {
+        return;
+    }
+    let peak_qps = search.peak_qps().unwrap_or(above_qps);
+    let rate = Finding {
+        standing: Standing::Limiting,
+        scope: findings[position].scope,
+        cause: Some(Cause::NextRate { qps: above_qps, reason: not_met.clone() }),
+        ..Finding::compared(Rule::NextRate, true, peak_qps, above_qps, Unit::QueriesPerSecond)
+    };
+    if findings[position].rule == Rule::TargetRate {
+        findings[position] = rate;
+    } else {
+        findings[position].standing = Standing::Met;
         findings.insert(0, rate);
     }
 }

@@ -2,11 +2,15 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
+use super::number::rate;
 use crate::{
     issue::end::IssueEnd,
-    measure::{missing_samples::MissingSamples, unload_error::UnloadError},
+    measure::{missing_samples::MissingSamples, phase_error::PhaseError, unload_error::UnloadError},
     record::violations::{Violation, ViolationKind},
-    verdict::{peak_search::PeakEnd, results::interval::IntervalResult},
+    verdict::{
+        peak_search::{PeakEnd, RateNotMet},
+        results::interval::IntervalResult,
+    },
 };
 
 /// Something that the verdict of a test rests on.
@@ -64,6 +68,8 @@ pub enum Rule {
     MinSampleCount,
     /// No rule: the rate that was asked for, with no bound near.
     TargetRate,
+    /// No rule: the next rate that a search for the peak has tried, which is not met.
+    NextRate,
     /// Each sample is completed once, in time and without an error.
     Completion(ViolationKind),
     /// No issued sample is left without a completion.
@@ -111,6 +117,11 @@ pub(crate) enum Cause {
     /// Why the test was stopped.
     Interrupted(String),
     PeakSearch(PeakEnd),
+    /// Why a search for the peak did not meet the next rate, in queries per second.
+    NextRate {
+        qps: f64,
+        reason: RateNotMet,
+    },
     Caller(Fault),
 }
 
@@ -140,6 +151,16 @@ impl fmt::Display for Cause {
             Self::Completion(violation) => violation.fmt(f),
             Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
             Self::PeakSearch(end) => end.fmt(f),
+            Self::NextRate { qps, reason } => {
+                let what = match reason {
+                    RateNotMet::Failed(PhaseError::FailedSamples { .. }) => "failed samples",
+                    RateNotMet::Failed(PhaseError::TokenlessSamples { .. }) => "samples without their tokens",
+                    RateNotMet::Failed(_) => "an error of the run",
+                    RateNotMet::EndedEarly(_) => "too many outstanding queries",
+                    RateNotMet::OverBound { .. } => "a latency over its bound",
+                };
+                write!(f, "{what} at the next rate, {} queries/s", rate(*qps))
+            }
             Self::Caller(fault) => fault.0.fmt(f),
         }
     }
@@ -238,6 +259,7 @@ impl Rule {
             Self::MinQueryCount => "min_query_count",
             Self::MinSampleCount => "min_sample_count",
             Self::TargetRate => "target_rate",
+            Self::NextRate => "next_rate",
             Self::Completion(ViolationKind::Failed) => "failed_samples",
             Self::Completion(ViolationKind::Duplicate) => "duplicate_samples",
             Self::Completion(ViolationKind::Late) => "late_samples",
@@ -253,7 +275,8 @@ impl Rule {
     /// Tells if the figures of a performance phase decide about it.
     #[must_use]
     pub fn is_about_figures(self) -> bool {
-        self.is_about_length() || matches!(self, Self::Bound { .. } | Self::Intervals | Self::TargetRate)
+        self.is_about_length()
+            || matches!(self, Self::Bound { .. } | Self::Intervals | Self::TargetRate | Self::NextRate)
     }
 
     /// Tells if it is about how long a run is.

@@ -32,6 +32,7 @@ pub(crate) mod figures;
 pub(crate) mod finding;
 mod length;
 mod limits;
+mod number;
 pub(crate) mod objections;
 mod replay;
 mod text;

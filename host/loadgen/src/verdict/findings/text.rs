@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::finding::{Finding, Limit, Measure, Remedy, Rule, Standing, Unit};
+use super::{
+    finding::{Finding, Limit, Measure, Remedy, Rule, Standing, Unit},
+    number::{DIGITS, count, rate, significant},
+};
 
-/// Significant digits of a time, unless more are needed to tell it from its bound.
-const DIGITS: usize = 3;
 /// All digits that a time can have.
 const DIGITS_MAX: usize = 20;
 
@@ -96,7 +97,8 @@ impl Finding {
             Rule::Intervals => format!("late queries: {measured_text} of at most {bound_text}"),
             Rule::TargetRate => format!("the rate asked for: {bound_text}"),
             // These have a cause.
-            Rule::Completion(_)
+            Rule::NextRate
+            | Rule::Completion(_)
             | Rule::Missing
             | Rule::Stalled
             | Rule::Interrupted
@@ -202,37 +204,8 @@ fn time(ns: u64, digits: usize) -> String {
     }
 }
 
-/// A number with this many significant digits, but all before the point, and no zeros at the end of a fraction.
-fn significant(value: f64, digits: usize) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let before_point = value.abs().log10().floor() as i32 + 1;
-    let decimals = usize::try_from(digits as i32 - before_point).unwrap_or(0);
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// `812`, `1,230,000`, `0.0123`.
-fn rate(qps: f64) -> String {
-    if qps >= 1000.0 { count(qps) } else { significant(qps, DIGITS + 1) }
-}
-
 fn counted(value: f64, one: &str, many: &str) -> String {
     format!("{} {}", count(value), if value == 1.0 { one } else { many })
-}
-
-/// A whole number with commas between thousands.
-fn count(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

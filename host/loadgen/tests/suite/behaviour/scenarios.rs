@@ -7,7 +7,8 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    EffectiveSettings, IssueEnd, QueryGenerator, ScenarioFigures, TestSettings, log::LogIdentity, phases,
+    EffectiveSettings, IssueEnd, PhaseOutcome, QueryGenerator, ScenarioFigures, TestSettings,
+    log::LogIdentity, phases,
 };
 use proctor_vocabulary::{Scenario, TestMode};
 
@@ -195,6 +196,9 @@ fn a_submission_run_is_an_accuracy_run_and_then_a_performance_run() {
     assert_eq!(outcome.performance.as_ref().unwrap().issued_query_count, 101);
     assert_eq!(outcome.phases[3].first_sample_id, 10);
     assert_eq!(outcome.samples().count(), 101, "the samples file is of the performance phase");
+    let query_count = |phase: &PhaseOutcome| phase.record.issued_query_count;
+    assert_eq!(outcome.reported_phases().map(query_count).sum::<u64>(), 101);
+    assert_eq!(outcome.accuracy_phases_beside().map(query_count).sum::<u64>(), 10);
 }
 
 #[test]

@@ -20,7 +20,8 @@ pub fn scales(policy: &str) -> bool {
 /// stays there.
 ///
 /// # Errors
-/// If there is none, the curves cannot be read, or the setting is beyond the bounds.
+/// If there is none, the approach leaves it nothing to turn, the curves cannot be read, or the setting is beyond the
+/// bounds.
 pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
     if let Some(knobs) = Knobs::parse(name) {
         let most = Knobs { batch_size: run.batch_size, instances: run.instances };
@@ -39,6 +40,12 @@ pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPol
             "policy {name} does not scale; these do: {names}; a setting, such as 64x3, stays there"
         )));
     };
+    if entry.turns == Approach::Batching && approach(run) == Approach::MultiTenancy {
+        return Err(HostError::Usage(format!(
+            "policy {name} turns the batch size alone, which --approach multi-tenancy leaves as it is: leave --approach \
+             out, or name others by --policy or --compare, such as joint"
+        )));
+    }
     Ok((entry.make)(DnnScalerSettings { curves: curves(run)?, ..DnnScalerSettings::default() }))
 }
 
@@ -132,13 +139,7 @@ pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
 /// If there is nothing to turn.
 pub(crate) fn goal_within(run: &RunSettings, target_ns: u64) -> Result<Goal, HostError> {
     let most = Knobs { batch_size: run.batch_size, instances: run.instances };
-    let approach = match run.approach.as_str() {
-        "auto" => Approach::Auto,
-        "batching" => Approach::Batching,
-        "multi-tenancy" => Approach::MultiTenancy,
-        other => unreachable!("approach = {other} is none of the choices of the setting"),
-    };
-    let goal = Goal { approach, base: most, ..Goal::new(target_ns, run.tail / 100.0, most) };
+    let goal = Goal { approach: approach(run), base: most, ..Goal::new(target_ns, run.tail / 100.0, most) };
     if goal.least() == goal.greatest() {
         return Err(HostError::Usage(format!(
             "there is nothing to scale: batch_size = {} and instances = {} are the most that a policy may set; raise \
@@ -147,6 +148,15 @@ pub(crate) fn goal_within(run: &RunSettings, target_ns: u64) -> Result<Goal, Hos
         )));
     }
     Ok(goal)
+}
+
+fn approach(run: &RunSettings) -> Approach {
+    match run.approach.as_str() {
+        "auto" => Approach::Auto,
+        "batching" => Approach::Batching,
+        "multi-tenancy" => Approach::MultiTenancy,
+        other => unreachable!("approach = {other} is none of the choices of the setting"),
+    }
 }
 
 /// The knobs of a test in which nothing is scaled: with a policy that scales, the least that it may set, which every
@@ -233,4 +243,29 @@ pub(crate) fn check_run(settings: &Settings) -> Result<(), HostError> {
     }
     goal(run)?;
     policy(run, name).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    #[test]
+    fn an_approach_that_leaves_a_policy_nothing_to_turn_is_refused() {
+        for approach in ["auto", "batching", "multi-tenancy"] {
+            let loader = Loader::new().set("batch_size=8").set("instances=4");
+            let run = loader.set(&format!("approach={approach}")).load().unwrap().run;
+            for name in ["clipper", "dnnscaler", "dnnscaler-algorithm", "joint", "oracle", "8x2"] {
+                let refused = policy(&run, name).err().map(|error| error.to_string());
+                let is_refused = name == "clipper" && approach == "multi-tenancy";
+                assert_eq!(refused.is_some(), is_refused, "{name} with {approach}: {refused:?}");
+                let text = refused.unwrap_or_default();
+                assert_eq!(
+                    text.contains("--approach multi-tenancy") && text.contains("--policy"),
+                    is_refused
+                );
+            }
+        }
+    }
 }

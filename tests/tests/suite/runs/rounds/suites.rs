@@ -443,7 +443,7 @@ fn tokens_are_told_with_their_times() {
 }
 
 #[test]
-fn a_limit_on_outstanding_queries_is_named_with_a_better_one() {
+fn the_limit_on_outstanding_queries_that_a_verdict_advises_makes_the_next_run_valid() {
     let bench = Bench::new();
     let flags = "--plugin mock --mode performance --virtual-time --scenario Server --target-qps 500 --duration 1s \
                  --set mock.service=fixed --set mock.service_us=1000";
