@@ -65,7 +65,11 @@ fn the_official_preset_is_of_official_length_until_it_is_shortened() {
         assert_eq!(settings.test.min_duration_ms, 600_000);
         assert!(settings.is_of_official_length(), "{scenario}");
         assert!(!official().set("min_duration=599999").load().unwrap().is_of_official_length());
-        assert!(!official().set("max_query_count=1").load().unwrap().is_of_official_length());
+        for limit in ["max_query_count=1", "max_duration_ms=500"] {
+            // Offline has one query, and reads no limit.
+            let is_official = official().set(limit).load().unwrap().is_of_official_length();
+            assert_eq!(is_official, *scenario == Scenario::Offline, "{scenario} {limit}");
+        }
     }
 }
 

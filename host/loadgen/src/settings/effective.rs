@@ -39,6 +39,8 @@ pub struct EffectiveSettings {
     pub accuracy_sample_count: u64,
     /// Number of issuing threads: in Server as many as asked for, but at least one; else one.
     pub issuer_count: u64,
+    /// Samples that the library loads at a time, as it reports.
+    pub qsl_performance_count: u64,
     /// Samples in the library, as it reports.
     pub qsl_total_count: u64,
 }
@@ -122,11 +124,12 @@ impl EffectiveSettings {
             ),
             accuracy_sample_count: or_library(request.accuracy_sample_count_override, qsl_total_count),
             issuer_count: 1,
+            qsl_performance_count,
             qsl_total_count,
             request,
         };
         match effective.request.scenario {
-            Scenario::SingleStream => effective.single_stream(qsl_performance_count),
+            Scenario::SingleStream => effective.single_stream(),
             Scenario::MultiStream => effective.multi_stream(),
             Scenario::Server => effective.server(),
             Scenario::Offline => effective.offline(),
@@ -139,21 +142,36 @@ impl EffectiveSettings {
         Ok((effective, errors))
     }
 
-    fn single_stream(&mut self, qsl_performance_count: u64) {
+    fn single_stream(&mut self) {
         self.target_qps = 1e9 / self.request.single_stream_expected_latency_ns;
         self.target_latency_percentile = self.request.single_stream_target_latency_percentile;
-        if self.request.sample_concatenate_permutation {
-            // LoadGen takes the library's count here, not the override, and adds a full round to a multiple.
-            let count = self.min_query_count.max(self.queries_for_permutations());
-            self.min_query_count =
-                count.saturating_add(qsl_performance_count - count % qsl_performance_count);
+        let expected_latency_ns = self.request.single_stream_expected_latency_ns;
+        self.min_query_count = self.fewest_queries(self.request.min_query_count, expected_latency_ns);
+    }
+
+    /// The fewest queries of a run with these two settings in place of its own. The latency only counts in SingleStream
+    /// with equal issue, which rounds up, too.
+    pub(crate) fn fewest_queries(&self, min_query_count: u64, expected_latency_ns: f64) -> u64 {
+        let request = &self.request;
+        if request.scenario != Scenario::SingleStream || !request.sample_concatenate_permutation {
+            return min_query_count;
         }
+        let count = min_query_count.max(self.queries_for_permutations(expected_latency_ns));
+        // LoadGen takes the library's count here, not the override, and adds a full round to a multiple.
+        count.saturating_add(self.qsl_performance_count - count % self.qsl_performance_count)
     }
 
     /// Equal issue in SingleStream: the queries of twice the duration at the expected latency.
-    fn queries_for_permutations(&self) -> u64 {
-        let expected = (2.0 * (self.request.min_duration_ms as f64 / 1000.0)) * self.target_qps;
+    fn queries_for_permutations(&self, expected_latency_ns: f64) -> u64 {
+        let qps = 1e9 / expected_latency_ns;
+        let expected = (2.0 * (self.request.min_duration_ms as f64 / 1000.0)) * qps;
         expected as u64
+    }
+
+    /// The samples of Offline's query at this expected rate, before equal issue rounds them up.
+    pub(crate) fn offline_sample_count(&self, expected_qps: f64) -> u64 {
+        let target_samples = (1.1 * (self.request.min_duration_ms as f64 / 1000.0)) * expected_qps;
+        self.request.min_query_count.max(target_samples as u64)
     }
 
     /// The setting by which equal issue has raised the number of queries of SingleStream; `None` if it has not.
@@ -163,8 +181,9 @@ impl EffectiveSettings {
         let is_raised = request.scenario == Scenario::SingleStream
             && request.sample_concatenate_permutation
             && self.min_query_count > request.min_query_count;
-        is_raised.then(|| match self.queries_for_permutations() > request.min_query_count {
-            true => RaisedBy::ExpectedLatency { ns: request.single_stream_expected_latency_ns },
+        let ns = request.single_stream_expected_latency_ns;
+        is_raised.then(|| match self.queries_for_permutations(ns) > request.min_query_count {
+            true => RaisedBy::ExpectedLatency { ns },
             false => RaisedBy::WholePermutations,
         })
     }
@@ -191,11 +210,10 @@ impl EffectiveSettings {
 
     fn offline(&mut self) {
         self.target_qps = self.request.offline_expected_qps;
-        let target_samples = (1.1 * (self.request.min_duration_ms as f64 / 1000.0)) * self.target_qps;
         self.samples_per_query = if self.request.performance_issue_unique {
             self.performance_sample_count
         } else {
-            self.min_query_count.max(target_samples as u64)
+            self.offline_sample_count(self.target_qps)
         };
         self.min_query_count = 1;
         self.target_duration_ms = 0;

@@ -6,7 +6,7 @@ use super::{
     alone::{Alone, are_over_too_often, concurrency},
     evidence::Evidence,
     finding::{Cause, Finding, Measure, Remedy, Rule, Unit},
-    length::{UNIQUE, remedy},
+    length::{UNIQUE, least_query_count, remedy},
     limits::reached,
     replay::{Replay, Replayed},
 };
@@ -172,7 +172,7 @@ pub(super) fn early_stopping(evidence: &Evidence<'_>) -> Option<Finding> {
     // What ended the run early is to be mended: to ask for as many queries as before, or fewer, changes nothing.
     let has_ended =
         matches!(evidence.end, IssueEnd::Stopped | IssueEnd::Stalled | IssueEnd::TimeStandsStill { .. });
-    if has_ended || needed <= settings.min_query_count {
+    if has_ended || needed <= least_query_count(evidence) {
         return Some(Finding { ended_by: reached(evidence), ..finding.with(remedy(evidence)) });
     }
     let total = if is_server { total_queries(count, over_count, quantile) } else { Some(needed) };

@@ -5,7 +5,7 @@ use proctor_vocabulary::Scenario;
 use super::{
     evidence::Evidence,
     finding::{Finding, Remedy, Rule, Unit},
-    limits::{RESERVE, reached},
+    limits::{EXPECTED_LATENCY, RESERVE, reached},
 };
 use crate::{issue::end::IssueEnd, settings::effective::RaisedBy, verdict::results::deciding_duration_ns};
 
@@ -31,9 +31,8 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
         true => Finding { ended_by: reached(evidence), ..finding.with(remedy(evidence)) },
         false => finding,
     };
-    let of_latency = by_expected_latency(evidence).filter(|_| queries.is_broken());
-    let queries = match of_latency {
-        Some(remedy) => advised(queries).with(Some((remedy, None))),
+    let queries = match by_expected_latency(evidence) {
+        Some(advice) => advised(queries).with(Some(advice)),
         None => advised(queries),
     };
     let mut findings = vec![advised(duration), queries];
@@ -48,15 +47,45 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The change that makes equal issue want no more queries than there is time for, where it has raised their number for
-/// a latency that is shorter than that of the queries: the least count and a limit have no say in it.
-fn by_expected_latency(evidence: &Evidence<'_>) -> Option<Remedy> {
-    let Some(RaisedBy::ExpectedLatency { ns }) = evidence.settings.raised_by_permutations() else {
-        return None;
-    };
+/// The latency to expect for which equal issue wants fewer queries, and how many, where a run has too few because of a
+/// latency that is shorter than that of its queries: the least count and a limit have no say in it.
+fn longer_latency(evidence: &Evidence<'_>) -> Option<(u64, u64)> {
+    let Evidence { settings, record, .. } = evidence;
+    let is_short = record.issued_query_count < settings.min_query_count;
+    let raised = settings.raised_by_permutations().filter(|_| is_short);
+    let Some(RaisedBy::ExpectedLatency { ns }) = raised else { return None };
     let latency_ns = 1e9 / evidence.qps()?;
     let value = latency_ns.ceil() as u64;
-    (latency_ns > ns).then_some(Remedy::Set { setting: "single_stream_expected_latency_ns", value })
+    let count = settings.fewest_queries(settings.request.min_query_count, value as f64);
+    (latency_ns > ns && count < settings.min_query_count).then_some((value, count))
+}
+
+/// The change that makes equal issue want no more queries than there is time for.
+fn by_expected_latency(evidence: &Evidence<'_>) -> Option<(Remedy, Option<u64>)> {
+    let (value, count) = longer_latency(evidence)?;
+    let remedy = Remedy::Set { setting: EXPECTED_LATENCY, value };
+    Some((remedy, run_ns(evidence, count, evidence.qps()?)))
+}
+
+/// The fewest queries of the next run, if it follows the advice about the length.
+pub(super) fn least_query_count(evidence: &Evidence<'_>) -> u64 {
+    longer_latency(evidence).map_or(evidence.settings.min_query_count, |(_, count)| count)
+}
+
+/// The time of a run at this rate that has at least this many queries, or samples of Offline, in ns.
+fn run_ns(evidence: &Evidence<'_>, least_count: u64, qps: f64) -> Option<u64> {
+    let for_duration = qps * evidence.settings.request.min_duration_ms as f64 / 1e3;
+    let needed_ns = (least_count as f64).max(for_duration) * 1e9 / qps;
+    needed_ns.is_finite().then_some(needed_ns as u64)
+}
+
+/// The samples of Offline's query at this expected rate.
+fn offline_samples(evidence: &Evidence<'_>, expected_qps: f64) -> u64 {
+    let count = evidence.settings.offline_sample_count(expected_qps);
+    match evidence.settings.request.sample_concatenate_permutation {
+        true => count.next_multiple_of((evidence.record.loaded_set.len() as u64).max(1)),
+        false => count,
+    }
 }
 
 /// The change that would make the run long enough, from why it was not.
@@ -103,25 +132,39 @@ fn without_time(evidence: &Evidence<'_>) -> &'static str {
 /// The change that would make a run at this rate long enough.
 fn by_rate(evidence: &Evidence<'_>, qps: f64) -> Option<(Remedy, Option<u64>)> {
     let settings = evidence.settings;
+    // A limit has ended the run before a number of queries that need not be so high.
+    if reached(evidence).is_some()
+        && let Some(advice) = by_expected_latency(evidence)
+    {
+        return Some(advice);
+    }
     let for_duration = qps * settings.request.min_duration_ms as f64 / 1e3;
     let needed_count = (settings.min_query_count as f64).max(for_duration);
     let needed_ns = needed_count * 1e9 / qps;
-    let time_ns = needed_ns.is_finite().then_some(needed_ns as u64);
     let with_reserve = |value: f64| (value * RESERVE).ceil() as u64;
-    let set = |setting, value| Some((Remedy::Set { setting, value }, time_ns));
+    let set_with = |setting, value, least_count| {
+        Some((Remedy::Set { setting, value }, run_ns(evidence, least_count, qps)))
+    };
+    let set = |setting, value| set_with(setting, value, settings.min_query_count);
     // Less than a nanosecond would be no latency to expect.
     let expected_ns = ((1e9 / qps) as u64).max(1);
     match evidence.end {
         IssueEnd::MaxQueryCount { .. } => set("max_query_count", with_reserve(needed_count)),
         IssueEnd::MaxDuration { .. } => set("max_duration_ms", with_reserve(needed_ns / 1e6)),
         _ => match settings.request.scenario {
-            Scenario::SingleStream => set("single_stream_expected_latency_ns", expected_ns),
+            Scenario::SingleStream => {
+                let least = settings.fewest_queries(settings.request.min_query_count, expected_ns as f64);
+                set_with(EXPECTED_LATENCY, expected_ns, least)
+            }
             // With fixed intervals the expected latency has no say.
             Scenario::MultiStream if settings.request.rules.has_intervals => {
                 set("min_query_count", with_reserve(needed_count))
             }
             Scenario::MultiStream => set("multi_stream_expected_latency_ns", expected_ns),
-            Scenario::Offline => set("offline_expected_qps", qps.ceil() as u64),
+            Scenario::Offline => {
+                let expected_qps = qps.ceil();
+                set_with("offline_expected_qps", expected_qps as u64, offline_samples(evidence, expected_qps))
+            }
             // The schedule lasts as long as it should, so there is nothing to change about its rate.
             Scenario::Server => None,
         },

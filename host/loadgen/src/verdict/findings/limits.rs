@@ -9,6 +9,8 @@ use super::{
 };
 use crate::issue::end::IssueEnd;
 
+/// The setting from which SingleStream takes how many queries it plans for, and with equal issue wants.
+pub(super) const EXPECTED_LATENCY: &str = "single_stream_expected_latency_ns";
 /// Factor by which limits are set higher than is expected to be needed.
 pub(super) const RESERVE: f64 = 1.1;
 
@@ -44,10 +46,17 @@ pub(super) fn in_the_way(evidence: &Evidence<'_>, remedy: &Remedy) -> Vec<&'stat
     if request.scenario == Scenario::Offline {
         return Vec::new();
     }
+    // Equal issue raises the number of queries by both of these settings.
+    let expected_ns = request.single_stream_expected_latency_ns;
     let (least_count, qps) = match *remedy {
         Remedy::LowerRate { qps } => (settings.min_query_count, Some(qps)),
-        Remedy::MoreQueries { total, .. } => (total, evidence.qps()),
-        Remedy::Set { setting: "min_query_count", value } => (value, evidence.qps()),
+        Remedy::MoreQueries { total, .. } => (settings.fewest_queries(total, expected_ns), evidence.qps()),
+        Remedy::Set { setting: "min_query_count", value } => {
+            (settings.fewest_queries(value, expected_ns), evidence.qps())
+        }
+        Remedy::Set { setting: EXPECTED_LATENCY, value } => {
+            (settings.fewest_queries(request.min_query_count, value as f64), evidence.qps())
+        }
         Remedy::Set { .. } => (settings.min_query_count, evidence.qps()),
         Remedy::FasterSystem { .. } | Remedy::MeetBoundFirst | Remedy::SetOr { .. } | Remedy::Do(_) => {
             return Vec::new();

@@ -336,6 +336,52 @@ fn a_count_that_equal_issue_has_raised_is_met_with_the_latency_that_raises_it() 
         }
         _ => panic!("{count}"),
     }
+    // Whichever limit ended the run, and whether it is in the way of the next one, too.
+    for (max_query_count, max_duration_ms) in [(300, 0), (150, 0), (50, 0), (0, 300), (0, 150), (150, 150)] {
+        let settings = TestSettings { max_query_count, max_duration_ms, ..settings.clone() };
+        check_advice(&settings, |settings| run(settings, 1, one_ms));
+    }
+}
+
+/// The latency that is advised to plan for more queries makes equal issue want twice as many as there is time for.
+#[test]
+fn limits_below_the_count_that_the_advice_raises_are_lifted_with_equal_issue() {
+    let settings = TestSettings {
+        scenario: Scenario::SingleStream,
+        sample_concatenate_permutation: true,
+        single_stream_expected_latency_ns: 50.0 * MS as f64,
+        min_duration_ms: 1000,
+        ..TestSettings::default()
+    };
+    let run = |settings: &TestSettings| run(settings, 1, one_ms);
+    for (max_query_count, max_duration_ms, lift) in [
+        (0, 0, None),
+        (1200, 0, Some("max_query_count")),
+        (0, 1200, Some("max_duration_ms")),
+        (5000, 5000, None),
+    ] {
+        let settings = TestSettings { max_query_count, max_duration_ms, ..settings.clone() };
+        let first = run(&settings);
+        let [finding] = broken(&first)[..] else { panic!("{:?}", first.reasons()) };
+        assert_eq!(finding.lift.first().copied(), lift, "{finding}");
+        assert!(finding.time_ns.is_some_and(|ns| (2000 * MS..2100 * MS).contains(&ns)), "{finding}");
+        check_advice(&settings, run);
+    }
+}
+
+/// LoadGen plans an Offline run a tenth longer than it has to be.
+#[test]
+fn the_time_of_an_offline_run_counts_all_its_samples() {
+    let settings = TestSettings {
+        scenario: Scenario::Offline,
+        offline_expected_qps: 100.0,
+        min_duration_ms: 1000,
+        ..TestSettings::default()
+    };
+    let first = run(&settings, 1, one_ms);
+    let said_ns: Vec<_> = broken(&first).iter().filter_map(|finding| finding.time_ns).collect();
+    assert!(!said_ns.is_empty() && said_ns.iter().all(|ns| *ns >= 1099 * MS), "{:?}", first.reasons());
+    check_advice(&settings, |settings| run(settings, 1, one_ms));
 }
 
 /// The limit on outstanding queries of a run that it has ended is named with each rule that the run broke.
