@@ -194,8 +194,7 @@ impl<'a, 'b> Player<'a, 'b> {
         library.prepare(if listed.is_empty() { &indices } else { &listed }).map_err(failed)
     }
 
-    /// The time that a batch may take. A run may have had batches longer than its limit, as long as others came to their
-    /// end.
+    /// The time that a batch may take. A run may have had batches longer than its limit, as long as others ended.
     fn limit_of(&self, step: &Step) -> Duration {
         let took_ns = step.returned.as_ref().map_or(0, |returned| returned.took_ns);
         self.limit.max(Duration::from_nanos(took_ns.saturating_mul(2)))
