@@ -12,7 +12,7 @@ use crate::{
     judge::{
         Judge, Judgement,
         defect::{DefectGroup, LogDefects, ResponseDefect},
-        read_responses,
+        read_responses_before,
     },
     log::{LogRecord, scan_log},
     metric::{MakeJudge, MetricEntry, ScoreResponses, Scored, Scoring, metric},
@@ -41,6 +41,9 @@ pub struct AccuracyCheck {
     /// Number of second records of a sample that the scenario explains: MultiStream pads each loaded set by
     /// `samples_per_query - 1`; 0 elsewhere.
     pub padding_record_count: u64,
+    /// `seq_id` of the first sample of the performance phase of a SubmissionRun. Its records and those after it are
+    /// not scored, as LoadGen chooses by chance which of them it logs. `None` if all records are scored.
+    pub performance_seq_id: Option<u64>,
 }
 
 /// The accuracy of a run, and whether it is enough.
@@ -165,7 +168,8 @@ impl AccuracyCheck {
         root: &DataRoot,
     ) -> Result<Figures, AccuracyError> {
         let (answers, sample_count) = self.answers.read(self.response, root)?;
-        let Sorted { responses, duplicate_samples, unknown_samples } = Sorted::read(log, sample_count)?;
+        let Sorted { responses, duplicate_samples, unknown_samples } =
+            Sorted::read(log, self.performance_seq_id, sample_count)?;
         let responses: Vec<_> = responses.iter().map(Option::as_deref).collect();
         let numbered = || (0..).zip(&responses);
         let missing = numbered().filter(|(_, response)| response.is_none());
@@ -203,7 +207,7 @@ impl AccuracyCheck {
     ) -> Result<Figures, AccuracyError> {
         let mut judge = self.judge(metric, make)?;
         let sample_count = judge.sample_count() as u64;
-        let defects = read_responses(log, judge.as_mut())?;
+        let defects = read_responses_before(log, self.performance_seq_id, judge.as_mut())?;
         let (value, line, details) = match judge.judgement() {
             Ok(Judgement { value, line, details }) => (value, Some(line), details),
             // Responses without one that can be scored are worth nothing; the defects say why. All else is a fault of
@@ -317,10 +321,14 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn read(log: &Path, sample_count: usize) -> Result<Self, AccuracyError> {
+    /// Reads the records of a log before a `seq_id`, or all.
+    fn read(log: &Path, end_seq_id: Option<u64>, sample_count: usize) -> Result<Self, AccuracyError> {
         let responses = vec![None; sample_count];
         let mut sorted = Self { responses, duplicate_samples: Vec::new(), unknown_samples: Vec::new() };
-        let end = scan_log(log, |LogRecord { qsl_idx: index, data, .. }| {
+        let end = scan_log(log, |LogRecord { seq_id, qsl_idx: index, data }| {
+            if end_seq_id.is_some_and(|end| seq_id >= end) {
+                return;
+            }
             match usize::try_from(index).ok().and_then(|index| sorted.responses.get_mut(index)) {
                 None => sorted.unknown_samples.push(index),
                 Some(Some(_)) => sorted.duplicate_samples.push(index),
@@ -353,6 +361,7 @@ mod tests {
             reference_value: 1.0,
             target_ratio: 0.99,
             padding_record_count: 0,
+            performance_seq_id: None,
         }
     }
 
@@ -440,6 +449,18 @@ mod tests {
         let padded = run(&AccuracyCheck { padding_record_count: 7, ..check() }, &records);
         assert!(padded.passed);
         assert_eq!(padded.duplicate_samples, [0]);
+    }
+
+    #[test]
+    fn records_of_the_performance_phase_are_not_scored() {
+        let mut records = oracle();
+        records.extend([(0, vec![0; 40]), (600, vec![])]);
+        let of = |performance_seq_id| run(&AccuracyCheck { performance_seq_id, ..check() }, &records);
+        let result = of(Some(600));
+        assert!(result.passed && result.duplicate_samples.is_empty(), "{:?}", result.reasons);
+        assert_eq!(of(Some(601)).duplicate_samples, [0]);
+        assert_eq!(of(Some(599)).missing_samples, [0]);
+        assert_eq!(of(None).reasons.len(), 2);
     }
 
     #[test]

@@ -78,14 +78,26 @@ pub trait Judge {
 /// # Errors
 /// As [`scan_log`], and as [`Judge::take`]; [`AccuracyError::Log`] if the log is cut off and the judge takes none such.
 pub fn read_responses(log: &Path, judge: &mut dyn Judge) -> Result<LogDefects, AccuracyError> {
+    read_responses_before(log, None, judge)
+}
+
+/// As [`read_responses`], of the records before a `seq_id`, or of all.
+///
+/// # Errors
+/// As [`read_responses`].
+pub(crate) fn read_responses_before(
+    log: &Path,
+    end_seq_id: Option<u64>,
+    judge: &mut dyn Judge,
+) -> Result<LogDefects, AccuracyError> {
     let mut is_answered = vec![false; judge.sample_count()];
     let mut defects = LogDefects::default();
     let mut outcome = Ok(());
-    let end = scan_log(log, |LogRecord { qsl_idx, data, .. }| {
+    let end = scan_log(log, |LogRecord { seq_id, qsl_idx, data }| {
         let sample = usize::try_from(qsl_idx).ok().filter(|sample| *sample < is_answered.len());
         match sample {
-            // What follows a right answer that cannot be read is not looked at.
-            _ if outcome.is_err() => {}
+            // Records from the end on, and what follows a right answer that cannot be read, are not looked at.
+            _ if outcome.is_err() || end_seq_id.is_some_and(|end| seq_id >= end) => {}
             None => defects.unknown_samples.push(qsl_idx),
             Some(sample) if is_answered[sample] => defects.duplicate_samples.push(qsl_idx),
             Some(sample) => {

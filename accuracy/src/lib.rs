@@ -38,6 +38,7 @@
 //!     reference_value: 0.975,
 //!     target_ratio: 0.99,
 //!     padding_record_count: 0,
+//!     performance_seq_id: None,
 //! };
 //! let folder = tempfile::tempdir()?;
 //! let log = folder.path().join("mlperf_log_accuracy.json");

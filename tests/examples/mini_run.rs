@@ -63,6 +63,7 @@ fn accuracy(benchmark: &proctor_config::Benchmark, root: &DataRoot) -> Result<f6
         reference_value: benchmark.quality.reference,
         target_ratio: benchmark.quality.target_ratio,
         padding_record_count: 0,
+        performance_seq_id: None,
     };
     let result = check.run(&log, root)?;
     if result.passed { Ok(result.value) } else { Err(result.reasons.join("; ").into()) }

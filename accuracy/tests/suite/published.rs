@@ -34,6 +34,7 @@ fn check(
         reference_value: if metric == "map" { 1.0 } else { 100.0 },
         target_ratio: 0.95,
         padding_record_count: 0,
+        performance_seq_id: None,
     };
     check.run(&log, &DataRoot::search()).expect("there are labels and responses")
 }

@@ -49,7 +49,7 @@ pub fn run(settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostE
 /// # Errors
 /// [`HostError::Usage`] if the audit file cannot be read.
 pub fn settings_of_run(mut settings: Settings) -> Result<Settings, HostError> {
-    if let Err(refused) = settle_policy(&mut settings) {
+    if let Err(refused) = check_modes(&settings).and_then(|()| settle_policy(&mut settings)) {
         settings.warnings.push(format!("host run refuses these settings: {refused}"));
     }
     audit(&mut settings)?;
@@ -68,7 +68,21 @@ fn settle_policy(settings: &mut Settings) -> Result<(), HostError> {
     Ok(())
 }
 
+/// Refuses a mode whose answers are to be scored, where test05 leaves none.
+fn check_modes(settings: &Settings) -> Result<(), HostError> {
+    match settings.run.mode {
+        Some(mode @ (TestMode::AccuracyOnly | TestMode::SubmissionRun)) if settings.test.test05 => {
+            Err(HostError::Usage(format!(
+                "settings mode = {mode} and test05 = true: test05 makes every run a performance run, which logs no \
+                 answers; leave test05 out for the accuracy run, or the mode for the performance run"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn make(mut settings: Settings, interrupt: &Interrupt) -> Result<RunResult, HostError> {
+    check_modes(&settings)?;
     settle_policy(&mut settings)?;
     let audit = audit(&mut settings)?;
     if let (Some(audit), Some(path)) = (&audit, &settings.run.audit_config) {
@@ -121,7 +135,7 @@ fn make_tests(
     folder: &RunFolder,
     interrupt: &Interrupt,
 ) -> Result<(), HostError> {
-    let modes = Modes::of(settings.run.mode);
+    let modes = Modes::of(settings.run.mode, settings.test.test05);
     if let Some(mode) = modes.accuracy {
         let test = bed.test_unsettled(&bed.request_in_mode(mode, &folder.subfolder("accuracy")?))?;
         result.score(&test, bed);
@@ -207,8 +221,10 @@ struct Modes {
 }
 
 impl Modes {
-    fn of(mode: Option<TestMode>) -> Self {
+    /// The tests of a mode. With `test05` LoadGen makes every test a performance run, so there is no accuracy run.
+    fn of(mode: Option<TestMode>, test05: bool) -> Self {
         let (accuracy, performance) = match mode {
+            None if test05 => (None, Some(TestMode::PerformanceOnly)),
             None => (Some(TestMode::AccuracyOnly), Some(TestMode::PerformanceOnly)),
             Some(TestMode::AccuracyOnly) => (Some(TestMode::AccuracyOnly), None),
             Some(mode) => (None, Some(mode)),
@@ -223,10 +239,30 @@ mod tests {
 
     #[test]
     fn without_a_mode_there_are_two_tests() {
-        let modes = Modes::of(None);
+        let modes = Modes::of(None, false);
         assert_eq!(modes.accuracy, Some(TestMode::AccuracyOnly));
         assert_eq!(modes.performance, Some(TestMode::PerformanceOnly));
-        assert_eq!(Modes::of(Some(TestMode::AccuracyOnly)).performance, None);
-        assert!(Modes::of(Some(TestMode::SubmissionRun)).scores_performance);
+        assert_eq!(Modes::of(Some(TestMode::AccuracyOnly), false).performance, None);
+        assert!(Modes::of(Some(TestMode::SubmissionRun), false).scores_performance);
+    }
+
+    #[test]
+    fn test05_leaves_no_accuracy_run_and_refuses_its_modes() {
+        let modes = Modes::of(None, true);
+        assert_eq!((modes.accuracy, modes.performance), (None, Some(TestMode::PerformanceOnly)));
+        let mut settings = proctor_config::Loader::new().set("test05=true").load().unwrap();
+        for mode in [None, Some(TestMode::PerformanceOnly)] {
+            settings.run.mode = mode;
+            check_modes(&settings).unwrap();
+        }
+        for mode in [TestMode::AccuracyOnly, TestMode::SubmissionRun] {
+            settings.run.mode = Some(mode);
+            let refused = check_modes(&settings).unwrap_err().to_string();
+            let words = ["mode = ", "test05 = true", "leave test05 out for the accuracy run"];
+            assert!(words.iter().all(|word| refused.contains(*word)), "{refused}");
+            settings.test.test05 = false;
+            check_modes(&settings).unwrap();
+            settings.test.test05 = true;
+        }
     }
 }

@@ -61,6 +61,7 @@ fn compare(count: &str) {
         reference_value: 90.874,
         target_ratio: 0.99,
         padding_record_count: 0,
+        performance_seq_id: None,
     };
     let log = folder.path().join("mlperf_log_accuracy.json");
     let result = check.run(&log, &DataRoot::search()).expect("there are questions and responses");

@@ -117,6 +117,7 @@ pub(crate) fn work(flags: &DataLogFlags) -> Result<Conclusion, HostError> {
             reference_value: 1.0,
             target_ratio: 0.99,
             padding_record_count: 0,
+            performance_seq_id: None,
         };
         check.run(&flags.log, &DataRoot::search())?;
     } else {

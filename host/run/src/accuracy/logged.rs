@@ -109,7 +109,8 @@ pub fn score_log(
     let padding_record_count = padding_count(&effective);
     let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
     let response = ResponseForm { variant, ..check.response };
-    let check = AccuracyCheck { padding_record_count, response, ..check };
+    let performance_seq_id = log.performance_seq_id();
+    let check = AccuracyCheck { padding_record_count, performance_seq_id, response, ..check };
     let accuracy = check.run(log.path(), &root)?;
     let rules = round(&settings);
     Ok(LogResult {

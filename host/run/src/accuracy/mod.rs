@@ -10,7 +10,7 @@ use std::path::Path;
 use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, PublishedSamples, ResponseForm, metric};
 use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
-use proctor_loadgen::{EffectiveSettings, TestOutcome};
+use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) fn check(
 ) -> Result<(), HostError> {
     let is_scored =
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
-    if is_scored {
+    if is_scored && !settings.test.test05 {
         let samples = samples(settings, root)?;
         checked(settings, samples, root, precision, observer)?.check_answers(root)?;
     }
@@ -53,6 +53,7 @@ pub(crate) fn score(
 ) -> Result<AccuracyResult, HostError> {
     let check = AccuracyCheck {
         padding_record_count: padding_count(&outcome.effective),
+        performance_seq_id: performance_seq_id(outcome),
         ..checked(settings, samples(settings, root)?, root, precision, observer)?
     };
     Ok(check.run(&folder.join(LOG), root)?)
@@ -86,6 +87,7 @@ fn checked(
         reference_value: benchmark.quality.reference,
         target_ratio: benchmark.quality.target_ratio,
         padding_record_count: 0,
+        performance_seq_id: None,
     })
 }
 
@@ -154,6 +156,13 @@ fn padding_count(effective: &EffectiveSettings) -> u64 {
         Scenario::MultiStream => set_count * effective.samples_per_query.saturating_sub(1),
         _ => 0,
     }
+}
+
+/// `seq_id` of the first sample of the performance phase, if accuracy phases are before it.
+fn performance_seq_id(outcome: &TestOutcome) -> Option<u64> {
+    let is_of_both = outcome.effective.request.mode == TestMode::SubmissionRun;
+    let performance = outcome.phases.iter().find(|phase| phase.record.mode == PhaseMode::Performance);
+    performance.filter(|_| is_of_both).map(|phase| phase.first_sample_id)
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use std::{
 };
 
 use proctor_config::{Loader, RoundScenario};
-use proctor_results::{DETAIL_LOG, LoadGenLogs, ResultsError, SUMMARY_LOG, SummaryLog, with_cause};
+use proctor_results::{
+    DETAIL_LOG, DetailLog, LoadGenLogs, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
+};
 use proctor_vocabulary::{NotIntact, Scenario, TestMode, intact_bytes};
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,6 +59,8 @@ struct RecordedTest {
     mode: Option<TestMode>,
     /// Number of samples of the library.
     sample_count: Option<u64>,
+    /// `seq_id` of the first sample of the performance phase, of a test that has accuracy phases before it.
+    performance_seq_id: Option<u64>,
 }
 
 /// The part of `result.json` that an accuracy depends on.
@@ -116,6 +120,12 @@ impl FoundLog {
     /// Number of samples that the library of the run had, if a log beside this one says so.
     pub(crate) fn sample_count(&self) -> Option<u64> {
         self.test.sample_count
+    }
+
+    /// `seq_id` of the first sample of the performance phase, if a log beside this one says that the test has accuracy
+    /// phases before it.
+    pub(crate) fn performance_seq_id(&self) -> Option<u64> {
+        self.test.performance_seq_id
     }
 
     /// The log.
@@ -240,6 +250,11 @@ impl RecordedTest {
             file: folder.join(if logs.detail.is_some() { DETAIL_LOG } else { SUMMARY_LOG }),
             scenario: logs.scenario(),
             mode: logs.mode(),
+            performance_seq_id: logs
+                .detail
+                .as_ref()
+                .filter(|_| logs.mode() == Some(TestMode::SubmissionRun))
+                .and_then(performance_seq_id),
             sample_count: count("qsl_reported_total_count"),
         })
     }
@@ -248,6 +263,27 @@ impl RecordedTest {
     fn is_of_performance(&self) -> bool {
         matches!(self.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance))
     }
+}
+
+/// Number of samples that the accuracy phases of a SubmissionRun have issued, from the queries that LoadGen logs for
+/// each phase; `None` if the log does not come to the performance phase.
+fn performance_seq_id(detail: &DetailLog) -> Option<u64> {
+    let count = |key: &str| detail.value(key)?.as_u64();
+    let set_count = count("effective_accuracy_sample_count")?
+        .div_ceil(count("effective_performance_sample_count")?.max(1));
+    let set_count = usize::try_from(set_count).ok()?;
+    let each = |key: &'static str| {
+        let entries = detail.entries.iter().filter(move |(name, _)| name == key);
+        entries.map(|(_, value)| value.as_u64()).collect::<Option<Vec<_>>>()
+    };
+    let (queries, samples) = (each("generated_query_count")?, each("generated_samples_per_query")?);
+    if queries.len() <= set_count || samples.len() != queries.len() {
+        return None;
+    }
+    let issued = queries.into_iter().zip(samples).take(set_count);
+    issued
+        .map(|(queries, samples)| queries.checked_mul(samples))
+        .try_fold(0_u64, |sum, count| sum.checked_add(count?))
 }
 
 impl RecordedRun {
@@ -331,6 +367,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn the_performance_phase_of_a_submission_run_begins_after_the_accuracy_phases() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write(LOG, "[\n]\n");
+        // LoadGen's entries of ten samples in sets of four, in queries of three samples.
+        let of = |mode: &str, query_counts: &[u64]| {
+            let mut entries = vec![
+                ("effective_test_mode", format!("\"{mode}\"")),
+                ("effective_performance_sample_count", "4".to_owned()),
+                ("effective_accuracy_sample_count", "10".to_owned()),
+            ];
+            for count in query_counts {
+                entries.push(("generated_query_count", count.to_string()));
+                entries.push(("generated_samples_per_query", "3".to_owned()));
+            }
+            let lines = entries
+                .iter()
+                .map(|(key, value)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n"));
+            write(DETAIL_LOG, &lines.collect::<String>());
+            FoundLog::find(folder.path()).unwrap().performance_seq_id()
+        };
+        assert_eq!(of("SubmissionRun", &[2, 2, 1, 6]), Some(15));
+        assert_eq!(of("SubmissionRun", &[2, 2, 1]), None);
+        assert_eq!(of("AccuracyOnly", &[2, 2, 1, 6]), None);
     }
 
     #[test]

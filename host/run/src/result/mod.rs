@@ -117,6 +117,9 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metric_by_text: Option<Metric>,
     pub(crate) accuracy: Option<AccuracyResult>,
+    /// Why no run could have measured the accuracy, where a setting leaves none.
+    #[serde(skip)]
+    pub(crate) no_accuracy: Option<&'static str>,
     /// The run that decides, where there should be several.
     pub(crate) performance_run: Option<TestPart>,
     /// All that were made, where there should be several.
@@ -315,6 +318,7 @@ impl RunResult {
             metric_plain: figure(plain),
             metric_by_text: figure(by_text.copied()),
             accuracy,
+            no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
             performance_run: part,
             performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
             accuracy_run: accuracy_run.map(TestPart::new),

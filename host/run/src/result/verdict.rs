@@ -100,7 +100,11 @@ fn work(result: &RunResult) -> String {
 }
 
 fn accuracy(result: &RunResult) -> String {
-    result.accuracy.as_ref().map_or_else(|| "not measured".to_owned(), in_words)
+    match (&result.accuracy, result.no_accuracy) {
+        (Some(accuracy), _) => in_words(accuracy),
+        (None, Some(why)) => format!("not measured: {why}"),
+        (None, None) => "not measured".to_owned(),
+    }
 }
 
 fn latency(figures: &FiguresPart) -> String {

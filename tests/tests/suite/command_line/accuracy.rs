@@ -28,6 +28,10 @@ fn a_run_folder_is_scored_as_its_run_was() {
         "--mode accuracy",
         "--mode accuracy --benchmark digits-mlp --scenario Offline --rules v0.7",
         "--mode SubmissionRun --duration 50ms --set floor=false",
+        // LoadGen logs the responses of the performance phase, too.
+        "--mode SubmissionRun --duration 50ms --set floor=false --set accuracy_log_probability=1",
+        "--mode SubmissionRun --duration 50ms --set floor=false --set accuracy_log_probability=1 --scenario \
+         MultiStream --set performance_sample_count_override=100",
         // Six sets of 100, the last query of each of which is filled up with four samples.
         "--mode accuracy --scenario MultiStream --set performance_sample_count_override=100",
         "--mode accuracy --plugin mock",
@@ -39,6 +43,7 @@ fn a_run_folder_is_scored_as_its_run_was() {
         assert_eq!(json(&scored)["accuracy"], *accuracy, "{flags}");
         assert_eq!(json(&scored)["rules"], run.result()["rules"], "{flags}");
         let passed = accuracy["passed"].as_bool().unwrap();
+        assert!(passed || !flags.contains("SubmissionRun"), "{flags}: {accuracy}");
         assert_eq!(scored.code(), if passed { GOOD } else { BAD }, "{scored}");
 
         // The line of the reference comes first, then what the run printed.

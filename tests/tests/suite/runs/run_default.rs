@@ -134,3 +134,18 @@ fn the_energy_of_the_processor_is_counted_or_the_reason_is_told() {
     }
     assert!(!simulated.finished.stdout.contains("  energy "), "{}", simulated.finished);
 }
+
+#[test]
+fn with_test05_there_is_no_accuracy_run() {
+    let bench = Bench::new();
+    let run = bench.run("--duration 50ms --set floor=false --set test05=true");
+    let result = run.result();
+    assert!(result["accuracy"].is_null() && result["accuracy_run"].is_null(), "{result}");
+    assert_eq!(result["performance_run"]["mode"], "PerformanceOnly");
+    let words = "  accuracy    not measured: test05 makes every run a performance run\n";
+    assert!(run.finished.stdout.contains(words), "{}", run.finished);
+    for mode in ["accuracy", "SubmissionRun"] {
+        let refused = bench.host(&format!("run --mode {mode} --set test05=true"));
+        refused.assert_error(2, &["mode = ", "test05 = true", "leave test05 out for the accuracy run"]);
+    }
+}
