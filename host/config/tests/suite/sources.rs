@@ -186,10 +186,11 @@ fn word_of(key: &str, scenario: Scenario) -> Option<BoxedStrategy<String>> {
             (0..=i32::MAX).prop_map(|it| it.to_string()).boxed()
         }
         Kind::Integer { min, max } => (min..=max / factor as u64).prop_map(|it| it.to_string()).boxed(),
-        // Rates as they are; percent, and ms with a fraction, within what becomes a value in the range.
+        // Rates as they are; percent, and ms with a fraction, within what becomes a value in the range. A percentage is
+        // above 1, since a share in its place is told of.
         Kind::Number { min, max, .. } => {
             let (least, greatest) = (min / factor, max / factor);
-            let inner = (least + 0.001 * (greatest - least))..(least + 0.999 * (greatest - least));
+            let inner = (least + 0.011 * (greatest - least))..(least + 0.999 * (greatest - least));
             inner.prop_map(|it| it.to_string()).boxed()
         }
         kind => panic!("{key} takes {kind:?}"),
