@@ -265,8 +265,8 @@ impl Search {
     }
 
     /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
-    /// queries counts for nothing; one that is hopeless, or that a limit ended, needs no more queries. One counts for
-    /// nothing, too, if more load makes the tail shorter around it: then the good load above is none by chance.
+    /// queries is ignored; one that is hopeless, or that a limit ended, needs no more queries. A bad probe is ignored,
+    /// too, if more load shortens the tail around it: the good load above it is then no accident.
     fn ends(&self) -> (Option<&ProbeRecord>, Option<&ProbeRecord>) {
         let mut records: Vec<_> = self.records().collect();
         let weight = |record: &ProbeRecord| match record.end {

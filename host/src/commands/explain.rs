@@ -27,6 +27,10 @@ pub(super) fn explain(flags: &RunFlags) -> Result<Conclusion, HostError> {
     Ok(Conclusion::Good)
 }
 
+/// The seeds of a run with test05, whose rows are of a run without.
+const TEST05_SEEDS: &str =
+    "note: test05 runs with its own seeds, test05_*_rng_seed, in place of those above\n";
+
 /// The ways in which a run departs from the rules, as far as the settings tell: the plugin chooses the precision,
 /// unless the user does.
 fn deviations(settings: &Settings) -> Vec<Deviation> {
@@ -47,7 +51,10 @@ fn explanation(settings: &Settings) -> String {
         texts => format!("deviates from {}: {}\n", settings.run.rules, printable(texts.join("; "))),
     };
     let remark = arrivals_remark(settings);
-    let note = remark.map_or_else(String::new, |remark| format!("note: {}\n", printable(remark)));
+    let mut note = remark.map_or_else(String::new, |remark| format!("note: {}\n", printable(remark)));
+    if settings.test.test05 {
+        note.push_str(TEST05_SEEDS);
+    }
     let quality = &settings.benchmark.quality;
     let mut text = format!(
         "{}\nlength of the run: {length}\n{deviations}{note}accuracy target: {} of at least {:.5}, {} % of {:.5}, {}\n",
@@ -120,6 +127,7 @@ mod tests {
             gamma.contains("), and the rules want poisson: for comparing runs of your own only\naccuracy"),
             "{gamma}"
         );
+        assert!(of(&["test05=true"]).unwrap().contains(TEST05_SEEDS) && !plain.contains("test05 runs"));
         let vain = of(&["server_run_count=3"]).unwrap();
         assert!(vain.ends_with("warning: server_run_count has no effect in SingleStream\n"), "{vain}");
 

@@ -23,6 +23,10 @@ pub(crate) struct Comparison {
     pub(crate) differing_count: usize,
     pub(crate) answered_count: usize,
     pub(crate) times: Vec<Times>,
+    /// Why the replay made no more calls, if it gave up.
+    pub(crate) gave_up: Option<String>,
+    /// The recorded run came to its end.
+    pub(crate) has_ended: bool,
 }
 
 /// A call that differs.
@@ -94,12 +98,23 @@ impl Comparison {
             answer.get_or_insert(AnswerDifference { id, index, difference });
         }
         let times = times(recorded, replayed);
-        Self { call, call_count, unreturned, answer, differing_count, answered_count, times }
+        Self {
+            call,
+            call_count,
+            unreturned,
+            answer,
+            differing_count,
+            answered_count,
+            times,
+            gave_up: None,
+            has_ended: recorded.has_ended(),
+        }
     }
 
-    /// Tells if nothing differs but times.
+    /// Tells if nothing differs but times. A run that came to its end may have given up as its replay did.
     pub(crate) fn is_same(&self) -> bool {
-        self.call.is_none() && self.answer.is_none()
+        let is_no_new_hang = self.gave_up.is_none() || self.has_ended;
+        self.call.is_none() && self.answer.is_none() && is_no_new_hang
     }
 }
 
@@ -390,7 +405,9 @@ mod tests {
             let told = returned(2, 0, &[(7, "aa")]);
             Recorded::of(vec![call(1, Call::Issue, None, &[(7, 3)]), returned(1, 0, &[]), told])
         };
-        assert!(Comparison::new(&Recorded::of(queries.clone()), &replayed()).is_same());
+        let crashed = Comparison::new(&Recorded::of(queries.clone()), &replayed());
+        assert!(crashed.is_same());
+        assert!(!Comparison { gave_up: Some("no answer".to_owned()), ..crashed }.is_same());
         queries.push(Line::End);
         assert!(!Comparison::new(&Recorded::of(queries), &replayed()).is_same());
     }

@@ -64,9 +64,9 @@ pub fn replay(replay: &Replay, interrupt: &Interrupt) -> Result<(String, Conclus
     watch_without_folder(&settings, interrupt)?;
     let gave_up = play(&settings, &recorded, interrupt)?;
     let replayed = Recorded::read(&folder)?;
-    let comparison = Comparison::new(&recorded, &replayed);
+    let comparison = Comparison { gave_up, ..Comparison::new(&recorded, &replayed) };
     let conclusion = if comparison.is_same() { Conclusion::Good } else { Conclusion::Bad };
-    Ok((text::in_words(replay, &recorded, &replayed, &comparison, gave_up.as_deref()), conclusion))
+    Ok((text::in_words(replay, &recorded, &replayed, &comparison), conclusion))
 }
 
 /// The settings of the recorded run, with another plugin, and recorded to another folder.

@@ -15,7 +15,6 @@ pub(super) fn in_words(
     recorded: &Recorded,
     replayed: &Recorded,
     comparison: &Comparison,
-    gave_up: Option<&str>,
 ) -> String {
     let name = |recorded: &Recorded| {
         let plugin = recorded.plugin.as_ref();
@@ -33,7 +32,7 @@ pub(super) fn in_words(
         ("answers", answers(comparison)),
     ];
     let verdict = if comparison.is_same() { "SAME" } else { "DIFFERENT" };
-    let gave_up = gave_up.map(|reason| ("gave up", reason.to_owned()));
+    let gave_up = comparison.gave_up.as_ref().map(|reason| ("gave up", reason.clone()));
     let rows = rows.into_iter().chain(gave_up).chain([("verdict", verdict.to_owned())]);
     let rows: Vec<_> = rows.map(|(name, value)| vec![name.to_owned(), value]).collect();
     let mut text = table(&rows);

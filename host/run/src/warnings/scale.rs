@@ -95,7 +95,17 @@ fn idle_flags(settings: &Settings) -> Vec<String> {
 fn without_rate(settings: &Settings) -> Vec<String> {
     let parameters = settings.arrival_parameters().iter().copied().chain(settings.idle_arrival_parameters());
     let idle = std::iter::once("arrivals").chain(parameters).filter(|key| is_given(settings, key));
-    idle.map(|key| format!("{key} has no effect without a rate of arrivals: give --target-qps")).collect()
+    let mut warnings: Vec<_> = idle
+        .map(|key| format!("{key} has no effect without a rate of arrivals: give --target-qps"))
+        .collect();
+    if let Some(Origin::LoadGenConf { path, line, .. }) = settings.origin("server_target_qps") {
+        warnings.push(format!(
+            "{}: line {line}: a target_qps of 1 is the placeholder of mlperf.conf, and no rate of arrivals: give \
+             --target-qps 1 if it is meant",
+            path.display()
+        ));
+    }
+    warnings
 }
 
 #[cfg(test)]
@@ -136,6 +146,23 @@ mod tests {
             ]
         );
         assert_eq!(warnings(&[&gamma[..], &["server_target_qps=300"]].concat()), [""; 0]);
+    }
+
+    #[test]
+    fn a_rate_that_may_be_a_placeholder_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("user.conf");
+        std::fs::write(&path, "*.Server.target_qps = 1.0\n").unwrap();
+        let loader = Loader::new().set("policy=joint").set("scenario=Server").user_conf(path);
+        let mut settings = loader.load().unwrap();
+        let input = ScaleInput::of(&settings);
+        check(&mut settings, input, 60_000).unwrap();
+        assert_eq!(input, ScaleInput::Saturated);
+        assert!(
+            settings.warnings[0].contains("user.conf: line 1: a target_qps of 1"),
+            "{:?}",
+            settings.warnings
+        );
     }
 
     #[test]

@@ -97,8 +97,8 @@ fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
 const BELOW_PEAK: &str = "the peak is where the bound is only just kept, so make a run at a rate below it with \
                           --mode performance, or search with host find-max";
 
-/// Has the findings about the run at a peak say what a run of its own does not know: that the search would end at the
-/// same rate again, and why it did not go on to the next one.
+/// Adds to the findings about the run at a peak what only the search knows: that it would end at the same rate again,
+/// and why it did not go on to the next one.
 pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
     let Some((above_qps, not_met)) = search.above_peak() else { return };
     for finding in findings.iter_mut().filter(|finding| finding.is_broken()) {

@@ -20,8 +20,8 @@ pub fn scales(policy: &str) -> bool {
 /// stays there.
 ///
 /// # Errors
-/// If there is none, the approach leaves it nothing to turn, the curves cannot be read, or the setting is beyond the
-/// bounds.
+/// No policy has this name, the approach leaves it nothing to turn, the curves cannot be read, or the setting is beyond
+/// the bounds.
 pub(crate) fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, HostError> {
     if let Some(knobs) = Knobs::parse(name) {
         let most = Knobs { batch_size: run.batch_size, instances: run.instances };
