@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use proctor_results::OtherSampleCount;
+
 use crate::figure::Figure;
 
 /// A remark.
@@ -34,10 +36,8 @@ pub enum Remark {
     OtherCount {
         /// Folder of the run.
         run: PathBuf,
-        /// Samples in the file.
-        found: usize,
-        /// Samples that the result tells of.
-        issued: u64,
+        /// Both numbers.
+        count: OtherSampleCount,
     },
     /// Samples have no latency to compare.
     WithoutLatency {
@@ -162,11 +162,7 @@ impl fmt::Display for Remark {
             Self::Torn { run, bytes } => {
                 write!(f, "samples.bin of {} ends within a sample: its last {bytes} bytes are left out", run.display())
             }
-            Self::OtherCount { run, found, issued } => write!(
-                f,
-                "samples.bin of {} has {found} samples, and the result tells of {issued}: it was cut, or is of another run",
-                run.display()
-            ),
+            Self::OtherCount { run, count } => write!(f, "samples.bin of {} has {count}", run.display()),
             Self::WithoutLatency { run, failed, missing } => write!(
                 f,
                 "{}: {failed} samples failed and {missing} never completed; to a percentile their queries are slower than all \

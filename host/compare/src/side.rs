@@ -148,9 +148,8 @@ impl SideRun {
             RunKind::Logs(_) => return Err(CompareError::Logs { path: folder }),
             RunKind::Whole(_) => run.samples()?,
         };
-        let found = samples.issued().count();
-        if let Some(issued) = run.other_sample_count(&samples) {
-            remarks.push(Remark::OtherCount { run: folder.clone(), found, issued });
+        if let Some(count) = run.other_sample_count(&samples) {
+            remarks.push(Remark::OtherCount { run: folder.clone(), count });
         }
         let log_folder = match run.result().is_some_and(|result| result.accuracy_run.is_some()) {
             true => folder.join(ACCURACY_FOLDER),
@@ -203,7 +202,7 @@ impl SideRun {
         if measured.count < 2 {
             return Err(CompareError::TooFewSamples { path: folder, count: measured.count });
         }
-        let (unanswered, issued) = ((failed + missing) as u64, found as u64);
+        let (unanswered, issued) = ((failed + missing) as u64, samples.issued().count() as u64);
         Ok(Self { folder, result, json, scenario, accuracy_log, unanswered, issued, measured })
     }
 }

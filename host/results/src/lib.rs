@@ -55,7 +55,7 @@ pub use result_file::{
     MachinePart, MetricPart, Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep,
     SettingPart, StagePart, Standing, TestPart, TokenPart, VerdictPart,
 };
-pub use run::{Ending, Run, RunKind, WholeRun};
+pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
 pub use scaling::{
     Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window,

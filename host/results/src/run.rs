@@ -1,7 +1,7 @@
 //! A folder that a run has left.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
 };
 
@@ -45,6 +45,22 @@ pub struct Run {
     pub folder: PathBuf,
     /// Kind of the folder, with what is only there in one of this kind.
     pub kind: RunKind,
+}
+
+/// Numbers of samples that differ. Shown as the end of a sentence about the file of samples, behind "has".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OtherSampleCount {
+    /// Samples in the file.
+    pub found: u64,
+    /// Samples that the result says were issued.
+    pub issued: u64,
+}
+
+impl fmt::Display for OtherSampleCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, issued } = self;
+        write!(f, "{found} samples, and the result tells of {issued}: it was cut, or is of another run")
+    }
 }
 
 /// Kind of a folder.
@@ -205,11 +221,8 @@ impl Run {
     /// Says what is lacking of the samples of a whole run, as the end of a sentence about their file.
     fn lack(&self, samples: &Samples) -> Option<String> {
         self.result()?;
-        if let Some(issued) = self.other_sample_count(samples) {
-            let found = samples.issued().count();
-            return Some(format!(
-                "has {found} samples, and the result tells of {issued}: it was cut, or is of another run"
-            ));
+        if let Some(other) = self.other_sample_count(samples) {
+            return Some(format!("has {other}"));
         }
         let torn_bytes = samples.torn_bytes;
         (torn_bytes > 0).then(|| format!("has a torn end: the last {torn_bytes} bytes are no whole sample"))
@@ -231,11 +244,12 @@ impl Run {
         }
     }
 
-    /// Number of samples that the result says were issued, if `samples` has another: the file was cut, or is another's.
+    /// Numbers of samples in `samples` and in the result, if they differ: the file was cut, or is another's.
     #[must_use]
-    pub fn other_sample_count(&self, samples: &Samples) -> Option<u64> {
+    pub fn other_sample_count(&self, samples: &Samples) -> Option<OtherSampleCount> {
         let issued = self.result()?.performance_run.as_ref()?.issued_sample_count;
-        (samples.issued().count() as u64 != issued).then_some(issued)
+        let found = samples.issued().count() as u64;
+        (found != issued).then_some(OtherSampleCount { found, issued })
     }
 
     /// Reads the trace of the performance run; `None` if there is none.

@@ -136,9 +136,8 @@ pub struct PeakSearch {
     /// For each step whether its rate was met; one fewer if the last did not come to its end.
     met: Vec<bool>,
     lower_qps: Option<f64>,
-    upper_qps: Option<f64>,
-    /// Why the upper rate is not met.
-    upper_not_met: Option<RateNotMet>,
+    /// The lowest rate that was not met, and why.
+    upper: Option<(f64, RateNotMet)>,
     base_qps: f64,
     growth: f64,
     scale: f64,
@@ -153,8 +152,7 @@ impl PeakSearch {
             reported_step: None,
             met: Vec::new(),
             lower_qps: None,
-            upper_qps: None,
-            upper_not_met: None,
+            upper: None,
             base_qps: request.server_target_qps,
             growth: 1.0 + request.server_find_peak_qps_boundary_step_size,
             scale: 10_f64.powi(request.server_find_peak_qps_decimals_of_precision),
@@ -173,7 +171,7 @@ impl PeakSearch {
     /// The next rate above the peak that was tried, in queries per second, and why it is not met; if there is a peak.
     pub(crate) fn above_peak(&self) -> Option<(f64, &RateNotMet)> {
         self.peak_qps()?;
-        Some((self.upper_qps?, self.upper_not_met.as_ref()?))
+        self.upper.as_ref().map(|(qps, reason)| (*qps, reason))
     }
 
     /// The rate at which it begins, in queries per second.
@@ -194,7 +192,7 @@ impl PeakSearch {
 
     /// Which run is to be made next, or how the search ends.
     pub(crate) fn next_step(&mut self) -> Result<PeakStep, PeakEnd> {
-        match (self.lower_qps, self.upper_qps) {
+        match (self.lower_qps, self.upper.as_ref().map(|(qps, _)| *qps)) {
             (None, _) => Ok(PeakStep::Base { qps: self.base_qps }),
             (Some(lower_qps), None) => {
                 let upper_qps = lower_qps * self.growth;
@@ -230,10 +228,7 @@ impl PeakSearch {
                 self.reported_step = Some(self.steps.len() - 1);
             }
             Err(reason) if self.lower_qps.is_none() => return Err(PeakEnd::BaseNotMet(reason)),
-            Err(reason) => {
-                self.upper_qps = Some(step.qps());
-                self.upper_not_met = Some(reason);
-            }
+            Err(reason) => self.upper = Some((step.qps(), reason)),
         }
         Ok(())
     }

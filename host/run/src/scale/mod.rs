@@ -20,7 +20,6 @@ use std::{collections::BTreeSet, io::Write, mem::ManuallyDrop};
 
 use proctor_config::Settings;
 use proctor_scaling::{Goal, Knobs};
-use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
@@ -84,13 +83,6 @@ pub fn scale(
             duration(change.at_ns),
             duration(options.duration_ns)
         )));
-    }
-    if settings.run.scenario.loadgen() != Scenario::Server {
-        settings.warnings.push(format!(
-            "scenario = {} has no effect in host scale: samples arrive as in Server where a rate is given, and else there \
-             is always another one",
-            settings.run.scenario.name()
-        ));
     }
     keep_stronger_target(&mut settings);
     let target = target(&settings.run)?;

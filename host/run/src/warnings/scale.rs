@@ -30,6 +30,7 @@ pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64
         as_server.run.scenario = Scenario::Server.into();
     }
     let found = [
+        other_scenario(settings),
         of_load(settings, input, duration_ms),
         idle_flags(settings),
         effect::of_conditions(&as_server),
@@ -43,6 +44,18 @@ pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64
         }
     }
     refuse_if_strict(settings)
+}
+
+/// The scenario, if it is not that of the arrivals.
+fn other_scenario(settings: &Settings) -> Vec<String> {
+    if settings.run.scenario.loadgen() == Scenario::Server {
+        return Vec::new();
+    }
+    let name = settings.run.scenario.name();
+    vec![format!(
+        "scenario = {name} has no effect in host scale: samples arrive as in Server where a rate is given, and else there \
+         is always another one"
+    )]
 }
 
 /// Warnings of LoadGen about a load of this length without any limits.

@@ -101,6 +101,12 @@ const BELOW_PEAK: &str = "the peak is where the bound is only just kept, so make
 /// and why it did not go on to the next one.
 pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
     let Some((above_qps, not_met)) = search.above_peak() else { return };
+    send_below_peak(findings);
+    name_next_rate(findings, search.peak_qps().unwrap_or(above_qps), above_qps, not_met);
+}
+
+/// Replaces the remedies of broken rules that would lead back to the peak.
+fn send_below_peak(findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.is_broken()) {
         // What a limit or the sample set has cut short is mended by itself.
         let leads_back = matches!(
@@ -117,6 +123,10 @@ pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
                 (Some(Remedy::Do(BELOW_PEAK)), None, Vec::new());
         }
     }
+}
+
+/// Names what was missed at the next rate as the limit.
+fn name_next_rate(findings: &mut Vec<Finding>, peak_qps: f64, above_qps: f64, not_met: &RateNotMet) {
     // A bound that is nearly used up is no limit where something else was missed.
     let is_by_bound = matches!(not_met, RateNotMet::OverBound { .. });
     let limits = |it: &Finding| it.standing == Standing::Limiting && !it.rule.is_about_length();
@@ -124,7 +134,6 @@ pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
     if is_by_bound && findings[position].rule != Rule::TargetRate {
         return;
     }
-    let peak_qps = search.peak_qps().unwrap_or(above_qps);
     let rate = Finding {
         standing: Standing::Limiting,
         scope: findings[position].scope,
