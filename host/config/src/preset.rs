@@ -225,6 +225,15 @@ pub(crate) fn official_values(
     values
 }
 
+/// The limit of the round on the samples of an accuracy run, or 0: `mlperf.conf` takes those of accuracy out of a
+/// larger library.
+pub(crate) fn official_accuracy_limit(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> u64 {
+    match official_values(rules, benchmark, scenario)["accuracy_sample_count_override"] {
+        Value::Integer(limit) => limit,
+        _ => 0,
+    }
+}
+
 /// Tells if the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds
 /// that have no lengths of their own.
 pub(crate) fn issues_permutations(benchmark: &Benchmark, rules: Rules, scenario: RoundScenario) -> bool {

@@ -17,7 +17,10 @@ use crate::{
     preset,
     run_settings::RunSettings,
     suite::{
-        deviation::{Deviation, deviations, whole_run::of_whole_run},
+        deviation::{
+            Deviation, deviations,
+            whole_run::{of_accuracy, of_whole_run},
+        },
         metric::MetricKind,
     },
 };
@@ -235,8 +238,12 @@ impl Settings {
         let audit = self.audited.as_ref().and(self.run.audit_config.as_ref());
         let audit = audit.map(|file| Deviation::Audit { file: file.clone() });
         let of_rules = deviations(&self.benchmark, &self.run, &self.measured(), precision);
+        // An audit changes the accuracy of a test of both, and no accuracy run.
+        let is_of_both = self.run.mode == Some(TestMode::SubmissionRun);
+        let scored = if is_of_both { self.measured() } else { self.test.clone() };
+        let of_accuracy = of_accuracy(&self.benchmark, &self.run, &scored);
         let of_whole_run = of_whole_run(&self.benchmark, &self.run, &self.test);
-        audit.into_iter().chain(of_rules).chain(of_whole_run).collect()
+        audit.into_iter().chain(of_rules).chain(of_accuracy).chain(of_whole_run).collect()
     }
 
     fn row<'a>(&'a self, key: &'a str, unit: &'static str, help: String) -> Option<ExplainRow<'a>> {

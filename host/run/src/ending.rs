@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
 use proctor_plugin_host::{HostSide, drop_last_words, set_last_words};
+use proctor_vocabulary::TestMode;
 
 use crate::{
     accuracy::score,
@@ -96,10 +97,11 @@ impl UnfinishedResult {
         }
     }
 
-    /// Scores the answers of the first performance run.
+    /// Scores the answers of the first performance run, if it has an accuracy phase: an audit may set another mode.
     pub(crate) fn score_performance(&mut self, bed: &TestBed<'_>) {
         let runs = std::mem::take(&mut self.performance_runs);
-        if let Some(test) = runs.tests.first() {
+        let has_accuracy = |test: &&Test| test.outcome.effective.request.mode == TestMode::SubmissionRun;
+        if let Some(test) = runs.tests.first().filter(has_accuracy) {
             self.score(test, bed);
         }
         self.performance_runs = runs;

@@ -5,18 +5,18 @@ pub(crate) mod whole_run;
 use std::{fmt, path::PathBuf};
 
 use proctor_loadgen::{Rules, TestSettings};
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use super::{
-    RoundRow, SuiteBenchmark,
+    CheckedKey, RoundRow, Stated, SuiteBenchmark,
     choice::{RoundScenario, Suite},
     library::round_rules,
     round::UntimedStep,
 };
 use crate::{
     benchmark::Benchmark,
-    preset::{issues_permutations, official_values},
+    preset::{issues_permutations, official_accuracy_limit, official_values},
     run_settings::RunSettings,
     value::Value,
 };
@@ -283,12 +283,28 @@ fn of_row(
         0 => benchmark.qsl.performance_sample_count,
         count => count.min(benchmark.qsl.total_sample_count),
     };
-    // A set that holds the whole data set cannot hold more.
-    let wanted = row.performance_sample_count.min(row.total_sample_count);
+    // A set that holds the whole data set cannot hold more, unless that is a part of the library, for accuracy alone.
+    let wanted = match official_accuracy_limit(test.rules, benchmark, run.scenario) {
+        0 => row.performance_sample_count.min(row.total_sample_count),
+        _ => row.performance_sample_count,
+    };
     if sample_count < wanted {
         deviations.push(Deviation::PerformanceSet { sample_count, wanted });
     }
+    deviations.extend(over_checked_bound(row, test));
     deviations
+}
+
+/// The deviation of a Server run that is asked for a longer latency bound than the result checker of the round takes.
+fn over_checked_bound(row: &RoundRow, test: &TestSettings) -> Option<Deviation> {
+    let difference = row.checker.iter().find(|it| it.key == Some(CheckedKey::ServerTargetLatencyMs))?;
+    let Stated::Number(limit_ms) = difference.checker else { return None };
+    let (value, wanted) = (test.server_target_latency_ns, (limit_ms * 1e6) as u64);
+    (test.scenario == Scenario::Server && value > wanted).then_some(Deviation::Bound {
+        setting: "server_target_latency_ns",
+        value: Value::Integer(value),
+        wanted: Value::Integer(wanted),
+    })
 }
 
 /// The settings that a round has for every run of a scenario, whichever benchmark it is.
@@ -329,17 +345,6 @@ fn of_every_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -
         if deviates(rules, setting, &value, &wanted) {
             deviations.push(Deviation::Fixed { setting, value, wanted });
         }
-    }
-    let total = benchmark.qsl.total_sample_count;
-    let scored = |limit: u64| if limit == 0 { total } else { limit.min(total) };
-    let wanted = match official["accuracy_sample_count_override"] {
-        Value::Integer(limit) => scored(limit),
-        _ => total,
-    };
-    let sample_count = scored(test.accuracy_sample_count_override);
-    let is_scored = !matches!(run.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance));
-    if is_scored && sample_count != wanted {
-        deviations.push(Deviation::AccuracySet { sample_count, wanted });
     }
     deviations
 }

@@ -204,7 +204,7 @@ impl Inference {
 pub struct Difference {
     /// The subject.
     pub about: String,
-    /// The key of the row that it is about, where a run may follow either value.
+    /// The value that it is about, where runs are judged by the checker's, too.
     pub key: Option<CheckedKey>,
     /// Value of the text.
     pub rules: Stated,
@@ -212,12 +212,14 @@ pub struct Difference {
     pub checker: Stated,
 }
 
-/// A key of a row whose values by text and checker are both right for a run.
+/// A value of the checker that runs are judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedKey {
-    /// Samples of the whole library.
+    /// Samples of the whole library: by text and by checker both are right.
     TotalSampleCount,
+    /// Longest latency bound that a Server run may ask for, in ms, of which the text is not known here.
+    ServerTargetLatencyMs,
 }
 
 /// A number or a few words.

@@ -43,7 +43,7 @@ impl TestOutcome {
                 number,
             ));
             if let Some(search) = search {
-                of_peak(&mut findings, search);
+                of_peak(&mut findings, search, &settings);
             }
             (result, answered)
         });

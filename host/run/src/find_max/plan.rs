@@ -1,7 +1,9 @@
 //! Plan of a search: the scenario's load, its constraints, and the length of probes and full runs.
 
 use proctor_config::{Origin, Settings, Value};
-use proctor_loadgen::{QueryGenerator, TestSettings, over_latency_allowance, phases};
+use proctor_loadgen::{
+    QueryGenerator, TestSettings, min_under_latency_queries, over_latency_allowance, phases,
+};
 use proctor_search::{Axis, Constraint, Dependence, SearchSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
@@ -243,7 +245,7 @@ impl SearchPlan {
     /// number of its queries is not known beforehand.
     ///
     /// # Errors
-    /// If no test can be made of the settings.
+    /// If no test can be made of the settings, or none that is long enough.
     pub(crate) fn allowed_counts(&self, load: f64) -> Result<Option<Vec<u64>>, HostError> {
         if !self.is_server() || self.full_query_count(load) as f64 > COUNTABLE_QUERIES {
             return Ok(None);
@@ -251,11 +253,24 @@ impl SearchPlan {
         let effective = self.settings.benchmark.qsl.effective_settings(&self.test_at(load))?;
         let count =
             phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
-        Ok(count.filter(|count| *count > 0).map(|count| {
-            let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
-            let tokenless = self.uses_tokens().then_some(0);
-            allowed.chain([(count as f64 * self.error_share) as u64]).chain(tokenless).collect()
-        }))
+        let Some(count) = count.filter(|count| *count > 0) else { return Ok(None) };
+        self.check_query_count(load, count)?;
+        let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
+        let tokenless = self.uses_tokens().then_some(0);
+        Ok(Some(allowed.chain([(count as f64 * self.error_share) as u64]).chain(tokenless).collect()))
+    }
+
+    /// Refuses full runs of Server that early stopping finds too short whatever their latencies: at each lower rate
+    /// they are shorter still.
+    fn check_query_count(&self, load: f64, query_count: u64) -> Result<(), HostError> {
+        let fewest = min_under_latency_queries(0, self.quantile);
+        if !self.settings.run.rules.stops_early || query_count >= fewest {
+            return Ok(());
+        }
+        Err(HostError::Usage(format!(
+            "a full run at {load:.4} queries/s has {query_count} queries, and early stopping wants {fewest} of them even if \
+             none is over the bound: set min_query_count = {fewest}"
+        )))
     }
 }
 

@@ -214,6 +214,26 @@ fn a_peak_says_what_is_missed_above_it_and_sends_below_it() {
     assert!(!short.finished.stdout.contains("set min_query_count"), "{}", short.finished);
 }
 
+/// At each lower rate a run of the same time has fewer queries, and early stopping wants more even if none is late.
+#[test]
+fn too_few_queries_at_the_peak_are_not_sent_to_a_lower_rate() {
+    let bench = Bench::new();
+    let system = "--plugin mock --virtual-time --scenario Server --set target_latency=20000 --duration 600s \
+                  --set mock.service=fixed --set mock.service_us=1500000 --target-qps 0.05";
+    let search =
+        format!("{system} --mode FindPeakPerformance --set server_find_peak_qps_decimals_of_precision=3");
+    let short = bench.run(&format!("{search} --set min_query_count=100"));
+    short.assert_invalid(&["early stopping needs ", "set min_query_count = "]);
+    assert!(!short.finished.stdout.contains("make a run at a rate below"), "{}", short.finished);
+
+    let find_max = |count: u64| {
+        bench.host(&format!("find-max --output find-max-{count} {system} --set min_query_count={count}"))
+    };
+    find_max(100).assert_error(2, &["early stopping wants 459 of them", "set min_query_count = 459"]);
+    let found = find_max(459);
+    assert_eq!(found.code(), 0, "{found}");
+}
+
 #[test]
 fn misbehaviour_comes_with_advice_in_the_printed_verdict() {
     let flags = "--plugin faulty --set faulty.fault=complete-twice --set issue=true --mode performance --duration 50ms";

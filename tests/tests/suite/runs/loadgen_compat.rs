@@ -72,6 +72,32 @@ fn an_audit_file_has_no_effect_on_an_accuracy_run() {
 }
 
 #[test]
+fn the_accuracy_run_beside_an_audit_has_all_samples() {
+    let bench = Bench::new();
+    let audit = bench.write("given.config", "*.*.accuracy_sample_count_override = 50\n");
+    let deviations = |mode: &str| {
+        let audit = audit.display();
+        let run = bench.run(&format!("--plugin mock --scenario Offline {mode} --set audit_config={audit}"));
+        run.result()["deviations"].to_string()
+    };
+    assert!(!deviations("").contains("accuracy-set"));
+    assert!(deviations("--mode SubmissionRun").contains("the accuracy run has 50 samples"));
+}
+
+#[test]
+fn answers_of_a_test_that_an_audit_leaves_without_accuracy_are_not_scored() {
+    let bench = Bench::new();
+    for mode in [2, 3] {
+        let lines = format!("*.*.mode = {mode}\n*.*.accuracy_log_probability = 1\n");
+        let audit = bench.write("given.config", lines);
+        let flags = "--plugin mock --scenario Server --target-qps 500 --duration 200ms --mode SubmissionRun";
+        let run = bench.run(&format!("{flags} --set audit_config={}", audit.display()));
+        assert!(run.result()["accuracy"].is_null(), "{}", run.finished);
+        assert!(run.finished.stdout.contains("accuracy    not measured"), "{}", run.finished);
+    }
+}
+
+#[test]
 fn an_audit_file_without_a_line_for_the_run_makes_no_audit() {
     let bench = Bench::new();
     let lines = "resnet50.*.min_query_count = 10\n*.Offline.min_query_count = 20\n*.SingleStream.target_latency = 5\n";

@@ -6,6 +6,7 @@ use proctor_vocabulary::TestMode;
 use super::Deviation;
 use crate::{
     benchmark::Benchmark,
+    preset::official_accuracy_limit,
     run_settings::RunSettings,
     suite::{CheckedKey, RoundRow, Stated},
 };
@@ -34,6 +35,21 @@ fn of_samples(row: &RoundRow, total_count: u64, test: &TestSettings) -> Option<D
             && is_wanted(row, test.accuracy_sample_count_override);
     let wanted = row.total_sample_count;
     (!is_right).then_some(Deviation::DataSet { sample_count: total_count, wanted })
+}
+
+/// The deviation of an accuracy run that is not of all samples of the round. `scored` is what the test with the answers
+/// is asked for.
+pub(crate) fn of_accuracy(
+    benchmark: &Benchmark,
+    run: &RunSettings,
+    scored: &TestSettings,
+) -> Option<Deviation> {
+    let total = benchmark.qsl.total_sample_count;
+    let count = |limit: u64| if limit == 0 { total } else { limit.min(total) };
+    let wanted = count(official_accuracy_limit(scored.rules, benchmark, run.scenario));
+    let sample_count = count(scored.accuracy_sample_count_override);
+    let is_scored = !matches!(run.mode, Some(TestMode::PerformanceOnly | TestMode::FindPeakPerformance));
+    (is_scored && sample_count != wanted).then_some(Deviation::AccuracySet { sample_count, wanted })
 }
 
 /// Tells if the round has a data set of this many samples, by the text of its rules or by its result checker.

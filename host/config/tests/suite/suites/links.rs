@@ -352,3 +352,33 @@ fn untimed_steps_are_those_of_the_round() {
         assert!(load("rnnt", rules).is_empty() && load("digits-lstm", rules).is_empty());
     }
 }
+
+#[test]
+fn a_latency_bound_above_the_checkers_deviates() {
+    let is_bound =
+        |it: &Deviation| matches!(it, Deviation::Bound { setting: "server_target_latency_ns", .. });
+    let of = |suite: &str, rules: &str, latency_ms: u64| -> Vec<_> {
+        let assignments = ["scenario=Server", rules, &format!("target_latency={latency_ms}")];
+        let deviations = Linked::new(suite, "top1").load(&assignments).deviations("f32");
+        deviations.iter().filter(|it| is_bound(it)).map(ToString::to_string).collect()
+    };
+    for (suite, limit_ms) in [("llama2-70b", 20_000), ("deepseek-r1", 60_000)] {
+        assert_eq!(of(suite, "rules=v6.0", limit_ms), [""; 0]);
+        let expected = format!(
+            "server_target_latency_ns is {}, and the round wants {}",
+            (limit_ms + 1) * 1_000_000,
+            limit_ms * 1_000_000
+        );
+        assert_eq!(of(suite, "rules=v6.0", limit_ms + 1), [expected]);
+    }
+}
+
+#[test]
+fn the_samples_of_accuracy_are_no_performance_set_where_the_round_has_a_larger_one() {
+    let deviations = Linked::new("gpt-oss-120b", "top1").load(&["rules=v6.1"]).deviations("f32");
+    let wanted = Deviation::PerformanceSet { sample_count: 600, wanted: 6396 };
+    assert!(deviations.contains(&wanted), "{deviations:?}");
+    let deviations = Linked::new("gnmt", "top1").load(&["rules=v0.5"]).deviations("f32");
+    let wanted = Deviation::PerformanceSet { sample_count: 600, wanted: 3003 };
+    assert!(deviations.contains(&wanted), "{deviations:?}");
+}

@@ -12,7 +12,10 @@ use super::{
 use crate::{
     issue::end::IssueEnd,
     settings::effective::EffectiveSettings,
-    verdict::peak_search::{PeakSearch, RateNotMet},
+    verdict::{
+        early_stopping::min_under_latency_queries,
+        peak_search::{PeakSearch, RateNotMet},
+    },
 };
 
 /// One finding for each rule about figures, in the order of the summary: bounds, duration, queries, early stopping.
@@ -99,15 +102,20 @@ const BELOW_PEAK: &str = "the peak is where the bound is only just kept, so make
 
 /// Adds to the findings about the run at a peak what only the search knows: that it would end at the same rate again,
 /// and why it did not go on to the next one.
-pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch) {
+pub(crate) fn of_peak(findings: &mut Vec<Finding>, search: &PeakSearch, settings: &EffectiveSettings) {
     let Some((above_qps, not_met)) = search.above_peak() else { return };
-    send_below_peak(findings);
+    send_below_peak(findings, min_under_latency_queries(0, settings.target_latency_percentile));
     name_next_rate(findings, search.peak_qps().unwrap_or(above_qps), above_qps, not_met);
 }
 
-/// Replaces the remedies of broken rules that would lead back to the peak.
-fn send_below_peak(findings: &mut [Finding]) {
+/// Replaces the remedies of broken rules that would lead back to the peak. `fewest` is the number of queries without
+/// which early stopping is never met: where the run at the peak has fewer, one at a lower rate has fewer still.
+fn send_below_peak(findings: &mut [Finding], fewest: u64) {
     for finding in findings.iter_mut().filter(|finding| finding.is_broken()) {
+        let is_shorter = |count: f64| count < fewest as f64;
+        if matches!(finding.rule, Rule::EarlyStopping { .. }) && finding.measured.is_some_and(is_shorter) {
+            continue;
+        }
         // What a limit or the sample set has cut short is mended by itself.
         let leads_back = matches!(
             finding.remedy,
