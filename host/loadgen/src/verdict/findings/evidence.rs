@@ -25,6 +25,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) record: &'a PhaseRecord,
     /// Why issuing ended.
     pub(crate) end: IssueEnd,
+    /// Samples that were completed, failed ones included, which take their time, too.
+    pub(crate) completed_count: u64,
     /// True if samples failed, are missing, or in a token run lack tokens, so that no bound counts as met.
     pub(crate) has_unmeasured: bool,
     /// Scheduled instant and latency of answered samples in the order of issue, in ns; without any, no rate can be
@@ -42,7 +44,8 @@ impl<'a> Evidence<'a> {
     ) -> Self {
         let answered = |sample: SampleRecord| Some((sample.scheduled_ns, sample.answered_latency_ns()?));
         let samples = phase.phase.samples(0).filter_map(answered).take(SAMPLES_MAX).collect();
-        Self { settings, result, record, end: phase.end, has_unmeasured, samples }
+        let completed_count = phase.record.sample_latencies_ns.len();
+        Self { settings, result, record, end: phase.end, completed_count, has_unmeasured, samples }
     }
 
     /// Returns the queries per second of this run: the rate that was asked for, or what a system without one did.
@@ -51,7 +54,7 @@ impl<'a> Evidence<'a> {
         let record = self.record;
         let qps = match self.settings.request.scenario {
             Scenario::Server => self.settings.target_qps,
-            Scenario::Offline => record.sample_latencies_ns.len() as f64 * 1e9 / record.max_latency_ns as f64,
+            Scenario::Offline => self.completed_count as f64 * 1e9 / record.max_latency_ns as f64,
             Scenario::SingleStream | Scenario::MultiStream if record.issued_query_count < 2 => return None,
             Scenario::SingleStream | Scenario::MultiStream => {
                 // The last query may never have completed.

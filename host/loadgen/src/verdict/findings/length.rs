@@ -37,9 +37,8 @@ pub(super) fn lengths(evidence: &Evidence<'_>) -> Vec<Finding> {
     };
     let mut findings = vec![advised(duration), queries];
 
-    let sample_count = result.sample_latencies.count;
     if is_counted && !result.min_queries_met {
-        let (measured, bound) = (sample_count as f64, settings.min_sample_count as f64);
+        let (measured, bound) = (evidence.completed_count as f64, settings.min_sample_count as f64);
         let samples = Finding::compared(Rule::MinSampleCount, false, measured, bound, Unit::Samples);
         let remedy = Remedy::Do("every sample that is issued has to be completed");
         findings.push(samples.with(Some((remedy, None))));

@@ -7,7 +7,9 @@ use crate::{
     behaviour::scripted::{Answer, Bench, MS, after, answer},
     log_files::write_logs,
 };
-use proctor_loadgen::{Finding, Remedy, Rule, Scope, TestSettings, log::LogIdentity};
+use proctor_loadgen::{
+    Finding, Remedy, Rule, Scope, SettingValue, TestOutcome, TestSettings, log::LogIdentity,
+};
 use proctor_vocabulary::{QuerySample, SampleStatus, Scenario};
 
 /// Fails after a millisecond.
@@ -63,6 +65,45 @@ fn without_a_rate_no_limit_is_advised() {
         let short = broken(&outcome).into_iter().find(|it| it.rule == Rule::MinDuration).unwrap();
         let Some(Remedy::Set { setting: "max_query_count", value }) = short.remedy else { panic!("{short}") };
         assert_eq!(value, 0, "{short}");
+    }
+}
+
+/// Every second eight samples fail, and take as long as the others.
+#[test]
+fn a_run_whose_samples_fail_becomes_as_long_as_its_advice_says() {
+    let run = |settings: &TestSettings| {
+        let is_offline = settings.scenario == Scenario::Offline;
+        let script = move |n: u64, sample: QuerySample| {
+            // Offline issues all samples at once, and they are worked off one after the other.
+            let answered = answer(if is_offline { (n + 1) * MS } else { MS }, sample.id);
+            match n / 8 % 2 {
+                0 => vec![Answer { status: SampleStatus(42), ..answered }],
+                _ => vec![answered],
+            }
+        };
+        Bench::new(settings.clone(), script).run()
+    };
+    let too_short = |outcome: &TestOutcome| {
+        broken(outcome).into_iter().find(|finding| finding.rule == Rule::MinDuration).cloned()
+    };
+    for scenario in [Scenario::SingleStream, Scenario::MultiStream, Scenario::Offline] {
+        let settings = TestSettings {
+            scenario,
+            min_duration_ms: 10_000,
+            min_query_count: 1,
+            single_stream_expected_latency_ns: 100.0 * MS as f64,
+            multi_stream_expected_latency_ns: 100.0 * MS as f64,
+            offline_expected_qps: 100.0,
+            ..TestSettings::default()
+        };
+        let finding = too_short(&run(&settings)).unwrap_or_else(|| panic!("{scenario} is long enough"));
+        let Some(Remedy::Set { setting, value }) = finding.remedy else { panic!("{scenario}: {finding}") };
+        let mut next = settings.clone();
+        next.set(setting, SettingValue::Unsigned(value)).unwrap();
+        let second = run(&next);
+        assert_eq!(too_short(&second), None, "{scenario}: {finding}");
+        let ratio = second.phases[0].duration_ns as f64 / finding.time_ns.unwrap() as f64;
+        assert!((0.85..1.25).contains(&ratio), "{scenario}: {ratio} of {finding}");
     }
 }
 
