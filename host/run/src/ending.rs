@@ -133,8 +133,8 @@ impl UnfinishedResult {
         let _span = enter!("write result");
         let mut faults = faults;
         faults.extend(Fault::noticed(self.host_side));
-        let metrics = self.plugin.metrics.as_ref().map(|_| metric_parts(self.host_side.metrics()));
-        self.plugin.metrics = metrics;
+        let metrics = || metric_parts(self.host_side.metrics(), self.tested_until_ns());
+        self.plugin.metrics = self.plugin.metrics.as_ref().map(|_| metrics());
         let stages = self.plugin.stages.as_ref().map(|_| stage_parts(self.host_side.stages()));
         self.plugin.stages = stages;
         let observer = Arc::clone(&self.observer);
@@ -160,6 +160,13 @@ impl UnfinishedResult {
         drop_last_words();
         observer.conclude(&observer.verdict(result.verdict_forms(&place)));
         error.map_or(Ok(result), Err)
+    }
+
+    /// The end of the last test on the clock that plugins read; 0 without a test.
+    fn tested_until_ns(&self) -> u64 {
+        let last = self.performance_runs.tests.last().or(self.accuracy_run.as_ref());
+        let phase = last.and_then(|test| test.outcome.phases.last());
+        phase.and_then(|phase| Some(phase.begun_ns()? + phase.duration_ns)).unwrap_or(0)
     }
 
     fn result(&self) -> RunResult {

@@ -113,19 +113,34 @@ impl PluginMetric {
 
     /// A further value. An instant before that of the latest value is taken for that.
     pub(crate) fn add(&mut self, value: f64, at_ns: u64) {
+        self.hold_until(at_ns);
+        self.count += 1;
+        self.last = value;
+        self.least = self.least.min(value);
+        self.greatest = self.greatest.max(value);
+    }
+
+    /// Mean over the time from the first value to this instant, which the latest one has held until then. An instant
+    /// before that of the latest value is taken for that.
+    #[must_use]
+    pub fn mean_until(&self, end_ns: u64) -> f64 {
+        let mut held = self.clone();
+        held.hold_until(end_ns);
+        held.mean
+    }
+
+    /// Takes into the mean that the latest value has held until this instant.
+    fn hold_until(&mut self, at_ns: u64) {
         let held_ns = at_ns.saturating_sub(self.last_ns);
         if held_ns > 0 {
-            let span_ns = self.span_ns + held_ns;
+            // A process of the plugin's own may have written any span.
+            let span_ns = self.span_ns.saturating_add(held_ns);
             let share = held_ns as f64 / span_ns as f64;
             // Not by their difference, which overflows where both are huge.
             self.mean = self.mean * (1.0 - share) + self.last * share;
             self.span_ns = span_ns;
             self.last_ns = at_ns;
         }
-        self.count += 1;
-        self.last = value;
-        self.least = self.least.min(value);
-        self.greatest = self.greatest.max(value);
     }
 }
 
@@ -144,6 +159,19 @@ mod tests {
         assert_eq!((power.count, power.last, power.least, power.greatest), (3, 50.0, 50.0, 300.0));
         power.add(60.0, 4_000);
         assert_eq!((power.mean, power.span_ns, power.last), (250.0, 4_000, 60.0));
+    }
+
+    #[test]
+    fn the_latest_value_holds_until_the_end() {
+        let mut power = PluginMetric::first("W", 10.0, 1_000);
+        assert_eq!((power.mean_until(500), power.mean_until(9_000)), (10.0, 10.0));
+        power.add(30.0, 2_000);
+        // 10 W for 1 us, and 30 W for 3 us.
+        assert_eq!((power.mean_until(5_000), power.mean_until(1_500)), (25.0, 10.0));
+        // To be asked changes nothing.
+        assert_eq!((power.mean, power.span_ns), (10.0, 1_000));
+        let forged = PluginMetric { span_ns: u64::MAX, last_ns: 0, ..power };
+        assert!(forged.mean_until(u64::MAX).is_finite());
     }
 
     #[test]

@@ -239,7 +239,7 @@ pub(crate) struct MetricPart {
     last: f64,
     least: f64,
     greatest: f64,
-    /// Weighted by how long each value held.
+    /// Weighted by how long each value held, the last one to the end of the last test.
     mean: f64,
     /// Number of values.
     count: u64,
@@ -250,10 +250,15 @@ pub(crate) fn sample_memory(host_side: HostSide) -> Vec<&'static str> {
     host_side.memory_kinds().into_iter().map(MemoryKind::name).collect()
 }
 
-/// The figures of a plugin as the file has them.
-pub(crate) fn metric_parts(metrics: BTreeMap<String, PluginMetric>) -> BTreeMap<String, MetricPart> {
-    let part = |metric| {
-        let PluginMetric { unit, last, least, greatest, mean, count, .. } = metric;
+/// The figures of a plugin as the file has them. `end_ns` is the instant until which the last values hold, on the
+/// clock that plugins read.
+pub(crate) fn metric_parts(
+    metrics: BTreeMap<String, PluginMetric>,
+    end_ns: u64,
+) -> BTreeMap<String, MetricPart> {
+    let part = |metric: PluginMetric| {
+        let mean = metric.mean_until(end_ns);
+        let PluginMetric { unit, last, least, greatest, count, .. } = metric;
         MetricPart { unit, last, least, greatest, mean, count }
     };
     metrics.into_iter().map(|(name, metric)| (name, part(metric))).collect()
@@ -501,7 +506,8 @@ impl PluginPart {
                 .map(|(name, value)| (name.to_owned(), value.to_string()))
                 .collect(),
             model_files: plugin.model_files.get().cloned().unwrap_or_default(),
-            metrics: (!bed.settings().run.virtual_time).then(|| metric_parts(bed.plugin_metrics())),
+            metrics: (!bed.settings().run.virtual_time)
+                .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
             stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
         }
     }

@@ -55,6 +55,9 @@ fn batches_overlap_in_time() {
     );
     let result = run.assert_valid().result();
     assert_eq!(result["plugin"]["metrics"]["threads_begun"]["last"], 4.0, "{}", run.finished);
+    // They begin one after the other, and then there are four of them for 200 ms.
+    let mean = result["plugin"]["metrics"]["threads_begun"]["mean"].as_f64();
+    assert!(mean.is_some_and(|mean| mean > 3.0 && mean <= 4.0), "{mean:?}: {}", run.finished);
     let busy = result["plugin"]["metrics"]["in_flight"]["greatest"].as_f64();
     assert!(busy.is_some_and(|busy| busy > 1.0 && busy <= 4.0), "{busy:?}: {}", run.finished);
 }
