@@ -59,7 +59,7 @@ impl NoiseWatch {
     /// several phases.
     pub(crate) fn finish_test(mut self, origin_ns: u64, outcome: &TestOutcome) -> Option<Noise> {
         self.stop();
-        let [phase] = &outcome.phases[..] else { return None };
+        let phase = outcome.only_phase()?;
         Some(lock(&self.guard).noise(origin_ns + phase.start_ns))
     }
 

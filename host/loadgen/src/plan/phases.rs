@@ -15,6 +15,19 @@ pub enum PhaseMode {
     Performance,
 }
 
+impl PhaseMode {
+    /// The phases that the figures of a test in this mode are about.
+    #[must_use]
+    pub fn reported_of(mode: TestMode) -> Self {
+        match mode {
+            TestMode::AccuracyOnly => Self::Accuracy,
+            TestMode::PerformanceOnly | TestMode::FindPeakPerformance | TestMode::SubmissionRun => {
+                Self::Performance
+            }
+        }
+    }
+}
+
 /// Samples that are loaded together, in load order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedSet {

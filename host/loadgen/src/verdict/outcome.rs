@@ -11,6 +11,8 @@
 
 use std::io;
 
+use proctor_vocabulary::TestMode;
+
 use crate::{
     measure::{accuracy_record::AccuracyRecord, phase_outcome::PhaseOutcome},
     plan::phases::PhaseMode,
@@ -174,11 +176,11 @@ impl TestOutcome {
         settings.chain(phases).chain(clocks).collect()
     }
 
-    /// The phases that the figures are about: the performance phase, or the reported run of a search for the peak; in a
-    /// test without one, all accuracy phases.
+    /// The phases that the figures are about: the performance phase, if the test came to it, or the reported run of a
+    /// search for the peak; in mode AccuracyOnly, all accuracy phases.
     pub fn reported_phases(&self) -> impl Iterator<Item = &PhaseOutcome> {
         let chosen = self.peak_search.as_ref().map(|search| search.reported_step);
-        let wanted = if self.has_performance_phase() { PhaseMode::Performance } else { PhaseMode::Accuracy };
+        let wanted = self.reported_mode();
         let phases = self.phases.iter().enumerate();
         let is_reported = move |number| chosen.is_none_or(|step| step == Some(number));
         let phases =
@@ -186,17 +188,30 @@ impl TestOutcome {
         phases.map(|(_, phase)| phase)
     }
 
-    /// The accuracy phases of a test that has a performance phase, too, and whose figures are not about them.
+    /// The accuracy phases of a test of accuracy and performance in one, whose figures are not about them.
     pub fn accuracy_phases_beside(&self) -> impl Iterator<Item = &PhaseOutcome> {
-        let has_performance_phase = self.has_performance_phase();
-        self.phases
-            .iter()
-            .filter(move |phase| has_performance_phase && phase.record.mode == PhaseMode::Accuracy)
+        let reported = self.reported_mode();
+        self.phases.iter().filter(move |phase| phase.record.mode != reported)
     }
 
-    /// Tells if there was a performance phase.
-    fn has_performance_phase(&self) -> bool {
-        self.phases.iter().any(|phase| phase.record.mode == PhaseMode::Performance)
+    /// The only phase of the test, if the figures are about it.
+    #[must_use]
+    pub fn only_phase(&self) -> Option<&PhaseOutcome> {
+        match &self.phases[..] {
+            [phase] if phase.record.mode == self.reported_mode() => Some(phase),
+            _ => None,
+        }
+    }
+
+    /// Tells if a test of accuracy and performance in one ended before its performance phase.
+    #[must_use]
+    pub fn ended_before_performance(&self) -> bool {
+        self.effective.request.mode == TestMode::SubmissionRun && self.reported_phase().is_none()
+    }
+
+    /// The kind of the phases that the figures are about, whether the test came to them or not.
+    fn reported_mode(&self) -> PhaseMode {
+        PhaseMode::reported_of(self.effective.request.mode)
     }
 
     /// The settings that the figures are about: those of the test, with the rate of the reported run of a search.
@@ -209,9 +224,9 @@ impl TestOutcome {
         settings
     }
 
-    /// The samples of the performance phase; in a test without one, those of all accuracy phases. Of a search for the
-    /// peak, those of the reported run. Where an issuing thread ended before another, its share is filled with
-    /// [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
+    /// The samples of the performance phase, none if the test did not come to it; in mode AccuracyOnly, those of all
+    /// accuracy phases. Of a search for the peak, those of the reported run. Where an issuing thread ended before
+    /// another, its share is filled with [`SampleRecord::NOT_ISSUED`], so that each sample stands at its number.
     pub fn samples(&self) -> impl Iterator<Item = SampleRecord> {
         self.reported_phases().flat_map(|phase| phase.phase.records(0))
     }

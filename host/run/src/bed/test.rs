@@ -136,7 +136,7 @@ impl Test {
     pub(crate) fn settle(&mut self, faults: Vec<Fault>, energy_joules: Option<f64>, observer: &dyn Observer) {
         self.is_settled = true;
         // Of a search or of several phases it would be that of the last one alone.
-        self.energy_joules = energy_joules.filter(|_| self.outcome.phases.len() == 1);
+        self.energy_joules = energy_joules.filter(|_| self.outcome.only_phase().is_some());
         self.outcome.findings.retain(|finding| !is_not_ended(finding));
         Fault::add_all(blamed(faults, &self.outcome), &mut self.outcome.findings);
         if let Some(logs) = &self.logs {

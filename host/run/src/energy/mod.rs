@@ -122,7 +122,7 @@ impl Meter {
         origin_ns: u64,
         outcome: &TestOutcome,
     ) -> Result<PackageEnergy, NoEnergy> {
-        let [phase] = &outcome.phases[..] else { return Err(NoEnergy::SeveralPhases) };
+        let phase = outcome.only_phase().ok_or(NoEnergy::SeveralPhases)?;
         let start_ns = origin_ns + phase.start_ns;
         self.finish(start_ns..start_ns + phase.duration_ns)
     }

@@ -1,7 +1,8 @@
 //! `samples.bin` while a test runs: what was recorded is on disk even if the process does not live to its end.
 //!
 //! The file has the form of the finished one, and the samples of the phase that is going on. It grows at its end, and
-//! samples are filled in as they complete. When the test is over the file is replaced by the whole one.
+//! samples are filled in as they complete. When the test is over the file is replaced by the whole one. A test of
+//! accuracy and performance in one has the samples of its performance phase alone, here as there.
 //!
 //! Each look visits blocks whose samples were not all complete when they were written, and writes those that have
 //! changed. It continues where the previous look ended and reads a few blocks at most, because it takes time from the
@@ -15,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_loadgen::{Progress, SampleRecord};
+use proctor_loadgen::{PhaseMode, Progress, SampleRecord};
 
 use crate::{error::HostError, files::run_folder::output, threads::Ticker};
 
@@ -38,13 +39,13 @@ const PAUSE_FACTOR: u32 = 20;
 pub(crate) struct Journal(Ticker);
 
 impl Journal {
-    /// Starts to keep the journal of a test in a folder.
+    /// Starts to keep the journal of a test in a folder, of its phases of this mode.
     ///
     /// # Errors
     /// If the file or the thread cannot be made.
-    pub(crate) fn start(folder: &Path, progress: Progress) -> Result<Self, HostError> {
+    pub(crate) fn start(folder: &Path, progress: Progress, mode: PhaseMode) -> Result<Self, HostError> {
         let path = folder.join(SAMPLES);
-        let mut writer = Writer::create(&path).map_err(|source| output(&path, source))?;
+        let mut writer = Writer::create(&path, mode).map_err(|source| output(&path, source))?;
         let mut broken = false;
         let look = move |is_last| {
             let start = Instant::now();
@@ -68,6 +69,8 @@ impl Journal {
 struct Writer {
     path: PathBuf,
     file: File,
+    /// The phases that the file is of.
+    mode: PhaseMode,
     phase_number: u64,
     /// The blocks of the phase that are in the file.
     blocks: Vec<Block>,
@@ -96,11 +99,12 @@ impl Block {
 }
 
 impl Writer {
-    fn create(path: &Path) -> io::Result<Self> {
+    fn create(path: &Path, mode: PhaseMode) -> io::Result<Self> {
         let file = File::create(path)?;
         Ok(Self {
             path: path.to_owned(),
             file,
+            mode,
             phase_number: 0,
             blocks: Vec::new(),
             next_block: 0,
@@ -111,7 +115,7 @@ impl Writer {
 
     /// Brings the file up to date with at most `most` blocks of the phase.
     fn catch_up(&mut self, progress: &Progress, most: usize) -> io::Result<()> {
-        let Some(phase) = progress.current() else { return Ok(()) };
+        let Some(phase) = progress.current().filter(|phase| phase.mode == self.mode) else { return Ok(()) };
         if phase.phase_number != self.phase_number {
             self.file.set_len(0)?;
             self.blocks.clear();
@@ -180,7 +184,7 @@ mod tests {
     impl Fixture {
         fn new(latencies_ns: impl IntoIterator<Item = u64>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let writer = Writer::create(&folder.path().join(SAMPLES)).unwrap();
+            let writer = Writer::create(&folder.path().join(SAMPLES), PhaseMode::Performance).unwrap();
             let mut fixture = Self { _folder: folder, writer, samples: Vec::new(), read_count: Cell::new(0) };
             fixture.issue(latencies_ns);
             fixture

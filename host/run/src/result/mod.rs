@@ -426,6 +426,12 @@ impl Verdict {
         // What the user did comes before what followed from it.
         reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
+        let ended = performance_runs.numbered().filter(|(_, test)| test.outcome.ended_before_performance());
+        reasons.extend(ended.map(|(run, _)| {
+            let text =
+                "there was no performance phase, because the accuracy phases did not come to their end";
+            Reason::of_run(format!("{run}{text}"))
+        }));
         let is_explained = performance_run.is_some() || !further_reasons.is_empty();
         reasons.extend(further_reasons.into_iter().map(Reason::of_run));
         if !is_explained && settings.run.mode.is_none() {

@@ -66,7 +66,7 @@ pub(crate) struct TestPart {
     /// Queries that the plugin was BUSY for, where it takes whole queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) busy: Option<BusyPart>,
-    /// The accuracy phases of a test that has a performance phase, too.
+    /// The accuracy phases of a test of accuracy and performance in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) accuracy_phases: Option<AccuracyPhasesPart>,
 }

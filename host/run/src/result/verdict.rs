@@ -46,7 +46,9 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     if let Some(test) = &result.performance_run {
         let queries = counted_queries(test.issued_query_count);
         let time = if result.virtual_time { "virtual time" } else { "time" };
-        rows.push(row("length", format!("{queries}, {} of {time}", duration(test.duration_ns))));
+        // A test may have ended before its performance phase.
+        let length = || row("length", format!("{queries}, {} of {time}", duration(test.duration_ns)));
+        rows.extend((test.issued_query_count > 0).then(length));
         let texts = test.energy.iter().map(EnergyPart::text);
         let texts = texts.chain(test.processor_energy.iter().map(ProcessorEnergyPart::text));
         rows.extend(texts.map(|text| row("energy", text)));

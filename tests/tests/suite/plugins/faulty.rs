@@ -182,6 +182,28 @@ fn a_sample_of_offline_that_is_never_completed() {
     assert_eq!(samples.iter().filter(|(_, latency_ns)| *latency_ns == NOT_COMPLETED).count(), 1);
 }
 
+/// The accuracy phase is the only one, and none of its times counts as performance.
+#[test]
+fn a_test_of_both_that_ends_in_its_accuracy_phase() {
+    let run =
+        run_with(Way::Issue, "never-complete", "--mode SubmissionRun --duration 50ms --set floor=false");
+    run.assert_invalid(&["1 sample was never completed: sample 5", "there was no performance phase"]);
+    let result = run.result();
+    let part = &result["performance_run"];
+    let counts =
+        |of: &serde_json::Value| ["issued_query_count", "missing_sample_count"].map(|key| of[key].as_u64());
+    assert_eq!(counts(part), [Some(0), Some(0)], "{part}");
+    assert_eq!(counts(&part["accuracy_phases"]), [Some(6), Some(1)], "{part}");
+    for nothing in [&result["metric"], &part["figures"], &part["noise"], &part["processor_energy"]["joules"]]
+    {
+        assert!(nothing.is_null(), "{nothing}: {}", run.finished);
+    }
+    assert!(run.samples().is_empty(), "{}", run.finished);
+    for row in ["  length ", "  metric ", "  latency "] {
+        assert!(!run.finished.stdout.contains(row), "{}", run.finished);
+    }
+}
+
 #[test]
 fn an_execute_that_hangs() {
     let run = run(Way::Execute, "hang");

@@ -265,6 +265,10 @@ fn a_stop_between_phases_leaves_the_rest_out() {
     assert_eq!(outcome.phases.len(), 2);
     assert!(outcome.performance.is_none());
     assert_eq!(only_reason(&outcome), "interrupted: enough");
+    // Its figures are about the performance phase, which it did not come to.
+    assert!(outcome.ended_before_performance());
+    assert_eq!((outcome.reported_phases().count(), outcome.samples().count()), (0, 0));
+    assert_eq!(outcome.accuracy_phases_beside().count(), 2);
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl BatchLog {
         let instances = lock(&self.0);
         let all: Vec<_> = instances.iter().map(|kept| lock(kept)).collect();
         let batch_count = all.iter().map(|kept| kept.count).sum();
-        if batch_count == 0 || outcome.phases.len() != 1 {
+        if batch_count == 0 || outcome.only_phase().is_none() {
             return None;
         }
         let mut slowest: Vec<_> = all.iter().flat_map(|kept| &kept.slowest).cloned().collect();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use proctor_loadgen::{Clock, LoadGen, LoadGenError, Progress, TestOutcome, TestSettings};
+use proctor_loadgen::{Clock, LoadGen, LoadGenError, PhaseMode, Progress, TestOutcome, TestSettings};
 use proctor_noise::Noise;
 
 use crate::{
@@ -52,7 +52,8 @@ impl TestBed<'_> {
         }
         // A journal is written by the wall clock.
         let folder = request.folder.filter(|_| matches!(self.clock, HostClock::Real(_)));
-        let journal = folder.map(|folder| Journal::start(folder, progress.clone())).transpose()?;
+        let mode = PhaseMode::reported_of(audited.mode);
+        let journal = folder.map(|folder| Journal::start(folder, progress.clone(), mode)).transpose()?;
         let shown = request.is_shown().then_some(&self.interrupt);
         if let Some(interrupt) = shown {
             let effective = self.library.counts().effective_settings(audited)?;
