@@ -51,9 +51,9 @@ pub use find::find_runs;
 pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
 pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
-    AccuracyPart, ArrivalsPart, BenchmarkPart, DeviationPart, FiguresPart, Finding, FloorPart, LatencyPart,
-    MachinePart, MetricPart, Origin, PluginPart, Reason, ResultFile, SchedulerPart, SearchPart, SearchStep,
-    SettingPart, StagePart, Standing, TestPart, TokenPart, VerdictPart,
+    AccuracyPart, AccuracyPhasesPart, ArrivalsPart, BenchmarkPart, DeviationPart, FiguresPart, Finding,
+    FloorPart, LatencyPart, MachinePart, MetricPart, Origin, PluginPart, Reason, ResultFile, SchedulerPart,
+    SearchPart, SearchStep, SettingPart, StagePart, Standing, TestPart, TokenPart, VerdictPart,
 };
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;

@@ -231,6 +231,15 @@ pub struct TestPart {
     pub energy: Option<Value>,
     /// Energy of the processor.
     pub processor_energy: Option<Value>,
+    /// The accuracy phases of a test of accuracy and performance in one.
+    pub accuracy_phases: Option<AccuracyPhasesPart>,
+}
+
+/// Accuracy phases beside a performance phase.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AccuracyPhasesPart {
+    /// Number of samples.
+    pub issued_sample_count: u64,
 }
 
 /// A rule that the verdict rests on.

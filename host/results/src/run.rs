@@ -252,12 +252,23 @@ impl Run {
         (found != issued).then_some(OtherSampleCount { found, issued })
     }
 
-    /// Reads the trace of the performance run; `None` if there is none.
+    /// Reads the trace of the performance run; `None` if there is none. The accuracy phases that a result has beside it
+    /// are left out, which come first in the file.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn trace(&self) -> Result<Option<Trace>, ResultsError> {
-        self.performance_file(TRACE).map(|path| Trace::read(&path)).transpose()
+        let trace = self.performance_file(TRACE).map(|path| Trace::read(&path)).transpose()?;
+        let test = self.result().and_then(|result| result.performance_run.as_ref());
+        let first = test.and_then(|test| {
+            let phases = test.accuracy_phases.as_ref()?;
+            // Where the test ended in one of them, its numbers may have gaps.
+            Some(if test.issued_sample_count == 0 { u64::MAX } else { phases.issued_sample_count })
+        });
+        Ok(match first {
+            Some(first) => trace.map(|trace| trace.from_sample(first)),
+            None => trace,
+        })
     }
 
     /// Reads the batches that the performance run has kept; `None` if it has kept none. They are held against the

@@ -40,7 +40,7 @@ pub struct IssueCall {
 /// A trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Its samples, in the order of the file. Where the log has several phases, those of all.
+    /// Its samples, in the order of the file. Where logs without a result have several phases, those of all.
     pub samples: Vec<TraceSample>,
     /// Its issue calls, in the order of the file.
     pub calls: Vec<IssueCall>,
@@ -99,6 +99,15 @@ impl Trace {
                 trace.add(&event);
             }
         }
+    }
+
+    /// The trace of the phase that begins with this sample, whose number is 0 then. No call is longer than its phase.
+    pub(crate) fn from_sample(mut self, first: u64) -> Self {
+        self.samples.retain(|sample| sample.sequence >= first);
+        self.samples.iter_mut().for_each(|sample| sample.sequence -= first);
+        let begin_ns = self.samples.iter().map(|sample| sample.scheduled_ns).min();
+        self.calls.retain(|call| begin_ns.is_some_and(|begin_ns| call.start_ns >= begin_ns));
+        self
     }
 
     fn add(&mut self, event: &Event) {
@@ -160,6 +169,28 @@ mod tests {
         let call = IssueCall { start_ns: 2_399_411, length_ns: 5_218, sample_count: 2 };
         assert_eq!(trace, Trace { samples: vec![sample], calls: vec![call], is_cut: false });
         assert_eq!(read(""), Trace::default());
+    }
+
+    #[test]
+    fn the_trace_of_a_later_phase_counts_from_its_own_first_sample() {
+        let sample = |sequence, scheduled_ns| TraceSample {
+            sequence,
+            index: 5,
+            scheduled_ns,
+            issue_delay_ns: None,
+            latency_ns: 7,
+        };
+        let call = |start_ns| IssueCall { start_ns, length_ns: 1, sample_count: 1 };
+        let samples = vec![sample(0, 10), sample(1, 20), sample(2, 30), sample(4, 50)];
+        let all = Trace { samples, calls: [11, 20, 31, 50].map(call).to_vec(), is_cut: false };
+        let later = Trace {
+            samples: vec![sample(0, 30), sample(2, 50)],
+            calls: vec![call(31), call(50)],
+            is_cut: false,
+        };
+        assert_eq!(all.clone().from_sample(2), later);
+        assert_eq!(all.clone().from_sample(0).samples, all.samples);
+        assert_eq!(all.from_sample(u64::MAX), Trace::default());
     }
 
     #[test]

@@ -142,6 +142,11 @@ fn a_test_of_both_is_told_by_its_performance_phase() {
     let samples = metrics.lines().find(|line| line.starts_with("proctor_run_samples{")).unwrap();
     assert!(samples.ends_with(&format!(" {count}")), "{samples}");
     assert_eq!(export(&bench, run.folder(), "csv").lines().count() as u64, count + 1);
+    // LoadGen's trace has the accuracy phases, too.
+    let timeline: Value = serde_json::from_str(&export(&bench, run.folder(), "trace")).unwrap();
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let call_count = events.iter().filter(|event| event["name"] == "issue").count() as u64;
+    assert!((1..=count).contains(&call_count), "{call_count} calls of {count} queries");
 }
 
 #[test]
