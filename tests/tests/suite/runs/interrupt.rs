@@ -74,6 +74,23 @@ fn an_interruption_of_the_accuracy_run_is_the_end_of_both() {
 }
 
 #[test]
+fn an_interruption_in_the_accuracy_phase_of_a_test_of_both_leaves_no_performance() {
+    let bench = Bench::new();
+    let slow = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
+    let (mut started, output) = bench.start_run(&format!("{slow} --set floor=false --mode SubmissionRun"));
+    // Told after a second, when samples that it is about would be in the file.
+    started.wait_until("the accuracy phase goes on", |started| started.stderr().contains("accuracy   "));
+    let samples = fs::read(output.with_added_extension("partial").join("samples.bin"));
+    assert!(samples.is_ok_and(|samples| samples.is_empty()), "{}", started.stderr());
+    started.signal("INT");
+    let run = Run::new(started.finish(), output);
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
+    assert!(run.reasons().contains("there was no performance phase"), "{}", run.reasons());
+    assert_eq!(run.result()["performance_run"]["issued_query_count"], 0);
+    assert!(run.samples().is_empty(), "{}", run.finished);
+}
+
+#[test]
 fn the_second_signal_gives_up_the_wait() {
     let bench = Bench::new();
     let flags = "--plugin faulty --set issue=false --set faulty.fault=hang --mode performance";
