@@ -15,8 +15,8 @@
 //! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise does not
 //!   lead astray for good. Below a good load those do not count at which less load made the tail no shorter: systems
 //!   that wait for their batches to fill are better under more load.
-//! - **What no load changes ends the search**: samples that fail at two loads in about the same share, or that lack
-//!   what they are judged by ([`Dependence`]).
+//! - **What no load changes ends the search**: samples that lack what they are judged by, or that fail as often however
+//!   low the load, by the likelihood of the shares at all loads ([`Dependence`]).
 //!
 //! # Example
 //! A system that is under its limit up to 812 queries per second; each probe knows with certainty:

@@ -26,7 +26,7 @@ pub enum Dependence {
     #[default]
     OnLoad,
     /// They came while hardly anything was outstanding, as samples do that fail for a reason of their own. They depend
-    /// on the load only if another load has another share of them.
+    /// on the load only if a lower one has a smaller share of them.
     Doubtful,
     /// They come at any load.
     Never,
@@ -116,6 +116,12 @@ impl ProbeRecord {
             None => seen.share() / seen.limit_share,
         };
         self.constraints.iter().rev().max_by(|a, b| pressure(a).total_cmp(&pressure(b)))
+    }
+
+    /// The first constraint that is broken and depends on the load in this way.
+    #[must_use]
+    pub fn broken(&self, dependence: Dependence) -> Option<&ConstraintSeen> {
+        self.constraints.iter().find(|seen| seen.dependence == dependence && seen.is_broken())
     }
 
     /// The largest of the tail ratios; `None` if a constraint that has none is broken, so that they are not what

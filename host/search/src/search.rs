@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     curve::{Bracket, is_telling, steepness},
     full_runs::FullRuns,
-    record::{Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord},
+    record::{Confirmation, Dependence, ProbeEnd, ProbeRecord},
     sequential::Side,
 };
 
@@ -20,9 +20,8 @@ const HELP: f64 = 0.05;
 const HELP_RATIO: f64 = 1.5;
 /// Loads between which nothing is sought where the tail is shortest, if none was good.
 const VALLEY_RATIO: f64 = 1.1;
-/// A share of misses is about the same at a lower load if it is at least this part of that at a higher one. Probes that
-/// allow no miss end with the first, so that their shares scatter.
-const SAME_SHARE: f64 = 0.25;
+/// Misses come at any load once that is this many times as likely as that they grow with it.
+const AT_ANY_LOAD: f64 = 19.0;
 /// The probability with which a probe may be wrong: while the limit is sought, and once it lies within this ratio,
 /// where full runs depend on it.
 const FAR_ERROR: f64 = 0.05;
@@ -243,25 +242,18 @@ impl Search {
 
     /// The lowest load of probes that are bad for a reason that no load changes, if there is such a reason.
     fn bad_at_any_load(&self) -> Option<f64> {
-        let broken = |dependence: Dependence| {
-            let of_probe = move |probe: &ProbeRecord| {
-                let seen = probe.constraints.iter().find(|it| it.dependence == dependence && it.is_broken());
-                seen.map(|seen| (probe.load, seen.clone()))
-            };
-            self.probes.iter().filter_map(of_probe)
-        };
-        let is_same = |low: &ConstraintSeen, high: &ConstraintSeen| low.share() >= SAME_SHARE * high.share();
         // A good one says that another load does help: an overloaded system may cut its answers short.
         if self.probes.iter().any(ProbeRecord::is_under) {
             return None;
         }
+        let broken = |dependence: Dependence| {
+            let of_probe = move |probe: &ProbeRecord| Some((probe.load, probe.broken(dependence)?.share()));
+            self.probes.iter().filter_map(of_probe)
+        };
         let doubtful: Vec<_> = broken(Dependence::Doubtful).collect();
-        let of_any_share = doubtful.iter().filter(|(load, seen)| {
-            let mut higher = doubtful.iter().filter(|(higher, _)| higher > load);
-            higher.any(|(_, higher)| higher.name == seen.name && is_same(seen, higher))
-        });
-        let of_any_share = of_any_share.map(|(load, _)| *load);
-        broken(Dependence::Never).map(|(load, _)| load).chain(of_any_share).min_by(f64::total_cmp)
+        let is_same = log_ratio_of_same_share(&doubtful) >= AT_ANY_LOAD.ln();
+        let of_same = doubtful.into_iter().filter(|_| is_same);
+        broken(Dependence::Never).chain(of_same).map(|(load, _)| load).min_by(f64::total_cmp)
     }
 
     /// The highest load that is good and the lowest that is not. Where they contradict each other, the probe with fewer
@@ -372,6 +364,8 @@ impl Search {
             Some(ratio) if capacity.is_finite() && capacity > load => {
                 (capacity - (capacity - load) * ratio).clamp(load / GROWTH_MAX, load / 1.1)
             }
+            // The system had room: a little less load is no help, and far less tells whether any is.
+            _ if lowest.broken(Dependence::Doubtful).is_some() => load / GROWTH_MAX,
             _ => load / 2.0,
         }
     }
@@ -465,6 +459,19 @@ impl Search {
             Axis::Count => load + 1.0,
         }
     }
+}
+
+/// Logarithm of how much likelier it is that misses come in the same share at all loads than in one that grows as the
+/// load does; of each probe, its load and share.
+///
+/// That is the least by which misses of a system with room grow if the load brings them about: so often one query meets
+/// another. A probe that allows none ends with its first, hence each counts as one miss after a wait of one over its
+/// share, and the likelihood is that of waiting times, at the rate of misses that fits best.
+fn log_ratio_of_same_share(probes: &[(f64, f64)]) -> f64 {
+    let waits = || probes.iter().map(|(load, share)| (load, 1.0 / share));
+    let mean_load =
+        waits().map(|(load, wait)| load * wait).sum::<f64>() / waits().map(|(_, wait)| wait).sum::<f64>();
+    probes.iter().map(|(load, _)| (mean_load / load).ln()).sum()
 }
 
 /// A probe far from what is known.

@@ -1,6 +1,6 @@
 //! The answer of a search, for people: a line for each probe as it goes, the curve, and what was found.
 
-use proctor_search::{ConstraintSeen, ProbeRecord, SearchEnd, Side};
+use proctor_search::{ConstraintSeen, Dependence, ProbeRecord, SearchEnd, Side};
 
 use super::{
     plan::{Bound, FAILED, OUTSTANDING, SearchPlan, TOKENLESS},
@@ -151,16 +151,16 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
             format!("no full run was VALID; the last, at {}: {reasons}", load(last))
         }
         SearchEnd::AtAnyLoad { load: lowest } => {
-            let points = || state.curve.iter().filter(|point| is_of_samples(point));
-            let of_lowest = points().rfind(|point| point.load == lowest);
-            let (what, share) =
-                of_lowest.map_or((FAILED, 0.0), |it| (&*it.constraint, it.over_share * 100.0));
-            let higher = points().find(|point| point.load > lowest && what == FAILED);
-            let beside = higher.map_or(String::new(), |point| {
-                format!(" and {:.3}% at {}", point.over_share * 100.0, load(point.load))
+            let telling = telling_of_any_load(state);
+            let of_lowest = telling.iter().find(|(load, _)| *load == lowest);
+            let (what, share) = of_lowest.map_or((FAILED, 0.0), |(_, seen)| (&*seen.name, seen.share()));
+            let highest = telling.iter().rfind(|(load, seen)| *load > lowest && seen.name == what);
+            let beside = highest.map_or(String::new(), |(highest, seen)| {
+                format!(" and {:.3}% at {}", seen.share() * 100.0, load(*highest))
             });
             format!(
-                "nothing is VALID: {share:.3}% of the queries have {what} at {}{beside}, so that no load helps{}",
+                "nothing is VALID: {:.3}% of the queries have {what} at {}{beside}, so that no load helps{}",
+                share * 100.0,
                 load(lowest),
                 causes(state)
             )
@@ -169,6 +169,18 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
             "there is no limit: the system takes no virtual time; give it a service time".to_owned()
         }
     }
+}
+
+/// The loads whose probes tell that no load helps, the lowest first, with what was missed there. One at which the
+/// system may have been overloaded tells nothing of that.
+fn telling_of_any_load(state: &State) -> Vec<(f64, &ConstraintSeen)> {
+    let probes = state.search.probes.iter().filter_map(|probe| {
+        let seen = probe.broken(Dependence::Never).or_else(|| probe.broken(Dependence::Doubtful));
+        Some((probe.load, seen?))
+    });
+    let mut telling: Vec<_> = probes.collect();
+    telling.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    telling
 }
 
 /// The reasons of the first probe whose samples failed or lacked their tokens.

@@ -274,12 +274,62 @@ fn samples_that_fail_at_any_load_end_the_search() {
     after_good.probes.push(failing(200.0, 1000, 1, Dependence::Never));
     let next = after_good.next_step();
     assert!(!matches!(next, Step::Done(_)), "{next:?}");
-    let same = search(&[(200.0, 10, doubtful), (100.0, 20, doubtful)]);
-    assert_eq!(same, Step::Done(SearchEnd::AtAnyLoad { load: 100.0 }));
-    // A hundredth of the share is none that is the same, and an overloaded system may fail samples for that.
-    assert!(goes_on(search(&[(200.0, 10, doubtful), (100.0, 1000, doubtful)])));
-    assert!(goes_on(search(&[(200.0, 10, on_load), (100.0, 10, doubtful)])));
-    assert!(goes_on(search(&[(200.0, 10, on_load), (100.0, 10, on_load)])));
+    // Nor do two that are near each other: each share rests on a single miss.
+    assert!(goes_on(search(&[(200.0, 10, doubtful), (100.0, 20, doubtful)])));
+    let four = [200.0, 50.0, 12.5, 3.125];
+    let waits = |waits: [u64; 4], dependence: Dependence| {
+        search(&[0, 1, 2, 3].map(|number| (four[number], waits[number], dependence)))
+    };
+    assert_eq!(waits([10, 8, 13, 9], doubtful), Step::Done(SearchEnd::AtAnyLoad { load: 3.125 }));
+    // A share that falls with the load is not the same, and an overloaded system may fail samples for its load.
+    assert!(goes_on(waits([10, 40, 160, 640], doubtful)));
+    assert!(goes_on(waits([10, 150, 2500, 40_000], doubtful)));
+    assert!(goes_on(waits([10, 8, 13, 9], on_load)));
+    assert!(goes_on(search(&[(200.0, 10, on_load), (3.125, 10, doubtful)])));
+}
+
+/// Searches a system that has room, and of which every `wait(load)`-th query fails, while a full run has 2000.
+fn search_failing(start: f64, wait: impl Fn(f64) -> f64) -> (Search, SearchEnd) {
+    const QUERIES: f64 = 2000.0;
+    let fine = Seen { tail_ratio: 0.1, log_share: -10.0, hopeless_above: f64::INFINITY };
+    let see = |load: f64| match wait(load) {
+        queries if queries < QUERIES => failing(load, queries.ceil() as u64, 1, Dependence::Doubtful),
+        _ => record(load, &fine, Side::Under, QUERIES as u64),
+    };
+    let mut search = Search::new(SearchSettings { from: 1e-3, ..settings(RATE, start) });
+    for _ in 0..100 {
+        match search.next_step() {
+            Step::Probe { load, .. } => search.probes.push(see(load)),
+            Step::Confirm { load, .. } => {
+                let seen = see(load);
+                let is_valid = seen.is_under();
+                search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+            }
+            Step::Done(end) => return (search, end),
+        }
+    }
+    panic!("the search does not end: {search:#?}");
+}
+
+#[test]
+fn where_failures_fall_with_the_load_the_load_without_any_is_found() {
+    // A query fails that meets another one, or two others.
+    for (power, limit) in [(1.0, 4.0), (2.0, 80.0)] {
+        for start in [100.0, 300.0, 800.0, 2000.0] {
+            let (search, end) = search_failing(start, |load| 2000.0 * (limit / load).powf(power));
+            let SearchEnd::Found { load, .. } = end else { panic!("{start}: {end:?} {search:#?}") };
+            assert!((0.9 * limit..=limit).contains(&load), "{start}: {load} of {limit}");
+        }
+    }
+}
+
+#[test]
+fn where_as_many_fail_at_any_load_few_probes_show_it() {
+    for wait in [1.0, 3.0, 100.0, 1999.0] {
+        let (search, end) = search_failing(300.0, |_| wait);
+        assert!(matches!(end, SearchEnd::AtAnyLoad { .. }), "{wait}: {end:?}");
+        assert_eq!(search.probes.len(), 4, "{wait}");
+    }
 }
 
 #[test]

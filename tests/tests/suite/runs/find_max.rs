@@ -359,10 +359,22 @@ fn what_fails_at_any_rate_ends_the_search() {
     let result = failing.result();
     assert_eq!((failing.finished.code(), result["load"].is_null()), (1, true), "{}", failing.finished);
     assert_eq!(result["end"]["kind"], "at_any_load", "{}", failing.finished);
-    assert_eq!(result["curve"].as_array().unwrap().len(), 2, "{}", failing.finished);
+    assert_eq!(result["curve"].as_array().unwrap().len(), 4, "{}", failing.finished);
     let summary = result["summary"].as_str().unwrap();
     assert!(summary.contains("no load helps; the first: ") && !summary.contains("--from"), "{summary}");
     assert!(failing.finished.stdout.contains("bad: failed samples"), "{}", failing.finished);
+}
+
+#[test]
+fn what_fails_less_at_lower_rates_is_sought_down_to_where_nothing_does() {
+    // A query fails that finds the first instance busy: at 400 a second every third does, at 2 a second one of 500.
+    let flags = format!("{CONSTANT} --duration 5s --instances 2 --set mock.fail_instance=2");
+    let bench = Bench::new();
+    for start in [400, 100] {
+        let search = Search::run(&bench, &format!("from-{start}"), &format!("{flags} --target-qps {start}"));
+        let load = search.load();
+        assert!((0.05..10.0).contains(&load), "{load} {}", search.finished);
+    }
 }
 
 #[test]
