@@ -35,7 +35,7 @@ pub struct Series {
 /// Kind of a series, with its answer.
 #[derive(Debug, Clone)]
 pub enum SeriesKind {
-    /// The highest load that is VALID.
+    /// The highest load that is VALID, or that meets the constraints of its search.
     FindMax(Box<FindMaxFile>),
     /// The setting that serves the most under a latency target.
     Scale(Box<ScaleFile>),
@@ -46,6 +46,9 @@ pub enum SeriesKind {
 pub struct FindMaxFile {
     /// The load that was found.
     pub load: Option<f64>,
+    /// Share of samples that may fail; above 0, what was found need not be VALID.
+    #[serde(default)]
+    pub max_error_share: f64,
     /// Its unit.
     pub unit: String,
     /// The answer in words.
@@ -88,6 +91,9 @@ pub struct FullRun {
     pub load: f64,
     /// True if it was VALID.
     pub valid: bool,
+    /// True if it met the constraints of the search, where the file says so.
+    #[serde(default)]
+    pub met: Option<bool>,
     /// Why not.
     #[serde(default)]
     pub reasons: Vec<String>,

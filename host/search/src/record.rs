@@ -148,7 +148,7 @@ impl ProbeRecord {
     }
 }
 
-/// A full run at a load, judged by the rules.
+/// A full run at a load, judged by the rules, or by looser ones if the caller so decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// True if it was VALID.

@@ -128,6 +128,11 @@ pub enum Deviation {
     },
     /// Samples lie in the memory of a device before the clock starts.
     DeviceMemory,
+    /// A search takes loads at which some samples fail.
+    FailedSamples {
+        /// Share of samples that may fail, above 0.
+        allowed_share: f64,
+    },
     /// Samples are made of other rows than the rules have it.
     Rows {
         /// How they are made.
@@ -192,6 +197,11 @@ impl fmt::Display for Deviation {
             Self::Audit { file } => write!(f, "{} makes an audit of the run", file.display()),
             Self::DeviceMemory => {
                 f.write_str("samples lie in the memory of a device before the clock starts")
+            }
+            Self::FailedSamples { allowed_share } => {
+                // A share in percent has dust at its end.
+                let percent = (allowed_share * 1e8).round() / 1e6;
+                write!(f, "{percent} % of the samples may fail, and the round wants none to")
             }
             Self::Rows { row_aggregation } => {
                 write!(f, "row_aggregation is {row_aggregation}, and the round wants quantiles")

@@ -10,7 +10,7 @@ use crate::{
     facts::Facts,
     figures::Figures,
     html::Html,
-    number::{Unit, counted, duration, plain, round, round_duration},
+    number::{Unit, counted, duration, percent, plain, round, round_duration},
     section::parts::{cell, figure, folded, paragraph, row, table, valid},
 };
 
@@ -93,7 +93,13 @@ fn steps(html: &mut Html, search: &SearchPart) {
 pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
     html.within("p", &[("class", &"metric")], |html| {
         figures.show_in(html, "load", Unit::named(&file.unit));
-        html.leaf("span", &[("class", &"metric-name")], "the highest load that is VALID");
+        let name = match file.max_error_share > 0.0 {
+            true => {
+                format!("the highest load with {} of failed samples at most", percent(file.max_error_share))
+            }
+            false => "the highest load that is VALID".to_owned(),
+        };
+        html.leaf("span", &[("class", &"metric-name")], &name);
     });
     paragraph(html, &file.summary);
     if !file.curve.is_empty() {
@@ -102,7 +108,12 @@ pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
     table(html, "Full runs", &["full run", "verdict", "load", "metric", "why not"], |html| {
         for (number, run) in file.full_runs.iter().enumerate() {
             row(html, &run.folder, |html| {
-                cell(html, |html| valid(html, run.valid));
+                cell(html, |html| {
+                    valid(html, run.valid);
+                    if run.met == Some(true) && !run.valid {
+                        html.text(", but met what was asked for");
+                    }
+                });
                 let key = |name: &str| format!("full_runs.{number}.{name}");
                 cell(html, |html| figures.show_in(html, &key("load"), Unit::named(&file.unit)));
                 cell(html, |html| figures.show_in(html, &key("metric"), Unit::Named("")));

@@ -25,10 +25,12 @@ pub(crate) fn head(plan: &SearchPlan) -> String {
 }
 
 /// The line of a probe or a full run.
-pub(crate) fn line(point: &Point) -> String {
+pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
+    // What keeps a looser constraint than the rules have it is not VALID by that.
+    let [met, not_met] = if plan.error_share > 0.0 { ["met", "not met"] } else { ["VALID", "INVALID"] };
     let verdict = match (point.kind, point.side) {
-        (PointKind::FullRun, Side::Under) => "full run: VALID".to_owned(),
-        (PointKind::FullRun, Side::Over) => "full run: INVALID".to_owned(),
+        (PointKind::FullRun, Side::Under) => format!("full run: {met}"),
+        (PointKind::FullRun, Side::Over) => format!("full run: {not_met}"),
         (PointKind::Probe, side) => {
             let side = match side {
                 Side::Under => "good",
@@ -104,10 +106,12 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
 pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));
+    let is_lenient = plan.error_share > 0.0;
+    let nothing = if is_lenient { "nothing meets the constraints" } else { "nothing is VALID" };
     match end {
         SearchEnd::Found { load: found, at_upper_end } => {
-            let of_load = state.full_runs.iter().filter(|run| run.load == found && run.valid);
-            let word = if plan.error_share > 0.0 { "met" } else { "VALID" };
+            let of_load = state.judged_full_runs().filter(|(run, met)| run.load == found && *met);
+            let word = if is_lenient { "met" } else { "VALID" };
             let runs = counted(of_load.count() as u64, "full run");
             let more = if at_upper_end { "; the highest that --to allows" } else { "" };
             format!("{} {word} (confirmed by {runs}){}{more}", load(found), limited_by(plan, state, found))
@@ -117,7 +121,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
             if let Some(point) = point.filter(|point| is_of_limit(point)) {
                 let (limit, queries) = (plan.max_outstanding(), counted_queries(point.query_count));
                 return format!(
-                    "nothing is VALID: at {}, the lowest that was tried, server_max_async_queries = {limit} ended the \
+                    "{nothing}: at {}, the lowest that was tried, server_max_async_queries = {limit} ended the \
                      probe after {queries}; set server_max_async_queries = 0, which is no limit, or lower --from to \
                      look below",
                     load(lowest)
@@ -144,11 +148,12 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
                     "fewer queries do not make it shorter: the system itself takes too long for the bound"
                 }
             };
-            format!("nothing is VALID: at {}, the lowest that was tried, {seen}; {advice}", load(lowest))
+            format!("{nothing}: at {}, the lowest that was tried, {seen}; {advice}", load(lowest))
         }
         SearchEnd::NotConfirmed { load: last } => {
-            let reasons = state.full_runs.last().map(|run| run.reasons.join("; ")).unwrap_or_default();
-            format!("no full run was VALID; the last, at {}: {reasons}", load(last))
+            let reasons = state.search.confirmations.last().map(|run| run.reasons.join("; "));
+            let none = if is_lenient { "no full run met the constraints" } else { "no full run was VALID" };
+            format!("{none}; the last, at {}: {}", load(last), reasons.unwrap_or_default())
         }
         SearchEnd::AtAnyLoad { load: lowest } => {
             let telling = telling_of_any_load(state);
@@ -159,7 +164,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
                 format!(" and {:.3}% at {}", seen.share() * 100.0, load(*highest))
             });
             format!(
-                "nothing is VALID: {:.3}% of the queries have {what} at {}{beside}, so that no load helps{}",
+                "{nothing}: {:.3}% of the queries have {what} at {}{beside}, so that no load helps{}",
                 share * 100.0,
                 load(lowest),
                 causes(state)
@@ -255,7 +260,15 @@ fn grouped(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proctor_config::Loader;
+
+    use super::super::options::FindMaxOptions;
     use super::*;
+
+    fn plan(max_error_share: f64) -> SearchPlan {
+        let settings = Loader::new().set("scenario=Server").load().unwrap();
+        SearchPlan::new(&settings, &FindMaxOptions { max_error_share, ..FindMaxOptions::default() }).unwrap()
+    }
 
     #[test]
     fn numbers_read_well() {
@@ -280,10 +293,17 @@ mod tests {
             duration_ns: 60_000_000_000,
         };
         assert_eq!(
-            line(&point),
+            line(&plan(0.0), &point),
             "        812.5   1.000 ms   9.800 ms   12.30 ms    0.870%      48000  good (confidence 96%)\n"
         );
-        let full = Point { kind: PointKind::FullRun, side: Side::Over, ..point };
-        assert!(line(&full).ends_with("full run: INVALID\n"));
+        for (error_share, side, verdict) in [
+            (0.0, Side::Under, "full run: VALID\n"),
+            (0.0, Side::Over, "full run: INVALID\n"),
+            (0.05, Side::Under, "full run: met\n"),
+            (0.05, Side::Over, "full run: not met\n"),
+        ] {
+            let full = Point { kind: PointKind::FullRun, side, ..point.clone() };
+            assert!(line(&plan(error_share), &full).ends_with(verdict), "{error_share}");
+        }
     }
 }

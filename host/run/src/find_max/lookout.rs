@@ -45,8 +45,15 @@ struct State {
 enum Goal {
     /// To tell on which side of the constraints the load is.
     Probe,
-    /// To be VALID; how many queries may miss each constraint, if that is known.
-    FullRun { allowed_counts: Option<Vec<u64>> },
+    /// To be VALID, or to meet the constraints where some samples may fail; how many queries may miss each constraint,
+    /// if that is known.
+    FullRun { allowed_counts: Option<Vec<u64>>, may_fail: bool },
+}
+
+impl Goal {
+    fn full_run(plan: &SearchPlan, allowed_counts: Option<Vec<u64>>) -> Self {
+        Self::FullRun { allowed_counts, may_fail: plan.error_share > 0.0 }
+    }
 }
 
 /// Findings of a watched test.
@@ -64,7 +71,7 @@ impl Lookout {
     /// If no test can be made of the settings.
     pub(crate) fn of_probe(plan: &SearchPlan, load: f64, error_probability: f64) -> Result<Self, HostError> {
         let goal = match plan.probes_are_whole() {
-            true => Goal::FullRun { allowed_counts: plan.allowed_counts(load)? },
+            true => Goal::full_run(plan, plan.allowed_counts(load)?),
             false => Goal::Probe,
         };
         Ok(Self::new(plan, load, error_probability, goal))
@@ -72,7 +79,7 @@ impl Lookout {
 
     /// For a full run, which is ended when it cannot be VALID any more.
     pub(crate) fn of_full_run(plan: &SearchPlan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
-        Self::new(plan, load, UNUSED, Goal::FullRun { allowed_counts })
+        Self::new(plan, load, UNUSED, Goal::full_run(plan, allowed_counts))
     }
 
     fn new(plan: &SearchPlan, load: f64, error_probability: f64, goal: Goal) -> Self {
@@ -166,13 +173,14 @@ impl State {
     fn reason_to_stop(&mut self) -> Option<String> {
         match &self.goal {
             Goal::Probe => self.monitor.look(self.backlog).map(|_| SEEN_ENOUGH.to_owned()),
-            Goal::FullRun { allowed_counts } => {
+            Goal::FullRun { allowed_counts, may_fail } => {
                 let seen = self.monitor.judge().constraints;
                 let allowed = allowed_counts.as_ref()?;
                 let broken = seen.iter().zip(allowed).find(|(seen, allowed)| seen.missed_count > **allowed);
+                let goal = if *may_fail { "meet its constraints" } else { "be VALID" };
                 broken.map(|(seen, allowed)| {
                     format!(
-                        "the run cannot be VALID any more: {} of its queries have missed the bound ({}), and {allowed} \
+                        "the run cannot {goal} any more: {} of its queries have missed the bound ({}), and {allowed} \
                          may",
                         seen.missed_count, seen.name
                     )

@@ -96,7 +96,7 @@ fn search_in(
     let show = |text: String| interrupt.observer().answer(&text);
     show(answer::head(plan));
     for point in &seeker.state.curve {
-        show(answer::line(point));
+        show(answer::line(plan, point));
     }
     let end = loop {
         match seeker.state.search.next_step() {
@@ -185,22 +185,25 @@ impl Seeker<'_> {
         self.check(&test)?;
         self.note_end(&test);
         let mut seen = self.record(load, &test, lookout.conclude());
-        let broken = self.broken(&test.outcome);
-        let estimate_ns = self.estimate_over_bound_ns(&test.outcome);
-        let valid = broken.is_empty() && estimate_ns.is_none();
-        let over_bound = estimate_ns.map(|estimate_ns| self.over_bound(estimate_ns));
-        let reasons: Vec<_> = broken.into_iter().map(Finding::reason).chain(over_bound).collect();
-        seen.side = if valid { Side::Under } else { Side::Over };
+        let over_bound =
+            self.estimate_over_bound_ns(&test.outcome).map(|estimate_ns| self.over_bound(estimate_ns));
+        let reasons = |findings: Vec<&Finding>| -> Vec<_> {
+            findings.into_iter().map(Finding::reason).chain(over_bound.clone()).collect()
+        };
+        let why_not_valid = reasons(test.outcome.broken());
+        let why_not_met = reasons(self.broken(&test.outcome));
+        let is_met = why_not_met.is_empty();
+        seen.side = if is_met { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let full_run = FullRun {
             folder: name,
             load,
-            valid,
+            valid: why_not_valid.is_empty(),
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
-            reasons: reasons.clone(),
+            reasons: why_not_valid,
         };
         self.state.full_runs.push(full_run);
-        self.state.search.confirmations.push(Confirmation { is_valid: valid, reasons, seen });
+        self.state.search.confirmations.push(Confirmation { is_valid: is_met, reasons: why_not_met, seen });
         self.write_run(&folder, &settings, test)?;
         self.keep()
     }
@@ -256,7 +259,7 @@ impl Seeker<'_> {
     fn keep(&self) -> Result<(), HostError> {
         self.state.save(self.folder)?;
         if let Some(point) = self.state.curve.last() {
-            self.interrupt.observer().answer(&answer::line(point));
+            self.interrupt.observer().answer(&answer::line(self.plan, point));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_config::{Effective, NotOfficial, Settings};
+use proctor_config::{Deviation, Effective, NotOfficial, Settings};
 use proctor_search::{SearchEnd, SearchSettings};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub(crate) struct FindMaxResult<'a> {
     program: Program,
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at_utc: Option<String>,
-    /// The highest load that is VALID; null if none was found.
+    /// The highest load that is VALID, or with an error share meets its constraints; null if none was found.
     load: Option<f64>,
     unit: &'static str,
     /// The metric of the full runs at that load; the lowest if there were several.
@@ -60,11 +60,20 @@ pub(crate) struct FindMaxResult<'a> {
     percentile: f64,
     max_error_share: f64,
     curve: &'a [Point],
-    full_runs: &'a [FullRun],
+    full_runs: Vec<FullRunPart<'a>>,
     benchmark: String,
     pub(super) plugin: PluginPart,
     machine: Machine,
     settings: BTreeMap<String, Effective>,
+}
+
+/// A full run, with whether it counts.
+#[derive(Debug, Serialize)]
+struct FullRunPart<'a> {
+    #[serde(flatten)]
+    run: &'a FullRun,
+    /// True if it met the constraints of the search, which are looser than the rules where samples may fail.
+    met: bool,
 }
 
 impl<'a> FindMaxResult<'a> {
@@ -81,7 +90,9 @@ impl<'a> FindMaxResult<'a> {
             SearchEnd::Found { load, .. } => Some(load),
             _ => None,
         };
-        let confirmed = state.full_runs.iter().filter(|run| Some(run.load) == load && run.valid);
+        let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
+        let may_fail = (plan.error_share > 0.0)
+            .then(|| DeviationPart::of(Deviation::FailedSamples { allowed_share: plan.error_share }));
         let mut effective = settings.effective.clone();
         if is_virtual {
             effective.remove("output_folder");
@@ -92,7 +103,7 @@ impl<'a> FindMaxResult<'a> {
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             load,
             unit: plan.unit(),
-            metric: confirmed.filter_map(|run| run.metric).min_by(f64::total_cmp),
+            metric: confirmed.filter_map(|(run, _)| run.metric).min_by(f64::total_cmp),
             summary: answer::summary(plan, state, end),
             end,
             faults: Vec::new(),
@@ -102,14 +113,14 @@ impl<'a> FindMaxResult<'a> {
             official_length: settings.is_of_official_length(),
             not_official: settings.not_official(),
             arrivals: ArrivalsPart::of(settings, None),
-            deviations: DeviationPart::all(settings, &plugin),
+            deviations: DeviationPart::all(settings, &plugin).into_iter().chain(may_fail).collect(),
             query_count: state.search.query_count(),
             search: &plan.search,
             bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),
             percentile: plan.percentile(),
             max_error_share: plan.error_share,
             curve: &state.curve,
-            full_runs: &state.full_runs,
+            full_runs: state.judged_full_runs().map(|(run, met)| FullRunPart { run, met }).collect(),
             benchmark: settings.benchmark.id.clone(),
             plugin,
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },

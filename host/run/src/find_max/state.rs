@@ -67,9 +67,11 @@ pub(crate) struct FullRun {
     /// Its folder within that of the search.
     pub(crate) folder: String,
     pub(crate) load: f64,
+    /// True if it was VALID by the rules, which no error share loosens.
     pub(crate) valid: bool,
     /// The metric of its result, if it has one.
     pub(crate) metric: Option<f64>,
+    /// Why it was not VALID.
     pub(crate) reasons: Vec<String>,
 }
 
@@ -121,6 +123,12 @@ impl State {
             }
         }
         Ok(state)
+    }
+
+    /// The full runs, each with whether it met the constraints of the search.
+    pub(crate) fn judged_full_runs(&self) -> impl Iterator<Item = (&FullRun, bool)> {
+        let met = self.search.confirmations.iter().map(|confirmation| confirmation.is_valid);
+        self.full_runs.iter().zip(met)
     }
 
     /// Writes it, whole or not at all.

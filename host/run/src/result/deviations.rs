@@ -22,7 +22,12 @@ impl DeviationPart {
         let of_network = plugin.network.then(|| of_network(settings)).flatten();
         let deviations =
             settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network);
-        deviations.map(|deviation| Self { text: deviation.to_string(), deviation }).collect()
+        deviations.map(Self::of).collect()
+    }
+
+    /// One of them.
+    pub(crate) fn of(deviation: Deviation) -> Self {
+        Self { text: deviation.to_string(), deviation }
     }
 }
 

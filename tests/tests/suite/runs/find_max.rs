@@ -263,6 +263,27 @@ fn what_fails_limits_too() {
     assert!(strict_load < lenient_load * 0.97 && lenient_load < 1000.0, "{strict_load} and {lenient_load}");
     let summary = lenient.result()["summary"].as_str().unwrap().to_owned();
     assert!(summary.contains("met (confirmed by 1 full run), limited by failed samples"), "{summary}");
+    // What was allowed beyond the rules is not VALID by that, and said to deviate.
+    let (result, text) = (lenient.result(), &lenient.finished.stdout);
+    assert!(!text.contains("VALID") && text.contains("full run: met"), "{text}");
+    assert!(text.contains("1 % of the samples may fail, and the round wants none to"), "{text}");
+    let deviations = result["deviations"].as_array().unwrap();
+    let ours = deviations.iter().find(|deviation| deviation["kind"] == "failed-samples").unwrap();
+    assert_eq!(ours["allowed_share"], 0.01, "{ours}");
+    let met: Vec<_> =
+        result["full_runs"].as_array().unwrap().iter().filter(|run| run["met"] == true).collect();
+    assert!(!met.is_empty() && met.iter().any(|run| run["load"] == lenient_load), "{result:#}");
+    for run in met {
+        let own = lenient.json(&format!("{}/result.json", run["folder"].as_str().unwrap()));
+        assert_eq!(run["valid"], own["verdict"]["valid"], "{run:#}");
+        assert_eq!(run["valid"] == true, run["reasons"].as_array().unwrap().is_empty(), "{run:#}");
+    }
+    let page = bench.file("lenient.html");
+    let reported = bench.host(&format!("report {} --output {}", lenient.folder.display(), page.display()));
+    assert_eq!(reported.code(), 0, "{reported}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("the highest load with 1 % of failed samples at most"));
+    assert!(page.contains("INVALID</span>, but met what was asked for"));
     let curve = strict.result()["curve"].clone();
     let too_high = |point: &&Value| point["side"] == "over";
     let of_failed = curve
