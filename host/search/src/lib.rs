@@ -48,7 +48,8 @@
 //!         Step::Probe { load, .. } => search.probes.push(see(load)),
 //!         Step::Confirm { load, .. } => {
 //!             let seen = see(load);
-//!             search.confirmations.push(Confirmation { is_valid: seen.is_under(), reasons: Vec::new(), seen });
+//!             let (is_valid, reasons) = (seen.is_under(), Vec::new());
+//!             search.confirmations.push(Confirmation { is_valid, reasons, is_at_any_load: false, seen });
 //!         }
 //!         Step::Done(end) => break end,
 //!     }

@@ -155,6 +155,9 @@ pub struct Confirmation {
     pub is_valid: bool,
     /// Why not.
     pub reasons: Vec<String>,
+    /// True if it was not for what the system does wrong at any load: runs at lower ones are not worth their time.
+    #[serde(default)]
+    pub is_at_any_load: bool,
     /// The figures of the run.
     pub seen: ProbeRecord,
 }

@@ -104,7 +104,7 @@ pub enum SearchEnd {
         /// True if a lower load still made the tail of the latency shorter.
         lower_helps: bool,
     },
-    /// A load was good in probes, but too many full runs failed.
+    /// A load was good in probes, but too many full runs failed, or one for what no load changes.
     NotConfirmed {
         /// The last load that was tried.
         load: f64,
@@ -162,7 +162,8 @@ impl Search {
         let is_last_try = full_runs.load_count() >= self.settings.full_loads_max as usize;
         let Some(good) = full_runs.good else {
             let lower = self.lowered(&full_runs);
-            return match is_last_try || lower < self.settings.from || lower <= 0.0 {
+            let is_over = is_last_try || last.is_at_any_load;
+            return match is_over || lower < self.settings.from || lower <= 0.0 {
                 true => Step::Done(SearchEnd::NotConfirmed { load }),
                 false => Step::Confirm { load: lower, run: 1 },
             };

@@ -203,7 +203,13 @@ impl Seeker<'_> {
             reasons: why_not_valid,
         };
         self.state.full_runs.push(full_run);
-        self.state.search.confirmations.push(Confirmation { is_valid: is_met, reasons: why_not_met, seen });
+        let is_at_any_load = test.outcome.broken().into_iter().any(is_at_any_load);
+        self.state.search.confirmations.push(Confirmation {
+            is_valid: is_met,
+            reasons: why_not_met,
+            is_at_any_load,
+            seen,
+        });
         self.write_run(&folder, &settings, test)?;
         self.keep()
     }
@@ -433,6 +439,29 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
         failed_count += u64::from(sample.is_failed());
     }
     failed_count as f64 / count.max(1) as f64
+}
+
+/// Tells if the plugin has answered what it was not asked, or more than once: it miscounts, at whatever load.
+fn is_at_any_load(finding: &Finding) -> bool {
+    let Rule::Completion(kind) = finding.rule else { return false };
+    match kind {
+        ViolationKind::UnknownId
+        | ViolationKind::NotIssued
+        | ViolationKind::Duplicate
+        | ViolationKind::FirstTokenOfNoSample
+        | ViolationKind::FirstTokenAfterCompletion
+        | ViolationKind::FirstTokenTwice
+        | ViolationKind::TokensOfNoSample
+        | ViolationKind::TokensAfterCompletion
+        | ViolationKind::TokenCountDiffers => true,
+        // An overloaded system may fail samples, answer late, or cut its answers short.
+        ViolationKind::Late
+        | ViolationKind::Failed
+        | ViolationKind::NoFirstToken
+        | ViolationKind::NoTokenCount
+        | ViolationKind::SingleToken
+        | ViolationKind::TooManyTokens => false,
+    }
 }
 
 fn says_only_that_samples_failed(finding: &Finding) -> bool {

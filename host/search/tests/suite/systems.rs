@@ -70,6 +70,7 @@ fn search(
                 search.confirmations.push(Confirmation {
                     is_valid: seen.is_under(),
                     reasons: Vec::new(),
+                    is_at_any_load: false,
                     seen,
                 });
             }
@@ -204,7 +205,12 @@ fn bad_probes_below_a_good_one_do_not_outweigh_it_where_load_eases_the_tail() {
                     let seen = batching(capacity, load);
                     let seen = record(load, &seen, side(&seen), FULL);
                     let is_valid = seen.is_under();
-                    search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+                    search.confirmations.push(Confirmation {
+                        is_valid,
+                        reasons: Vec::new(),
+                        is_at_any_load: false,
+                        seen,
+                    });
                 }
                 Step::Done(end) => break end,
             }
@@ -303,7 +309,12 @@ fn search_failing(start: f64, wait: impl Fn(f64) -> f64) -> (Search, SearchEnd) 
             Step::Confirm { load, .. } => {
                 let seen = see(load);
                 let is_valid = seen.is_under();
-                search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+                search.confirmations.push(Confirmation {
+                    is_valid,
+                    reasons: Vec::new(),
+                    is_at_any_load: false,
+                    seen,
+                });
             }
             Step::Done(end) => return (search, end),
         }
@@ -373,7 +384,12 @@ fn full_runs_that_never_hold_end_the_search() {
             }
             Step::Confirm { load, .. } => {
                 let seen = record(load, &see(load), Side::Over, FULL);
-                search.confirmations.push(Confirmation { is_valid: false, reasons: Vec::new(), seen });
+                search.confirmations.push(Confirmation {
+                    is_valid: false,
+                    reasons: Vec::new(),
+                    is_at_any_load: false,
+                    seen,
+                });
             }
             Step::Done(end) => break end,
         }
@@ -381,6 +397,20 @@ fn full_runs_that_never_hold_end_the_search() {
     assert!(matches!(end, SearchEnd::NotConfirmed { .. }), "{end:?}");
     assert_eq!(search.confirmations.len(), 10);
     assert!(search.confirmations.windows(2).all(|runs| runs[1].seen.load < runs[0].seen.load));
+}
+
+#[test]
+fn a_full_run_that_fails_at_any_load_ends_the_search() {
+    let mut search = Search::new(SearchSettings { to: 100.0, ..settings(RATE, 100.0) });
+    let seen = record(100.0, &queue(1000.0, 0.8)(100.0), Side::Under, FULL);
+    search.probes.push(seen.clone());
+    assert!(matches!(search.next_step(), Step::Confirm { run: 1, .. }));
+    let mut failed = Confirmation { is_valid: false, reasons: Vec::new(), is_at_any_load: false, seen };
+    failed.seen.side = Side::Over;
+    search.confirmations = vec![failed];
+    assert!(matches!(search.next_step(), Step::Confirm { load, .. } if load < 100.0));
+    search.confirmations[0].is_at_any_load = true;
+    assert_eq!(search.next_step(), Step::Done(SearchEnd::NotConfirmed { load: 100.0 }));
 }
 
 #[test]
@@ -400,7 +430,12 @@ fn of_five_runs_one_that_fails_lowers_the_load() {
                 assert_eq!(run, if run_count <= 3 { run_count } else { run_count - 3 });
                 let seen = Seen { log_share: 0.0, ..see(load) };
                 let seen = record(load, &seen, if is_valid { Side::Under } else { Side::Over }, FULL);
-                search.confirmations.push(Confirmation { is_valid, reasons: Vec::new(), seen });
+                search.confirmations.push(Confirmation {
+                    is_valid,
+                    reasons: Vec::new(),
+                    is_at_any_load: false,
+                    seen,
+                });
             }
             Step::Done(end) => break end,
         }

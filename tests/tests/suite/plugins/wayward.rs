@@ -146,6 +146,18 @@ fn a_search_whose_plugin_does_not_close_is_not_good() {
 }
 
 #[test]
+fn a_search_ends_with_the_first_full_run_whose_answers_come_twice() {
+    let Some(wayward) = Wayward::new() else { return };
+    let searched = wayward.search_with("execute:1+ complete-own", "--set issue=false");
+    assert_eq!(searched.code(), 1, "{searched}");
+    let text = fs::read_to_string(wayward.bench.file("search/find_max.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept["end"]["kind"], "not_confirmed", "{searched}");
+    assert_eq!(kept["full_runs"].as_array().map(Vec::len), Some(1), "{searched}");
+    assert!(kept["summary"].as_str().unwrap().contains("completed more than once"), "{searched}");
+}
+
+#[test]
 fn no_number_of_faults_hides_those_of_a_later_test() {
     let Some(wayward) = Wayward::new() else { return };
     let run = wayward.run_both("execute:1+ complete-null", "--set issue=false");
