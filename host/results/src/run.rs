@@ -266,7 +266,7 @@ impl Run {
             Some(if test.issued_sample_count == 0 { u64::MAX } else { phases.issued_sample_count })
         });
         Ok(match first {
-            Some(first) => trace.map(|trace| trace.from_sample(first)),
+            Some(first) => trace.map(|trace| trace.after_sample(first)),
             None => trace,
         })
     }

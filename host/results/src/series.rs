@@ -74,10 +74,10 @@ pub struct CurvePoint {
     pub kind: String,
     /// The load.
     pub load: f64,
-    /// Median latency in ns.
-    pub p50_ns: u64,
-    /// 99th percentile in ns.
-    pub p99_ns: u64,
+    /// Median latency in ns; none where no query was answered.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in ns; none where no query was answered.
+    pub p99_ns: Option<u64>,
     /// Side of the bound, such as `under`.
     pub side: Option<String>,
 }
@@ -188,11 +188,13 @@ mod tests {
     fn a_search_and_a_scaling_are_told_apart() {
         let search = format!(
             r#"{{"schema_version":1,"load":7.5,"unit":"queries/s","summary":"s","bounds_ns":{{"latency":5,"tpot":null}},
-            "curve":[{{"kind":"probe","load":1.0,"p50_ns":1,"p99_ns":2,"side":"under"}}],{PLACE}}}"#
+            "curve":[{{"kind":"probe","load":1.0,"p50_ns":1,"p99_ns":2,"side":"under"}},
+            {{"kind":"probe","load":2.0,"p50_ns":null,"p99_ns":null,"side":"over"}}],{PLACE}}}"#
         );
         let found = open(FIND_MAX, &search).unwrap().unwrap();
         let SeriesKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
-        assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 1, "b"));
+        assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 2, "b"));
+        assert_eq!([0, 1].map(|number| file.curve[number].p99_ns), [Some(2), None]);
         let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
         assert!(matches!(open(SCALE, &scale).unwrap().unwrap().kind, SeriesKind::Scale(_)));
         assert!(open("result.json", "{}").unwrap().is_none());

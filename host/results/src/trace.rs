@@ -102,7 +102,7 @@ impl Trace {
     }
 
     /// The trace of the phase that begins with this sample, whose number is 0 then. No call is longer than its phase.
-    pub(crate) fn from_sample(mut self, first: u64) -> Self {
+    pub(crate) fn after_sample(mut self, first: u64) -> Self {
         self.samples.retain(|sample| sample.sequence >= first);
         self.samples.iter_mut().for_each(|sample| sample.sequence -= first);
         let begin_ns = self.samples.iter().map(|sample| sample.scheduled_ns).min();
@@ -188,9 +188,9 @@ mod tests {
             calls: vec![call(31), call(50)],
             is_cut: false,
         };
-        assert_eq!(all.clone().from_sample(2), later);
-        assert_eq!(all.clone().from_sample(0).samples, all.samples);
-        assert_eq!(all.from_sample(u64::MAX), Trace::default());
+        assert_eq!(all.clone().after_sample(2), later);
+        assert_eq!(all.clone().after_sample(0).samples, all.samples);
+        assert_eq!(all.after_sample(u64::MAX), Trace::default());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A search for the highest load: what was tried, and on which side of the bound it fell.
 
-use proctor_results::{FindMaxFile, SearchPart};
+use proctor_results::{CurvePoint, FindMaxFile, SearchPart};
 
 use crate::{
     draw::{
@@ -140,16 +140,21 @@ pub(crate) fn find_max(html: &mut Html, file: &FindMaxFile, figures: Figures) {
 fn curve(html: &mut Html, file: &FindMaxFile) {
     let mut points: Vec<_> = file.curve.iter().collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    // A load of which no query was answered has no latency.
+    let of_points = |ns: fn(&CurvePoint) -> Option<u64>| -> Vec<_> {
+        points.iter().filter_map(|point| Some((point.load, ns(point)? as f64))).collect()
+    };
+    let (medians, tails) = (of_points(|point| point.p50_ns), of_points(|point| point.p99_ns));
     let bounds = || file.bounds_ns.iter().filter_map(|(name, bound)| Some((name, (*bound)? as f64)));
     let x = Axis { scale: Scale::log(points.iter().map(|point| point.load), round), name: &file.unit };
-    let times = points.iter().flat_map(|point| [point.p50_ns as f64, point.p99_ns as f64]);
+    let times = medians.iter().chain(&tails).map(|(_, ns)| *ns);
     let y = Scale::log(times.chain(bounds().map(|(_, bound)| bound)), round_duration);
     let mut picture =
         Picture::new("Latency by load", HEIGHT, x, Axis { scale: y, name: "latency, log scale" });
-    picture.line("first", points.iter().map(|point| (point.load, point.p50_ns as f64)));
-    picture.line("second", points.iter().map(|point| (point.load, point.p99_ns as f64)));
+    picture.line("first", medians);
+    picture.line("second", tails);
     for point in &points {
-        let p99 = point.p99_ns as f64;
+        let Some(p99) = point.p99_ns.map(|ns| ns as f64) else { continue };
         if point.side.as_deref() == Some("under") {
             picture.mark("good", Shape::Disc, point.load, p99);
         } else {

@@ -46,12 +46,17 @@ pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
     format!(
         "{:>13}  {:>9}  {:>9}  {:>9}  {:>7}%  {:>9}  {verdict}\n",
         four_digits(point.load),
-        duration(point.p50_ns),
-        duration(point.p99_ns),
-        duration(point.p99_9_ns),
+        time(point.p50_ns),
+        time(point.p99_ns),
+        time(point.p99_9_ns),
         format!("{:.3}", point.over_share * 100.0),
         point.query_count,
     )
+}
+
+/// A time, or a dash for none.
+fn time(ns: Option<u64>) -> String {
+    ns.map_or("-".to_owned(), duration)
 }
 
 /// Tells if a load is bad for failed samples, or for those without their tokens, and not for its latencies.
@@ -78,24 +83,25 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
     let bound_ns = plan.longest_bound_ns();
     // What is far beyond the bound is cut off.
-    let longest_ns =
-        points.iter().map(|point| point.p99_ns).max().unwrap_or(0).min(bound_ns.saturating_mul(2)).max(1);
+    let longest_ns = points
+        .iter()
+        .filter_map(|point| point.p99_ns)
+        .max()
+        .unwrap_or(0)
+        .min(bound_ns.saturating_mul(2))
+        .max(1);
     let width = |ns: u64| (ns as f64 / longest_ns as f64 * BAR).round().min(BAR) as usize;
     let mut text = format!("{:>13}  {:>9}\n", plan.unit(), "p99");
     for point in points {
-        let mut bar: Vec<char> = vec!['#'; width(point.p99_ns)];
+        let mut bar: Vec<char> = vec!['#'; point.p99_ns.map_or(0, width)];
         let mark = width(bound_ns);
         if mark < BAR as usize {
             bar.resize(bar.len().max(mark + 1), ' ');
             bar[mark] = '|';
         }
-        let cut = if point.p99_ns > longest_ns { ">" } else { "" };
+        let cut = if point.p99_ns > Some(longest_ns) { ">" } else { "" };
         let bar: String = bar.into_iter().collect();
-        text.push_str(&format!(
-            "{:>13}  {:>9}  {bar}{cut}\n",
-            four_digits(point.load),
-            duration(point.p99_ns)
-        ));
+        text.push_str(&format!("{:>13}  {:>9}  {bar}{cut}\n", four_digits(point.load), time(point.p99_ns)));
     }
     let (bound, judged) = (duration(bound_ns), trimmed(plan.percentile()));
     text.push_str(&format!("{:>24}  | is the bound of {bound}, which p{judged} has to keep\n", ""));
@@ -136,7 +142,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
                 }
                 format!(
                     "p99 is {}, and {share} of the queries miss the bound ({})",
-                    duration(point.p99_ns),
+                    point.p99_ns.map_or("not known".to_owned(), duration),
                     point.constraint
                 )
             });
@@ -281,10 +287,10 @@ mod tests {
         let point = Point {
             kind: PointKind::Probe,
             load: 812.5,
-            p50_ns: 1_000_000,
-            p90_ns: 2_000_000,
-            p99_ns: 9_800_000,
-            p99_9_ns: 12_300_000,
+            p50_ns: Some(1_000_000),
+            p90_ns: Some(2_000_000),
+            p99_ns: Some(9_800_000),
+            p99_9_ns: Some(12_300_000),
             constraint: "latency".to_owned(),
             over_share: 0.0087,
             side: Side::Under,
@@ -295,6 +301,11 @@ mod tests {
         assert_eq!(
             line(&plan(0.0), &point),
             "        812.5   1.000 ms   9.800 ms   12.30 ms    0.870%      48000  good (confidence 96%)\n"
+        );
+        let unanswered = Point { p50_ns: None, p99_ns: None, p99_9_ns: None, ..point.clone() };
+        assert_eq!(
+            line(&plan(0.0), &unanswered),
+            "        812.5          -          -          -    0.870%      48000  good (confidence 96%)\n"
         );
         for (error_share, side, verdict) in [
             (0.0, Side::Under, "full run: VALID\n"),

@@ -354,9 +354,9 @@ impl Seeker<'_> {
     }
 
     fn point(&self, kind: PointKind, record: &ProbeRecord, outcome: &TestOutcome) -> Point {
-        let latencies = outcome.figures().map(query_latencies);
+        let latencies = outcome.figures().map(query_latencies).filter(|latencies| latencies.count > 0);
         let [p50_ns, p90_ns, _, _, p99_ns, p99_9_ns] =
-            latencies.map_or([0; 6], |latencies| latencies.percentiles_ns);
+            latencies.map_or([None; 6], |latencies| latencies.percentiles_ns.map(Some));
         let limiting = record.limiting();
         Point {
             kind,

@@ -36,15 +36,15 @@ pub(crate) struct State {
     pub(crate) causes: Vec<String>,
 }
 
-/// The latencies at a load. All in ns, of queries.
+/// The latencies at a load. All in ns, of queries; none where no query was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) kind: PointKind,
     pub(crate) load: f64,
-    pub(crate) p50_ns: u64,
-    pub(crate) p90_ns: u64,
-    pub(crate) p99_ns: u64,
-    pub(crate) p99_9_ns: u64,
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p90_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) p99_9_ns: Option<u64>,
     /// The limiting constraint, and the share of queries that missed it.
     pub(crate) constraint: String,
     pub(crate) over_share: f64,

@@ -387,6 +387,19 @@ fn what_fails_at_any_rate_ends_the_search() {
 }
 
 #[test]
+fn loads_of_which_no_query_is_answered_have_no_latencies() {
+    let bench = Bench::new();
+    let flags = format!("{CONSTANT} --target-qps 200 --duration 5s --set mock.fail_instance=1");
+    let search = Search::run(&bench, "search", &flags);
+    let text = &search.finished.stdout;
+    assert!(text.contains("200.0          -          -          -  100.000%"), "{text}");
+    let first = &search.result()["curve"][0];
+    assert_eq!([&first["p50_ns"], &first["p99_9_ns"]], [&Value::Null; 2], "{first}");
+    let reported = bench.host(&format!("report {}", search.folder.display()));
+    assert_eq!(reported.code(), 0, "{reported}");
+}
+
+#[test]
 fn what_fails_less_at_lower_rates_is_sought_down_to_where_nothing_does() {
     // A query fails that finds the first instance busy: at 400 a second every third does, at 2 a second one of 500.
     let flags = format!("{CONSTANT} --duration 5s --instances 2 --set mock.fail_instance=2");
