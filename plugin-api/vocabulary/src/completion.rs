@@ -101,6 +101,15 @@ pub trait CompletionSink: Send + Sync {
     /// Nothing in a sink that keeps no instants.
     fn tokens(&self, _now_ns: u64, _id: ResponseId, _token_count: u32) {}
 
+    /// Tells if it wants to know which samples are [handed over](Self::handed_over). Asked when it becomes the sink.
+    fn watches_hand_over(&self) -> bool {
+        false
+    }
+
+    /// Records that the system under test is about to be given these issued samples, which waited in the host for their
+    /// batch. Of a system that is given whole queries the issue says it.
+    fn handed_over(&self, _samples: &[QuerySample]) {}
+
     /// The present instant on the clock that latencies are measured with, in ns; 0 of a sink that keeps no instants.
     fn now_ns(&self) -> u64 {
         0

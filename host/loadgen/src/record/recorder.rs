@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus};
+use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleStatus};
 
 use crate::{
     record::{
@@ -35,6 +35,8 @@ pub(crate) struct Recorder<C> {
     /// Phases of earlier tests of the same system, whose ids may still come back.
     earlier_phase_count: u64,
     violations: Violations,
+    /// True if tokens are recorded, so that it matters since when the system has had a sample.
+    records_tokens: bool,
 }
 
 impl<C: Clock> Recorder<C> {
@@ -46,7 +48,13 @@ impl<C: Clock> Recorder<C> {
             phase_count: AtomicU64::new(0),
             earlier_phase_count,
             violations: Violations::default(),
+            records_tokens: false,
         }
+    }
+
+    /// The same, for a token run if that is true.
+    pub(crate) fn with_tokens(self, records_tokens: bool) -> Self {
+        Self { records_tokens, ..self }
     }
 
     /// Begins the next phase; the ones before it are over. [issuing thread]
@@ -226,6 +234,21 @@ impl<C: Clock> CompletionSink for Recorder<C> {
             && let Err(kind) = tokens.tokens(issued.sequence, issued.at_ns, token_count)
         {
             note(kind);
+        }
+    }
+
+    fn watches_hand_over(&self) -> bool {
+        self.records_tokens
+    }
+
+    /// Tokens that came before are as those of a sample that was not issued yet: the system cannot have made them.
+    fn handed_over(&self, samples: &[QuerySample]) {
+        for QuerySample { id, .. } in samples {
+            let (generation, sequence) = split(*id);
+            let tokens = self.phase(generation).and_then(|phase| phase.tokens.as_ref());
+            if let Some(kind) = tokens.and_then(|tokens| tokens.too_early(sequence)) {
+                self.violations.note(kind, *id, SampleStatus::OK);
+            }
         }
     }
 

@@ -228,6 +228,16 @@ impl TokenRecorder {
         Ok(())
     }
 
+    /// The violation of an issued sample of which tokens came before the system was given it. [any thread, wait-free]
+    pub(crate) fn too_early(&self, sequence: u64) -> Option<ViolationKind> {
+        match self.slot(sequence)?.first_token.load(Ordering::Acquire) {
+            // What completes a sample before it is handed over is one completion too many afterwards.
+            0 | NEVER => None,
+            first_token if first_token & FLAG == 0 => Some(ViolationKind::FirstTokenOfNoSample),
+            _ => Some(ViolationKind::TokensOfNoSample),
+        }
+    }
+
     /// The times between tokens so far.
     pub(crate) fn between(&self) -> Histogram {
         self.between.read()
@@ -365,6 +375,19 @@ mod tests {
         let between = recorder.between();
         assert_eq!((between.count(), between.mean_ns(), between.max_ns()), (3, 20, 30));
         assert_eq!(recorder.tokens(1 << 40, 1, 1), Err(ViolationKind::TokensOfNoSample));
+    }
+
+    #[test]
+    fn tokens_before_the_system_was_given_their_sample_are_too_early() {
+        let recorder = recorder(FirstTokens::Required);
+        (2..4).for_each(|sequence| recorder.reserve(sequence));
+        recorder.first_token(0, 15, None).unwrap();
+        recorder.tokens(1, 15, 2).unwrap();
+        complete(&recorder, 2, 2);
+        let expected =
+            [Some(ViolationKind::FirstTokenOfNoSample), Some(ViolationKind::TokensOfNoSample), None, None];
+        assert_eq!([0, 1, 2, 3].map(|sequence| recorder.too_early(sequence)), expected);
+        assert_eq!(recorder.too_early(1 << 40), None, "it was not issued");
     }
 
     #[test]

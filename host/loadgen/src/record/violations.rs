@@ -23,13 +23,15 @@ pub enum ViolationKind {
     Late,
     /// The sample was completed with a status other than OK.
     Failed,
-    /// A first token came for an id of which no sample is known, issued, or of the present phase.
+    /// A first token came for an id of which no sample is known, issued, or of the present phase; or, in a token run,
+    /// of a sample that the system had yet to be given.
     FirstTokenOfNoSample,
     /// A first token came after the sample was complete.
     FirstTokenAfterCompletion,
     /// Token runs: a first token came twice.
     FirstTokenTwice,
-    /// Tokens came for an id of which no sample is known, issued, or of the present phase.
+    /// Tokens came for an id of which no sample is known, issued, or of the present phase; or, in a token run, of a
+    /// sample that the system had yet to be given.
     TokensOfNoSample,
     /// Tokens came after the sample was complete.
     TokensAfterCompletion,

@@ -51,8 +51,9 @@ impl<C: Clock> LoadGen<C> {
             _ => 1,
         };
         let wake = Arc::new(Wake::with_counters(signaller_count));
-        let recorder =
-            Arc::new(Recorder::new(Arc::clone(&clock), Arc::clone(&wake), options.earlier_phase_count));
+        let recorder = Recorder::new(Arc::clone(&clock), Arc::clone(&wake), options.earlier_phase_count);
+        let (request, _) = audited(&settings, &options);
+        let recorder = Arc::new(recorder.with_tokens(request.use_token_latencies));
         let stop = StopHandle::new(Arc::clone(&wake));
         let has_run = AtomicBool::new(false);
         Self { settings, options, clock, wake, recorder, stop, console: Console::default(), has_run }
@@ -98,7 +99,7 @@ impl<C: Clock> LoadGen<C> {
             sut.name();
             self.clock.now_ns() - asked_ns
         };
-        let (request, audit) = self.request();
+        let (request, audit) = audited(&self.settings, &self.options);
         let (effective, setting_errors) = Self::resolve(&request, qsl)?;
         let plans = phases(&effective);
         if (plans.len() as u64).saturating_add(self.options.earlier_phase_count) > MAX_PHASE_COUNT {
@@ -165,14 +166,6 @@ impl<C: Clock> LoadGen<C> {
         }
     }
 
-    /// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.
-    fn request(&self) -> (TestSettings, Option<Audit>) {
-        let mut request = self.settings.clone();
-        let text = self.options.audit_config.as_ref();
-        let audit = text.map(|text| apply_audit(text, &mut request));
-        (request, audit)
-    }
-
     fn resolve(
         request: &TestSettings,
         qsl: &dyn QuerySampleLibrary,
@@ -186,4 +179,11 @@ impl<C: Clock> LoadGen<C> {
         }
         Ok((effective, errors))
     }
+}
+
+/// The settings as the audit file leaves them, and what it did. One with a line in error changes nothing.
+fn audited(settings: &TestSettings, options: &LoadGenOptions) -> (TestSettings, Option<Audit>) {
+    let mut request = settings.clone();
+    let audit = options.audit_config.as_ref().map(|text| apply_audit(text, &mut request));
+    (request, audit)
 }

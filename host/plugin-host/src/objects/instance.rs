@@ -329,6 +329,7 @@ impl Instance {
         self.activity.set_first_sample(batch[0].index.0);
         self.stages.clear();
         let host = self.model.backend.host;
+        host.hand_over(batch);
         let begin_ns = if self.tells_stages { (host.now_ns)() } else { self.made_ns };
         let mut raw = self.work.raw(0);
         let handle = self.handle.as_ref().map_or(ptr::null_mut(), Handle::get);

@@ -94,6 +94,7 @@ impl Instance {
         let filled = room.work.fill(&self.model.demand, batch, inputs_of);
         filled.map_err(|what| self.model.backend.bad_demand(what))?;
         self.activity.set_first_sample(batch[0].index.0);
+        slot.host.hand_over(batch);
         let id = slot.latest.load(Ordering::Relaxed) + 1;
         room.raw = room.work.raw(id);
         if slot.tells_stages.load(Ordering::Relaxed) {

@@ -16,7 +16,7 @@ use proctor_plugin_api::{
     MemoryKind,
     abi::ProctorResponse,
     versioned::Elements,
-    vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus},
+    vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleStatus},
 };
 
 use crate::{
@@ -66,6 +66,8 @@ pub(crate) struct HostContext {
     /// Read without a lock. A thread that reads it for the first time may have to allocate its mark that the sink is in
     /// use, some hundred bytes; the mark of a thread that has ended is used again.
     pub(super) sink: ArcSwapOption<Arc<dyn CompletionSink>>,
+    /// True if the sink wants to know which samples are handed over: all that a batch looks at in other runs.
+    watches_hand_over: AtomicBool,
     /// Size of the outputs of one sample together.
     pub(crate) response_size: ExpectedSize,
     is_cancelled: AtomicBool,
@@ -92,6 +94,7 @@ impl HostContext {
             now_ns: services.now_ns,
             cache_folder: services.cache_folder.and_then(|folder| folder.to_str().map(str::to_owned)),
             sink: ArcSwapOption::empty(),
+            watches_hand_over: AtomicBool::new(false),
             response_size: ExpectedSize::default(),
             is_cancelled: AtomicBool::new(false),
             energy: EnergyMeter::default(),
@@ -108,7 +111,24 @@ impl HostContext {
     }
 
     pub(crate) fn set_sink(&self, sink: Option<Arc<dyn CompletionSink>>) {
+        let watches = sink.as_ref().is_some_and(|sink| sink.watches_hand_over());
+        self.watches_hand_over.store(watches, Ordering::Relaxed);
         self.sink.store(sink.map(Arc::new));
+    }
+
+    /// Tells the sink, if it wants to know, that the plugin is about to be given the samples of a batch.
+    #[inline]
+    pub(crate) fn hand_over(&self, batch: &[QuerySample]) {
+        if self.watches_hand_over.load(Ordering::Relaxed) {
+            self.tell_hand_over(batch);
+        }
+    }
+
+    #[inline(never)] // The path of runs in which nobody wants to know stays short.
+    fn tell_hand_over(&self, batch: &[QuerySample]) {
+        if let Some(sink) = &*self.sink.load() {
+            sink.handed_over(batch);
+        }
     }
 
     pub(super) fn relayed(&self) -> MutexGuard<'_, Notes> {

@@ -295,6 +295,37 @@ fn virtual_time_returns_the_service_time() {
     assert_eq!(sink.take(), [(102, 0, vec![2; 9])]);
 }
 
+/// Keeps the ids of samples that are handed over, if it wants to know.
+struct HandedOver(bool, Mutex<Vec<u64>>);
+
+impl CompletionSink for HandedOver {
+    fn complete(&self, _: &[QuerySampleResponse<'_>]) {}
+
+    fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
+
+    fn watches_hand_over(&self) -> bool {
+        self.0
+    }
+
+    fn handed_over(&self, samples: &[QuerySample]) {
+        self.1.lock().unwrap().extend(samples.iter().map(|sample| sample.id.0));
+    }
+}
+
+#[test]
+fn a_sink_that_wants_to_know_is_told_of_each_batch_that_is_handed_over() {
+    let backend = good_backend();
+    let (_model, mut instance) = running(&backend);
+    for (watches, expected) in [(false, &[0_u64; 0][..]), (true, &[102, 104, 103][..])] {
+        let sink = Arc::new(HandedOver(watches, Mutex::default()));
+        backend.set_sink(Some(Arc::clone(&sink) as _));
+        instance.execute(&query(&[2, 4])).unwrap();
+        instance.execute_virtual(&query(&[3]), 1).unwrap();
+        instance.execute(&query(&[9])).unwrap_err();
+        assert_eq!(*sink.1.lock().unwrap(), expected, "{watches}");
+    }
+}
+
 /// Issues a query on the only issuing thread.
 fn issue(model: &Model, indices: &[u64]) {
     model.issuers(1).unwrap()[0].issue(QueryPart::whole(&query(indices))).unwrap();

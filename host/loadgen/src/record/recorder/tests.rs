@@ -1,7 +1,7 @@
 //! Completions, right and wrong, and what is recorded of them.
 
 use proctor_test_needs::ends_without_system_calls;
-use proctor_vocabulary::SampleStatus;
+use proctor_vocabulary::{SampleIndex, SampleStatus};
 
 use super::*;
 use crate::{
@@ -262,6 +262,39 @@ fn reported_tokens_are_checked() {
         fixture.violations(),
         [(ViolationKind::TokensOfNoSample, 2, Some(1)), (ViolationKind::TokensAfterCompletion, 1, Some(0))]
     );
+}
+
+#[test]
+fn tokens_of_a_sample_that_the_system_has_yet_to_be_given_are_those_of_no_sample() {
+    let recorder = |records_tokens| {
+        let Fixture { clock, wake, recorder } = Fixture::new();
+        Fixture { clock, wake, recorder: recorder.with_tokens(records_tokens) }
+    };
+    assert!(!recorder(false).recorder.watches_hand_over());
+    let fixture = recorder(true);
+    assert!(fixture.recorder.watches_hand_over());
+    // A query of four samples, which go in batches of two.
+    let phase = fixture.open_with(PhaseMode::Performance, 0, Some(FirstTokens::Required));
+    (0..4).for_each(|_| _ = phase.issue(0, false));
+    let hand_over = |sequences: [u64; 2]| {
+        let sample = |sequence| QuerySample { id: response_id(1, sequence), index: SampleIndex(0) };
+        fixture.recorder.handed_over(&sequences.map(sample));
+    };
+    hand_over([0, 1]);
+    for sequence in [0, 2] {
+        let (id, status) = (response_id(1, sequence), SampleStatus::OK);
+        fixture.recorder.first_token(&[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+    }
+    fixture.recorder.tokens(fixture.clock.now_ns(), response_id(1, 3), 1);
+    assert_eq!(fixture.violations(), [], "nobody has looked yet");
+    hand_over([2, 3]);
+    assert_eq!(
+        fixture.violations(),
+        [(ViolationKind::FirstTokenOfNoSample, 1, Some(2)), (ViolationKind::TokensOfNoSample, 1, Some(3))]
+    );
+    // The id of a warm-up is that of no sample.
+    fixture.recorder.handed_over(&[QuerySample { id: ResponseId(0), index: SampleIndex(0) }]);
+    assert_eq!(fixture.violations().len(), 2);
 }
 
 #[test]

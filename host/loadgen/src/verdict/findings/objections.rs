@@ -100,13 +100,15 @@ fn advice(kind: ViolationKind, scenario: Scenario) -> &'static str {
         }
         ViolationKind::Failed => "the system has to answer every sample",
         ViolationKind::FirstTokenOfNoSample => {
-            "report first tokens by the response ids of samples that were issued"
+            "report first tokens by the response ids of samples that the system was given"
         }
         ViolationKind::FirstTokenAfterCompletion | ViolationKind::NoFirstToken => {
             "report the first token of each sample before its completion"
         }
         ViolationKind::FirstTokenTwice => "report the first token of each sample once",
-        ViolationKind::TokensOfNoSample => "report tokens by the response ids of samples that were issued",
+        ViolationKind::TokensOfNoSample => {
+            "report tokens by the response ids of samples that the system was given"
+        }
         ViolationKind::TokensAfterCompletion => "report the tokens of each sample before its completion",
         ViolationKind::TokenCountDiffers => {
             "complete each sample with the number of tokens that were reported of it, the first one included"

@@ -116,6 +116,10 @@ pub(super) fn rows() -> Vec<Row> {
     let differs = ["1 sample completed with another number of tokens than were reported: sample 9 "];
     let row = Row::new("issue:10", "report-more", Queries, Outcome::Invalid, &differs);
     rows.push(row.with("--set use_token_latencies=true"));
+    // The next sample of the query waits for its batch in the host.
+    let next = ["1 sample given tokens without being outstanding: sample 10 "];
+    let row = Row::new("execute:10", "report-next", Batches, Outcome::Invalid, &next);
+    rows.push(row.with("--set use_token_latencies=true --scenario MultiStream"));
     rows
 }
 
