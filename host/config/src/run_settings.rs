@@ -51,6 +51,16 @@ macro_rules! run_settings {
                     value.expect("each value was checked for its key")
                 }),+ }
             }
+
+            /// Gives the setting called `name`, if there is one, a value that has been checked for its key.
+            pub(crate) fn put(&mut self, name: &str, value: Value) {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = RunSetting::from_value(value).expect("each value was checked for its key");
+                    })+
+                    _ => {}
+                }
+            }
         }
     };
     (@flag) => { None };

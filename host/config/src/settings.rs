@@ -165,6 +165,24 @@ impl Settings {
         test
     }
 
+    /// Leaves settings out that have no effect in what is to be done: they are as if the user had said nothing of them,
+    /// and none of those in effect.
+    pub fn leave_out(&mut self, keys: &[&str]) {
+        for key in keys {
+            let Some(effective) = self.effective.remove(*key) else { continue };
+            let replaced = effective.overridden.into_iter().map(|it| (it.value, it.origin));
+            let mut said = iter::once((effective.value, effective.origin)).chain(replaced);
+            // The default at the end is nobody's.
+            let Some((value, _)) = said.find(|(_, origin)| !origin.is_user()) else { continue };
+            if keys::test_fields().any(|field| field.name == *key) {
+                let value = value.to_setting().expect("fields are no texts");
+                self.test.set(key, value).expect("each value was checked for its key");
+            } else {
+                self.run.put(key, value);
+            }
+        }
+    }
+
     /// The settings of the performance run.
     #[must_use]
     pub fn measured(&self) -> TestSettings {

@@ -1,7 +1,7 @@
 //! `host scale`: batch size and instances under a latency target.
 
 use clap::Args;
-use proctor_config::Settings;
+use proctor_config::{Effective, Origin, Settings};
 use proctor_display::Terminal;
 use proctor_run::{Conclusion, HostError, Interrupt, ScaleInput, ScaleOptions, TargetChange, scale};
 
@@ -32,6 +32,9 @@ const COMPARED: &str = "clipper,dnnscaler,joint";
 /// The policy if none is named.
 const POLICY: &str = "joint";
 
+/// What brings settings with it that were not given.
+const IMPLIED: &str = "host scale";
+
 /// The setting that is the rate of arrivals.
 const RATE: &str = "server_target_qps";
 
@@ -41,7 +44,10 @@ const DURATION_NS: u64 = 60_000_000_000;
 impl ScaleFlags {
     /// Scales the plugin.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
-        let settings = self.load()?;
+        let mut settings = self.load()?;
+        if self.compare.is_some() {
+            leave_out_policy(&mut settings);
+        }
         let policies = match &self.compare {
             Some(names) => names.clone(),
             None => vec![settings.run.policy.clone()],
@@ -80,9 +86,20 @@ impl ScaleFlags {
         }
         let settings = run.load()?;
         run.bounded(&settings)
-            .or_implied(&settings, "host scale", "policy", POLICY)
-            .or_implied(&settings, "host scale", "issue", "false")
+            .or_implied(&settings, IMPLIED, "policy", POLICY)
+            .or_implied(&settings, IMPLIED, "issue", "false")
             .load()
+    }
+}
+
+/// Has the policy of the settings not be shown as one in effect, where others are compared.
+fn leave_out_policy(settings: &mut Settings) {
+    let removed = settings.effective.remove("policy");
+    if matches!(removed, Some(Effective { origin: Origin::Flag { flag }, .. }) if flag != IMPLIED) {
+        let policy = &settings.run.policy;
+        settings
+            .warnings
+            .push(format!("policy = {policy} has no effect with --compare, which names policies"));
     }
 }
 

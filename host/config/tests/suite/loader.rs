@@ -7,7 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_config::{ConfigErrors, Deviation, IssueMode, Loader, Origin, Settings, Value, benchmarks};
+use proctor_config::{
+    ConfigErrors, Deviation, IssueMode, Loader, Origin, RunSettings, Settings, Value, benchmarks,
+};
 use proctor_vocabulary::{Scenario, TestMode};
 use tempfile::TempDir;
 
@@ -429,4 +431,23 @@ fn flags_go_before_a_record_without_a_warning() {
     assert_eq!(settings.warnings, [""; 0]);
     let errors = lines(loader.recorded(record, "batch_size", "x").load());
     assert!(errors.iter().any(|line| line.contains("recorded in runs/a/result.json")), "{errors:?}");
+}
+
+#[test]
+fn a_setting_that_is_left_out_is_as_if_the_user_had_said_nothing_of_it() {
+    let loader = || Loader::new().set("scenario=Server");
+    let mut settings = loader()
+        .config_text("proctor.toml", "min_query_count = 7\nnoise = false\n")
+        .set("min_query_count=5")
+        .set("server_run_count=3")
+        .set("mode=accuracy")
+        .set("batch_size=4")
+        .load()
+        .unwrap();
+    settings.leave_out(&["min_query_count", "server_run_count", "mode", "noise", "tail", "no.option"]);
+    let plain = loader().load().unwrap();
+    assert_eq!(settings.test.min_query_count, plain.test.min_query_count, "that of the preset");
+    let run = |run: &RunSettings| (run.server_run_count, run.mode, run.noise, run.tail);
+    assert_eq!(run(&settings.run), run(&plain.run));
+    assert_eq!((settings.run.batch_size, settings.origin("min_query_count")), (4, None));
 }

@@ -29,6 +29,11 @@ impl DeviationPart {
     pub(crate) fn of(deviation: Deviation) -> Self {
         Self { text: deviation.to_string(), deviation }
     }
+
+    /// Tells if it is that the round does not have the scenario.
+    pub(crate) fn is_of_scenario(&self) -> bool {
+        matches!(self.deviation, Deviation::Scenario { .. })
+    }
 }
 
 /// The deviation of a system that is reached by a network, where there is no network division: before v5.0, and on the

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{SecondsFormat, Utc};
 use proctor_config::{Effective, Settings};
 use proctor_scaling::Goal;
+use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use super::{
@@ -50,6 +51,15 @@ pub(crate) struct ScaleResult {
     pub(super) plugin: PluginPart,
     machine: Machine,
     settings: BTreeMap<String, Effective>,
+}
+
+/// Rules of the round that a run of this kind does not keep. A scenario that scaling does not have is none.
+fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
+    let mut deviations = DeviationPart::all(settings, plugin);
+    if settings.run.scenario.loadgen() != Scenario::Server {
+        deviations.retain(|part| !part.is_of_scenario());
+    }
+    deviations
 }
 
 /// Result of one policy.
@@ -109,7 +119,7 @@ impl ScaleResult {
             faults: Vec::new(),
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
-            deviations: DeviationPart::all(settings, &plugin),
+            deviations: deviations(settings, &plugin),
             virtual_time: is_virtual,
             plugin,
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },

@@ -119,6 +119,14 @@ struct Turn<'a> {
     is_base: bool,
 }
 
+/// Samples that the load goes through again and again: the performance set, as a run has it.
+fn sample_count(bed: &TestBed<'_>) -> u64 {
+    match bed.settings().test.performance_sample_count_override {
+        0 => bed.library.performance_sample_count(),
+        count => count.min(bed.library.total_sample_count()),
+    }
+}
+
 /// Lets a policy have its turn.
 fn take_turn(
     bed: &TestBed<'_>,
@@ -128,7 +136,7 @@ fn take_turn(
 ) -> Result<(PolicyResult, Vec<Fault>), HostError> {
     let run = &bed.settings().run;
     let Turn { round, name, policy, is_base } = turn;
-    let count = bed.library.performance_sample_count();
+    let count = sample_count(bed);
     let samples: Vec<_> = (0..count).map(SampleIndex).collect();
     let first_error = FirstError::default();
     bed.with_supply(&samples, &first_error, |supply| {

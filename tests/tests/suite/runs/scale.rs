@@ -60,6 +60,67 @@ fn a_scenario_that_scaling_does_not_have_is_a_warning() {
 }
 
 #[test]
+fn what_has_no_effect_in_scaling_is_told_of_and_not_shown() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 5 --target-qps 300 --policy 8x1");
+    let (_, plain) = scale(&bench, "plain", &flags);
+    let idle = [
+        "mode=FindPeakPerformance",
+        "queue_capacity=64",
+        "batch_timeout_us=7",
+        "performance_issue_same=true",
+        "qsl_rng_seed=3",
+        "use_token_latencies=true",
+    ];
+    let set = idle.map(|assignment| format!(" --set {assignment}")).concat();
+    let (told, of_flags) = scale(&bench, "flags", &format!("{flags}{set}"));
+    for assignment in idle {
+        let key = assignment.split('=').next().unwrap();
+        assert!(told.stderr.contains(&format!("warning: {key} has no effect in host scale")), "{told}");
+    }
+    assert_eq!(told.stderr.matches("warning: ").count(), idle.len(), "{told}");
+    // A file may serve runs as well.
+    let file =
+        idle.map(|it| it.replace('=', " = ").replace("FindPeakPerformance", "\"FindPeakPerformance\""));
+    bench.write("proctor.toml", file.join("\n"));
+    let (quiet, of_file) = scale(&bench, "file", &flags);
+    assert!(!quiet.stderr.contains("warning: "), "{quiet}");
+    for (finished, result) in [(told, of_flags), (quiet, of_file)] {
+        assert_eq!(result, plain, "{finished}");
+    }
+}
+
+#[test]
+fn a_policy_beside_others_that_are_compared_is_told_of() {
+    let bench = Bench::new();
+    let flags = format!("--slo-ms 12 {MOCK} --duration 5 --compare 8x1,4x1");
+    let (quiet, result) = scale(&bench, "quiet", &flags);
+    assert!(!quiet.stderr.contains("warning: "), "{quiet}");
+    let (told, other) = scale(&bench, "told", &format!("{flags} --policy clipper"));
+    let warning = "warning: policy = clipper has no effect with --compare";
+    assert!(told.stderr.contains(warning), "{told}");
+    assert_eq!(result, other, "{told}");
+    bench.host(&format!("scale {flags} --policy clipper --strict")).assert_error(2, &[&warning[9..]]);
+}
+
+#[test]
+fn the_load_goes_through_the_performance_set_that_a_run_would_have() {
+    let bench = Bench::new();
+    let calls = bench.file("calls");
+    let flags = format!(
+        "--slo-ms 50 --plugin mock --set mock.service=fixed --set mock.service_us=20000 --policy 1x1 --duration 200ms \
+         --set warm_up_batches=0 --set performance_sample_count_override=13 --record {}",
+        calls.display()
+    );
+    let (finished, _) = scale(&bench, "few", &flags);
+    let calls = fs::read_to_string(calls.join("calls.jsonl")).unwrap();
+    let lines = calls.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let prepared = lines.filter(|line| line["call"] == "prepare_samples");
+    let counts: Vec<_> = prepared.map(|line| line["prepared"].as_array().unwrap().len()).collect();
+    assert_eq!(counts, [13], "{finished}");
+}
+
+#[test]
 fn the_rate_of_arrivals_is_that_of_the_flag_in_every_scenario() {
     let bench = Bench::new();
     for (number, flags) in [
