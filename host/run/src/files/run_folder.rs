@@ -22,7 +22,7 @@ use std::{
 };
 
 use chrono::Local;
-use proctor_config::Settings;
+use proctor_config::{RunSettings, Settings};
 use serde::Serialize;
 
 use crate::error::HostError;
@@ -52,8 +52,10 @@ impl RunFolder {
     /// and `suffix` in its name.
     ///
     /// # Errors
-    /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there.
+    /// [`HostError::Folder`] if the chosen one is taken, [`HostError::Output`] if nothing can be written there,
+    /// [`HostError::Usage`] if it would hold a recording.
     pub(crate) fn create(settings: &Settings, suffix: &str) -> Result<Self, HostError> {
+        refuse_recording_within(&settings.run)?;
         let mut folder = match &settings.run.output_folder {
             Some(path) => Self::create_chosen(path)?,
             None => {
@@ -273,6 +275,21 @@ fn remove_empty(folder: &Path) -> bool {
     fs::remove_dir(folder).is_ok()
 }
 
+/// Refuses a recording within the folder of the results, whose last name has to be free when all is over.
+fn refuse_recording_within(run: &RunSettings) -> Result<(), HostError> {
+    let (Some(output), Some(record)) = (&run.output_folder, &run.record) else { return Ok(()) };
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if !absolute(record).starts_with(absolute(output)) {
+        return Ok(());
+    }
+    Err(HostError::Usage(format!(
+        "--record {} lies in the folder of the results, --output {}, which has its name only when they are whole: \
+         give one of them another folder",
+        record.display(),
+        output.display()
+    )))
+}
+
 /// Writes a file whole or not at all: to a temporary name, flushed to the disk, then renamed.
 ///
 /// # Errors
@@ -362,6 +379,27 @@ mod tests {
         assert!(matches!(error, HostError::Folder(_)), "{error:?}");
         let error = create(&wanted.join("other")).unwrap_err().to_string();
         assert!(error.contains("is a file"), "{error}");
+    }
+
+    #[test]
+    fn a_recording_in_the_folder_of_the_results_is_refused_before_anything_is_made() {
+        let top = tempfile::tempdir().unwrap();
+        for (output, record, is_refused) in [
+            ("a", "a", true),
+            ("b", "./b/", true),
+            ("c", "c/calls", true),
+            ("d", "d-calls", false),
+            ("e/results", "e", false),
+        ] {
+            let mut settings = proctor_config::Loader::new().load().unwrap();
+            settings.run.output_folder = Some(top.path().join(output));
+            settings.run.record = Some(top.path().join(record));
+            let refused = RunFolder::create(&settings, "").err().map(|error| error.to_string());
+            assert_eq!(refused.is_some(), is_refused, "{output} {record}: {refused:?}");
+            let text = refused.unwrap_or_default();
+            assert_eq!(text.contains("--record ") && text.contains("--output "), is_refused, "{text}");
+            assert_eq!(append(&top.path().join(output), PARTIAL).exists(), !is_refused, "{output}");
+        }
     }
 
     #[test]

@@ -53,6 +53,16 @@ fn a_benchmark_that_nobody_knows() {
 }
 
 #[test]
+fn a_recording_in_the_folder_of_the_results() {
+    let bench = Bench::new();
+    for command in ["run", "scale --slo-ms 5"] {
+        let finished = bench.host(&format!("{command} --plugin mock -o both --record both"));
+        finished.assert_error(SETTINGS, &["--record both", "--output both"]);
+        assert!(!bench.file("both.partial").exists() && !bench.file("both").exists(), "{finished}");
+    }
+}
+
+#[test]
 fn a_configuration_file_that_is_not_there() {
     refused("--config none.toml", SETTINGS, &["cannot read", "none.toml"]);
     refused("--user-conf user.conf", SETTINGS, &["cannot read", "user.conf"]);
