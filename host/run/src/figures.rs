@@ -7,9 +7,7 @@ use serde::Serialize;
 use crate::text;
 
 /// The unit of a whole number of streams.
-const STREAMS: &str = "streams";
-const NS: &str = "ns";
-const TOKENS_PER_SECOND: &str = "tokens/s";
+const STREAMS: &str = MetricKind::Streams.unit();
 
 /// The one number of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,41 +53,21 @@ impl From<&LatencyStatistics> for Latencies {
 
 /// The figure of this kind; its value is NaN where the run was too short for it, or did not measure it.
 pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
-    let percentile =
-        format!("{} percentile of the query latency", ordinal(settings.target_latency_percentile * 100.0));
-    let nothing = |value: Option<f64>| value.unwrap_or(f64::NAN);
-    match kind {
-        MetricKind::Percentile => {
-            Metric { name: percentile, value: query_latencies(result).target_ns as f64, unit: NS }
-        }
-        MetricKind::EarlyStoppingEstimate => {
-            let estimate = result.early_stopping.estimate_ns.map(|ns| ns as f64);
-            Metric {
-                name: format!("early-stopping estimate of the {percentile}"),
-                value: nothing(estimate),
-                unit: NS,
-            }
-        }
-        MetricKind::Streams => {
-            let streams = result.intervals.as_ref().map(|intervals| intervals.stream_count as f64);
-            Metric { name: "samples of each query".to_owned(), value: nothing(streams), unit: STREAMS }
-        }
-        MetricKind::ScheduledSamples => {
-            samples("rate of scheduled samples", nothing(rates(result).scheduled_samples))
-        }
-        MetricKind::CompletedSamples => {
-            samples("throughput of completed samples", nothing(rates(result).completed_samples))
-        }
-        MetricKind::Samples => samples("throughput", nothing(rates(result).completed_samples)),
+    let value = match kind {
+        MetricKind::Percentile => Some(query_latencies(result).target_ns as f64),
+        MetricKind::EarlyStoppingEstimate => result.early_stopping.estimate_ns.map(|ns| ns as f64),
+        MetricKind::Streams => result.intervals.as_ref().map(|intervals| intervals.stream_count as f64),
+        MetricKind::ScheduledSamples => rates(result).scheduled_samples,
+        MetricKind::CompletedSamples | MetricKind::Samples => rates(result).completed_samples,
         MetricKind::CompletedTokens | MetricKind::Tokens => {
-            let rate = result.tokens.as_ref().map(|tokens| tokens.completed_tokens_per_second);
-            let name = "throughput of output tokens".to_owned();
-            Metric { name, value: nothing(rate), unit: TOKENS_PER_SECOND }
+            result.tokens.as_ref().map(|tokens| tokens.completed_tokens_per_second)
         }
-        MetricKind::InferredCompletedTokens | MetricKind::InferredTokens => {
-            let name = "throughput of tokens, inferred from samples".to_owned();
-            Metric { name, value: nothing(rates(result).inferred_tokens), unit: TOKENS_PER_SECOND }
-        }
+        MetricKind::InferredCompletedTokens | MetricKind::InferredTokens => rates(result).inferred_tokens,
+    };
+    Metric {
+        name: kind.title(settings.target_latency_percentile),
+        value: value.unwrap_or(f64::NAN),
+        unit: kind.unit(),
     }
 }
 
@@ -144,10 +122,6 @@ fn rates(result: &PerformanceResult) -> Rates {
     }
 }
 
-fn samples(name: &str, value: f64) -> Metric {
-    Metric { name: name.to_owned(), value, unit: "samples/s" }
-}
-
 pub(crate) fn peak_metric(qps: f64) -> Metric {
     Metric { name: "peak rate".to_owned(), value: qps, unit: "queries/s" }
 }
@@ -175,22 +149,9 @@ impl Metric {
     }
 }
 
-/// `90th`, `99.9th`; percentiles that end in 1, 2 or 3 are rare enough to be written alike, as LoadGen does.
-fn ordinal(percentile: f64) -> String {
-    // Multiplying a fraction by 100 leaves dust at the end.
-    let rounded = (percentile * 1e6).round() / 1e6;
-    format!("{rounded}th")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_are_named_without_dust() {
-        assert_eq!(ordinal(0.999 * 100.0), "99.9th");
-        assert_eq!(ordinal(0.57 * 100.0), "57th");
-    }
 
     #[test]
     fn a_metric_is_shown_with_its_unit() {
