@@ -7,12 +7,13 @@ use std::{
     path::Path,
 };
 
-use proctor_vocabulary::{beginning::BYTE_ORDER_MARK, misfetched};
+use proctor_vocabulary::{Scenario, beginning::BYTE_ORDER_MARK, misfetched};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     error::ResultsError,
+    latency_keys::LatencyKeys,
     result_file::{LatencyPart, MetricPart},
 };
 
@@ -164,22 +165,36 @@ impl DetailLog {
         self.value("effective_scenario").or_else(|| self.value("requested_scenario"))?.as_str()
     }
 
+    /// The scenario; `None` if the log has none that is known.
+    pub(crate) fn known_scenario(&self) -> Option<Scenario> {
+        self.scenario()?.parse().ok()
+    }
+
     /// Tells if the run is VALID; `None` if the log does not come to that.
     #[must_use]
     pub fn is_valid(&self) -> Option<bool> {
         Some(self.value("result_validity")?.as_str()? == "VALID")
     }
 
-    /// Latencies of the queries, if the log has them.
+    /// Latencies of the queries, if the log has them. Their number is that of the latencies: in scenarios other than
+    /// MultiStream these are of samples.
     #[must_use]
     pub fn query_latency(&self) -> Option<LatencyPart> {
+        let scenario = self.known_scenario()?;
+        let keys = LatencyKeys::of(Some(scenario));
         let number = |key: &str| self.value(key)?.as_u64();
-        let percentile = |percent: &str| number(&format!("result_{percent}_percentile_latency_ns"));
+        let figure = |name: &str| number(&keys.figure(name));
+        let percentile = |percent: &str| number(&keys.percentile(percent));
+        let query_count = number("result_query_count")?;
+        let count = match scenario {
+            Scenario::MultiStream => query_count,
+            _ => query_count.checked_mul(number("generated_samples_per_query")?)?,
+        };
         Some(LatencyPart {
-            count: number("result_query_count")?,
-            min_ns: number("result_min_latency_ns")?,
-            mean_ns: number("result_mean_latency_ns")?,
-            max_ns: number("result_max_latency_ns")?,
+            count,
+            min_ns: figure("min")?,
+            mean_ns: figure("mean")?,
+            max_ns: figure("max")?,
             p50_ns: percentile("50.00")?,
             p90_ns: percentile("90.00")?,
             p95_ns: percentile("95.00")?,
@@ -235,8 +250,8 @@ impl DetailLog {
                     Some(0.0) => None,
                     Some(ns) => of(&format!("early-stopping estimate of the {percentile}"), ns, "ns"),
                     None => {
-                        let measured = number(&format!("result_{percent:.2}_percentile_latency_ns"));
-                        of(&percentile, measured?, "ns")
+                        let keys = LatencyKeys::of(self.known_scenario());
+                        of(&percentile, number(&keys.percentile(&format!("{percent:.2}")))?, "ns")
                     }
                 };
             }
@@ -393,12 +408,15 @@ mod tests {
             ("SingleStream", 0.97, "early_stopping_latency_ss", "early-stopping estimate of the 97th"),
             ("MultiStream", 0.999, "early_stopping_latency_ms", "early-stopping estimate of the 99.9th"),
             ("SingleStream", 0.95, "result_95.00_percentile_latency_ns", "95th"),
+            ("MultiStream", 0.99, "result_99.00_percentile_per_query_latency_ns", "99th"),
         ] {
             let expected = Some(format!("{name} percentile of the query latency"));
             assert_eq!(named(scenario, percentile, key), expected);
         }
         // The figure of another tail is not shown in its place.
-        assert_eq!(named("MultiStream", 0.95, "result_99.00_percentile_latency_ns"), None);
+        assert_eq!(named("MultiStream", 0.95, "result_99.00_percentile_per_query_latency_ns"), None);
+        // Nor is that of samples.
+        assert_eq!(named("MultiStream", 0.99, "result_99.00_percentile_latency_ns"), None);
     }
 
     #[test]
@@ -435,5 +453,32 @@ mod tests {
             let both = [scenario, (samples, "7.5"), (tokens, "3428.04")];
             assert_eq!(of(&both), Some((3428.04, "tokens/s".to_owned())));
         }
+    }
+
+    #[test]
+    fn latencies_of_queries_are_those_of_samples_in_other_scenarios_than_multi_stream() {
+        let names = ["min", "mean", "max"];
+        let percents = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
+        let of = |scenario: &str, has_queries: bool| {
+            let mut values = vec![
+                ("effective_scenario".to_owned(), format!("\"{scenario}\"")),
+                ("generated_samples_per_query".to_owned(), "8".to_owned()),
+                ("result_query_count".to_owned(), "842".to_owned()),
+            ];
+            let both = [("", "", "5"), ("query_", "per_query_", "7")];
+            for (query, per_query, value) in &both[..1 + usize::from(has_queries)] {
+                let keys = names.map(|name| format!("result_{name}_{query}latency_ns"));
+                let of_percent = |percent: &str| format!("result_{percent}_percentile_{per_query}latency_ns");
+                let keys = keys.into_iter().chain(percents.map(of_percent));
+                values.extend(keys.map(|key| (key, (*value).to_owned())));
+            }
+            let values: Vec<_> = values.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            read(&values).unwrap().query_latency().map(|it| (it.count, it.min_ns, it.p50_ns, it.p99_ns))
+        };
+        assert_eq!(of("MultiStream", true), Some((842, 7, 7, 7)));
+        // A LoadGen that has none of the queries.
+        assert_eq!(of("MultiStream", false), None);
+        assert_eq!(of("Offline", false), Some((842 * 8, 5, 5, 5)));
+        assert_eq!(of("Elsewhere", false), None);
     }
 }

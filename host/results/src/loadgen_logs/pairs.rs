@@ -3,7 +3,7 @@
 use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
 
-use crate::detail::DetailLog;
+use crate::{detail::DetailLog, latency_keys::LatencyKeys};
 
 /// Names in the summary log and keys in the detail log, of whole numbers, words and answers, in any scenario.
 const WHOLE: [(&str, &str); 30] = [
@@ -115,22 +115,18 @@ pub(crate) fn pairs(detail: &DetailLog) -> Vec<Pair> {
     {
         pairs.push(Pair::new(TARGET_QPS.0, TARGET_QPS.1));
     }
-    let scenario: Option<Scenario> = detail.scenario().and_then(|name| name.parse().ok());
-    // The summary of MultiStream tells of queries, and the detail log of queries and of samples.
-    let (query, per_query) = match scenario {
-        Some(Scenario::MultiStream) => ("query_", "per_query_"),
-        _ => ("", ""),
-    };
+    let scenario = detail.known_scenario();
+    // The summary tells of queries.
+    let keys = LatencyKeys::of(scenario);
     for (name, key) in [("Min", "min"), ("Max", "max"), ("Mean", "mean")] {
-        pairs.push(Pair::new(format!("{name} latency (ns)"), format!("result_{key}_{query}latency_ns")));
+        pairs.push(Pair::new(format!("{name} latency (ns)"), keys.figure(key)));
         let first_token = format!("result_first_token_{key}_latency_ns");
         pairs.push(Pair::new(format!("{name} First Token latency (ns)"), first_token));
     }
-    let latency = |percent: &str| format!("result_{percent}_percentile_{per_query}latency_ns");
     let first_token = |percent: &str| format!("result_first_token_{percent}_percentile_latency_ns");
     for percent in PERCENTS {
         let name = |what: &str| format!("{percent} percentile {what} (ns)");
-        pairs.push(Pair::new(name("latency"), latency(percent)));
+        pairs.push(Pair::new(name("latency"), keys.percentile(percent)));
         pairs.push(Pair::new(name("first token latency"), first_token(percent)));
         let per_token = format!("result_time_per_output_token_{percent}_percentile_ns");
         pairs.push(Pair::new(name("time to output token"), per_token));
@@ -143,7 +139,7 @@ pub(crate) fn pairs(detail: &DetailLog) -> Vec<Pair> {
         (named, scenario)
     {
         let (shown, exact) = (format!("{percent:.1}"), format!("{percent:.2}"));
-        pairs.push(Pair::new(format!("{shown}th percentile latency (ns)"), latency(&exact)));
+        pairs.push(Pair::new(format!("{shown}th percentile latency (ns)"), keys.percentile(&exact)));
         pairs.push(Pair::new(format!("{shown}th first token percentile latency (ns)"), first_token(&exact)));
         // A token run has two estimates of each name.
         if detail.value("early_stopping_ttft_result").is_none() {
