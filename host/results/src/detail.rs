@@ -1,5 +1,7 @@
 //! `mlperf_log_detail.txt`, of any LoadGen.
 
+mod metric;
+
 use std::{
     collections::HashMap,
     fs::File,
@@ -11,11 +13,7 @@ use proctor_vocabulary::{Scenario, beginning::BYTE_ORDER_MARK, misfetched};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    error::ResultsError,
-    latency_keys::LatencyKeys,
-    result_file::{LatencyPart, MetricPart},
-};
+use crate::{error::ResultsError, latency_keys::LatencyKeys, result_file::LatencyPart};
 
 /// Beginning of each entry.
 const MARK: &str = ":::MLLOG ";
@@ -23,10 +21,14 @@ const MARK: &str = ":::MLLOG ";
 const FIRST_KEY: &str = "loadgen_version";
 /// Beginnings of the keys that a test has once.
 const ONCE: [&str; 6] = ["result_", "early_stopping", "effective_", "requested_", "qsl_", "sut_name"];
+/// Key of the one of these figures in which LoadGen divides 0 by 0 where a test has one query.
+const SCHEDULED_RATE: &str = "result_scheduled_samples_per_sec";
 /// Keys of the figures that a result is read from.
-const METRICS: [&str; 8] = [
+const METRICS: [&str; 10] = [
     "result_samples_per_second",
+    SCHEDULED_RATE,
     "result_completed_samples_per_sec",
+    "result_samples_per_query",
     "result_tokens_per_second",
     "result_completed_tokens_per_second",
     "result_inferred_tokens_per_second",
@@ -128,7 +130,9 @@ impl DetailLog {
                 "has {key} {value}, and a figure is a number of 0 or more: give the log as LoadGen wrote it"
             ))
         };
-        if let Some((key, value)) = self.not_finite.iter().find(|(key, _)| is_figure(key)) {
+        if let Some((key, value)) =
+            self.not_finite.iter().find(|(key, _)| is_figure(key) && key != SCHEDULED_RATE)
+        {
             return figure(key, value);
         }
         let is_checked = |key: &str| {
@@ -204,66 +208,10 @@ impl DetailLog {
         })
     }
 
-    /// The figure that the result checkers read: tokens per second of Server and Offline where the run has them, else
-    /// samples per second; the early-stopping estimate of the other scenarios, and the percentile in logs of rounds
-    /// without one. In token runs of SingleStream the estimate is that of the time to the first token, so that the
-    /// percentile of the query is the figure there, too.
-    ///
-    /// The log does not say which benchmark was run, so that one that is listed by samples though it counts tokens is
-    /// shown with its tokens.
-    #[must_use]
-    pub fn metric(&self) -> Option<MetricPart> {
-        let of = |name: &str, value: f64, unit: &str| {
-            Some(MetricPart { name: name.to_owned(), value, unit: unit.to_owned() })
-        };
-        let number = |key: &str| self.value(key)?.as_f64();
-        let rates: &[(&str, &str, &str)] = match self.scenario()? {
-            "Server" => &[
-                (
-                    "result_inferred_completed_tokens_per_second",
-                    "throughput of tokens, inferred from samples",
-                    "tokens/s",
-                ),
-                ("result_completed_tokens_per_second", "throughput of output tokens", "tokens/s"),
-                ("result_completed_samples_per_sec", "throughput of completed samples", "samples/s"),
-            ],
-            "Offline" => &[
-                (
-                    "result_inferred_tokens_per_second",
-                    "throughput of tokens, inferred from samples",
-                    "tokens/s",
-                ),
-                ("result_tokens_per_second", "throughput of output tokens", "tokens/s"),
-                ("result_samples_per_second", "throughput", "samples/s"),
-            ],
-            scenario => {
-                let (estimate, usual) = match scenario {
-                    "SingleStream" => ("early_stopping_latency_ss", 0.9),
-                    _ => ("early_stopping_latency_ms", 0.99),
-                };
-                let percent = 100.0 * number("effective_target_latency_percentile").unwrap_or(usual);
-                // Multiplying a fraction by 100 leaves dust at the end.
-                let percentile =
-                    format!("{}th percentile of the query latency", (percent * 1e6).round() / 1e6);
-                return match number(estimate).filter(|_| !self.estimates_first_tokens()) {
-                    // LoadGen has 0 where there were too few queries.
-                    Some(0.0) => None,
-                    Some(ns) => of(&format!("early-stopping estimate of the {percentile}"), ns, "ns"),
-                    None => {
-                        let keys = LatencyKeys::of(self.known_scenario());
-                        of(&percentile, number(&keys.percentile(&format!("{percent:.2}")))?, "ns")
-                    }
-                };
-            }
-        };
-        let (name, value, unit) =
-            rates.iter().find_map(|(key, name, unit)| Some((*name, number(key)?, *unit)))?;
-        of(name, value, unit)
-    }
-
     /// Tells if the early-stopping estimates are of the time to the first token, as in token runs of SingleStream.
     fn estimates_first_tokens(&self) -> bool {
-        self.scenario() == Some("SingleStream") && self.value("result_first_token_mean_latency_ns").is_some()
+        self.known_scenario() == Some(Scenario::SingleStream)
+            && self.value("result_first_token_mean_latency_ns").is_some()
     }
 }
 
@@ -326,17 +274,12 @@ mod tests {
     }
 
     /// A log with these entries.
-    fn read(values: &[(&str, &str)]) -> Result<DetailLog, ResultsError> {
+    pub(crate) fn read(values: &[(&str, &str)]) -> Result<DetailLog, ResultsError> {
         let entry =
             |(key, value): &(&str, &str)| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}}}\n");
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), values.iter().map(entry).collect::<String>()).unwrap();
         DetailLog::read(file.path())
-    }
-
-    /// The metric of a log with these entries.
-    fn metric(values: &[(&str, &str)]) -> Option<MetricPart> {
-        read(values).unwrap().metric()
     }
 
     #[test]
@@ -357,6 +300,8 @@ mod tests {
         let mean = ("result_first_token_mean_latency_ns", "-9223372036854775808");
         assert!(read(&[("effective_scenario", "\"SingleStream\""), mean, estimate]).is_ok());
         assert!(read(&[("effective_scenario", "\"MultiStream\""), mean, estimate]).is_err());
+        let scheduled = |value: &str| read(&[("a", "1"), (SCHEDULED_RATE, value)]);
+        assert!(scheduled("-nan").is_ok() && scheduled("-1").is_err() && scheduled("\"1\"").is_err());
         // LoadGen divides 0 by 0 where there is one query, in a figure that is no metric.
         let log = read(&[("a", "1"), ("result_qps_with_loadgen_overhead", "-nan")]).unwrap();
         assert_eq!((log.damaged_count, log.not_finite.len(), log.entries.len()), (0, 1, 1));
@@ -391,68 +336,6 @@ mod tests {
         assert_eq!(count(&[("error_runtime", error), ("num_errors", "0")]), 1);
         assert_eq!(count(&[("error_runtime", error), ("error_runtime", error), ("num_errors", "2")]), 2);
         assert_eq!(count(&[("a", "1"), ("num_errors", "3")]), 3);
-    }
-
-    #[test]
-    fn a_latency_has_the_name_of_the_percentile_that_was_asked_for() {
-        let named = |scenario: &str, percentile: f64, key: &str| {
-            metric(&[
-                ("effective_scenario", &format!("\"{scenario}\"")),
-                ("effective_target_latency_percentile", &percentile.to_string()),
-                (key, "700"),
-            ])
-            .map(|metric| metric.name)
-        };
-        for (scenario, percentile, key, name) in [
-            ("SingleStream", 0.9, "early_stopping_latency_ss", "early-stopping estimate of the 90th"),
-            ("SingleStream", 0.97, "early_stopping_latency_ss", "early-stopping estimate of the 97th"),
-            ("MultiStream", 0.999, "early_stopping_latency_ms", "early-stopping estimate of the 99.9th"),
-            ("SingleStream", 0.95, "result_95.00_percentile_latency_ns", "95th"),
-            ("MultiStream", 0.99, "result_99.00_percentile_per_query_latency_ns", "99th"),
-        ] {
-            let expected = Some(format!("{name} percentile of the query latency"));
-            assert_eq!(named(scenario, percentile, key), expected);
-        }
-        // The figure of another tail is not shown in its place.
-        assert_eq!(named("MultiStream", 0.95, "result_99.00_percentile_per_query_latency_ns"), None);
-        // Nor is that of samples.
-        assert_eq!(named("MultiStream", 0.99, "result_99.00_percentile_latency_ns"), None);
-    }
-
-    #[test]
-    fn an_estimate_of_first_tokens_is_no_latency_of_the_query() {
-        let of = |scenario: &str, first_token: &str| {
-            let metric = metric(&[
-                ("effective_scenario", &format!("\"{scenario}\"")),
-                ("effective_target_latency_percentile", "0.9"),
-                ("early_stopping_latency_ss", "700"),
-                ("early_stopping_latency_ms", "900"),
-                ("result_90.00_percentile_latency_ns", "10200"),
-                (first_token, "650"),
-            ]);
-            metric.map(|metric| (metric.name, metric.value))
-        };
-        let percentile = "90th percentile of the query latency".to_owned();
-        let estimate = format!("early-stopping estimate of the {percentile}");
-        let mean = "result_first_token_mean_latency_ns";
-        assert_eq!(of("SingleStream", mean), Some((percentile, 10_200.0)));
-        assert_eq!(of("SingleStream", "other"), Some((estimate.clone(), 700.0)));
-        // MultiStream judges its queries in token runs, too.
-        assert_eq!(of("MultiStream", mean), Some((estimate, 900.0)));
-    }
-
-    #[test]
-    fn tokens_go_before_samples() {
-        for (scenario, tokens, samples) in [
-            ("\"Server\"", "result_completed_tokens_per_second", "result_completed_samples_per_sec"),
-            ("\"Offline\"", "result_tokens_per_second", "result_samples_per_second"),
-        ] {
-            let of = |values: &[(&str, &str)]| metric(values).map(|it| (it.value, it.unit));
-            let scenario = ("effective_scenario", scenario);
-            assert_eq!(of(&[scenario, (samples, "7.5")]), Some((7.5, "samples/s".to_owned())));
-            let both = [scenario, (samples, "7.5"), (tokens, "3428.04")];
-            assert_eq!(of(&both), Some((3428.04, "tokens/s".to_owned())));
-        }
     }
 
     #[test]

@@ -139,6 +139,8 @@ mod tests {
             ("Scenario", "Server", "effective_scenario", "\"Offline\""),
             ("Mode", "AccuracyOnly", "effective_test_mode", "\"PerformanceOnly\""),
             ("Result is", "VALID", "result_validity", "\"INVALID\""),
+            ("Rules", "v0.5", "effective_rules", "\"v0.7\""),
+            ("Samples per query", "8", "result_samples_per_query", "7"),
             ("performance_sample_count", "1024", "effective_performance_sample_count", "6"),
             ("99.00 percentile latency (ns)", "5", "result_99.00_percentile_latency_ns", "7"),
         ] {

@@ -6,8 +6,10 @@ use serde_json::Value;
 use crate::{detail::DetailLog, latency_keys::LatencyKeys};
 
 /// Names in the summary log and keys in the detail log, of whole numbers, words and answers, in any scenario.
-const WHOLE: [(&str, &str); 30] = [
+const WHOLE: [(&str, &str); 32] = [
     ("Scenario", "effective_scenario"),
+    ("Rules", "effective_rules"),
+    ("Samples per query", "result_samples_per_query"),
     ("Mode", "effective_test_mode"),
     ("Result is", "result_validity"),
     ("Performance constraints satisfied", "result_perf_constraints_met"),

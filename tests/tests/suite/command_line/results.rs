@@ -58,6 +58,47 @@ fn a_run_is_exported_with_the_figures_of_its_result() {
     assert!(line.ends_with(&format!("}} {p99}")) && metrics.ends_with("\n# EOF\n"), "{metrics}");
 }
 
+/// The row of a folder in an export.
+fn row(bench: &Bench, folder: &Path) -> Value {
+    let mut rows: Value = serde_json::from_str(&export(bench, folder, "json")).unwrap();
+    rows[0].take()
+}
+
+#[test]
+fn logs_alone_have_the_figures_of_their_result() {
+    let bench = Bench::new();
+    let run = |rules: &str, scenario: &str, run_count: u64| {
+        bench.run(&format!(
+            "--plugin mock --virtual-time --mode performance --set mock.service=log-normal --set mock.service_us=800 \
+             --set min_query_count=1000 --rules {rules} --scenario {scenario} --set server_target_qps=100 \
+             --set server_run_count={run_count}"
+        ))
+    };
+    for rules in ["v0.7", "v5.0"] {
+        for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+            let run = run(rules, scenario, 1);
+            let logs = bench.file(&format!("logs-{rules}-{scenario}"));
+            fs::create_dir(&logs).unwrap();
+            for name in ["mlperf_log_detail.txt", "mlperf_log_summary.txt"] {
+                fs::copy(run.folder().join(name), logs.join(name)).unwrap();
+            }
+            let (of_run, of_logs) = (row(&bench, run.folder()), row(&bench, &logs));
+            assert_eq!(of_logs["query_latency"], of_run["query_latency"], "{rules} {scenario}");
+            let (ours, logged) = (&of_run["metric"], &of_logs["metric"]);
+            let names = |metric: &Value| (metric["name"].clone(), metric["unit"].clone());
+            assert_eq!(names(logged), names(ours), "{rules} {scenario}");
+            // Rates have six digits in a log.
+            let [value, logged] = [ours, logged].map(|metric| metric["value"].as_f64().unwrap());
+            assert!((value - logged).abs() <= 1e-5 * value, "{rules} {scenario}: {value} and {logged}");
+        }
+    }
+    // The logs of one of several runs.
+    let several = run("v0.5", "Server", 2);
+    let one = row(&bench, &several.folder().join("run_1"));
+    assert_eq!(one["metric"]["name"], "rate of scheduled samples");
+    assert_eq!(several.result()["metric"]["name"], "rate of scheduled samples, lowest of 2 runs");
+}
+
 #[test]
 fn a_timeline_has_the_batches_of_each_instance_and_their_samples() {
     let bench = Bench::new();
