@@ -9,10 +9,9 @@ use std::{
 
 use proctor_config::{Loader, RoundScenario};
 use proctor_results::{
-    DETAIL_LOG, DetailLog, LoadGenLogs, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
+    DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
 };
-use proctor_vocabulary::{NotIntact, Scenario, TestMode, intact_bytes};
-use serde::Deserialize;
+use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
 
 use super::LOG;
@@ -82,7 +81,8 @@ impl FoundLog {
     /// Finds the log of a folder, which may be a run folder or any other, or takes the file.
     ///
     /// # Errors
-    /// [`HostError::Data`] if there is no log, or one of a performance run, or the logs beside it cannot be read.
+    /// [`HostError::Data`] if there is no log, or one of a performance run, or the logs or the result beside it cannot
+    /// be read.
     pub fn find(path: &Path) -> Result<Self, HostError> {
         let folders = PLACES.map(|place| path.join(place));
         let mut places = folders.iter().map(|folder| folder.join(LOG)).chain([path.to_owned()]);
@@ -200,36 +200,6 @@ fn is_empty(log: &Path) -> bool {
     is_short && fs::read(log).is_ok_and(|text| text.iter().filter(|it| !it.is_ascii_whitespace()).eq(b"[]"))
 }
 
-#[derive(Deserialize)]
-struct ResultFile {
-    #[serde(default)]
-    scenario: Option<String>,
-    benchmark: BenchmarkPart,
-    plugin: PluginPart,
-    settings: BTreeMap<String, Setting>,
-}
-
-#[derive(Deserialize)]
-struct BenchmarkPart {
-    id: String,
-}
-
-#[derive(Deserialize)]
-struct PluginPart {
-    precision: String,
-}
-
-#[derive(Deserialize)]
-struct Setting {
-    value: Value,
-    origin: Origin,
-}
-
-#[derive(Deserialize)]
-struct Origin {
-    kind: String,
-}
-
 impl RecordedTest {
     /// Reads the detail log of a folder, or the summary log if there is none, or one without entries, as LoadGen of the
     /// first rounds wrote it.
@@ -290,14 +260,13 @@ impl RecordedRun {
     /// Reads a result; `None` if there is none, or it is another program's.
     ///
     /// # Errors
-    /// [`HostError::Data`] if it is what a failed download leaves, or packed.
+    /// [`HostError::Data`] if it cannot be read, as by every reader of results: without it, the log would be judged by
+    /// other settings than the run's.
     fn read(file: &Path) -> Result<Option<Self>, HostError> {
-        let bytes = match intact_bytes(fs::read(file)) {
-            Ok(bytes) => bytes,
-            Err(NotIntact::Unread(_)) => return Ok(None),
-            Err(fault) => return Err(HostError::Data(format!("{}: {fault}", file.display()))),
-        };
-        let Ok(result) = serde_json::from_slice::<ResultFile>(&bytes) else { return Ok(None) };
+        if !file.is_file() || is_of_another_program(file) {
+            return Ok(None);
+        }
+        let (result, _) = ResultFile::read(file).map_err(|error| HostError::Data(with_cause(&error)))?;
         let given = result.settings.into_iter().filter(|(key, setting)| {
             SETTINGS.contains(&key.as_str()) && GIVEN.contains(&setting.origin.kind.as_str())
         });
@@ -307,16 +276,43 @@ impl RecordedRun {
             given: given.map(|(key, setting)| (key, text(setting.value))).collect(),
             benchmark: result.benchmark.id,
             precision: result.plugin.precision,
-            scenario: result.scenario.and_then(|name| Some(name.parse::<RoundScenario>().ok()?.loadgen())),
+            scenario: result.scenario.parse::<RoundScenario>().ok().map(RoundScenario::loadgen),
         }))
     }
+}
+
+/// Tells if a file is whole JSON without any key that names a result of this program. Others have files of this name,
+/// too, which may lie beside a log of LoadGen's.
+fn is_of_another_program(file: &Path) -> bool {
+    let json = fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    json.is_some_and(|json| json.get("schema_version").is_none() && json.get("program").is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
 
+    use serde_json::json;
+
     use super::*;
+
+    /// A result of a run in this scenario.
+    fn result(scenario: &str) -> Value {
+        json!({
+            "schema_version": 1,
+            "program": {"name": "proctor"},
+            "verdict": {"valid": true},
+            "scenario": scenario,
+            "preset": "official",
+            "rules": "v5.0",
+            "benchmark": {
+                "id": "b", "model": "m", "dataset": "d", "total_sample_count": 1, "performance_sample_count": 1,
+            },
+            "plugin": {"name": "p", "version": "1", "precision": "f32"},
+            "machine": {},
+            "settings": {"rules": {"value": "v0.7", "origin": {"kind": "flag"}}},
+        })
+    }
 
     #[test]
     fn logs_of_the_test_have_its_scenario_and_its_samples() {
@@ -350,13 +346,7 @@ mod tests {
         write(LOG, "[\n]\n");
         write(DETAIL_LOG, ":::MLLOG {\"key\": \"effective_scenario\", \"value\": \"Server\"}\n");
         for (scenario, is_good) in [("Server", true), ("Interactive", true), ("Offline", false)] {
-            write(
-                RESULT,
-                &format!(
-                    "{{\"scenario\": \"{scenario}\", \"benchmark\": {{\"id\": \"b\"}}, \"settings\": {{}}, \
-                     \"plugin\": {{\"precision\": \"f32\"}}}}"
-                ),
-            );
+            write(RESULT, &result(scenario).to_string());
             let found = FoundLog::find(folder.path());
             assert_eq!(found.is_ok(), is_good, "{found:?}");
             if let Err(error) = found {
@@ -416,6 +406,37 @@ mod tests {
         }
         write(RESULT, b"{\"of\": \"another program\"}");
         assert_eq!(FoundLog::find(folder.path()).unwrap().benchmark(), None);
+    }
+
+    /// A run whose result cannot be read is not taken for a log without one, which any settings may judge.
+    #[test]
+    fn a_result_that_is_damaged_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+        write(LOG, b"[\n]\n");
+        let whole = result("Offline").to_string();
+        write(RESULT, whole.as_bytes());
+        let found = FoundLog::find(folder.path()).unwrap();
+        let run = found.run.as_ref().unwrap();
+        assert_eq!((found.benchmark(), run.given["rules"].as_str()), (Some("b"), "v0.7"));
+        let without = |key: &str| {
+            let mut result = result("Offline");
+            result.as_object_mut().unwrap().remove(key);
+            result.to_string().into_bytes()
+        };
+        for (bytes, words) in [
+            ([&b"\xef\xbb\xbf"[..], whole.as_bytes()].concat(), "is no whole result of this program: "),
+            (whole.as_bytes()[..whole.len() / 2].to_vec(), "is no whole result of this program: EOF "),
+            (Vec::new(), "is no whole result of this program: EOF "),
+            (without("machine"), "is no whole result of this program: missing field"),
+            (without("schema_version"), "has no schema_version, and is no result of this program"),
+        ] {
+            write(RESULT, &bytes);
+            let error = FoundLog::find(folder.path()).unwrap_err();
+            assert!(matches!(error, HostError::Data(_)), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("result.json {words}")), "{text}");
+        }
     }
 
     #[test]

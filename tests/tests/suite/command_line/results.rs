@@ -60,7 +60,7 @@ fn a_run_is_exported_with_the_figures_of_its_result() {
 
 /// The row of a folder in an export.
 fn row(bench: &Bench, folder: &Path) -> Value {
-    let mut rows: Value = serde_json::from_str(&export(bench, folder, "json")).unwrap();
+    let mut rows: Value = serde_json::from_str(&export(bench, folder, "json")).expect("the export is JSON");
     rows[0].take()
 }
 
