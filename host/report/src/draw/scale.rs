@@ -6,6 +6,9 @@ use crate::number::{percent, round, round_duration};
 const DECADES_ALONE: f64 = 2.4;
 /// Largest number of decades of a logarithmic axis; what is below lies at its low end.
 const DECADES_MAX: i32 = 20;
+/// Least and greatest value of an axis that is made for its values: beyond them its ends would be 0 or infinite, and its
+/// ticks without number. What lies beyond is drawn at the end.
+const EXTREMES: [f64; 2] = [1e-290, 1e290];
 /// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;
 
@@ -42,7 +45,7 @@ pub(crate) type Label = fn(f64) -> String;
 impl Scale {
     /// A linear scale from 0 to a value at least, with about `count` ticks.
     pub(crate) fn from_zero(most: f64, count: usize, label: Label) -> Self {
-        let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
+        let most = if most.is_finite() && most > 0.0 { most.min(EXTREMES[1]) } else { 1.0 };
         let step = round_step(most / count.max(1) as f64);
         let high = (most / step - 1e-9).ceil().max(1.0) * step;
         Self::with_steps(high, step, label)
@@ -75,6 +78,7 @@ impl Scale {
     /// A logarithmic scale that holds all of the values above 0.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>, label: Label) -> Self {
         let values = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
+        let values = values.map(|value| value.clamp(EXTREMES[0], EXTREMES[1]));
         let (least, most) = values.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), value| {
             (least.min(value), most.max(value))
         });
@@ -211,11 +215,28 @@ mod tests {
         assert_eq!(Scale::tail(1).place(f64::INFINITY), Some(1.0));
     }
 
+    #[test]
+    fn the_greatest_and_the_least_numbers_have_a_scale() {
+        for value in [f64::MAX, 1e308, f64::MIN_POSITIVE, 5e-324] {
+            let scale = Scale::log([value, value], round);
+            assert!((2..10).contains(&scale.ticks.len()), "{scale:?}");
+            assert!(scale.place(value).is_some(), "{scale:?}");
+        }
+        assert!(Scale::log([5e-324, f64::MAX], round).ticks.len() > 2);
+        assert!(Scale::from_zero(f64::MAX, 4, round).ticks.iter().all(|tick| tick.value.is_finite()));
+    }
+
+    /// Any number, and often one at the ends of what a number can be.
+    fn number() -> impl Strategy<Value = f64> {
+        let extremes = vec![f64::MAX, f64::MIN, 1e308, 1e300, 1e-300, 1e-308, f64::MIN_POSITIVE, 5e-324, 0.0];
+        prop_oneof![prop::num::f64::ANY, prop::sample::select(extremes)]
+    }
+
     proptest! {
         #[test]
         fn places_are_between_the_ends_and_ascend(
-            values in prop::collection::vec(prop::num::f64::ANY, 0..8),
-            mut probes in prop::collection::vec(prop::num::f64::ANY, 0..8),
+            values in prop::collection::vec(number(), 0..8),
+            mut probes in prop::collection::vec(number(), 0..8),
         ) {
             let most = values.first().copied().unwrap_or(0.0);
             let scales = [
