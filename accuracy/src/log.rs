@@ -5,12 +5,11 @@
 
 use std::{
     fmt,
-    fs::File,
     io::{self, BufRead, BufReader},
     path::Path,
 };
 
-use proctor_vocabulary::not_text;
+use proctor_vocabulary::{not_text, open_regular};
 use serde::{
     Deserialize, Deserializer as _,
     de::{self, SeqAccess, Visitor},
@@ -70,7 +69,7 @@ impl LogEnd {
 /// [`AccuracyError::ReadLog`], or [`AccuracyError::Log`] with the number of the record, counted from 1.
 pub fn scan_log(path: &Path, on_record: impl FnMut(LogRecord)) -> Result<LogEnd, AccuracyError> {
     let unreadable = |source| AccuracyError::ReadLog { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     let reader = IoRead::new(BufReader::with_capacity(BUFFER_BYTES, file));
     match scan(Deserializer::new(reader), on_record) {
         Ok(()) => Ok(LogEnd::Whole),
@@ -78,7 +77,7 @@ pub fn scan_log(path: &Path, on_record: impl FnMut(LogRecord)) -> Result<LogEnd,
             Category::Io => Err(unreadable(error.into())),
             Category::Eof => Ok(LogEnd::CutOff { record_count, reason }),
             Category::Syntax | Category::Data => {
-                let known = File::open(path).and_then(|log| known_reason(BufReader::new(log)));
+                let known = open_regular(path).and_then(|log| known_reason(BufReader::new(log)));
                 let reason = known.ok().flatten().map_or(reason, str::to_owned);
                 Err(AccuracyError::Log { path: path.to_owned(), reason })
             }

@@ -3,12 +3,11 @@
 use std::{
     collections::BTreeMap,
     fmt::Write,
-    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use proctor_vocabulary::misfetched;
+use proctor_vocabulary::{misfetched, open_regular, read_regular};
 use sha2::{Digest, Sha256};
 
 use crate::{error::DatasetError, text_file::read_text};
@@ -25,7 +24,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 /// If the file cannot be read.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     const PIECE_BYTES: usize = 1 << 20;
-    let (mut file, mut digest) = (fs::File::open(path)?, Sha256::new());
+    let (mut file, mut digest) = (open_regular(path)?, Sha256::new());
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match file.read(&mut piece)? {
@@ -48,7 +47,7 @@ fn hex(bytes: &[u8]) -> String {
 /// # Errors
 /// [`DatasetError::Read`] with the path.
 pub fn read_file(path: &Path) -> Result<Vec<u8>, DatasetError> {
-    fs::read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })
+    read_regular(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })
 }
 
 /// Reads a file whole and compares its SHA-256 with `expected` (hexadecimal, any case), which comes from
@@ -133,6 +132,8 @@ fn parse_line(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::net::UnixListener, process::Command};
+
     use super::*;
 
     // FIPS 180-2, example of the three-letter message.
@@ -170,6 +171,29 @@ mod tests {
         let opened = VerifiedFolder::open(folder.path()).unwrap();
         assert!(matches!(opened.read("a.bin"), Err(DatasetError::NotListed { .. })));
         assert!(matches!(opened.read("b.bin"), Err(DatasetError::Read { .. })));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_named_and_not_waited_for() {
+        let folder = folder(&format!("{ABC}  a.bin\n"));
+        let path = folder.path().join("a.bin");
+        fs::remove_file(&path).unwrap();
+        let refused = |kind: &str| {
+            let expected = format!("it is {kind}, and no regular file");
+            let read = VerifiedFolder::open(folder.path()).unwrap().read("a.bin");
+            let DatasetError::Read { source, .. } = read.unwrap_err() else { panic!("it is read") };
+            assert_eq!(source.to_string(), expected);
+            assert_eq!(sha256_of_file(&path).unwrap_err().to_string(), expected);
+            let DatasetError::Read { source, .. } = read_text(&path).unwrap_err() else {
+                panic!("it is read")
+            };
+            assert_eq!(source.to_string(), expected);
+        };
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        refused("a pipe");
+        fs::remove_file(&path).unwrap();
+        let _socket = UnixListener::bind(&path).unwrap();
+        refused("a socket");
     }
 
     #[test]

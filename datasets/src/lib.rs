@@ -60,4 +60,4 @@ pub use idx::IdxArray;
 pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
 pub use root::DataRoot;
 pub use store::{FillError, SampleStore, StoreError};
-pub use text_file::{TextFault, check_text_start, read_text, text_of};
+pub use text_file::{TextFault, check_text_start, read_named_text, read_text, text_of};

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use proctor_vocabulary::not_text;
+use proctor_vocabulary::{not_text, read_regular};
 
 use crate::error::DatasetError;
 
@@ -38,7 +38,19 @@ impl TextFault {
 /// # Errors
 /// [`DatasetError::Read`], or [`DatasetError::Malformed`] with the [`TextFault`].
 pub fn read_text(path: &Path) -> Result<String, DatasetError> {
-    let text = match fs::read(path) {
+    text_read(path, read_regular(path))
+}
+
+/// Reads a file of text that the user names, which may be a pipe, as [`read_text`] does.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_named_text(path: &Path) -> Result<String, DatasetError> {
+    text_read(path, fs::read(path))
+}
+
+fn text_read(path: &Path, read: io::Result<Vec<u8>>) -> Result<String, DatasetError> {
+    let text = match read {
         Ok(bytes) => text_of(bytes),
         Err(source) => match TextFault::packed_beside(path) {
             Some(fault) if source.kind() == io::ErrorKind::NotFound => Err(fault),

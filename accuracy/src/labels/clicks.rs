@@ -1,7 +1,6 @@
 //! Clicks of Criteo: of the text of a day, or of the array beside those of DLRM-v2.
 
 use std::{
-    fs::File,
     io::{self, BufRead, BufReader, Read},
     ops::Range,
     path::{Path, PathBuf},
@@ -11,6 +10,7 @@ use proctor_datasets::{
     DatasetError, check_text_start,
     npy::{HEADER_BYTES_MAX, NpyHeader},
 };
+use proctor_vocabulary::open_regular;
 
 use crate::{
     error::AccuracyError,
@@ -84,14 +84,14 @@ fn dense_features(folder: &Path, suffix: &str) -> PathBuf {
 /// Rows of the dense features by their header. Whether that is sound is a question for whoever opens the samples.
 fn rows_of_features(folder: &Path, suffix: &str) -> Option<u64> {
     let mut head = Vec::new();
-    let file = File::open(dense_features(folder, suffix)).ok()?;
+    let file = open_regular(&dense_features(folder, suffix)).ok()?;
     file.take(HEADER_BYTES_MAX as u64).read_to_end(&mut head).ok()?;
     NpyHeader::parse(&head).ok()?.shape.first().copied()
 }
 
 fn labels_of_day(path: &Path, row_count: usize) -> Result<Vec<u8>, DatasetError> {
     let unreadable = |source| DatasetError::Read { path: path.to_owned(), source };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     let malformed = |reason| DatasetError::Malformed { path: path.to_owned(), reason };
     check_text_start(reader.fill_buf().map_err(unreadable)?).map_err(|fault| malformed(fault.to_string()))?;
@@ -126,7 +126,7 @@ fn labels_of_array(
     let unreadable = |source: io::Error| DatasetError::Read { path: path.to_owned(), source };
     let malformed = |reason: String| DatasetError::Malformed { path: path.to_owned(), reason };
     let mut head = Vec::new();
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = open_regular(path).map_err(unreadable)?;
     let size_bytes = file.metadata().map_err(unreadable)?.len();
     file.by_ref().take(HEADER_BYTES_MAX as u64).read_to_end(&mut head).map_err(unreadable)?;
     let header =

@@ -2,10 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::{Component, Path, PathBuf},
 };
+
+use proctor_vocabulary::open_regular;
 
 use crate::{elements, error::OnnxFileError, proto::TensorProto};
 
@@ -28,7 +29,7 @@ pub struct ExternalData {
 impl ExternalData {
     /// Reads the values.
     pub(crate) fn bytes(&self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(&self.file)?;
+        let mut file = open_regular(&self.file)?;
         let behind = file.metadata()?.len().saturating_sub(self.offset_bytes);
         // A damaged length must not take memory that no file fills.
         if behind < self.length_bytes {
@@ -82,7 +83,7 @@ pub(crate) fn check(path: &Path, tensors: &[TensorProto]) -> Result<Vec<External
 
 /// Opening says more than asking for the size: it fails where reading would.
 fn file_size(path: &Path) -> io::Result<u64> {
-    let metadata = File::open(path)?.metadata()?;
+    let metadata = open_regular(path)?.metadata()?;
     if metadata.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(metadata.len()) }
 }
 

@@ -10,7 +10,7 @@ use proctor_jpeg_file::JpegError;
 use proctor_nifti_file::NiftiError;
 use proctor_sound_file::SoundError;
 use proctor_text::VocabularyError;
-use proctor_vocabulary::printable;
+use proctor_vocabulary::{Irregular, printable};
 
 use crate::criteo::fault::ArrayFault;
 
@@ -50,6 +50,9 @@ pub enum Problem {
     /// It is packed, or no text that can be read.
     #[error("{0}")]
     Text(#[from] TextFault),
+    /// It is no regular file.
+    #[error("{0}: restore it")]
+    Irregular(Irregular),
     /// The system does not let it be read.
     #[error("it cannot be read ({0}): look at its permissions and at the disk")]
     Unreadable(io::ErrorKind),
@@ -216,6 +219,9 @@ pub enum Problem {
 impl Problem {
     /// A file that the system did not let be read.
     pub(crate) fn of_reading(path: &Path, error: &io::Error) -> Self {
+        if let Some(irregular) = Irregular::cause(error) {
+            return Self::Irregular(irregular);
+        }
         match error.kind() {
             io::ErrorKind::NotFound => TextFault::packed_beside(path).map_or(Self::Missing, Self::Text),
             kind => Self::Unreadable(kind),

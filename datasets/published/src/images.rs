@@ -9,6 +9,7 @@ use std::{
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use proctor_jpeg_file::Header;
 use proctor_recipes::Stream;
+use proctor_vocabulary::read_regular;
 
 use crate::defect::{Defect, Problem};
 
@@ -113,7 +114,7 @@ fn grey([red, green, blue]: [u8; 3]) -> u8 {
 /// The defect of the file.
 pub(crate) fn check_picture(path: &Path) -> Result<Header, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
-    let bytes = fs::read(path).map_err(|error| defect(Problem::of_reading(path, &error)))?;
+    let bytes = read_regular(path).map_err(|error| defect(Problem::of_reading(path, &error)))?;
     Header::read(&bytes).map_err(|error| defect(error.into()))
 }
 

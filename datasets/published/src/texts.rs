@@ -1,9 +1,10 @@
 //! Files of text, as a look at a data set finds them.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use md5::{Digest, Md5};
 use proctor_datasets::text_of;
+use proctor_vocabulary::read_regular;
 
 use crate::defect::{Defect, Problem};
 
@@ -11,7 +12,7 @@ use crate::defect::{Defect, Problem};
 /// another MD5 than this one.
 pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<Defect>) -> Option<String> {
     let mut add = |problem| defects.push(Defect { path: path.to_owned(), problem });
-    let bytes = fs::read(path).map_err(|error| add(Problem::of_reading(path, &error))).ok()?;
+    let bytes = read_regular(path).map_err(|error| add(Problem::of_reading(path, &error))).ok()?;
     if let Some(expected) = md5 {
         let got: String = Md5::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if got != expected {
@@ -23,6 +24,8 @@ pub(crate) fn look_at(path: &Path, md5: Option<&'static str>, defects: &mut Vec<
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proctor_datasets::{TextFault, read_text};
 
     use super::*;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use proctor_datasets::DatasetError;
 use proctor_nifti_file::{AxisOrder, Element, Image, NewImage, NiftiError, Volume, encode};
+use proctor_vocabulary::read_regular;
 
 use crate::{
     defect::{Defect, Problem},
@@ -40,7 +41,7 @@ pub(crate) fn check_labels(
 }
 
 fn read(path: &Path) -> Result<(Image, [usize; 3]), Defect> {
-    let bytes = std::fs::read(path)
+    let bytes = read_regular(path)
         .map_err(|error| Defect { path: path.to_owned(), problem: Problem::of_reading(path, &error) })?;
     let image = Image::parse(&bytes).map_err(|fault| defect(path, fault))?;
     let shape = image.header().volume_shape().map_err(|fault| defect(path, fault))?;

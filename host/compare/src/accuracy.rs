@@ -1,10 +1,11 @@
 //! The accuracy of both sides, and how it varies from run to run.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
+
+use proctor_vocabulary::open_regular;
 
 use crate::{
     side::Side,
@@ -58,7 +59,7 @@ pub(crate) fn have_same_answers(a: &Side, b: &Side) -> bool {
 }
 
 fn have_same_bytes(a: &Path, b: &Path) -> io::Result<bool> {
-    let (mut a, mut b) = (File::open(a)?, File::open(b)?);
+    let (mut a, mut b) = (open_regular(a)?, open_regular(b)?);
     if a.metadata()?.len() != b.metadata()?.len() {
         return Ok(false);
     }

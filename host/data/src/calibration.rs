@@ -10,7 +10,7 @@ use std::{
 };
 
 use proctor_config::Benchmark;
-use proctor_datasets::{Dataset, DatasetError, read_text, sha256_hex};
+use proctor_datasets::{Dataset, DatasetError, read_named_text, sha256_hex};
 use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
 use proctor_published::FileSamples;
@@ -107,7 +107,7 @@ pub(crate) fn calibrate(
     out: &Path,
     show: &mut dyn FnMut(usize, usize),
 ) -> Result<Calibrated, HostError> {
-    let text = read_text(list)?;
+    let text = read_named_text(list)?;
     let words = Words::parse(&text).map_err(|reason| malformed(list, reason))?;
     let Wanted { dataset, indices: samples, names, mut chosen, is_compared } =
         wanted(published, source, list, &words)?;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_datasets::{DataRoot, Dataset, DatasetError, read_text};
+use proctor_datasets::{DataRoot, Dataset, DatasetError, read_named_text};
 use proctor_prepared::RowAggregation;
 use proctor_published::{
     Defect, FileSamples, Generate, brats, coco,
@@ -308,7 +308,7 @@ fn aggregation(rows: &RowAggregation) -> Aggregation {
 /// The samples of a trace, if they come from one.
 fn trace(rows: &RowAggregation) -> Result<Option<Samples>, DatasetError> {
     let RowAggregation::Trace(path) = rows else { return Ok(None) };
-    let samples = Samples::from_trace(&read_text(path)?).map_err(|error| DatasetError::Malformed {
+    let samples = Samples::from_trace(&read_named_text(path)?).map_err(|error| DatasetError::Malformed {
         path: path.clone(),
         reason: format!("{error}; give a trace as the reference writes it"),
     })?;

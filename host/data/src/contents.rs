@@ -6,7 +6,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use proctor_datasets::{DatasetError, read_file, sha256_hex};
+use proctor_datasets::{DatasetError, sha256_hex};
 use proctor_prepared::RowAggregation;
 
 /// Sum over the names, sizes and times of change of all files below a folder: another one where a file has changed, for
@@ -18,7 +18,8 @@ use proctor_prepared::RowAggregation;
 pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, DatasetError> {
     let mut lines = Vec::new();
     if let RowAggregation::Trace(path) = rows {
-        lines.push(sha256_hex(&read_file(path)?));
+        let trace = fs::read(path).map_err(|source| DatasetError::Read { path: path.clone(), source })?;
+        lines.push(sha256_hex(&trace));
     }
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {

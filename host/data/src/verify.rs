@@ -1,10 +1,10 @@
 //! A look at volumes that goes beyond their files: a case that is whole may still be one that cannot be prepared.
 
-use std::{error::Error, fs::File, io::Read, path::Path};
+use std::{error::Error, io::Read, path::Path};
 
 use proctor_datasets::{Dataset, DatasetError};
 use proctor_published::{Defect, Problem, brats, kits};
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, open_regular};
 use proctor_volumes::VolumeError;
 
 /// Bytes of a scan that are read for its header, which is packed together with what follows.
@@ -26,7 +26,7 @@ pub(crate) fn verify_kits(
             continue;
         }
         let mut head = Vec::new();
-        File::open(path)
+        open_regular(path)
             .and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head))
             .map_err(|source| DatasetError::Read { path: path.clone(), source })?;
         let refused = proctor_volumes::kits::tensor_shape(&head).err();

@@ -4,12 +4,11 @@ mod metric;
 
 use std::{
     collections::HashMap,
-    fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
 
-use proctor_vocabulary::{Scenario, beginning::BYTE_ORDER_MARK, misfetched};
+use proctor_vocabulary::{Scenario, beginning::BYTE_ORDER_MARK, misfetched, open_regular};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -81,7 +80,7 @@ impl DetailLog {
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut log = Self::default();
-        let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+        let mut reader = BufReader::new(open_regular(path).map_err(unreadable)?);
         let foreign = misfetched(reader.fill_buf().map_err(unreadable)?);
         for line in reader.split(b'\n') {
             let line = line.map_err(unreadable)?;

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use proctor_vocabulary::{open_regular, read_regular};
 use serde_json::Value;
 
 use crate::{
@@ -150,7 +151,7 @@ impl Run {
     /// Tells if the run goes on: its process holds the lock of the folder.
     #[must_use]
     pub fn goes_on(&self) -> bool {
-        let lock = fs::File::open(self.folder.join(LOCK));
+        let lock = open_regular(&self.folder.join(LOCK));
         // A system without locks says nothing.
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
@@ -307,7 +308,7 @@ pub(crate) fn folder_name(folder: &Path) -> String {
 /// Reads why a run ended early.
 fn ending(folder: &Path) -> Option<Ending> {
     let text = |name| {
-        let bytes = fs::read(folder.join(name)).ok()?;
+        let bytes = read_regular(&folder.join(name)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     };
     text(CRASH).map(Ending::Crash).or_else(|| text(ERROR).map(Ending::Error))

@@ -1,12 +1,12 @@
 //! `samples.bin`.
 
 use std::{
-    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
 
 use proctor_loadgen::{REPORTED_QUANTILES, SampleRecord, percentile_rank};
+use proctor_vocabulary::open_regular;
 
 use crate::{
     error::ResultsError,
@@ -56,7 +56,7 @@ impl Samples {
     /// Reads a file of no more than so many records.
     fn read_at_most(path: &Path, record_count: u64) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
-        let mut file = File::open(path).map_err(unreadable)?;
+        let mut file = open_regular(path).map_err(unreadable)?;
         let size_bytes = file.seek(SeekFrom::End(0)).and_then(|size| file.rewind().map(|()| size));
         let size_bytes = size_bytes.map_err(unreadable)?;
         if size_bytes / RECORD_BYTES as u64 > record_count {

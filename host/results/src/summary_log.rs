@@ -1,8 +1,8 @@
 //! `mlperf_log_summary.txt`, of any LoadGen.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
-use proctor_vocabulary::not_text;
+use proctor_vocabulary::{not_text, read_regular};
 
 use crate::error::ResultsError;
 
@@ -23,7 +23,7 @@ impl SummaryLog {
     /// # Errors
     /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it is another kind of file, or of several tests.
     pub fn read(path: &Path) -> Result<Option<Self>, ResultsError> {
-        let bytes = match fs::read(path) {
+        let bytes = match read_regular(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(ResultsError::Read { path: path.to_owned(), source }),
@@ -59,6 +59,8 @@ impl SummaryLog {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,12 +1,11 @@
 //! `mlperf_log_trace.json`: a selection of samples, and of the calls that issued them.
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader},
     path::Path,
 };
 
-use proctor_vocabulary::not_text;
+use proctor_vocabulary::{not_text, open_regular};
 use serde::Deserialize;
 
 use crate::error::ResultsError;
@@ -76,7 +75,7 @@ impl Trace {
     /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it is another kind of file.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
-        let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+        let mut reader = BufReader::new(open_regular(path).map_err(unreadable)?);
         if let Some(words) = not_text(reader.fill_buf().map_err(unreadable)?) {
             let fault = format!("is no trace of LoadGen: {words}");
             return Err(ResultsError::Malformed { path: path.to_owned(), fault });

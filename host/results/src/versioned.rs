@@ -1,8 +1,8 @@
 //! Files of JSON with a version.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use proctor_vocabulary::not_text;
+use proctor_vocabulary::{not_text, read_regular};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) fn read_versioned<T: DeserializeOwned>(
     path: &Path,
     what: &str,
 ) -> Result<(T, Value), ResultsError> {
-    let bytes = fs::read(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
+    let bytes = read_regular(path).map_err(|source| ResultsError::Read { path: path.to_owned(), source })?;
     let malformed = |fault| ResultsError::Malformed { path: path.to_owned(), fault };
     let cut = |error: serde_json::Error| {
         let reason = not_text(&bytes).map_or_else(|| error.to_string(), str::to_owned);

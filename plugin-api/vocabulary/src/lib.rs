@@ -2,7 +2,8 @@
 //!
 //! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
 //! meet only in these types, so that they need not know each other. There is no behaviour here beyond naming,
-//! finding by name, parsing, sizes, and the form in which terminals are shown text from elsewhere.
+//! finding by name, parsing, sizes, the form in which terminals are shown text from elsewhere, and opening files
+//! that have to be regular ones.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod nearest;
 mod odd_space;
 mod printable;
 pub mod registry;
+mod regular_file;
 mod scenario;
 mod tensor;
 
@@ -27,5 +29,6 @@ pub use misfetched::{NotIntact, intact_bytes, intact_text, misfetched, not_text}
 pub use nearest::{did_you_mean, nearest};
 pub use odd_space::OddSpace;
 pub use printable::{printable, printable_lines};
+pub use regular_file::{Irregular, open_regular, read_regular};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, open_regular};
 
 use crate::{INDEX, error::PreparedError};
 
@@ -41,7 +41,7 @@ impl Index {
     /// Opens the index of a folder to read.
     pub(crate) fn open(folder: &Path) -> Result<Self, PreparedError> {
         let path = folder.join(INDEX);
-        let file = File::open(&path).map_err(PreparedError::file("open", path.clone()))?;
+        let file = open_regular(&path).map_err(PreparedError::file("open", path.clone()))?;
         Self::checked(file, path)
     }
 

@@ -1,14 +1,14 @@
 //! Reads prepared samples.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
 use crc32fast::Hasher;
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, open_regular};
 
 use crate::{
     LISTING, SAMPLES,
@@ -34,7 +34,7 @@ impl Reader {
     /// [`PreparedError::File`] if nothing was ever prepared there, [`PreparedError::Foreign`].
     pub fn open(folder: &Path) -> Result<Self, PreparedError> {
         let path = folder.join(SAMPLES);
-        let samples = File::open(&path).map_err(PreparedError::file("open", path.clone()))?;
+        let samples = open_regular(&path).map_err(PreparedError::file("open", path.clone()))?;
         Ok(Self { index: Index::open(folder)?, samples, path, folder: folder.to_owned() })
     }
 
@@ -56,7 +56,9 @@ impl Reader {
     /// The file cannot be read.
     pub fn listing(&self) -> Result<Listing, PreparedError> {
         let path = self.folder.join(LISTING);
-        let text = fs::read_to_string(&path).map_err(PreparedError::file("read", path.clone()))?;
+        let text = open_regular(&path)
+            .and_then(io::read_to_string)
+            .map_err(PreparedError::file("read", path.clone()))?;
         serde_json::from_str(&text).map_err(|_| PreparedError::Foreign { path })
     }
 

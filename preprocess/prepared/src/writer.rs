@@ -2,12 +2,13 @@
 
 use std::{
     fs::{self, File, OpenOptions},
+    io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
 use crc32fast::Hasher;
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{Irregular, SampleIndex, open_regular};
 
 use crate::{
     LISTING, RECIPE, SAMPLES,
@@ -96,11 +97,14 @@ impl Writer {
 
 /// Writes a text, or checks that it is the one that is there.
 fn write(path: &Path, text: &str) -> Result<(), PreparedError> {
-    match fs::read_to_string(path) {
+    match open_regular(path).and_then(io::read_to_string) {
         Ok(there) if there == text => return Ok(()),
         // A crash may have cut it.
         Ok(there) if !text.starts_with(&there) => {
             return Err(PreparedError::OtherRecipe { path: path.to_owned() });
+        }
+        Err(error) if Irregular::cause(&error).is_some() => {
+            return Err(PreparedError::file("read", path.to_owned())(error));
         }
         Ok(_) | Err(_) => {}
     }

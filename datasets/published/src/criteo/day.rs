@@ -11,7 +11,7 @@ use std::{
 
 use proctor_datasets::{Dataset, DatasetError, RawSample, check_text_start};
 use proctor_recipes::Stream;
-use proctor_vocabulary::{ElementType, SampleIndex};
+use proctor_vocabulary::{ElementType, SampleIndex, open_regular};
 
 use crate::{
     criteo::{
@@ -211,7 +211,7 @@ impl Dataset for DaySamples {
         })?;
         let fault = |source| DatasetError::Read { path: self.path.clone(), source };
         let mark = rows.start / ROWS_BETWEEN_MARKS;
-        let mut file = File::open(&self.path).map_err(fault)?;
+        let mut file = open_regular(&self.path).map_err(fault)?;
         file.seek(SeekFrom::Start(self.marks[mark as usize])).map_err(fault)?;
         let mut reader = BufReader::new(file);
         let mut line = Vec::new();
@@ -242,14 +242,14 @@ fn trimmed(line: &[u8]) -> &[u8] {
 fn open_rows(path: &Path) -> Result<BufReader<File>, Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| defect(Problem::of_reading(path, &error));
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).map_err(unreadable)?);
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, open_regular(path).map_err(unreadable)?);
     check_text_start(reader.fill_buf().map_err(unreadable)?).map_err(|fault| defect(fault.into()))?;
     Ok(reader)
 }
 
 /// The end of the file, from this byte on.
 fn rest_from(path: &Path, at: u64) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     file.seek(SeekFrom::Start(at))?;
     let mut rest = Vec::new();
     file.read_to_end(&mut rest)?;

@@ -18,7 +18,7 @@ use proctor_datasets::{
     npy::{self, HEADER_BYTES_MAX, NpyHeader},
 };
 use proctor_recipes::Stream;
-use proctor_vocabulary::{ElementType, SampleIndex};
+use proctor_vocabulary::{ElementType, SampleIndex, open_regular};
 
 use crate::{
     criteo::{
@@ -287,7 +287,7 @@ fn arrays_of(folder: &Path, suffix: &str) -> Result<Vec<Array>, Defect> {
 
 fn plain_array(path: &Path, descr: &str, width: u64) -> Result<Array, Problem> {
     let unreadable = |error: io::Error| Problem::of_reading(path, &error);
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     let size_bytes = file.metadata().map_err(unreadable)?.len();
     let whole = Member { name: String::new(), offset: 0, size_bytes, crc32: 0 };
     array_within(path, file, &whole, descr, width)
@@ -295,7 +295,7 @@ fn plain_array(path: &Path, descr: &str, width: u64) -> Result<Array, Problem> {
 
 fn features(path: &Path, row_count: u64) -> Result<Vec<Array>, Problem> {
     let unreadable = |error: io::Error| Problem::of_reading(path, &error);
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     let members = members(&file).map_err(unreadable)?.map_err(|fault| Problem::Array(fault.into()))?;
     let mut arrays = Vec::new();
     for (feature, width) in HOT_SIZES.into_iter().enumerate() {
@@ -361,7 +361,7 @@ fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Resu
 fn wrong_checksums(path: &Path) -> Vec<Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| vec![defect(Problem::of_reading(path, &error))];
-    let found = match File::open(path).and_then(|file| members(&file).map(|found| (file, found))) {
+    let found = match open_regular(path).and_then(|file| members(&file).map(|found| (file, found))) {
         Ok((file, Ok(found))) => (file, found),
         Ok((_, Err(fault))) => return vec![defect(Problem::Array(fault.into()))],
         Err(error) => return unreadable(error),

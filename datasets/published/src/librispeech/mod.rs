@@ -12,7 +12,7 @@ use std::{
 
 use proctor_datasets::{Dataset, DatasetError, RawSample, librispeech::MANIFEST, read_text};
 use proctor_sound_file::{Format, Header, decode};
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, read_regular};
 
 pub use generate::generate;
 
@@ -178,7 +178,7 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 
 /// The fault of a recording, if it has one.
 fn fault_of(path: &Path, expected: Option<u64>) -> Option<Problem> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_regular(path) {
         Ok(bytes) => bytes,
         Err(error) => return Some(Problem::of_reading(path, &error)),
     };

@@ -12,6 +12,8 @@ use std::{
     time::Instant,
 };
 
+use proctor_vocabulary::open_regular;
+
 use crate::record::line::{Begun, Head, Line, RECORDING_VERSION};
 
 /// Name of the file in the folder of a recording.
@@ -129,7 +131,7 @@ fn put(written: &mut Written, line: &Line) {
 pub fn read_recording(folder: &Path) -> Result<Vec<Line>, String> {
     let path = folder.join(RECORDING_FILE);
     let name = path.display();
-    let file = File::open(&path).map_err(|error| format!("cannot read the recording {name}: {error}"))?;
+    let file = open_regular(&path).map_err(|error| format!("cannot read the recording {name}: {error}"))?;
     let mut reader = BufReader::new(file);
     let (mut lines, mut text) = (Vec::new(), Vec::new());
     let mut call_count = 0;

@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, FileType},
-    os::unix::fs::FileTypeExt,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +10,7 @@ use proctor_config::{Loader, RoundScenario};
 use proctor_results::{
     DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
 };
-use proctor_vocabulary::{Scenario, TestMode};
+use proctor_vocabulary::{Irregular, Scenario, TestMode, read_regular};
 use serde_json::Value;
 
 use super::LOG;
@@ -159,24 +158,12 @@ fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
     // The folder of a log is none itself.
     let path = [path.to_owned()].into_iter().filter(|path| !path.is_dir());
     logs.chain(path).find_map(|place| {
-        let kind = kind_of(fs::metadata(&place).ok()?.file_type())?;
+        let Irregular { kind } = Irregular::of(fs::metadata(&place).ok()?.file_type())?;
         Some(HostError::Data(format!(
             "{} is {kind}, and no regular file: write the log to a file, and give that",
             place.display()
         )))
     })
-}
-
-/// The kind of what is no regular file, in words.
-fn kind_of(found: FileType) -> Option<&'static str> {
-    [
-        (found.is_dir(), "a folder"),
-        (found.is_fifo(), "a pipe"),
-        (found.is_socket(), "a socket"),
-        (found.is_char_device() || found.is_block_device(), "a device"),
-    ]
-    .into_iter()
-    .find_map(|(is_it, kind)| is_it.then_some(kind))
 }
 
 /// The error of a path without a log, below which these folders were searched.
@@ -263,7 +250,7 @@ impl RecordedRun {
     /// [`HostError::Data`] if it cannot be read, as by every reader of results: without it, the log would be judged by
     /// other settings than the run's.
     fn read(file: &Path) -> Result<Option<Self>, HostError> {
-        if !file.is_file() || is_of_another_program(file) {
+        if !file.exists() || is_of_another_program(file) {
             return Ok(None);
         }
         let (result, _) = ResultFile::read(file).map_err(|error| HostError::Data(with_cause(&error)))?;
@@ -284,7 +271,7 @@ impl RecordedRun {
 /// Tells if a file is whole JSON without any key that names a result of this program. Others have files of this name,
 /// too, which may lie beside a log of LoadGen's.
 fn is_of_another_program(file: &Path) -> bool {
-    let json = fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+    let json = read_regular(file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     json.is_some_and(|json| json.get("schema_version").is_none() && json.get("program").is_none())
 }
 

@@ -1,9 +1,10 @@
 //! `probes.json`: the state of a search, written after each probe and full run, from which it is resumed.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, io};
 
 use proctor_config::Settings;
 use proctor_search::{Search, Side};
+use proctor_vocabulary::open_regular;
 use serde::{Deserialize, Serialize};
 
 use super::plan::SearchPlan;
@@ -100,7 +101,8 @@ impl State {
     ) -> Result<Self, HostError> {
         let path = folder.path(PROBES);
         let wrong = |why: String| HostError::Folder(format!("cannot resume from {}: {why}", path.display()));
-        let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let text = open_regular(&path).and_then(io::read_to_string);
+        let text = text.map_err(|error| wrong(error.to_string()))?;
         let state: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if state.schema_version != PROBES_SCHEMA_VERSION {
             return Err(wrong(format!(

@@ -10,6 +10,7 @@ mod doctor;
 mod foreign_text;
 mod list_describe_explain;
 mod new_plugin;
+mod pipes;
 mod repeat;
 mod results;
 mod shown;
