@@ -53,5 +53,6 @@ Examples:
 The plugin is given the same model, options, samples and batches or queries in
 the same order. Exit code 0 says that all calls have the same status and all
 answers the same bytes, 1 that something differs, with the first call and the
-first sample that do. Times are shown beside each other and not compared. A recording holds
-no tensors and no model; docs/record-and-replay.md describes it.";
+first sample that do. Answers of a warm-up are thrown away, and not compared. Times
+are shown beside each other and not compared. A recording holds no tensors and no
+model; docs/record-and-replay.md describes it.";

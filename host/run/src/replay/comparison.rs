@@ -399,6 +399,19 @@ mod tests {
     }
 
     #[test]
+    fn of_a_warm_up_the_status_is_compared_and_no_answer() {
+        let warmed_up = |status: i32, answers: &[(u64, &str)]| {
+            Recorded::of(vec![call(1, Call::WarmUp, Some(0), &[(0, 3)]), returned(1, status, answers)])
+        };
+        let recorded = warmed_up(0, &[(0, "aa")]);
+        for answers in [&[][..], &[(0, "cc")][..], &[(0, "aa"), (0, "aa")][..]] {
+            let compared = Comparison::new(&recorded, &warmed_up(0, answers));
+            assert!(compared.is_same() && compared.answered_count == 0, "{compared:?}");
+        }
+        assert!(!Comparison::new(&recorded, &warmed_up(6, &[])).is_same());
+    }
+
+    #[test]
     fn an_answer_that_a_run_did_without_is_a_difference_and_one_lost_in_a_crash_is_none() {
         let mut queries = vec![call(1, Call::Issue, None, &[(7, 3)]), returned(1, 0, &[])];
         let replayed = || {
