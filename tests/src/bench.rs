@@ -183,7 +183,10 @@ impl Bench {
         // last bits of answers.
         command.env("PROCTOR_CPU-RNN.CALIBRATION_S", "0");
         // But OpenCL's compiler takes long to make a kernel, so those are kept for the tests that follow.
-        command.env("POCL_CACHE_DIR", place::kernels().unwrap_or_else(|| self.file("cache/proctor/opencl")));
+        command.env(
+            "POCL_CACHE_DIR",
+            place::kernels().unwrap_or_else(|| self.file("cache/proctor/plugins/opencl")),
+        );
         // To resolve the addresses of a panic takes seconds on a busy machine, which the watchdog would take for a
         // hang.
         command.env("RUST_BACKTRACE", "0");

@@ -1,17 +1,20 @@
 //! The folder in which plugins keep, from run to run, what is costly to make again: plans, compiled kernels.
 //!
 //! It is `cache_folder` of the settings, else `$XDG_CACHE_HOME/proctor`, else `~/.cache/proctor`; each plugin has a
-//! folder of its own name in it. Where that cannot be made or written, plugins get a temporary folder, and the user a
-//! warning: a cache saves time, but no run needs one.
+//! folder of its own name in `plugins` there, apart from what the host itself keeps. Where that cannot be made or
+//! written, plugins get a temporary folder, and the user a warning: a cache saves time, but no run needs one.
 
 use std::{
     ffi::OsString,
     io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use proctor_config::Settings;
 use tempfile::TempDir;
+
+/// Folder of those of plugins. The host keeps nothing in it: a plugin in a process of its own may write to its folder.
+const PLUGINS: &str = "plugins";
 
 /// A folder for the caches of plugins.
 #[derive(Debug)]
@@ -58,13 +61,19 @@ impl CacheFolder {
         }
     }
 
-    /// The folder of one plugin, which exists then; none if there is no folder at all.
+    /// The folder of one plugin, which exists then; none if there is no folder at all, or the name of the plugin is not
+    /// that of a folder.
     pub(crate) fn of(&self, plugin: &str) -> Option<PathBuf> {
-        let folder = match self {
-            Self::Lasting(path) => path.join(plugin),
-            Self::Temporary(folder) => folder.path().join(plugin),
+        let caches = match self {
+            Self::Lasting(path) => path,
+            Self::Temporary(folder) => folder.path(),
             Self::Absent => return None,
         };
+        if !is_one_folder(plugin) {
+            tracing::warn!("plugin {plugin:?} has no cache folder: its name is not that of a folder");
+            return None;
+        }
+        let folder = caches.join(PLUGINS).join(plugin);
         match std::fs::create_dir_all(&folder) {
             Ok(()) => Some(folder),
             Err(error) => {
@@ -73,6 +82,14 @@ impl CacheFolder {
             }
         }
     }
+}
+
+/// Tells if the name leads to a folder in the one that it is looked for in, and nowhere else.
+fn is_one_folder(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    let first = components.next();
+    // As it stands, too: components are without the dots and slashes that lead nowhere.
+    components.next().is_none() && matches!(first, Some(Component::Normal(only)) if only == name)
 }
 
 /// Where files that are made here may lie if the data root takes none: the folder of the settings or of the
@@ -135,10 +152,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = opened(Some(folder.path()), &[]);
         let (first, second) = (cache.of("first").unwrap(), cache.of("second").unwrap());
-        assert_ne!(first, second);
+        assert_eq!(
+            [&first, &second],
+            [&folder.path().join("plugins/first"), &folder.path().join("plugins/second")]
+        );
         drop(cache);
         assert!(first.is_dir() && second.is_dir());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "the probe is gone");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the probe is gone");
+    }
+
+    #[test]
+    fn no_name_leads_to_another_folder_or_to_the_hosts_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let caches = folder.path().join("caches");
+        let cache = opened(Some(&caches), &[]);
+        let outside = folder.path().join("outside").display().to_string();
+        for name in ["", ".", "..", "../..", "a/b", "a/", "./a", "/", "../../outside", &outside] {
+            assert_eq!(cache.of(name), None, "{name:?}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        for name in ["prepared", "generated", "plugins"] {
+            assert_eq!(cache.of(name), Some(caches.join("plugins").join(name)));
+        }
+        assert_eq!(std::fs::read_dir(caches).unwrap().count(), 1);
     }
 
     #[test]

@@ -153,9 +153,9 @@ fn a_plan_puts_nothing_into_a_data_root() {
 fn plugins_keep_things_in_a_lasting_folder() {
     let bench = Bench::new();
     bench.host("describe mock --plan digits-lstm");
-    assert!(bench.file("cache/proctor/mock").is_dir());
+    assert!(bench.file("cache/proctor/plugins/mock").is_dir());
     bench.host("describe mock --plan digits-lstm --set cache_folder=other");
-    assert!(bench.file("other/mock").is_dir());
+    assert!(bench.file("other/plugins/mock").is_dir());
     // What cannot be written is a warning, and the command does its work.
     bench.write("file", "");
     let finished = bench.host("describe mock --plan digits-lstm --set cache_folder=file");

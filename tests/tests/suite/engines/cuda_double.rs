@@ -27,7 +27,7 @@ pub fn lay_out(bench: &mut Bench) {
 }
 
 fn report_file(bench: &Bench) -> PathBuf {
-    bench.file("cache/proctor/cuda/report")
+    bench.file("cache/proctor/plugins/cuda/report")
 }
 
 /// The double's report of the last run.

@@ -35,7 +35,7 @@ pub fn valid_in_offline(engine: &Engine) {
 pub fn valid_in_a_process_of_its_own(engine: &Engine) {
     let Some(mut bench) = engine.bench() else { return };
     // The one folder that the plugin may write there.
-    bench.set_variable("POCL_CACHE_DIR", bench.file(&format!("cache/proctor/{}", engine.name)));
+    bench.set_variable("POCL_CACHE_DIR", bench.file(&format!("cache/proctor/plugins/{}", engine.name)));
     for scenario in SCENARIOS {
         let run = engine.run(&bench, engine.model(), &format!("{} --isolate", short_in_batches(scenario)));
         assert_as_the_reference(&run, engine.model());
