@@ -4,6 +4,7 @@ use proctor_plugin_api::{
     abi::{PROCTOR_LIST_COUNT_MAX, PROCTOR_NAME_LENGTH_MAX, PROCTOR_TEXT_LENGTH_MAX, ProctorString},
     versioned::{Elements, SaysSize, Versioned, read},
 };
+use proctor_vocabulary::steers;
 
 use crate::error::PluginHostError;
 
@@ -81,9 +82,7 @@ impl Reader<'_> {
         if text.data.is_null() {
             return Err(bad(format!("null with a length of {}", text.length)));
         }
-        if text.length > PROCTOR_TEXT_LENGTH_MAX {
-            return Err(bad(format!("{} bytes long, more than {PROCTOR_TEXT_LENGTH_MAX}", text.length)));
-        }
+        self.check_length(what, text.length)?;
         // SAFETY: not null and of a sane length as just checked; the plugin vouches for the bytes.
         let bytes = unsafe { std::slice::from_raw_parts(text.data, text.length) };
         let text = std::str::from_utf8(bytes).map_err(|error| bad(format!("not UTF-8: {error}")))?;
@@ -101,10 +100,17 @@ impl Reader<'_> {
     ) -> Result<Option<String>, PluginHostError> {
         // SAFETY: `text` asks for what this function asks for: a null `data`, or `length` bytes there.
         let line = unsafe { self.text(what, text) }?;
-        // A line break or an escape sequence could forge a line of a log or of the terminal.
-        match line.as_deref().and_then(|line| line.chars().find(|c| c.is_control())) {
+        line.iter().try_for_each(|line| self.check_line(what, line))?;
+        Ok(line)
+    }
+
+    /// Holds a text against the rules of a line. A line break or an escape sequence could forge a line of a log or of
+    /// the terminal.
+    pub(crate) fn check_line(self, what: &str, line: &str) -> Result<(), PluginHostError> {
+        self.check_length(what, line.len())?;
+        match line.chars().find(|character| steers(*character)) {
             Some(control) => Err(self.malformed(format!("{what} has the control character {control:?}"))),
-            None => Ok(line),
+            None => Ok(()),
         }
     }
 
@@ -118,13 +124,16 @@ impl Reader<'_> {
         text: ProctorString,
     ) -> Result<String, PluginHostError> {
         // SAFETY: `line` asks for what this function asks for: a null `data`, or `length` bytes there.
-        let found = unsafe { self.line(what, text) }?;
-        let problem = match found {
-            Some(text) if !text.is_empty() => return Ok(text),
-            Some(_) => "empty",
-            None => "null",
-        };
-        Err(self.malformed(format!("{what} is {problem}")))
+        let line = unsafe { self.line(what, text) }?;
+        let line = line.ok_or_else(|| self.malformed(format!("{what} is null")))?;
+        self.check_required_line(what, &line)?;
+        Ok(line)
+    }
+
+    /// Holds a text against the rules of a line that may not be empty.
+    pub(crate) fn check_required_line(self, what: &str, line: &str) -> Result<(), PluginHostError> {
+        self.check_line(what, line)?;
+        if line.is_empty() { Err(self.malformed(format!("{what} is empty"))) } else { Ok(()) }
     }
 
     /// Copies a name: a line that is there and short.
@@ -134,13 +143,20 @@ impl Reader<'_> {
     pub(crate) unsafe fn name(self, what: &str, text: ProctorString) -> Result<String, PluginHostError> {
         // SAFETY: `required_line` asks for what this function asks for: a null `data`, or `length` bytes there.
         let name = unsafe { self.required_line(what, text) }?;
+        self.check_name(what, &name)?;
+        Ok(name)
+    }
+
+    /// Holds a text against the rules of a name.
+    pub(crate) fn check_name(self, what: &str, name: &str) -> Result<(), PluginHostError> {
+        self.check_required_line(what, name)?;
         if name.len() > PROCTOR_NAME_LENGTH_MAX {
             let (length, most) = (name.len(), PROCTOR_NAME_LENGTH_MAX);
             return Err(
                 self.malformed(format!("{what} is {length} bytes long, more than the {most} of a name"))
             );
         }
-        Ok(name)
+        Ok(())
     }
 
     pub(crate) fn malformed(self, problem: String) -> PluginHostError {
@@ -156,9 +172,17 @@ impl Reader<'_> {
         self.malformed(format!("the manifest is wrong: {what}"))
     }
 
-    fn check_count(self, what: &str, count: usize) -> Result<(), PluginHostError> {
+    pub(crate) fn check_count(self, what: &str, count: usize) -> Result<(), PluginHostError> {
         if count > PROCTOR_LIST_COUNT_MAX {
             return Err(self.bad_manifest(&format!("{count} {what} are more than {PROCTOR_LIST_COUNT_MAX}")));
+        }
+        Ok(())
+    }
+
+    fn check_length(self, what: &str, length: usize) -> Result<(), PluginHostError> {
+        if length > PROCTOR_TEXT_LENGTH_MAX {
+            let problem = format!("{what} is {length} bytes long, more than {PROCTOR_TEXT_LENGTH_MAX}");
+            return Err(self.malformed(problem));
         }
         Ok(())
     }

@@ -135,7 +135,6 @@ impl Server {
         let description = Description {
             manifest: plugin.manifest().clone(),
             abi: (identity.abi_major, identity.abi_minor),
-            source: identity.source.clone(),
             layout_checked: identity.layout_checked,
             has_warm_up: plugin.has_warm_up(),
             restrictions: self.restrictions,

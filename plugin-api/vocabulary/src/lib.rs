@@ -28,7 +28,7 @@ pub use intent::Intent;
 pub use misfetched::{NotIntact, intact_bytes, intact_text, misfetched, not_text};
 pub use nearest::{did_you_mean, nearest};
 pub use odd_space::OddSpace;
-pub use printable::{printable, printable_lines};
+pub use printable::{printable, printable_lines, steers};
 pub use regular_file::{Irregular, open_regular, read_regular};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

@@ -44,25 +44,35 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Tells if a terminal does something at the character in place of showing it: control characters, and those that turn
-/// the direction of the text that follows.
-fn steers(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Tells if a terminal does something at the character in place of showing it: control characters, those that turn the
+/// direction of text (`Bidi_Control` of Unicode), and the separators of lines and paragraphs. Text of a plugin has
+/// none.
+#[must_use]
+pub fn steers(character: char) -> bool {
+    let turns = matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    turns || character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Escape, bell, carriage return, the one-byte escape of C1, and an override of the direction.
-    const HOSTILE: &str = "a\u{1b}[31m\u{7}\r\n\tb\0\u{7f}\u{9b}2J\u{202e}\u{2066}";
+    /// Escape, bell, carriage return, the one-byte escape of C1, overrides of the direction, and separators of lines.
+    const HOSTILE: &str =
+        "a\u{1b}[31m\u{7}\r\n\tb\0\u{7f}\u{9b}2J\u{202e}\u{2066}\u{85}\u{2028}\u{2029}\u{61c}\u{200f}";
 
     #[test]
     fn what_steers_a_terminal_is_escaped_and_nothing_else() {
         let shown = printable(HOSTILE);
-        assert_eq!(shown, r"a\u001b[31m\u0007\r\n\tb\u0000\u007f\u009b2J\u202e\u2066");
+        assert_eq!(
+            shown,
+            r"a\u001b[31m\u0007\r\n\tb\u0000\u007f\u009b2J\u202e\u2066\u0085\u2028\u2029\u061c\u200f"
+        );
         assert_eq!(printable(&shown), shown);
-        for plain in ["", "\"ä\" 'ß' \\ \u{2028} 木", "\u{5e9}\u{200f}"] {
+        for plain in ["", "\"ä\" 'ß' \\ \u{2027} 木", "\u{5e9}\u{200d}\u{202f}"] {
             assert_eq!(printable(plain), plain);
         }
     }

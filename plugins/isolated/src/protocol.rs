@@ -208,8 +208,6 @@ pub struct Description {
     pub manifest: Manifest,
     /// Major and minor version of the ABI that it follows.
     pub abi: (u32, u32),
-    /// Where it comes from, in words.
-    pub source: String,
     /// Whether the types were compared field by field.
     pub layout_checked: bool,
     /// Whether it can be warmed up with whole queries.

@@ -62,7 +62,24 @@ impl State {
     pub(crate) fn load(&self) -> Result<&Description, PluginError> {
         let description = load(&self.child(), &self.launch.code)?;
         lock(&self.fence).1 = description.restrictions;
-        Ok(self.description.get_or_init(|| description))
+        self.keep(description)
+    }
+
+    /// Keeps the description by the first process: the host has gone by it since. One by a later process has to be the
+    /// same.
+    ///
+    /// # Errors
+    /// It is another one.
+    fn keep(&self, description: Description) -> Result<&Description, PluginError> {
+        let restrictions = description.restrictions;
+        let known = self.description.get_or_init(|| description.clone());
+        if description == (Description { restrictions, ..known.clone() }) {
+            return Ok(known);
+        }
+        Err(PluginError::failed(
+            "it describes itself in another way than before: its library was changed while it was in use, or what it \
+             says depends on more than its library",
+        ))
     }
 
     /// Has a process take the place of this one, whose plugin is not open yet, that may use other things.
@@ -168,10 +185,7 @@ impl State {
     }
 
     fn bring_up(&self, child: &Child) -> Result<(), PluginError> {
-        let description = load(child, &self.launch.code)?;
-        if self.description.get().map(|known| &known.manifest) != Some(&description.manifest) {
-            return Err(PluginError::failed("the plugin was changed while it was in use"));
-        }
+        let name = &self.keep(load(child, &self.launch.code)?)?.manifest.name;
         if let Some(opening) = self.opening.get() {
             child.ask(&Request::Open(opening.clone()), &[])?;
         }
@@ -179,7 +193,7 @@ impl State {
         if let Some(model) = model {
             child.ask(&Request::LoadModel(model), &[])?;
         }
-        tracing::info!(target: "plugin", plugin = description.manifest.name, "runs in a fresh process");
+        tracing::info!(target: "plugin", plugin = name, "runs in a fresh process");
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use proctor_plugin_api::abi::{self, PROCTOR_MESSAGE_LENGTH_MAX, ProctorError, ProctorStatus};
+use proctor_vocabulary::steers;
 
 use crate::{
     call::Call,
@@ -73,10 +74,10 @@ fn checked_with(
     })
 }
 
-/// A plugin's message as the end of a line: lossy UTF-8 without white space around it. A control character, which
-/// could forge a line of a log or of the terminal, becomes a space.
+/// A plugin's message as the end of a line: lossy UTF-8 without white space around it. A character that steers a
+/// terminal, which could forge a line of a log or on the screen, becomes a space.
 pub(crate) fn readable(message: &[u8]) -> String {
-    String::from_utf8_lossy(message).replace(|c: char| c.is_control(), " ").trim().to_owned()
+    String::from_utf8_lossy(message).replace(steers, " ").trim().to_owned()
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Report {
     }
 
     /// Appends as much as fits of bytes that may be no text, such as a path. A character that a terminal would obey and
-    /// not show becomes a `?`: those that `printable` of `proctor-vocabulary` escapes, which allocates.
+    /// not show becomes a `?`: by the rule of `steers` in `proctor-vocabulary`, which takes whole characters.
     pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         for &byte in bytes {
             let steers = self.would_steer(byte);
@@ -97,8 +97,10 @@ impl Report {
             (_, ..0x20 | 0x7f) => true,
             // C1.
             ([.., 0xc2], 0x80..=0x9f) => true,
-            // Overrides of the direction.
-            ([.., 0xe2, 0x80], 0xaa..=0xae) | ([.., 0xe2, 0x81], 0xa6..=0xa9) => true,
+            // What turns the direction of text, and separators of lines.
+            ([.., 0xd8], 0x9c)
+            | ([.., 0xe2, 0x80], 0x8e | 0x8f | 0xa8..=0xae)
+            | ([.., 0xe2, 0x81], 0xa6..=0xa9) => true,
             _ => false,
         }
     }
@@ -135,6 +137,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use proctor_vocabulary::steers;
+
     use super::*;
 
     #[test]
@@ -153,6 +157,19 @@ mod tests {
         let text = String::from_utf8_lossy(report.bytes()).into_owned();
         assert_eq!(text, "a?[2J??\n\u{fffd}?1A\u{fffd}?\u{fffd}?\u{e9}\u{2014}");
         assert_eq!(proctor_vocabulary::printable_lines(&text), text);
+    }
+
+    #[test]
+    fn its_rule_is_that_of_all_texts() {
+        for character in ('\0'..='\u{ffff}').filter(|character| *character != '\n') {
+            let mut report = Report::new();
+            report.text(character.encode_utf8(&mut [0; 4]));
+            assert_eq!(
+                report.bytes().ends_with(b"?") && character != '?',
+                steers(character),
+                "{character:?}"
+            );
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::{
         elf::{missing_end, other_machine},
         layout::check_layout,
         manifest::read_manifest,
+        rules::check_manifest,
         table::{
             Table, ask, check_batch_functions, check_functions, issue_extension, live_extension,
             submit_extension, thread_extension, virtual_extension,
@@ -169,7 +170,7 @@ impl LoadedPlugin {
     /// in words, until its name is known.
     ///
     /// # Errors
-    /// The error of `load`, a sentence that names the plugin.
+    /// The error of `load`, a sentence that names the plugin, or what is wrong with the description.
     pub fn elsewhere(
         stand_in: LinkedPlugin,
         source: &str,
@@ -178,6 +179,10 @@ impl LoadedPlugin {
         let described = Activity::new(source, None).during(Call::Load, load);
         let Described { manifest, identity, has_warm_up, file } =
             described.map_err(PluginHostError::Unusable)?;
+        // The code of the plugin runs in that process, too, and may have written what it says.
+        let reader = Reader { source_name: source };
+        check_major(reader, (identity.abi_major, identity.abi_minor))?;
+        check_manifest(reader, &manifest)?;
         let checksum = match &file {
             Some(path) => File::open(path).ok().map(|file| Arc::new(Checksum::start(file))),
             None => PROGRAM.clone(),
@@ -405,13 +410,19 @@ fn negotiate(
     }
     // SAFETY: the plugin vouches for the table that it returns.
     let table = activity.during(Call::Entry, || unsafe { reader.structure(table) })?;
-    if table.abi_major != abi::PROCTOR_ABI_MAJOR {
-        let (major, minor, spoken) = (table.abi_major, table.abi_minor, abi::PROCTOR_ABI_MAJOR);
+    check_major(reader, (table.abi_major, table.abi_minor))?;
+    Ok(table)
+}
+
+/// Refuses a plugin of another major version of the ABI.
+fn check_major(reader: Reader<'_>, (major, minor): (u32, u32)) -> Result<(), PluginHostError> {
+    let spoken = abi::PROCTOR_ABI_MAJOR;
+    if major != spoken {
         return Err(reader.version(format!(
             "follows ABI {major}.{minor}, this host speaks {spoken}.x only: rebuild the plugin"
         )));
     }
-    Ok(table)
+    Ok(())
 }
 
 /// The minor version from which on a plugin that declares dynamic shapes knows samples of different ones.

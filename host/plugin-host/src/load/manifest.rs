@@ -1,4 +1,4 @@
-//! From the ABI's manifest to [`Manifest`], with every value checked.
+//! From the ABI's manifest to [`Manifest`], with every pointer and value checked.
 
 use proctor_plugin_api::{
     Manifest, ModelSupport, OptionKind, OptionSpec,
@@ -6,7 +6,11 @@ use proctor_plugin_api::{
     vocabulary::Scenario,
 };
 
-use crate::{error::PluginHostError, foreign::Reader};
+use crate::{
+    error::PluginHostError,
+    foreign::Reader,
+    load::rules::{OptionTexts, check_manifest},
+};
 
 const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_SINGLE_STREAM, Scenario::SingleStream),
@@ -14,17 +18,6 @@ const SCENARIOS: [(u32, Scenario); 4] = [
     (abi::PROCTOR_SCENARIO_SERVER, Scenario::Server),
     (abi::PROCTOR_SCENARIO_OFFLINE, Scenario::Offline),
 ];
-
-/// Largest number of bytes in the texts of all options together. As long as a single text may be.
-const OPTION_TEXT_BYTES_MAX: usize = abi::PROCTOR_TEXT_LENGTH_MAX;
-
-fn text_bytes_of(option: &OptionSpec) -> usize {
-    let words = match &option.kind {
-        OptionKind::Choice(words) => words.iter().map(String::len).sum(),
-        _ => 0,
-    };
-    option.help.len() + option.default.as_ref().map_or(0, String::len) + words
-}
 
 pub(crate) fn scenario_bit(scenario: Scenario) -> u32 {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or(0, |(bit, _)| *bit)
@@ -43,10 +36,6 @@ pub(crate) unsafe fn read_manifest(
     // SAFETY: `raw` is null or points to a manifest that says its size, which the caller promises for this function.
     let raw = unsafe { reader.structure(raw) }?;
     let has = |capability| raw.capabilities & capability != 0;
-    if !has(abi::PROCTOR_CAPABILITY_EXECUTE | abi::PROCTOR_CAPABILITY_ISSUE) {
-        let what = "of the capabilities EXECUTE and ISSUE, a plugin has to have one";
-        return Err(reader.bad_manifest(what));
-    }
     // SAFETY: the texts belong to the manifest, and the caller promises all that it points to.
     let (name, vendor, version, license, description) = unsafe {
         (
@@ -57,51 +46,33 @@ pub(crate) unsafe fn read_manifest(
             reader.line("manifest.description", raw.description)?.unwrap_or_default(),
         )
     };
-    if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
-        let what = format!("the name {name:?} has more than lower-case letters, digits and hyphens");
-        return Err(reader.bad_manifest(&what));
-    }
     // SAFETY: the rows belong to the manifest, and the caller promises all that it points to.
     let rows = unsafe { reader.list("manifest.models", raw.models, raw.model_count, raw.model_stride) }?;
-    if rows.is_empty() {
-        return Err(reader.bad_manifest("it declares no models"));
-    }
     // SAFETY: the options belong to the manifest, and the caller promises all that it points to.
     let specs = unsafe { reader.list("manifest.options", raw.options, raw.option_count, raw.option_stride) }?;
     let mut manifest = Manifest::new(&name, &version, &description).vendor(&vendor, &license);
     manifest.execute = has(abi::PROCTOR_CAPABILITY_EXECUTE);
     manifest.issue = has(abi::PROCTOR_CAPABILITY_ISSUE);
     manifest.concurrent_issue = has(abi::PROCTOR_CAPABILITY_CONCURRENT_ISSUE);
-    if manifest.concurrent_issue && !manifest.issue {
-        return Err(reader.bad_manifest("the capability CONCURRENT_ISSUE is there without ISSUE"));
-    }
     manifest.network = has(abi::PROCTOR_CAPABILITY_NETWORK);
     manifest.virtual_time = has(abi::PROCTOR_CAPABILITY_VIRTUAL_TIME);
-    if manifest.virtual_time && !manifest.execute {
-        return Err(reader.bad_manifest("the capability VIRTUAL_TIME is there without EXECUTE"));
-    }
     for (index, row) in rows.iter().enumerate() {
         // SAFETY: the row is a copy of one of the manifest's, whose texts the caller promises with it.
         manifest.models.extend(unsafe { read_model(reader, index, row, newer) }?);
     }
-    if manifest.models.is_empty() {
+    if manifest.models.is_empty() && !rows.is_empty() {
         return Err(reader.bad_manifest("all of its models are for scenarios that only a newer host knows"));
     }
-    let mut text_bytes = 0;
+    // While they are copied: many may point to one long text.
+    let mut texts = OptionTexts::default();
     for (index, spec) in specs.iter().enumerate() {
         // SAFETY: the option is a copy of one of the manifest's, whose texts and choices the caller promises with it.
         let spec = unsafe { read_option(reader, index, spec, newer) }?;
         let Some(spec) = spec else { continue };
-        text_bytes += text_bytes_of(&spec);
-        if text_bytes > OPTION_TEXT_BYTES_MAX {
-            let what = format!("its options have more than {OPTION_TEXT_BYTES_MAX} bytes of text");
-            return Err(reader.bad_manifest(&what));
-        }
-        if manifest.options.iter().any(|other| other.name == spec.name) {
-            return Err(reader.bad_manifest(&format!("option \"{}\" is declared twice", spec.name)));
-        }
+        texts.add(reader, &spec)?;
         manifest.options.push(spec);
     }
+    check_manifest(reader, &manifest)?;
     Ok(manifest)
 }
 
@@ -133,23 +104,11 @@ unsafe fn read_model(
         );
         return Ok(None);
     }
-    if scenarios.is_empty() {
-        return Err(reader.bad_manifest(&format!("models[{index}] has no scenario")));
-    }
     // SAFETY: the text is a field of `row`, for whose pointers the plugin vouches.
     let text = |field: &str, text| unsafe { reader.name(&format!("models[{index}].{field}"), text) };
-    let (model, format) = (text("model", row.model)?, text("format", row.format)?);
-    if model.find('*').is_some_and(|at| at + 1 < model.len()) {
-        let what = format!("models[{index}].model {model:?} has a * before its end");
-        return Err(reader.bad_manifest(&what));
-    }
-    if format.contains('*') && format != "*" {
-        let what = format!("models[{index}].format {format:?} has a *, which stands for any format, alone");
-        return Err(reader.bad_manifest(&what));
-    }
     Ok(Some(ModelSupport {
-        model,
-        format,
+        model: text("model", row.model)?,
+        format: text("format", row.format)?,
         precision: text("precision", row.precision)?,
         device: text("device", row.device)?,
         scenarios,
@@ -177,10 +136,6 @@ unsafe fn read_option(
             reader.line(&format!("options[{index}].default_value"), raw.default_value)?,
         )
     };
-    let bad = |what: &str| reader.bad_manifest(&format!("option \"{name}\" {what}"));
-    if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
-        return Err(bad("has more in its name than lower-case letters, digits and underscores"));
-    }
     let kind = match raw.kind {
         abi::PROCTOR_OPTION_BOOLEAN => OptionKind::Boolean,
         abi::PROCTOR_OPTION_INTEGER if (raw.integer_min, raw.integer_max) == (0, 0) => {
@@ -189,26 +144,15 @@ unsafe fn read_option(
         abi::PROCTOR_OPTION_FLOAT if (raw.float_min, raw.float_max) == (0.0, 0.0) => {
             OptionKind::Float(f64::MIN..=f64::MAX)
         }
-        abi::PROCTOR_OPTION_INTEGER if raw.integer_min <= raw.integer_max => {
-            OptionKind::Integer(raw.integer_min..=raw.integer_max)
-        }
-        abi::PROCTOR_OPTION_FLOAT if raw.float_min <= raw.float_max => {
-            OptionKind::Float(raw.float_min..=raw.float_max)
-        }
-        abi::PROCTOR_OPTION_INTEGER | abi::PROCTOR_OPTION_FLOAT => {
-            return Err(bad("has a range whose smallest value is above the largest"));
-        }
+        abi::PROCTOR_OPTION_INTEGER => OptionKind::Integer(raw.integer_min..=raw.integer_max),
+        abi::PROCTOR_OPTION_FLOAT => OptionKind::Float(raw.float_min..=raw.float_max),
         abi::PROCTOR_OPTION_TEXT => OptionKind::Text,
         abi::PROCTOR_OPTION_PATH => OptionKind::Path,
         abi::PROCTOR_OPTION_CHOICE => {
             let count = usize::try_from(raw.choice_count).unwrap_or(usize::MAX);
             // SAFETY: choices and count are fields of `raw`, for whose pointers the plugin vouches.
-            let words =
-                unsafe { reader.texts(&format!("choices of option \"{name}\""), raw.choices, count) }?;
-            if words.is_empty() {
-                return Err(bad("is a choice without words"));
-            }
-            OptionKind::Choice(words)
+            let words = unsafe { reader.texts(&format!("choices of option \"{name}\""), raw.choices, count) };
+            OptionKind::Choice(words?)
         }
         unknown if newer => {
             tracing::info!(
@@ -217,11 +161,9 @@ unsafe fn read_option(
             );
             return Ok(None);
         }
-        unknown => return Err(bad(&format!("has the unknown kind {unknown}"))),
+        unknown => {
+            return Err(reader.bad_manifest(&format!("option \"{name}\" has the unknown kind {unknown}")));
+        }
     };
-    let spec = OptionSpec { name: name.clone(), kind, default, help };
-    if let Some(error) = spec.default.as_deref().and_then(|text| spec.parse(text).err()) {
-        return Err(bad(&format!("has a default that it does not take: {error}")));
-    }
-    Ok(Some(spec))
+    Ok(Some(OptionSpec { name, kind, default, help }))
 }

@@ -6,5 +6,6 @@ mod layout;
 pub(crate) mod loaded_plugin;
 pub(crate) mod manifest;
 pub(crate) mod other_hosts;
+mod rules;
 #[macro_use]
 pub(crate) mod table;

@@ -6,6 +6,7 @@ use proctor_plugin_api::{
     MemoryKind,
     abi::{PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_METRIC_COUNT_MAX, PROCTOR_STAGE_NAME_COUNT_MAX},
 };
+use proctor_vocabulary::steers;
 
 use crate::{
     guard::checked::readable,
@@ -109,7 +110,7 @@ impl HostSide {
     /// A fault whose words fit in a line: they may have been written by a plugin.
     fn readable_fault(self, fault: RepeatedFault) -> RepeatedFault {
         let words = fault.first.to_string();
-        if words.len() <= FAULT_LENGTH_MAX && !words.contains(char::is_control) {
+        if words.len() <= FAULT_LENGTH_MAX && !words.contains(steers) {
             return fault;
         }
         let words = readable(&words.as_bytes()[..words.len().min(FAULT_LENGTH_MAX)]);

@@ -1,12 +1,13 @@
 //! Every way in which a file, a table or a manifest can be wrong has its own words.
 
 use proctor_plugin_api::{
-    OptionKind,
+    LinkedPlugin, Manifest, ModelSupport, OptionKind,
     abi::{PROCTOR_ABI_MINOR, PROCTOR_MODEL_DYNAMIC_SHAPES, PROCTOR_TEXT_LENGTH_MAX},
     vocabulary::Scenario,
 };
 
 use super::*;
+use crate::{Described, PluginIdentity};
 
 fn refused(table: ProctorPlugin, manifest: ProctorManifest) -> String {
     load(table, manifest).unwrap_err().to_string()
@@ -315,4 +316,37 @@ fn a_wrong_option_names_the_plugin() {
     assert_eq!(message, "plugin hand-made: the plugin has no option \"thread\", did you mean \"threads\"?");
     let message = library.options(&given("threads", "0")).unwrap_err().to_string();
     assert!(message.starts_with("plugin hand-made: option \"threads\" cannot be \"0\""), "{message}");
+}
+
+#[test]
+fn a_description_from_another_process_keeps_the_same_rules() {
+    good_library();
+    let stand_in = || LinkedPlugin { entry, name: || "hand-made".to_owned() };
+    let described = |change: fn(&mut Described)| {
+        let identity = PluginIdentity {
+            abi_major: PROCTOR_ABI_MAJOR,
+            abi_minor: 0,
+            source: "linked in".to_owned(),
+            layout_checked: true,
+        };
+        let manifest = Manifest::new("other", "1", "").model(ModelSupport::new("*", "*"));
+        let mut described = Described { manifest, identity, has_warm_up: false, file: None };
+        change(&mut described);
+        LoadedPlugin::elsewhere(stand_in(), "hand", || Ok(described)).map_err(|error| error.to_string())
+    };
+    assert_eq!(described(|_| ()).unwrap().manifest().name, "other");
+    let error = |change| described(change).unwrap_err();
+    assert_eq!(
+        error(|it| it.manifest.name = "../../victim".to_owned()),
+        "hand: the manifest is wrong: the name \"../../victim\" has more than lower-case letters, digits and hyphens"
+    );
+    assert_eq!(
+        error(|it| it.manifest.version = "1\n  verdict     VALID".to_owned()),
+        "hand: manifest.version has the control character '\\n'"
+    );
+    assert_eq!(error(|it| it.manifest.models.clear()), "hand: the manifest is wrong: it declares no models");
+    assert_eq!(
+        error(|it| it.identity.abi_major += 1),
+        "hand follows ABI 2.0, this host speaks 1.x only: rebuild the plugin"
+    );
 }

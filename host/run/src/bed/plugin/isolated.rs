@@ -91,9 +91,9 @@ impl Isolated {
     /// # Errors
     /// Why it cannot.
     pub(crate) fn load(&self, location: &PluginLocation) -> Result<LoadedPlugin, HostError> {
-        let file = match location {
-            PluginLocation::Library(path) => Some(path.clone()),
-            PluginLocation::Linked(_) => Some(program()),
+        let (file, source) = match location {
+            PluginLocation::Library(path) => (path.clone(), path.display().to_string()),
+            PluginLocation::Linked(_) => (program(), "linked in".to_owned()),
         };
         let load = || {
             let description = self.isolation.load()?;
@@ -101,11 +101,11 @@ impl Isolated {
             let identity = PluginIdentity {
                 abi_major,
                 abi_minor,
-                source: description.source.clone(),
+                source,
                 layout_checked: description.layout_checked,
             };
             let manifest = description.manifest.clone();
-            Ok(Described { manifest, identity, has_warm_up: description.has_warm_up, file })
+            Ok(Described { manifest, identity, has_warm_up: description.has_warm_up, file: Some(file) })
         };
         Ok(LoadedPlugin::elsewhere(Isolation::stand_in(), &location.to_string(), load)?)
     }

@@ -85,6 +85,14 @@ fn a_fresh_process_has_the_next_test() {
 }
 
 #[test]
+fn a_plugin_is_the_same_in_each_of_its_processes() {
+    let Some(wayward) = Wayward::new() else { return };
+    wayward.run("describe version-of-process", "").assert_valid();
+    let run = wayward.run("describe version-of-process", "--isolate");
+    run.finished.assert_error(3, &["plugin wayward", "describes itself in another way than before"]);
+}
+
+#[test]
 fn a_search_goes_on_with_a_fresh_process() {
     let Some(wayward) = Wayward::new() else { return };
     let searched = wayward.search_with("execute:20 abort", "--isolate --set issue=false --from 500");

@@ -8,7 +8,7 @@ use super::row::{
 };
 
 /// Call, way, and the host's words, with the minor version of the ABI.
-const WRONG: [(&str, &str, &str); 85] = [
+const WRONG: [(&str, &str, &str); 87] = [
     ("proctor_plugin_entry", "null", "returned no table and gave no reason"),
     ("proctor_plugin_entry", "refuse", "refuses this host: it wants a full moon"),
     ("proctor_plugin_entry", "refuse-beyond", "returned no table and gave no reason"),
@@ -59,9 +59,11 @@ const WRONG: [(&str, &str, &str); 85] = [
     ("describe", "vendor-not-utf8", "manifest.vendor is not UTF-8"),
     ("describe", "vendor-long", "manifest.vendor is 1048577 bytes long, more than 1048576"),
     ("describe", "vendor-escape", "manifest.vendor has the control character '\\u{1b}'"),
+    ("describe", "vendor-separated", "manifest.vendor has the control character '\\u{2028}'"),
     ("describe", "vendor-null-with-length", "manifest.vendor is null with a length of 5"),
     ("describe", "version-null", "manifest.version is null"),
     ("describe", "version-empty", "manifest.version is empty"),
+    ("describe", "version-turned", "manifest.version has the control character '\\u{202e}'"),
     ("describe", "license-empty", "manifest.license is empty"),
     ("describe", "license-controls", "manifest.license has the control character '\\n'"),
     ("describe", "description-controls", "manifest.description has the control character '\\n'"),
