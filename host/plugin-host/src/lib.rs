@@ -73,7 +73,9 @@ pub use guard::{
     activity::{CallUnderWay, calls_under_way, progress_count},
     changes::{ProcessChange, ProcessPart, process_changes},
     crash,
-    last_words::{drop_last_words, set_last_words},
+    last_words::{
+        drop_last_words, expect_last_words, expect_no_last_words, last_words_are_awaited, set_last_words,
+    },
     process::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::{

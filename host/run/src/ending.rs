@@ -8,7 +8,8 @@
 //! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the result with the call that hangs.
 //! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
 //!
-//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash.
+//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. A flush that
+//! crashes, which may be before 1, waits for it.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,13 +1,31 @@
 //! A text for the user that is written if a plugin ends the process.
+//!
+//! A flush may end it while the last samples are being completed, or before anything of them is written. It is the one
+//! call that the host makes on a thread of its own and goes on, so that thread can wait, crashed as it is, until the
+//! others have written what was measured.
 
 use std::{
     os::fd::{AsRawFd, OwnedFd},
     ptr,
-    sync::atomic::{AtomicPtr, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
+
+use crate::{call::Call, guard::activity::Activity};
 
 /// The text, or null. Never freed: a handler of a signal may be reading it.
 static WORDS: AtomicPtr<Words> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether the host is about to set words.
+static ARE_EXPECTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread that has brought the process down waits for them.
+static ARE_AWAITED: AtomicBool = AtomicBool::new(false);
+
+/// Time between two looks for words that are expected.
+static LOOK: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
+/// Largest number of looks: what brought the process down may keep the host from writing, such as by a lock.
+const LOOKS_MAX: u32 = 3000;
 
 struct Words {
     text: String,
@@ -18,15 +36,51 @@ struct Words {
 pub fn set_last_words(text: String, file: OwnedFd) {
     // Release: a handler that sees the pointer sees the text.
     WORDS.store(Box::into_raw(Box::new(Words { text, file })), Ordering::Release);
+    expect_no_last_words();
 }
 
 /// Says that there is nothing to be written any more. What is being written is written to its end.
 pub fn drop_last_words() {
     WORDS.store(ptr::null_mut(), Ordering::Relaxed);
+    expect_no_last_words();
 }
 
-/// Writes the text, once. Async-signal-safe.
+/// Has a flush that ends the process wait, for a time, until words are set, or [`expect_no_last_words`] says that none
+/// will be.
+pub fn expect_last_words() {
+    ARE_EXPECTED.store(true, Ordering::Release);
+}
+
+/// Says that the host does not come to set words before the flush has returned.
+pub fn expect_no_last_words() {
+    ARE_EXPECTED.store(false, Ordering::Release);
+}
+
+/// Tells if a flush has ended the process but for the words that are expected.
+#[must_use]
+pub fn last_words_are_awaited() -> bool {
+    ARE_AWAITED.load(Ordering::Relaxed)
+}
+
+/// Waits for words that are expected, on the thread of a flush. Async-signal-safe.
+fn await_last_words() {
+    if Activity::current().and_then(Activity::call) != Some(Call::Flush) {
+        return;
+    }
+    ARE_AWAITED.store(true, Ordering::Relaxed);
+    for _ in 0..LOOKS_MAX {
+        if !ARE_EXPECTED.load(Ordering::Acquire) {
+            return;
+        }
+        // SAFETY: the first structure lives for ever, and null says that nobody wants the time that is left;
+        // `nanosleep` is async-signal-safe.
+        unsafe { libc::nanosleep(&raw const LOOK, ptr::null_mut()) };
+    }
+}
+
+/// Writes the text, once; in a flush that of a run whose results are still to be written. Async-signal-safe.
 pub(super) fn write_last_words() {
+    await_last_words();
     // SAFETY: null, or what `set_last_words` leaked.
     let Some(words) = (unsafe { WORDS.swap(ptr::null_mut(), Ordering::Acquire).as_ref() }) else { return };
     let mut rest = words.text.as_bytes();
@@ -43,7 +97,11 @@ pub(super) fn write_last_words() {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::{
+        fs::{self, File},
+        thread,
+        time::Duration,
+    };
 
     use super::*;
 
@@ -60,6 +118,23 @@ mod tests {
         drop_last_words();
         write_last_words();
         assert_eq!(text(), "the verdict\n");
+
+        // A flush waits for words that are to come, and no other call does.
+        expect_last_words();
+        let activity = Activity::new("last-words-test", None);
+        activity.during(Call::Stop, write_last_words);
+        assert_eq!(text(), "the verdict\n");
+        let words = file.try_clone().unwrap().into();
+        thread::scope(|scope| {
+            scope.spawn(|| activity.during(Call::Flush, write_last_words));
+            while !last_words_are_awaited() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            set_last_words("kept\n".to_owned(), words);
+        });
+        assert_eq!(text(), "the verdict\nkept\n");
+        // Nothing is expected any more.
+        activity.during(Call::Flush, write_last_words);
         fs::remove_file(&path).unwrap();
     }
 }

@@ -12,15 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_loadgen::Progress;
-use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, progress_count};
+use proctor_loadgen::{Progress, StopHandle};
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, last_words_are_awaited, progress_count};
 
 use crate::{bed::plugin::isolated::Isolated, threads::lock};
 
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Watchdog {
-    progress: Arc<Mutex<Option<Progress>>>,
+    test: Arc<Mutex<Option<(Progress, StopHandle)>>>,
     /// The process of the plugin, which can be ended in place of the program.
     isolated: Arc<Mutex<Option<Isolated>>>,
 }
@@ -53,8 +53,8 @@ impl Watchdog {
 
     /// Follows a test from now on: a call during which samples complete does not hang, as a plugin may complete a long
     /// query inside the call that issues it.
-    pub(crate) fn follow(&self, progress: Progress) {
-        *lock(&self.progress) = Some(progress);
+    pub(crate) fn follow(&self, progress: Progress, stop: StopHandle) {
+        *lock(&self.test) = Some((progress, stop));
     }
 
     /// Ends this process from now on, where the program would have to be ended.
@@ -68,12 +68,19 @@ impl Watchdog {
 
     /// Samples of the test that were issued and that completed.
     fn sample_counts(&self) -> SampleCounts {
-        let progress = lock(&self.progress);
-        let phase = progress.as_ref().and_then(Progress::current);
+        let test = lock(&self.test);
+        let phase = test.as_ref().and_then(|(progress, _)| progress.current());
         phase.map_or_else(SampleCounts::default, |phase| SampleCounts {
             issued: phase.issued_count,
             completed: phase.completed_count,
         })
+    }
+
+    /// Ends the wait for samples of the test.
+    fn give_up_test(&self) {
+        if let Some((_, stop)) = &*lock(&self.test) {
+            stop.give_up();
+        }
     }
 
     /// Returns when one call has been seen for `limit` without any completion, and the program has to end for it.
@@ -84,6 +91,10 @@ impl Watchdog {
             thread::sleep(pause);
             let isolated = self.isolated();
             let (samples, is_isolated) = (self.sample_counts(), isolated.is_some());
+            if last_words_are_awaited() && samples == seen.samples && samples.completed < samples.issued {
+                // The flush has crashed, and nothing completes any more: what was measured is to be written.
+                self.give_up_test();
+            }
             seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);
             let Some(call) = seen.call_since(limit) else { continue };
             if !isolated.is_some_and(|isolated| isolated.end_hung(call, limit)) {

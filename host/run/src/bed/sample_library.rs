@@ -15,7 +15,7 @@ use proctor_datasets::{
     DataRoot, Dataset, DatasetRequest, OwnMemory, SampleMemory, SampleStore, StoreError, open_dataset_for,
 };
 use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrary};
-use proctor_plugin_host::{Model, PluginHostError, SampleBuffers};
+use proctor_plugin_host::{Model, PluginHostError, SampleBuffers, expect_no_last_words};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
@@ -310,6 +310,8 @@ impl SampleLibrary {
             return;
         }
         let _span = enter!("stop model");
+        // Those that there are have been set.
+        expect_no_last_words();
         let ended = [self.flush.wait(), self.model.stop(), self.release()];
         let failed = ended.into_iter().filter_map(Result::err);
         self.state().faults.extend(failed.map(|error| Fault::End(Arc::new(error))));

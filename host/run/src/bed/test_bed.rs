@@ -426,7 +426,7 @@ impl<'a> TestBed<'a> {
             HostClock::Virtual(_) => Arc::new(Timeless(sink)) as Arc<dyn CompletionSink>,
         }));
         self.library.watch(loadgen.progress());
-        self.watchdog.follow(loadgen.progress());
+        self.watchdog.follow(loadgen.progress(), loadgen.stop_handle());
     }
 
     /// Runs the load generator, on the processors of the issuing thread.

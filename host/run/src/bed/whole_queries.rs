@@ -6,7 +6,7 @@ use std::{
 };
 
 use proctor_loadgen::{BackgroundFlush, Progress, StopHandle, SystemUnderTest};
-use proctor_plugin_host::{Issuer, Model, PluginHostError};
+use proctor_plugin_host::{Issuer, Model, PluginHostError, expect_last_words, expect_no_last_words};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
 use crate::{
@@ -165,12 +165,15 @@ impl SystemUnderTest for WholeQueries {
 
     fn flush(&self) {
         self.model.end_issue();
+        // A crash in it must not take along what was measured.
+        expect_last_words();
         if let Err(error) = self.flush.start() {
             self.refuse(error);
         }
     }
 
     fn end_flush(&self) {
+        expect_no_last_words();
         if let Err(error) = self.flush.wait() {
             self.refuse(error);
         }

@@ -109,10 +109,9 @@ impl Row {
 
     /// Whether all samples have completed when it happens, so that there is a result to keep.
     fn is_after_the_test(&self) -> bool {
-        let is_last = ["stop", "release_samples", "destroy_instance", "unload_model", "close"]
-            .contains(&self.name_of_call());
         // The flush may begin before the last completion, and is waited for after it.
-        is_last || self.name_of_call() == "flush" && self.outcome != Outcome::Down
+        ["flush", "stop", "release_samples", "destroy_instance", "unload_model", "close"]
+            .contains(&self.name_of_call())
     }
 
     /// Runs it; the error says what does not hold.
