@@ -104,6 +104,7 @@ impl Server {
             }
             Request::Stop => self.model()?.stop().map_err(failure_of)?,
             Request::UnloadModel => self.unload_model(),
+            Request::Notes => {}
             Request::Close => {
                 self.unload_model();
                 self.backend = None;

@@ -14,6 +14,7 @@ use std::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
         },
+        mpsc,
     },
     thread,
     time::{Duration, Instant},
@@ -57,6 +58,9 @@ const CRASH_REPORT_BYTES_MAX: u64 = 4096;
 
 /// Longest wait for the rest of a message that has begun: it may never come, while something else holds the socket.
 const MESSAGE: Duration = Duration::from_secs(10);
+
+/// Longest wait for its notes before it is ended.
+const NOTES: Duration = Duration::from_secs(1);
 
 /// Most messages that are read after it has ended.
 const LAST_EVENTS: usize = 100_000;
@@ -226,6 +230,20 @@ impl Child {
     /// As [`ask`](Self::ask), for a call that ends something: there is nothing to end where the process has ended.
     pub(crate) fn ask_to_end(&self, request: &Request) -> Result<(), PluginError> {
         if self.has_ended() { Ok(()) } else { self.ask(request, &[]).map(drop) }
+    }
+
+    /// Takes its notes about the plugin, unless they take too long.
+    pub(crate) fn fetch_notes(self: &Arc<Self>) {
+        let child = Arc::clone(self);
+        let (tell, told) = mpsc::channel();
+        let fetch = move || {
+            // They are taken with the answer. Without one there are none.
+            let _ = child.ask_to_end(&Request::Notes);
+            let _ = tell.send(());
+        };
+        if thread::Builder::new().name("plugin-notes".to_owned()).spawn(fetch).is_ok() {
+            let _ = told.recv_timeout(NOTES);
+        }
     }
 
     /// Has the model complete what waits, and waits for that.

@@ -118,9 +118,12 @@ impl Isolation {
         Ok(begin.elapsed() / count)
     }
 
-    /// Ends the process, for this reason, and waits until it has ended.
+    /// Ends the process, which is in no call of its main thread, for this reason, and waits until it has ended. What it
+    /// has noted about the plugin is asked for before, for a short time.
     pub fn end(&self, why: &str) {
-        self.0.child().end(why);
+        let child = self.0.child();
+        child.fetch_notes();
+        child.end(why);
     }
 
     /// Ends the process, for this reason.

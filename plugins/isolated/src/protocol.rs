@@ -100,6 +100,8 @@ pub enum Request {
     Close,
     /// Answers calls that are no calls of a plugin, in the memory that comes beside it.
     Echo,
+    /// Does nothing, but for the notes that come with each answer.
+    Notes,
 }
 
 impl Request {
@@ -124,7 +126,7 @@ impl Request {
             Self::Stop => "stop",
             Self::UnloadModel => "unload_model",
             Self::Close => "close",
-            Self::Echo => "nothing",
+            Self::Echo | Self::Notes => "nothing",
         }
     }
 }

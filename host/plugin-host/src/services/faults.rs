@@ -37,6 +37,16 @@ pub enum PluginFault {
         /// The structure, and why it cannot be.
         problem: String,
     },
+    /// A service of the host was called with a context that is not that of a host table.
+    #[error("plugin {plugin}: called {service} with a context that is {}not that of its host's table", if *is_null { "null, " } else { "" })]
+    Context {
+        /// Name of the plugin.
+        plugin: String,
+        /// Name of the service in the host table.
+        service: String,
+        /// True if the context is null.
+        is_null: bool,
+    },
     /// Samples were answered outside of a test.
     #[error("plugin {plugin}: answered samples while no test was running")]
     NoTest {

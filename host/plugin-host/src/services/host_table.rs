@@ -27,6 +27,7 @@ use crate::{
     guard::{activity::note_progress, checked::readable},
     services::{
         context::{HostContext, HostServices},
+        contexts,
         done::DoneProblem,
         faults::PluginFault,
         stages::RawStages,
@@ -41,6 +42,7 @@ pub(crate) fn leak(
     // In one allocation, so that a leak detector which sees the one in use takes neither for lost.
     let pair = Box::leak(Box::new((HostContext::new(plugin, services), None)));
     let (context, table): (&'static HostContext, _) = (&pair.0, &mut pair.1);
+    contexts::add(context);
     let host = table.insert(ProctorHost {
         size: size_of::<ProctorHost>(),
         abi_major: abi::PROCTOR_ABI_MAJOR,
@@ -60,18 +62,16 @@ pub(crate) fn leak(
     (context, ptr::from_ref(host))
 }
 
-/// Runs `body` for the host behind `context`. A panic of the host's own code ends here and counts as a fault, because
-/// it could not unwind through the plugin.
-///
-/// # Safety
-/// `context` is null or the one of a host table, which are never freed.
-unsafe fn with_host<R>(
+/// Runs `body` of a service for the host behind `context`; another context is a fault. A panic of the host's own code
+/// ends here and counts as a fault, because it could not unwind through the plugin.
+fn with_host<R>(
     context: *mut c_void,
+    service: &str,
     otherwise: R,
     body: impl FnOnce(&'static HostContext) -> R,
 ) -> R {
-    // SAFETY: the plugin hands back the pointer that `leak` put into the table.
-    let Some(host) = (unsafe { context.cast::<HostContext>().cast_const().as_ref() }) else {
+    let Some(host) = contexts::find(context) else {
+        contexts::record_stray(service, context.is_null());
         return otherwise;
     };
     catch_unwind(AssertUnwindSafe(|| body(host))).unwrap_or_else(|_| {
@@ -81,52 +81,59 @@ unsafe fn with_host<R>(
 }
 
 unsafe extern "C" fn log(context: *mut c_void, level: u32, target: ProctorString, message: ProctorString) {
-    // SAFETY: the plugin passes the context of its host table, and texts that live for this call.
-    unsafe {
-        with_host(context, (), |host| {
-            if level > log_level(context) || !host.log_limit.takes_line(Instant::now()) {
-                return;
-            }
-            let source = readable(bytes_of(&target, PROCTOR_MESSAGE_LENGTH_MAX));
-            let message = readable(bytes_of(&message, PROCTOR_MESSAGE_LENGTH_MAX));
-            macro_rules! event {
-                ($level:expr) => {
-                    tracing::event!(target: "plugin", $level, plugin = host.plugin, source = &*source, "{message}")
-                };
-            }
-            match level {
-                abi::PROCTOR_LOG_ERROR => event!(Level::ERROR),
-                abi::PROCTOR_LOG_WARN => event!(Level::WARN),
-                abi::PROCTOR_LOG_INFO => event!(Level::INFO),
-                abi::PROCTOR_LOG_DEBUG => event!(Level::DEBUG),
-                _ => event!(Level::TRACE),
-            }
-        });
-    }
+    with_host(context, "log", (), |host| {
+        if level > level_code() || !host.log_limit.takes_line(Instant::now()) {
+            return;
+        }
+        // SAFETY: the plugin vouches for the bytes of its texts for the duration of its call.
+        let text = |text| readable(unsafe { bytes_of(text, PROCTOR_MESSAGE_LENGTH_MAX) });
+        let (source, message) = (text(&target), text(&message));
+        macro_rules! event {
+            ($level:expr) => {
+                tracing::event!(target: "plugin", $level, plugin = host.plugin, source = &*source, "{message}")
+            };
+        }
+        match level {
+            abi::PROCTOR_LOG_ERROR => event!(Level::ERROR),
+            abi::PROCTOR_LOG_WARN => event!(Level::WARN),
+            abi::PROCTOR_LOG_INFO => event!(Level::INFO),
+            abi::PROCTOR_LOG_DEBUG => event!(Level::DEBUG),
+            _ => event!(Level::TRACE),
+        }
+    });
 }
 
 unsafe extern "C" fn log_level(_context: *mut c_void) -> u32 {
+    level_code()
+}
+
+/// The most detailed level that is kept, as the ABI has it.
+fn level_code() -> u32 {
     LevelFilter::current().into_level().map_or(0, log_code)
 }
 
 unsafe extern "C" fn now_ns(context: *mut c_void) -> u64 {
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, 0, |host| (host.now_ns)()) }
+    with_host(context, "now_ns", 0, |host| (host.now_ns)())
 }
 
 unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorResponses) {
-    // SAFETY: the plugin passes the context of its host table, and vouches for the responses.
-    unsafe { respond(context, responses, true) }
+    // SAFETY: the plugin vouches for the responses.
+    unsafe { respond(context, "complete", responses, true) }
 }
 
 unsafe extern "C" fn first_token(context: *mut c_void, responses: *const ProctorResponses) {
-    // SAFETY: the plugin passes the context of its host table, and vouches for the responses.
-    unsafe { respond(context, responses, false) }
+    // SAFETY: the plugin vouches for the responses.
+    unsafe { respond(context, "first_token", responses, false) }
 }
 
 /// # Safety
-/// As [`with_host`]; and `responses` is null, or the plugin vouches for what is there.
-unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_completion: bool) {
+/// `responses` is null, or the plugin vouches for what is there.
+unsafe fn respond(
+    context: *mut c_void,
+    service: &str,
+    responses: *const ProctorResponses,
+    is_completion: bool,
+) {
     let deliver = |host: &HostContext| {
         let act = |raw: &ProctorResponses| {
             if raw.response_count > PROCTOR_RESPONSE_COUNT_MAX {
@@ -152,8 +159,7 @@ unsafe fn respond(context: *mut c_void, responses: *const ProctorResponses, is_c
             host.faults.record(|| PluginFault::Responses { plugin: host.plugin.to_owned(), problem });
         }
     };
-    // SAFETY: `context` is null or the one of a host table, which the caller promises.
-    unsafe { with_host(context, (), deliver) }
+    with_host(context, service, (), deliver);
 }
 
 #[cold]
@@ -185,8 +191,7 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) 
             refuse(name, raw.value, why);
         }
     };
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, (), set) }
+    with_host(context, "metric", (), set);
 }
 
 unsafe extern "C" fn progress(context: *mut c_void, progress: *const ProctorProgress) {
@@ -204,13 +209,11 @@ unsafe extern "C" fn progress(context: *mut c_void, progress: *const ProctorProg
         let task = readable(unsafe { bytes_of(&raw.task, PROCTOR_MESSAGE_LENGTH_MAX) });
         tracing::info!(target: "plugin", plugin = host.plugin, done = raw.done, total = raw.total, "{task}");
     };
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, (), note) }
+    with_host(context, "progress", (), note);
 }
 
 unsafe extern "C" fn is_cancelled(context: *mut c_void) -> u32 {
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, 0, |host| u32::from(host.is_cancelled())) }
+    with_host(context, "is_cancelled", 0, |host| u32::from(host.is_cancelled()))
 }
 
 unsafe extern "C" fn cache_folder(context: *mut c_void) -> ProctorString {
@@ -219,8 +222,7 @@ unsafe extern "C" fn cache_folder(context: *mut c_void) -> ProctorString {
         let folder = host.cache_folder.as_ref();
         folder.map_or(none, |folder| ProctorString { data: folder.as_ptr(), length: folder.len() })
     };
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, none, folder) }
+    with_host(context, "cache_folder", none, folder)
 }
 
 unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
@@ -235,13 +237,12 @@ unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
             host.record_done(raw.batch_id, problem);
         }
     };
-    // SAFETY: the plugin passes the context of its host table.
-    unsafe { with_host(context, (), take) }
+    with_host(context, "done", (), take);
 }
 
 unsafe extern "C" fn tokens(context: *mut c_void, tokens: *const ProctorTokens) {
-    // SAFETY: the plugin passes the context of its host table, and vouches for the reports until its call returns.
-    unsafe { with_host(context, (), |host| host.take_tokens(tokens)) }
+    // SAFETY: the plugin vouches for the reports until its call returns.
+    with_host(context, "tokens", (), |host| unsafe { host.take_tokens(tokens) });
 }
 
 unsafe extern "C" fn extension(_context: *mut c_void, id: ProctorString) -> *const c_void {

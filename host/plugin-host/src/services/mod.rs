@@ -1,6 +1,7 @@
 //! Services of the host for an opened plugin.
 
 pub(crate) mod context;
+mod contexts;
 pub(crate) mod done;
 pub(crate) mod energy;
 pub(crate) mod failures;

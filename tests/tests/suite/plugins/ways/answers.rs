@@ -39,7 +39,7 @@ const BATCHES: [(&str, Outcome, &str); 6] = [
 ];
 
 /// Further ways to answer a query.
-const QUERIES: [(&str, Outcome, &str); 35] = [
+const QUERIES: [(&str, Outcome, &str); 36] = [
     ("data-null", Outcome::Invalid, "has null with 40 bytes instead of 40"),
     ("id-zero", Outcome::Invalid, "1 sample completed with an unknown response id: response id 0x0"),
     (
@@ -51,7 +51,12 @@ const QUERIES: [(&str, Outcome, &str); 35] = [
     ("answer-twice", Outcome::Invalid, "1 sample completed more than once: sample 9 "),
     ("never", Outcome::Waits, "1 sample was never completed: sample 9 "),
     ("count=0", Outcome::Waits, "1 sample was never completed: sample 9 "),
-    ("context-null", Outcome::Waits, "1 sample was never completed: sample 9 "),
+    ("context-null", Outcome::Waits, "plugin wayward: called complete with a context that is null, "),
+    (
+        "context-foreign",
+        Outcome::Waits,
+        "plugin wayward: called complete with a context that is not that of ",
+    ),
     ("null", Outcome::Invalid, "responses that cannot be: ProctorResponses is null"),
     ("unaligned", Outcome::Invalid, "responses that cannot be: ProctorResponses is not aligned"),
     ("size=0", Outcome::Invalid, "responses that cannot be: ProctorResponses has 0 bytes"),

@@ -81,3 +81,14 @@ pub(super) fn hangs() -> Vec<Row> {
     rows.push(hang("constructor", Batches));
     rows
 }
+
+/// The process is ended as samples are missing, and what it has noticed of that is known.
+pub(super) fn misses() -> Vec<Row> {
+    [("context-null", "a context that is null"), ("context-foreign", "a context that is not that of")]
+        .map(|(way, context)| {
+            let called = format!("plugin wayward: called complete with {context}");
+            let says = [called.as_str(), "1 sample was never completed: sample 9 "];
+            Row::new("issue:10", way, Queries, Outcome::Waits, &says).with(ISOLATE)
+        })
+        .to_vec()
+}

@@ -44,6 +44,7 @@ proctor_tests::test_tables! {
     fn what_is_the_hosts_is_changed() { check(changes::rows()) }
     fn a_process_of_its_own_ends_in_a_call() { check(isolated::ends()) }
     fn a_call_in_a_process_of_its_own_does_not_return() { check_hanging(isolated::hangs()) }
+    fn a_process_of_its_own_is_ended_as_samples_are_missing() { check_hanging(isolated::misses()) }
 }
 
 #[test]

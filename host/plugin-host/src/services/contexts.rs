@@ -1,0 +1,106 @@
+//! The contexts of all host tables. A plugin hands back the one of its table with each call; by its address alone it is
+//! known to be one, as what lies at another cannot be read.
+
+use std::{
+    ffi::c_void,
+    iter, ptr,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use crate::{
+    guard::activity::Activity,
+    services::{context::HostContext, faults::PluginFault},
+};
+
+/// A context, and the one that was made before it. For ever, as a plugin's threads may call to the end of the process.
+struct Known {
+    context: &'static HostContext,
+    /// Or null. Never changes after publication.
+    before: AtomicPtr<Known>,
+}
+
+/// The newest, or null.
+static NEWEST: AtomicPtr<Known> = AtomicPtr::new(ptr::null_mut());
+
+/// Adds the context of a new table.
+pub(super) fn add(context: &'static HostContext) {
+    let before = AtomicPtr::new(NEWEST.load(Ordering::Acquire));
+    let known: &'static Known = Box::leak(Box::new(Known { context, before }));
+    let this = ptr::from_ref(known).cast_mut();
+    // Release: a thread that sees the pointer sees the fields. On failure the newest one becomes our predecessor.
+    while let Err(newest) = NEWEST.compare_exchange(
+        known.before.load(Ordering::Relaxed),
+        this,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        known.before.store(newest, Ordering::Relaxed);
+    }
+}
+
+/// All contexts, newest first.
+#[inline]
+fn all() -> impl Iterator<Item = &'static HostContext> {
+    // SAFETY: null, or set from a `&'static Known` in `add`.
+    let newest = unsafe { NEWEST.load(Ordering::Acquire).as_ref() };
+    let before = |known: &&'static Known| {
+        // SAFETY: null, or an earlier value of `NEWEST`, which is a `&'static Known`.
+        unsafe { known.before.load(Ordering::Relaxed).as_ref() }
+    };
+    iter::successors(newest, before).map(|known| known.context)
+}
+
+/// The context that has this address.
+#[inline]
+pub(super) fn find(address: *const c_void) -> Option<&'static HostContext> {
+    all().find(|context| ptr::addr_eq(ptr::from_ref(*context), address))
+}
+
+/// Records that a service was called with what is no context. That is a fault of the plugin which this thread is in a
+/// call of, or, on a thread of a plugin's own, of the one that was opened first: others are for measurements beside it.
+#[cold]
+pub(super) fn record_stray(service: &str, is_null: bool) {
+    let current = Activity::current().map(Activity::plugin);
+    let Some(first) = all().last() else { return };
+    let blamed = all().find(|context| Some(context.plugin) == current).unwrap_or(first);
+    blamed.faults.record(|| PluginFault::Context {
+        plugin: blamed.plugin.to_owned(),
+        service: service.to_owned(),
+        is_null,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{call::Call, services::context::HostServices};
+
+    #[test]
+    fn a_context_is_known_by_its_address_and_a_stray_call_is_of_the_plugin_that_is_called() {
+        let context = |plugin| {
+            let services = HostServices { now_ns: Arc::new(|| 0), cache_folder: None };
+            let context: &'static HostContext = Box::leak(Box::new(HostContext::new(plugin, services)));
+            add(context);
+            context
+        };
+        let (first, second) = (context("contexts-test-1"), context("contexts-test-2"));
+        for context in [first, second] {
+            let address = ptr::from_ref(context).cast();
+            assert!(find(address).is_some_and(|found| ptr::eq(found, context)));
+            assert!(find(address.wrapping_byte_add(1)).is_none());
+        }
+        assert!(find(ptr::null()).is_none());
+        let activity = Activity::new("contexts-test-1", None);
+        activity.during(Call::Execute, || record_stray("complete", true));
+        let words: Vec<_> = first.faults.take().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            words,
+            [
+                "plugin contexts-test-1: called complete with a context that is null, not that of its host's table"
+            ]
+        );
+        assert!(second.faults.take().is_empty());
+    }
+}
