@@ -8,14 +8,14 @@
 //! 2. The plugin comes to its end. If it hangs there, the watchdog concludes the result with the call that hangs.
 //! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
 //!
-//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. A flush that
-//! crashes, which may be before 1, waits for it.
+//! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. Where the result
+//! is not on the disk, it says so. A flush that crashes, which may be before 1, waits for it.
 
 use std::sync::{Arc, Mutex};
 
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
-use proctor_plugin_host::{HostSide, drop_last_words, set_last_words};
+use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -119,10 +119,22 @@ impl UnfinishedResult {
     pub(crate) fn keep(&mut self) {
         let _span = enter!("write result");
         let result = self.result();
-        self.note(write_json(&self.folder.path(RESULT), &result));
-        if let Some(file) = self.observer.answer_file() {
-            set_last_words(self.observer.verdict(result.verdict_forms(&self.folder.partial_name())), file);
+        let written = self.write(&result);
+        // For the next time. Without it there may be room all the same.
+        let _ = self.folder.keep_room();
+        match self.observer.answer_file() {
+            Some(file) => {
+                let forms = result.verdict_forms(&self.folder.partial_name(), written.as_ref().err());
+                set_last_words(self.observer.verdict(forms), file);
+            }
+            None => expect_no_last_words(),
         }
+    }
+
+    /// Writes the result into the room that was kept for it.
+    fn write(&self, result: &RunResult) -> Result<(), HostError> {
+        self.folder.give_room();
+        write_json(&self.folder.path(RESULT), result)
     }
 
     /// Adds what came of the plugin's end to the last test, writes everything anew and gives the folder its name. Shows
@@ -132,6 +144,8 @@ impl UnfinishedResult {
     /// The first reason why the run is not whole: what could not be written or scored.
     pub(crate) fn conclude(mut self, faults: Vec<Fault>) -> Result<RunResult, HostError> {
         let _span = enter!("write result");
+        // For the logs, too, which are small here.
+        self.folder.give_room();
         let mut faults = faults;
         faults.extend(Fault::noticed(self.host_side));
         let metrics = || metric_parts(self.host_side.metrics(), self.tested_until_ns());
@@ -148,19 +162,20 @@ impl UnfinishedResult {
             self.further_reasons.extend(faults.iter().map(ToString::to_string));
         }
         let result = self.result();
-        self.note(write_json(&self.folder.path(RESULT), &result));
+        let unwritten = self.write(&result).err();
         let mut tests: Vec<_> = self.accuracy_run.into_iter().chain(self.performance_runs.tests).collect();
-        let unwritten = tests.iter_mut().find_map(|test| test.write_error.take());
-        let error = self.error.or(unwritten);
+        let incomplete = tests.iter_mut().find_map(|test| test.write_error.take());
+        let error = self.error.or(incomplete);
         let traced = || tests.iter().try_for_each(Test::write_trace);
-        let error = error.or_else(|| traced().and_then(|()| self.folder.finish()).err());
-        let place = match error {
-            None => self.folder.name().to_owned(),
-            Some(_) => self.folder.partial_name(),
+        let is_whole = error.is_none() && unwritten.is_none();
+        let unnamed = is_whole.then(|| traced().and_then(|()| self.folder.finish()).err()).flatten();
+        let place = match &unnamed {
+            None if is_whole => self.folder.name().to_owned(),
+            _ => self.folder.partial_name(),
         };
         drop_last_words();
-        observer.conclude(&observer.verdict(result.verdict_forms(&place)));
-        error.map_or(Ok(result), Err)
+        observer.conclude(&observer.verdict(result.verdict_forms(&place, unwritten.as_ref())));
+        error.or(unwritten).or(unnamed).map_or(Ok(result), Err)
     }
 
     /// The end of the last test on the clock that plugins read; 0 without a test.
@@ -179,12 +194,6 @@ impl UnfinishedResult {
         };
         let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
         RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())
-    }
-
-    fn note(&mut self, written: Result<(), HostError>) {
-        if let Err(error) = written {
-            self.fail(error);
-        }
     }
 
     fn fail(&mut self, error: HostError) {

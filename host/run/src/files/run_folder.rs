@@ -12,17 +12,22 @@
 //!     crash.txt                 only in a `.partial` folder: the plugin crashed
 //!     error.txt                 only in a `.partial` folder: why the run ended early
 //!     running.lock              only in a `.partial` folder: locked while the run goes on
+//!     room.tmp                  only in a `.partial` folder: keeps room on the disk for the result
 //! ```
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Read, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use chrono::Local;
 use proctor_config::{RunSettings, Settings};
+use rustix::{
+    fs::{FallocateFlags, fallocate},
+    io::Errno,
+};
 use serde::Serialize;
 
 use crate::error::HostError;
@@ -30,8 +35,11 @@ use crate::error::HostError;
 /// Suffix of a folder that is not whole.
 const PARTIAL: &str = ".partial";
 
-/// Bytes that are written at the start to see whether there is any room.
-const PROBE_BYTES: usize = 1 << 20;
+/// File that keeps room on the disk until the result takes it: samples may take all else.
+const ROOM: &str = "room.tmp";
+
+/// Bytes of room: more than the result of any run has.
+const ROOM_BYTES: u64 = 1 << 20;
 
 /// File that is locked while a run goes on.
 const LOCK: &str = "running.lock";
@@ -64,7 +72,7 @@ impl RunFolder {
                 Self::create_new(&Path::new("runs").join(name))?
             }
         };
-        folder.lock().and_then(|()| folder.probe()).inspect_err(|_| _ = folder.remove_if_empty())?;
+        folder.lock().and_then(|()| folder.keep_room()).inspect_err(|_| _ = folder.remove_if_empty())?;
         Ok(folder)
     }
 
@@ -77,7 +85,7 @@ impl RunFolder {
         let name = whole.as_os_str().to_string_lossy();
         let mut folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
         match folder.partial.is_dir() {
-            true => folder.lock().map(|()| folder),
+            true => folder.lock().and_then(|()| folder.keep_room()).map(|()| folder),
             false if folder.last.is_dir() => Err(HostError::Folder(format!(
                 "{} is complete: there is nothing left to do",
                 folder.name().display()
@@ -179,16 +187,32 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Writes and removes a file, so that a full disk is noticed before the run and not after it.
-    fn probe(&self) -> Result<(), HostError> {
-        let path = self.path("probe.tmp");
-        let written = File::create(&path).and_then(|mut file| {
-            file.write_all(&vec![0; PROBE_BYTES])?;
-            file.sync_all()
+    /// Keeps room on the disk for the result, so that a full one is noticed before the run and not after it.
+    ///
+    /// # Errors
+    /// [`HostError::Output`] if there is no room.
+    pub(crate) fn keep_room(&self) -> Result<(), HostError> {
+        let path = self.path(ROOM);
+        let kept = File::create(&path).and_then(|mut file| {
+            match fallocate(&file, FallocateFlags::empty(), 0, ROOM_BYTES) {
+                // Not every file system can.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                    io::copy(&mut io::repeat(0).take(ROOM_BYTES), &mut file)?;
+                    file.sync_all()
+                }
+                kept => Ok(kept?),
+            }
         });
-        // A file that could not be created need not be removed.
-        let removed = fs::remove_file(&path);
-        written.and(removed).map_err(|source| output(&path, source))
+        kept.map_err(|source| {
+            self.give_room();
+            output(&path, source)
+        })
+    }
+
+    /// Gives the room that was kept to what is written next.
+    pub(crate) fn give_room(&self) {
+        // Without the file there is nothing to give.
+        let _ = fs::remove_file(self.path(ROOM));
     }
 
     /// Where a file of the run is while the folder is being filled.
@@ -220,6 +244,7 @@ impl RunFolder {
 
     /// Keeps a message if it can be written and the folder is not whole yet; the user sees it anyway.
     pub(crate) fn note(&self, text: &str) {
+        self.give_room();
         let _ = fs::write(self.path("error.txt"), format!("{text}\n"));
     }
 
@@ -231,6 +256,7 @@ impl RunFolder {
 
     /// Gives the whole folder its name.
     pub(crate) fn finish(&self) -> Result<(), HostError> {
+        self.give_room();
         let made_safe = || {
             File::open(&self.partial)?.sync_all()?;
             fs::rename(&self.partial, &self.last)?;
@@ -246,6 +272,7 @@ impl RunFolder {
 
     /// Removes a folder in which nothing was recorded. Says whether it is gone.
     pub(crate) fn remove_if_empty(&self) -> bool {
+        self.give_room();
         remove_empty(&self.partial) || !self.partial.exists()
     }
 }
@@ -336,6 +363,8 @@ fn append(path: &Path, suffix: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     fn create(path: &Path) -> Result<RunFolder, HostError> {
@@ -422,6 +451,22 @@ mod tests {
         folder.note("error: it broke");
         assert!(!folder.remove_if_empty());
         assert_eq!(fs::read_to_string(folder.path("error.txt")).unwrap(), "error: it broke\n");
+    }
+
+    #[test]
+    fn room_is_kept_until_it_is_given() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = create(&top.path().join("run")).unwrap();
+        let kept = || fs::metadata(folder.path(ROOM)).map(|file| file.blocks() * 512).unwrap_or_default();
+        assert!(kept() >= ROOM_BYTES, "{}", kept());
+        folder.give_room();
+        assert_eq!(kept(), 0);
+        folder.keep_room().unwrap();
+        folder.note("error: it broke");
+        assert_eq!(kept(), 0);
+        folder.keep_room().unwrap();
+        folder.finish().unwrap();
+        assert_eq!(fs::read_dir(top.path().join("run")).unwrap().count(), 1, "the note alone");
     }
 
     #[test]

@@ -111,6 +111,7 @@ fn search_in(
     // The plugin may hang or crash when it is closed: so far it has not come back.
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
+    folder.give_room();
     write_json(&folder.path(FIND_MAX), &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));

@@ -36,6 +36,7 @@ use crate::{
         test::Test,
         test_bed::TestBed,
     },
+    error::HostError,
     figures::{Metric, plain_kind},
     files::model_files::FoundFile,
     machine::Machine,
@@ -347,13 +348,19 @@ impl RunResult {
         Self { harness_floor: marked, ..self }
     }
 
-    /// The verdict in each of its forms; `folder` is where the run is kept.
-    pub(crate) fn verdict_forms(&self, folder: &Path) -> VerdictForms {
-        VerdictForms { text: verdict::verdict(self, folder), line: self.verdict_line(folder) }
+    /// The verdict in each of its forms; `folder` is where the run is kept. `unwritten` is the reason why it has no
+    /// file of this result.
+    pub(crate) fn verdict_forms(&self, folder: &Path, unwritten: Option<&HostError>) -> VerdictForms {
+        let unwritten = unwritten.map(|error| error.messages().join(": "));
+        VerdictForms {
+            text: verdict::verdict(self, folder, unwritten.as_deref()),
+            line: self.verdict_line(folder, unwritten.as_deref()),
+        }
     }
 
-    /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path.
-    fn verdict_line(&self, folder: &Path) -> String {
+    /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path, or
+    /// why it is not written.
+    fn verdict_line(&self, folder: &Path, unwritten: Option<&str>) -> String {
         let Verdict { valid, accuracy_passed, interrupted, reasons } = &self.verdict;
         let event = json!({
             "event": "verdict",
@@ -365,7 +372,8 @@ impl RunResult {
             "deviations": self.deviations,
             "metric": self.metric,
             "folder": folder.display().to_string(),
-            "result": folder.join(RESULT).display().to_string(),
+            "result": unwritten.is_none().then(|| folder.join(RESULT).display().to_string()),
+            "not_written": unwritten,
         });
         format!("{event}\n")
     }

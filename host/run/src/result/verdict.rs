@@ -19,8 +19,8 @@ use crate::{
 /// Largest number of reasons that are shown. All of them are in the result.
 const REASONS_SHOWN: usize = 6;
 
-/// The text of the verdict. `folder` is where the run is kept.
-pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
+/// The text of the verdict. `folder` is where the run is kept, `unwritten` the reason why it has no file of the result.
+pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>) -> String {
     let mut rows = vec![
         row("model", format!("{} ({})", result.benchmark.model, result.plugin.precision)),
         row("data set", format!("{}, {}", result.benchmark.dataset, samples(result))),
@@ -57,7 +57,9 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path) -> String {
     let scaling = result.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
     rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));
     rows.extend(round::rows(result));
-    rows.push(row("verdict", judgement(result)));
+    let unkept = if unwritten.is_some() { ", not written" } else { "" };
+    rows.push(row("verdict", judgement(result) + unkept));
+    rows.extend(unwritten.map(|why| row("", format!("- {why}"))));
     rows.extend(limits(result).map(|limits| row("limited by", limits)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
     rows.extend(result.not_official.iter().map(|why| row("note", deviations::length_remark(why))));
@@ -160,27 +162,37 @@ mod tests {
 
     #[test]
     fn a_good_run_reads_well() {
-        let text = verdict(&server_result(), Path::new("runs/a"));
+        let text = verdict(&server_result(), Path::new("runs/a"), None);
         let expected = include_str!("../../tests/golden/verdict-server.txt");
         assert_eq!(text, expected);
     }
 
     #[test]
     fn a_run_that_is_too_fast_says_what_to_do() {
-        let text = verdict(&too_fast_result(), Path::new("runs/a"));
+        let text = verdict(&too_fast_result(), Path::new("runs/a"), None);
         let expected = include_str!("../../tests/golden/verdict-too-fast.txt");
         assert_eq!(text, expected);
     }
 
     #[test]
     fn without_a_completed_sample_there_are_no_figures_to_show() {
-        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        let text = verdict(&interrupted_result(), Path::new("runs/a"), None);
         assert!(!text.contains("  metric ") && !text.contains("  latency "), "{text}");
     }
 
     #[test]
+    fn a_result_that_is_not_on_the_disk_is_not_written() {
+        let why = "cannot write runs/a/result.json: the disk is full";
+        let text = verdict(&server_result(), Path::new("runs/a"), Some(why));
+        assert!(
+            text.contains(&format!("  verdict     VALID, not written\n              - {why}\n")),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn an_interrupted_run_says_so() {
-        let text = verdict(&interrupted_result(), Path::new("runs/a"));
+        let text = verdict(&interrupted_result(), Path::new("runs/a"), None);
         assert!(text.contains("  verdict     INVALID (interrupted)\n"), "{text}");
         assert!(text.contains("              - interrupted: Ctrl-C or SIGTERM\n"), "{text}");
         assert!(text.contains("  accuracy    not measured\n"), "{text}");

@@ -166,6 +166,7 @@ fn scale_in(
         write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
         let is_usable = of_policy.hung == 0 && !of_policy.given_up;
         result.courses.push(of_policy);
+        folder.give_room();
         write_json(&folder.path("scale.json"), &result)?;
         if result.interrupted || !is_usable {
             break;

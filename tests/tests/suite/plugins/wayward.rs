@@ -194,6 +194,22 @@ fn a_folder_that_is_removed_during_the_run_is_made_again() {
 }
 
 #[test]
+fn a_verdict_that_is_not_on_the_disk_says_so() {
+    let Some(wayward) = Wayward::new() else { return };
+    let run = wayward.run("start occupy-result", "");
+    run.finished.assert_error(5, &["cannot write", "result.json"]);
+    let stdout = &run.finished.stdout;
+    assert!(stdout.contains("\n  verdict     VALID, not written\n"), "{}", run.finished);
+    let reason = stdout.lines().find(|line| line.contains("- cannot write "));
+    assert!(reason.is_some_and(|line| line.contains("result.json: Is a directory")), "{}", run.finished);
+    assert!(run.find_result().is_none(), "{}", run.finished);
+    let json = wayward.run("start occupy-result", "--json");
+    let verdict = json.finished.stdout.lines().find(|line| line.contains("\"event\":\"verdict\""));
+    let verdict: serde_json::Value = serde_json::from_str(verdict.unwrap_or_default()).expect("a verdict");
+    assert!(verdict["result"].is_null() && verdict["not_written"].is_string(), "{verdict}");
+}
+
+#[test]
 fn the_data_of_first_tokens_are_in_the_accuracy_log() {
     let Some(wayward) = Wayward::new() else { return };
     let run = wayward
