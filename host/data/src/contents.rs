@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
@@ -21,25 +22,43 @@ pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, Datase
         let trace = fs::read(path).map_err(|source| DatasetError::Read { path: path.clone(), source })?;
         lines.push(sha256_hex(&trace));
     }
-    let mut folders = vec![PathBuf::new()];
-    while let Some(below) = folders.pop() {
-        let here = folder.join(&below);
-        look(&here, &below, &mut folders, &mut lines)
+    let mut folders = vec![Found { below: PathBuf::new(), above: Vec::new() }];
+    while let Some(found) = folders.pop() {
+        let here = folder.join(&found.below);
+        look(&here, &found, &mut folders, &mut lines)
             .map_err(|source| DatasetError::Read { path: here, source })?;
     }
     lines.sort_unstable();
     Ok(sha256_hex(lines.concat().as_bytes()))
 }
 
-/// Adds a line for each file of a folder, and its folders to those that are left.
-fn look(here: &Path, below: &Path, folders: &mut Vec<PathBuf>, lines: &mut Vec<String>) -> io::Result<()> {
+/// A folder that was found.
+struct Found {
+    /// Its name below the data set's.
+    below: PathBuf,
+    /// Device and inode of the folders that lead to it.
+    above: Vec<(u64, u64)>,
+}
+
+/// Adds a line for each file of a folder, and its folders to those that are left. A link back to a folder that leads to
+/// it leads to nothing new.
+fn look(
+    here: &Path,
+    Found { below, above }: &Found,
+    folders: &mut Vec<Found>,
+    lines: &mut Vec<String>,
+) -> io::Result<()> {
+    let own = fs::metadata(here)?;
+    let above = [above.as_slice(), &[(own.dev(), own.ino())]].concat();
     for entry in fs::read_dir(here)? {
         let entry = entry?;
         let name = below.join(entry.file_name());
         // Through links, which data sets on other disks are often put together of. One that leads nowhere is no file.
         let Ok(found) = fs::metadata(entry.path()) else { continue };
         if found.is_dir() {
-            folders.push(name);
+            if !above.contains(&(found.dev(), found.ino())) {
+                folders.push(Found { below: name, above: above.clone() });
+            }
         } else {
             let changed = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
             lines.push(format!("{name:?} {} {changed}\n", found.len()));
@@ -50,7 +69,10 @@ fn look(here: &Path, below: &Path, folders: &mut Vec<PathBuf>, lines: &mut Vec<S
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::{
+        os::unix::fs::symlink,
+        time::{Duration, SystemTime},
+    };
 
     use super::*;
 
@@ -81,5 +103,20 @@ mod tests {
         assert_ne!(before, sum(copy.path(), &RowAggregation::Trace(trace)).unwrap());
         fs::rename(copy.path().join("c"), copy.path().join("d")).unwrap();
         assert_ne!(before, sum(copy.path(), &RowAggregation::Quantiles).unwrap());
+    }
+
+    #[test]
+    fn links_that_lead_in_a_circle_come_to_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        fs::write(folder.path().join("a/b/file"), "text").unwrap();
+        let plain = sum(folder.path(), &RowAggregation::Quantiles).unwrap();
+        for (name, target) in [("again", "."), ("a/up", ".."), ("a/b/top", "../.."), ("a/b/own", ".")] {
+            symlink(target, folder.path().join(name)).unwrap();
+        }
+        assert_eq!(sum(folder.path(), &RowAggregation::Quantiles).unwrap(), plain);
+        // A link to another folder is a way to its files.
+        symlink("a/b", folder.path().join("c")).unwrap();
+        assert_ne!(sum(folder.path(), &RowAggregation::Quantiles).unwrap(), plain);
     }
 }

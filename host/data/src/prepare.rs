@@ -27,8 +27,8 @@ const AHEAD: usize = 2;
 /// Tensors of one sample, each with its shape.
 pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 
-/// Prepares the samples of an order that are not there yet; `show` is told how many of how many are done. The data set
-/// is opened only for those, or to be listed, since opening one may mean reading through all of it.
+/// Prepares the samples of an order that are not there yet, or are damaged; `show` is told how many of how many are
+/// done. The data set is opened only for those, or to be listed, since opening one may mean reading through all of it.
 ///
 /// # Errors
 /// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
@@ -61,9 +61,10 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
     let listing = Listing { sample_count: dataset.sample_count(), missing_count, names };
     let mut writer = Writer::open(&folder, &recipe, &listing)?;
+    let reader = Reader::open(&folder)?;
     let mut absent = Vec::new();
     for index in wanted {
-        if !writer.has(index)? {
+        if !reader.is_whole(index)? {
             absent.push(index);
         }
     }
@@ -76,10 +77,11 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     Ok(Delivery { folder, sample_count: listing.sample_count, missing_count, notes })
 }
 
-/// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples.
+/// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples,
+/// whole.
 fn listed(folder: &Path, wanted: &[SampleIndex]) -> Option<Listing> {
     let reader = Reader::open(folder).ok()?;
-    let has_all = wanted.iter().all(|index| reader.has(*index).unwrap_or(false));
+    let has_all = wanted.iter().all(|index| reader.is_whole(*index).unwrap_or(false));
     has_all.then(|| reader.listing().ok()).flatten()
 }
 
@@ -159,21 +161,24 @@ mod tests {
 
     use super::*;
 
+    fn order(folder: &Path, caches: &Path, samples: &[u64]) -> Order {
+        let benchmark = benchmarks().find(|it| it.id == "resnet50").unwrap();
+        Order {
+            dataset: benchmark.dataset.clone(),
+            folder: folder.to_owned(),
+            preprocessing: benchmark.preprocessing.clone(),
+            rows: RowAggregation::default(),
+            inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
+            caches: caches.to_owned(),
+            samples: samples.to_vec(),
+        }
+    }
+
     #[test]
     fn a_data_set_is_opened_for_what_is_not_there_yet_alone() {
         let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         imagenet::generate(folder.path(), &Generate { seed: 1, sample_count: 2 }).unwrap();
-        let benchmark = benchmarks().find(|it| it.id == "resnet50").unwrap();
-        let order = |samples: &[u64]| Order {
-            dataset: benchmark.dataset.clone(),
-            folder: folder.path().to_owned(),
-            preprocessing: benchmark.preprocessing.clone(),
-            rows: RowAggregation::default(),
-            inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
-            caches: caches.path().to_owned(),
-            samples: samples.to_vec(),
-        };
-        let of = |samples: &[u64]| prepare(&order(samples), &mut |_, _| {});
+        let of = |samples: &[u64]| prepare(&order(folder.path(), caches.path(), samples), &mut |_, _| {});
         let first = of(&[1]).unwrap();
         // The list is spoilt without a trace that a look at its size and time could find.
         let list = folder.path().join("val_map.txt");
@@ -183,5 +188,23 @@ mod tests {
         assert_eq!(of(&[]).unwrap(), first);
         assert_eq!(of(&[1]).unwrap(), first);
         assert!(of(&[0]).is_err());
+    }
+
+    #[test]
+    fn a_damaged_sample_is_prepared_again() {
+        let (folder, caches) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        imagenet::generate(folder.path(), &Generate { seed: 1, sample_count: 2 }).unwrap();
+        let prepared = || prepare(&order(folder.path(), caches.path(), &[0, 1]), &mut |_, _| {}).unwrap();
+        let samples = prepared().folder.join("samples");
+        let (whole, reader) = (std::fs::read(&samples).unwrap(), Reader::open(&prepared().folder).unwrap());
+        // As after a loss of power: the index is on the disk, and the end of the records is not.
+        File::options().write(true).open(&samples).unwrap().set_len(whole.len() as u64 - 1).unwrap();
+        let are_whole = || [0, 1].map(|index| reader.is_whole(SampleIndex(index)).unwrap());
+        assert_eq!(are_whole().iter().filter(|is_whole| !**is_whole).count(), 1);
+        prepared();
+        assert_eq!(are_whole(), [true, true]);
+        let length = std::fs::metadata(&samples).unwrap().len();
+        prepared();
+        assert_eq!(std::fs::metadata(&samples).unwrap().len(), length, "nothing is prepared twice");
     }
 }

@@ -18,6 +18,9 @@ use crate::{
     record::Head,
 };
 
+/// Bytes that are read at a time to see whether a record is whole.
+const PIECE_BYTES: usize = 1 << 16;
+
 /// The prepared samples of a folder. [any thread]
 #[derive(Debug)]
 pub struct Reader {
@@ -68,6 +71,31 @@ impl Reader {
     /// [`PreparedError::NoSuchSample`], or the index cannot be read.
     pub fn has(&self, index: SampleIndex) -> Result<bool, PreparedError> {
         Ok(self.index.get(index)?.is_some())
+    }
+
+    /// Tells if a sample is there with the bytes that were written, all of which are read. A crash of the system may
+    /// have left the place of a record on the disk and not the record.
+    ///
+    /// # Errors
+    /// [`PreparedError::NoSuchSample`], or a file cannot be read.
+    pub fn is_whole(&self, index: SampleIndex) -> Result<bool, PreparedError> {
+        let Some(Entry { offset, length, sum }) = self.index.get(index)? else { return Ok(false) };
+        let mut found = Hasher::new();
+        let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(length).unwrap_or(PIECE_BYTES))];
+        let mut done = 0;
+        while done < length {
+            let wanted = usize::try_from(length - done).map_or(piece.len(), |left| left.min(piece.len()));
+            let bytes = &mut piece[..wanted];
+            match self.samples.read_exact_at(bytes, offset.saturating_add(done)) {
+                Ok(()) => found.update(bytes),
+                Err(source) => match self.error(index, source) {
+                    PreparedError::Damaged { .. } => return Ok(false),
+                    error => return Err(error),
+                },
+            }
+            done += wanted as u64;
+        }
+        Ok(found.finalize() == sum)
     }
 
     /// Shapes of the tensors of a sample.

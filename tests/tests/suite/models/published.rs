@@ -51,6 +51,19 @@ fn right_and_wrong_classes_of_imagenet_are_counted() {
 }
 
 #[test]
+fn samples_that_are_damaged_are_prepared_again() {
+    let bench = Bench::new();
+    let classes = imagenet(&bench, 30);
+    run(&bench, &classes, "--mode accuracy").assert_valid();
+    let folder = fs::read_dir(bench.file("cache/prepared")).unwrap().next().unwrap().unwrap().path();
+    let samples = fs::File::options().write(true).open(folder.join("samples")).unwrap();
+    samples.set_len(samples.metadata().unwrap().len() / 2).unwrap();
+    let again = run(&bench, &classes, "--mode accuracy");
+    again.assert_valid();
+    assert!(again.finished.stderr.contains("preparing 15 samples again"), "{}", again.finished);
+}
+
+#[test]
 fn samples_are_prepared_once_for_each_form() {
     let bench = Bench::new();
     let classes = imagenet(&bench, 30);

@@ -16,6 +16,7 @@ use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
 use crate::{
     error::HostError,
     files::{cache_folder::lasting_folder, dataset_folder::dataset_folder},
+    text::counted,
 };
 
 /// Name of the program.
@@ -130,8 +131,8 @@ impl Published {
         Ok(PublishedSamples { folder: self.order.folder.clone(), names })
     }
 
-    /// Copies samples into a store, after preparing those that never were. `inputs_vary` says whether each has shapes
-    /// of its own.
+    /// Copies samples into a store, after preparing those that never were, and again those that are damaged.
+    /// `inputs_vary` says whether each has shapes of its own.
     ///
     /// # Errors
     /// One cannot be prepared, or there is no room for it.
@@ -149,9 +150,34 @@ impl Published {
             }
         }
         if !absent.is_empty() {
-            let order = Order { samples: absent, ..self.order.clone() };
-            place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;
+            self.prepare(absent)?;
         }
+        let Err(error) = self.copy(samples, inputs_vary, store) else { return Ok(()) };
+        // One that cannot be looked at has nothing to do with it, or is as it was the first time.
+        let damaged = samples.iter().filter(|index| matches!(self.reader.is_whole(**index), Ok(false)));
+        let damaged: Vec<_> = damaged.map(|index| index.0).collect();
+        if damaged.is_empty() {
+            return Err(error);
+        }
+        tracing::warn!("{error}; preparing {} again", counted(damaged.len() as u64, "sample"));
+        self.prepare(damaged)?;
+        self.copy(samples, inputs_vary, store)
+    }
+
+    /// Has samples prepared that are not there, or are damaged.
+    fn prepare(&self, samples: Vec<u64>) -> Result<(), StoreError> {
+        let order = Order { samples, ..self.order.clone() };
+        place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;
+        Ok(())
+    }
+
+    /// Copies samples that are there into a store.
+    fn copy(
+        &self,
+        samples: &[SampleIndex],
+        inputs_vary: bool,
+        store: &mut SampleStore,
+    ) -> Result<(), StoreError> {
         let read = |index, tensors: &mut [&mut [u8]]| self.reader.read(index, tensors);
         if inputs_vary {
             store.load_varying(samples, |index| self.reader.shapes(index), read)
