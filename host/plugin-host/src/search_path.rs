@@ -53,9 +53,9 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// `extra`; the folders in `PROCTOR_PLUGIN_PATH`; the folder of the executable, its `deps`, the folder above
-    /// if it is itself called `deps`, and the `../lib/proctor` of a package; and `target/release` and `target/debug`
-    /// of the current folder and all above.
+    /// `extra`; the folders in `PROCTOR_PLUGIN_PATH`; the folder of the executable, its `deps`, the folder above if it
+    /// is itself called `deps`, and the `../lib/proctor` of a package; and, of an executable that lies in a folder of a
+    /// build itself, `target/release` and `target/debug` of the current folder and all above.
     #[must_use]
     pub fn standard(extra: &[PathBuf]) -> Self {
         let mut folders = extra.to_vec();
@@ -64,10 +64,9 @@ impl SearchPath {
         }
         if let Some(home) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
             folders.extend(near_the_executable(home));
-        }
-        if let Ok(here) = std::env::current_dir() {
-            let targets = here.ancestors().map(|folder| folder.join("target"));
-            folders.extend(targets.flat_map(|target| [target.join("release"), target.join("debug")]));
+            if let Ok(here) = std::env::current_dir() {
+                folders.extend(builds_above(home, &here));
+            }
         }
         Self::new(&folders)
     }
@@ -178,6 +177,16 @@ fn near_the_executable(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
+/// Folders of builds of the folder `here` and all above, for an executable in the folder `home` that comes of a build.
+/// A program that is installed takes nothing from there: what lies above a folder that is shared may be anybody's.
+fn builds_above(home: &Path, here: &Path) -> Vec<PathBuf> {
+    if !home.ancestors().any(|folder| folder.ends_with("target")) {
+        return Vec::new();
+    }
+    let targets = here.ancestors().map(|folder| folder.join("target"));
+    targets.flat_map(|target| [target.join("release"), target.join("debug")]).collect()
+}
+
 fn linked_names() -> impl Iterator<Item = String> {
     linked_plugins().map(|plugin| (plugin.name)())
 }
@@ -237,6 +246,23 @@ mod tests {
         assert_eq!(near("/opt/p/bin"), paths(&["/opt/p/bin", "/opt/p/bin/deps", "/opt/p/lib/proctor"]));
         let test = ["/t/debug/deps", "/t/debug/deps/deps", "/t/debug", "/t/debug/lib/proctor"];
         assert_eq!(near("/t/debug/deps"), paths(&test));
+    }
+
+    #[test]
+    fn builds_are_searched_by_a_program_of_a_build_alone() {
+        let builds = |home: &str| builds_above(Path::new(home), Path::new("/w/a"));
+        let found = ["/w/a/target", "/w/target", "/target"];
+        let found =
+            found.iter().flat_map(|target| ["release", "debug"].map(|kind| format!("{target}/{kind}")));
+        let found: Vec<_> = found.map(PathBuf::from).collect();
+        for home in
+            ["/p/target/release", "/p/target/debug/deps", "/p/target/x86_64-unknown-linux-gnu/release"]
+        {
+            assert_eq!(builds(home), found, "{home}");
+        }
+        for home in ["/opt/proctor/bin", "/usr/bin", "/p/targets/release", "/w/a"] {
+            assert_eq!(builds(home), [] as [PathBuf; 0], "{home}");
+        }
     }
 
     #[test]
