@@ -105,6 +105,7 @@ impl Server {
             Request::Stop => self.model()?.stop().map_err(failure_of)?,
             Request::UnloadModel => self.unload_model(),
             Request::Notes => {}
+            Request::MarkOutputs(are_marked) => self.model()?.mark_outputs(are_marked),
             Request::Close => {
                 self.unload_model();
                 self.backend = None;

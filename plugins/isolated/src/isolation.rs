@@ -94,6 +94,15 @@ impl Isolation {
         self.0.fresh_child().map(drop)
     }
 
+    /// Has the process fill the rooms for outputs before each batch with what is no answer, or not any more, and each
+    /// process that takes its place. Its model is loaded.
+    ///
+    /// # Errors
+    /// How it has ended.
+    pub fn mark_outputs(&self, are_marked: bool) -> Result<(), PluginError> {
+        self.0.mark_outputs(are_marked)
+    }
+
     /// Whether the process has ended, and none has taken its place.
     #[must_use]
     pub fn has_ended(&self) -> bool {

@@ -102,6 +102,8 @@ pub enum Request {
     Echo,
     /// Does nothing, but for the notes that come with each answer.
     Notes,
+    /// Has the rooms for outputs marked before each batch, or not any more.
+    MarkOutputs(bool),
 }
 
 impl Request {
@@ -126,7 +128,7 @@ impl Request {
             Self::Stop => "stop",
             Self::UnloadModel => "unload_model",
             Self::Close => "close",
-            Self::Echo | Self::Notes => "nothing",
+            Self::Echo | Self::Notes | Self::MarkOutputs(_) => "nothing",
         }
     }
 }

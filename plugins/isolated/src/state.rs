@@ -4,7 +4,10 @@ use std::{
     io, mem,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicUsize, Ordering::Acquire},
+        atomic::{
+            AtomicBool, AtomicUsize,
+            Ordering::{Acquire, Relaxed},
+        },
     },
     time::Duration,
 };
@@ -30,6 +33,8 @@ pub(crate) struct State {
     host: OnceLock<Host>,
     opening: OnceLock<Opening>,
     model: Mutex<Option<ModelRequest>>,
+    /// Whether rooms for outputs are marked.
+    marks_outputs: AtomicBool,
     /// Instances that were not ended yet, of whichever process.
     pub(crate) instance_count: AtomicUsize,
 }
@@ -51,6 +56,7 @@ impl State {
             host: OnceLock::new(),
             opening: OnceLock::new(),
             model: Mutex::default(),
+            marks_outputs: AtomicBool::new(false),
             instance_count: AtomicUsize::new(0),
         })
     }
@@ -145,6 +151,15 @@ impl State {
         Ok(())
     }
 
+    /// Has the process mark the rooms for outputs before each batch, or not any more, and each that takes its place.
+    ///
+    /// # Errors
+    /// How it has ended.
+    pub(crate) fn mark_outputs(&self, are_marked: bool) -> Result<(), PluginError> {
+        self.marks_outputs.store(are_marked, Relaxed);
+        self.child().ask(&Request::MarkOutputs(are_marked), &[]).map(drop)
+    }
+
     pub(crate) fn unload_model(&self) {
         *lock(&self.model) = None;
         // What goes wrong with the plugin is in the notes.
@@ -192,6 +207,7 @@ impl State {
         let model = lock(&self.model).clone();
         if let Some(model) = model {
             child.ask(&Request::LoadModel(model), &[])?;
+            child.ask(&Request::MarkOutputs(self.marks_outputs.load(Relaxed)), &[])?;
         }
         tracing::info!(target: "plugin", plugin = name, "runs in a fresh process");
         Ok(())

@@ -324,7 +324,7 @@ impl Instance {
         let prepared = self.model.prepared.load();
         let mut places = prepared.as_ref().map(|prepared| prepared.places());
         let inputs_of = |index| places.as_mut()?.inputs(index);
-        let filled = self.work.fill(&self.model.demand, batch, inputs_of);
+        let filled = self.work.fill(&self.model.demand, self.model.marks_outputs(), batch, inputs_of);
         filled.map_err(|what| self.model.backend.bad_demand(what))?;
         self.activity.set_first_sample(batch[0].index.0);
         self.stages.clear();

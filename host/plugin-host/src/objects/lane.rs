@@ -91,7 +91,7 @@ impl Instance {
         let inputs_of = |index| places.as_mut()?.inputs(index);
         // SAFETY: nothing is outstanding: its lane waits for each batch, and takes `&mut self` for the next one.
         let room = unsafe { &mut *slot.room.get() };
-        let filled = room.work.fill(&self.model.demand, batch, inputs_of);
+        let filled = room.work.fill(&self.model.demand, self.model.marks_outputs(), batch, inputs_of);
         filled.map_err(|what| self.model.backend.bad_demand(what))?;
         self.activity.set_first_sample(batch[0].index.0);
         slot.host.hand_over(batch);

@@ -8,7 +8,7 @@ use std::{
     mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     thread::ThreadId,
 };
@@ -85,6 +85,8 @@ pub(crate) struct ModelInner {
     shapes: Shapes,
     state: AtomicU8,
     state_at_start: StateAtStart,
+    /// Whether rooms for outputs are marked before each batch.
+    marks_outputs: AtomicBool,
     pub(crate) prepared: ArcSwapOption<Prepared>,
     /// Memory of the plugin that samples lie in.
     ranges: Mutex<Vec<RangeInUse>>,
@@ -133,6 +135,7 @@ impl Model {
                 shapes: shapes_of(&demand.inputs).into(),
                 state: AtomicU8::new(State::Loaded as u8),
                 state_at_start: StateAtStart::default(),
+                marks_outputs: AtomicBool::new(false),
                 prepared: ArcSwapOption::empty(),
                 ranges: Mutex::default(),
                 home: std::thread::current().id(),
@@ -243,6 +246,12 @@ impl Model {
         read_energy(&model.backend, model.handle.get(), model.activity)
     }
 
+    /// Says whether the rooms for the outputs of each batch are filled, from now on, with what is no answer: so that a
+    /// plugin which writes nothing is not scored by what it wrote before. That takes time. [any thread]
+    pub fn mark_outputs(&self, are_marked: bool) {
+        self.inner.marks_outputs.store(are_marked, Ordering::Relaxed);
+    }
+
     /// Says that this thread has issued its last query: what the plugin has changed of it since the start is put back.
     /// [issuing thread]
     pub fn end_issue(&self) {
@@ -300,6 +309,12 @@ impl ModelInner {
 
     pub(crate) fn raw(&self) -> *mut ProctorModel {
         self.handle.get()
+    }
+
+    /// Tells if rooms for outputs are to be marked.
+    #[inline]
+    pub(super) fn marks_outputs(&self) -> bool {
+        self.marks_outputs.load(Ordering::Relaxed)
     }
 
     pub(crate) fn state(&self) -> State {

@@ -7,7 +7,7 @@ use std::{
 
 use proctor_plugin_api::{
     abi::{PROCTOR_TENSOR_ALIGNMENT, ProctorOutput},
-    vocabulary::TensorSpec,
+    vocabulary::{ElementType, TensorSpec},
 };
 
 use crate::{call::Call, guard::activity::Activity};
@@ -21,6 +21,8 @@ pub(crate) struct OutputBuffer {
     stride: usize,
     /// Offset and size of each output of a sample, in bytes.
     places: Vec<(usize, usize)>,
+    /// Byte of each output that no answer is made of.
+    marks: Vec<u8>,
     /// Size in bytes in whose steps the last output grows, if that one may be shorter than its shape.
     varying_unit_bytes: Option<usize>,
     /// Size of each output of the sample that is being settled, in bytes.
@@ -55,7 +57,25 @@ impl OutputBuffer {
         let whole = places.iter().map(|(_, size)| size).sum();
         let response_sizes_bytes = vec![whole; sample_count.max(1)];
         let sizes_bytes = vec![0; places.len()];
-        Some(Self { start, layout, stride, places, varying_unit_bytes, sizes_bytes, response_sizes_bytes })
+        let marks = specs.iter().map(|spec| mark_of(spec.element_type)).collect();
+        Some(Self {
+            start,
+            layout,
+            stride,
+            places,
+            marks,
+            varying_unit_bytes,
+            sizes_bytes,
+            response_sizes_bytes,
+        })
+    }
+
+    /// Fills the room of an output with what is no answer, so that what an earlier batch has left there is not taken
+    /// for one: NaN, or numbers that are mostly out of range.
+    pub(crate) fn mark(&mut self, sample: usize, output: usize) {
+        let ((_, size), mark) = (self.places[output], self.marks[output]);
+        // SAFETY: the place has this size, and lies within the buffer.
+        unsafe { self.place(sample, output).write_bytes(mark, size) };
     }
 
     /// An output that the plugin has not touched yet.
@@ -159,6 +179,12 @@ impl OutputBuffer {
     }
 }
 
+/// A byte that no answer is made of.
+fn mark_of(element_type: ElementType) -> u8 {
+    use ElementType::{Bf16, F8E4M3, F8E5M2, F16, F32, F64};
+    if matches!(element_type, F8E4M3 | F8E5M2 | F16 | Bf16 | F32 | F64) { 0xff } else { 0xa5 }
+}
+
 impl Drop for OutputBuffer {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout.
@@ -168,8 +194,6 @@ impl Drop for OutputBuffer {
 
 #[cfg(test)]
 mod tests {
-    use proctor_plugin_api::vocabulary::ElementType;
-
     use super::*;
 
     fn spec(name: &str, element_type: ElementType, count: usize) -> TensorSpec {
@@ -196,6 +220,28 @@ mod tests {
         assert!(unsafe { buffer.settle(1, &outputs, true, activity, |_, _| unreachable!()) });
         assert_eq!(buffer.response(1), [1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3]);
         assert_eq!(buffer.response(0), [0; 13]);
+    }
+
+    #[test]
+    fn a_room_that_is_marked_holds_no_answer() {
+        let specs = [
+            spec("label", ElementType::I32, 1),
+            spec("score", ElementType::F32, 2),
+            spec("half", ElementType::Bf16, 1),
+        ];
+        let mut buffer = OutputBuffer::new(&specs, false, 2).unwrap();
+        let activity = Activity::new("output-mark-test", None);
+        let mut outputs: Vec<ProctorOutput> = (0..3).map(|output| buffer.fresh(1, output)).collect();
+        (0..3).for_each(|output| buffer.mark(1, output));
+        outputs.iter_mut().for_each(|output| output.size_bytes = output.capacity_bytes);
+        // SAFETY: nothing is lent.
+        assert!(unsafe { buffer.settle(1, &outputs, true, activity, |_, _| unreachable!()) });
+        let (label, rest) = buffer.response(1).split_at(4);
+        assert_eq!(label, [0xa5; 4]);
+        let (scores, half) = rest.split_at(8);
+        assert!(scores.as_chunks().0.iter().all(|score| f32::from_ne_bytes(*score).is_nan()));
+        assert!(f32::from_bits(u32::from(u16::from_ne_bytes([half[0], half[1]])) << 16).is_nan());
+        assert_eq!(buffer.response(0), [0; 14], "the room beside it");
     }
 
     #[test]

@@ -51,13 +51,15 @@ impl Work {
         })
     }
 
-    /// Fills the arrays. The places of the samples are asked for in their order.
+    /// Fills the arrays, and the rooms for outputs if they are to be marked. The places of the samples are asked for in
+    /// their order.
     ///
     /// # Errors
     /// A sentence about a batch that cannot be.
     pub(super) fn fill(
         &mut self,
         demand: &ModelDemand,
+        are_marked: bool,
         batch: &[QuerySample],
         mut inputs_of: impl FnMut(SampleIndex) -> Option<*const ProctorTensor>,
     ) -> Result<(), String> {
@@ -75,6 +77,9 @@ impl Work {
         self.outputs.clear();
         for sample in 0..batch.len() {
             self.outputs.extend((0..output_count).map(|output| self.buffer.fresh(sample, output)));
+            if are_marked {
+                (0..output_count).for_each(|output| self.buffer.mark(sample, output));
+            }
         }
         // From here to the end of the call `outputs` is touched through this pointer only.
         let outputs = self.outputs.as_mut_ptr();

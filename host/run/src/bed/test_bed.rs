@@ -307,6 +307,7 @@ impl<'a> TestBed<'a> {
         let issuer_count = issuer_count(&audited);
         let first_error = FirstError::default();
         self.plugin.refresh()?;
+        self.mark_outputs(settings.mode == TestMode::AccuracyOnly)?;
         let is_scaled = self.is_scaled(&audited);
         let mut instances = self.instances(is_scaled, &first_error)?;
         let mut faults = match request.warms_up {
@@ -410,6 +411,14 @@ impl<'a> TestBed<'a> {
             write_error,
             is_settled: false,
         })
+    }
+
+    /// Has rooms for outputs filled with what is no answer before each batch, or not any more: where answers are
+    /// scored, one that was not written must not be that of an earlier batch.
+    fn mark_outputs(&self, are_marked: bool) -> Result<(), HostError> {
+        self.model.mark_outputs(are_marked);
+        let plugin = &self.plugin.library.manifest().name;
+        self.plugin.isolated.as_ref().map_or(Ok(()), |isolated| isolated.mark_outputs(are_marked, plugin))
     }
 
     /// Tells if some of the batches of a test are kept beside its trace.

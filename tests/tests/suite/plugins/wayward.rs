@@ -210,6 +210,32 @@ fn a_verdict_that_is_not_on_the_disk_says_so() {
 }
 
 #[test]
+fn a_flush_that_crashes_while_samples_are_missing_keeps_the_others() {
+    let Some(wayward) = Wayward::new() else { return };
+    let flags = "--scenario Offline --set issue=true --set min_query_count=100";
+    let run = wayward.run("flush forgotten", flags);
+    run.finished.assert_error(70, &["plugin wayward crashed with SIGSEGV in flush"]);
+    let result = run.result();
+    assert_eq!(result["verdict"]["valid"], false, "{}", run.finished);
+    assert!(result["performance_run"]["missing_sample_count"].as_u64() > Some(0), "{}", run.finished);
+    assert!(run.finished.stdout.contains("\n  verdict     INVALID\n"), "{}", run.finished);
+}
+
+#[test]
+fn an_answer_that_is_not_written_is_none_of_an_earlier_batch() {
+    let Some(wayward) = Wayward::new() else { return };
+    // The first batches are answered, in the same room.
+    for isolate in ["", "--isolate"] {
+        let run = wayward.run_accuracy("execute:10+ unwritten", &format!("--set issue=false {isolate}"));
+        let defects = run.result()["accuracy"]["response_defects"].as_array().cloned().unwrap_or_default();
+        assert_eq!(defects.len(), 1, "{}", run.finished);
+        assert_eq!(defects[0]["kind"], "not-finite", "{}", run.finished);
+        let samples = defects[0]["samples"].as_array().map(Vec::len);
+        assert_eq!(samples, Some(591), "{}", run.finished);
+    }
+}
+
+#[test]
 fn the_data_of_first_tokens_are_in_the_accuracy_log() {
     let Some(wayward) = Wayward::new() else { return };
     let run = wayward

@@ -98,12 +98,8 @@ impl Isolated {
         let load = || {
             let description = self.isolation.load()?;
             let (abi_major, abi_minor) = description.abi;
-            let identity = PluginIdentity {
-                abi_major,
-                abi_minor,
-                source,
-                layout_checked: description.layout_checked,
-            };
+            let identity =
+                PluginIdentity { abi_major, abi_minor, source, layout_checked: description.layout_checked };
             let manifest = description.manifest.clone();
             Ok(Described { manifest, identity, has_warm_up: description.has_warm_up, file: Some(file) })
         };
@@ -172,6 +168,15 @@ impl Isolated {
         refreshed.map_err(|error| {
             HostError::PluginCannot(format!("plugin {plugin}: cannot go on in a fresh process: {error}"))
         })
+    }
+
+    /// Has the rooms for outputs in the process marked, or not any more.
+    ///
+    /// # Errors
+    /// How it has ended.
+    pub(crate) fn mark_outputs(&self, are_marked: bool, plugin: &str) -> Result<(), HostError> {
+        let marked = self.isolation.mark_outputs(are_marked);
+        marked.map_err(|error| HostError::PluginCannot(format!("plugin {plugin}: {error}")))
     }
 
     /// Ends the test that begins now as soon as the process ends.
