@@ -15,7 +15,7 @@ use clap::Args;
 use proctor_compare::{CompareError, Comparison, Method, Side};
 use proctor_config::Settings;
 use proctor_display::{Terminal, exit_code, print, tell};
-use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, SearchPath, process};
+use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, PluginLocation, SearchPath, process};
 use proctor_results::{ResultsError, Run, RunSummary};
 use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, text, write_json};
 use proctor_vocabulary::TestMode;
@@ -46,23 +46,21 @@ pub(crate) struct RepeatFlags {
 /// File of the answer, in the folder of the runs.
 const ANSWER: &str = "compare.json";
 
-/// The plugins of both sides.
+/// The plugins of the runs.
 #[derive(Debug)]
 struct Plugins {
-    /// Name of that of A.
-    a: String,
-    /// Name of that of B.
-    b: String,
-    /// Name or path of that of B, as it was given.
-    against: String,
+    /// Plugin of A, or of all.
+    a: PluginLocation,
+    /// Plugin of B, with its name or path as it was given.
+    b: Option<(PluginLocation, String)>,
 }
 
 impl Plugins {
-    /// Finds both, before the first run begins.
-    fn find(settings: &Settings, against: &str) -> Result<Self, HostError> {
+    /// Finds them, before the first run begins.
+    fn find(settings: &Settings, against: Option<&str>) -> Result<Self, HostError> {
         let path = SearchPath::standard(&settings.run.plugin_path);
-        let name = |plugin: &str| Ok::<_, HostError>(path.find(plugin)?.name().to_owned());
-        Ok(Self { a: name(&settings.run.plugin)?, b: name(against)?, against: against.to_owned() })
+        let b = against.map(|against| Ok::<_, HostError>((path.find(against)?, against.to_owned())));
+        Ok(Self { a: path.find(&settings.run.plugin)?, b: b.transpose()? })
     }
 }
 
@@ -71,10 +69,12 @@ impl Plugins {
 struct Planned<'a> {
     /// Folder of its side in that of all, empty if there is one side.
     side: &'static str,
+    /// Its plugin.
+    plugin: &'a PluginLocation,
     /// The other plugin, if it is one of its runs.
     against: Option<&'a str>,
     /// Name of the plugin whose options are not for this run.
-    foreign: Option<&'a str>,
+    foreign: Option<String>,
     /// Number among the repeats, from 1.
     repeat: u32,
 }
@@ -91,12 +91,12 @@ impl RepeatFlags {
     fn repeat(&self, count: u32) -> Result<Conclusion, HostError> {
         let settings = self.run.run.load()?;
         check(&settings)?;
-        let plugins = self.against.as_ref().map(|against| Plugins::find(&settings, against)).transpose()?;
+        let plugins = Plugins::find(&settings, self.against.as_deref())?;
         let folder = folder_for_runs(&settings)?;
         let interrupt = Interrupt::install(Terminal::in_form(self.run.form()))?;
         interrupt.measuring();
         let mut conclusion = Conclusion::Good;
-        for planned in plan(count, plugins.as_ref()) {
+        for planned in plan(count, &plugins) {
             if interrupt.has_come() {
                 conclusion = Conclusion::Interrupted;
                 break;
@@ -141,7 +141,9 @@ impl RepeatFlags {
             .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
         let code = code_of(status, interrupt.has_come());
         if code == exit_code::GOOD || code == exit_code::BAD_RESULT {
-            let summary = RunSummary::of(&Run::open(&output).map_err(unreadable)?);
+            let run = Run::open(&output).map_err(unreadable)?;
+            planned.check(&run)?;
+            let summary = RunSummary::of(&run);
             let (repeat, side, outcome) = (planned.repeat, planned.of_side(), summary.outcome.name());
             let metric = summary
                 .metric
@@ -159,11 +161,14 @@ impl RepeatFlags {
         if planned.against.is_some() {
             flags.settings = flags.settings.without("plugin").with("plugin", planned.against);
         }
-        let is_foreign = |assignment: &String| {
-            let key = assignment.split('=').next().unwrap_or_default();
-            key.split_once('.').is_some_and(|(owner, _)| planned.foreign == Some(owner.trim()))
-        };
-        flags.set.retain(|assignment| !is_foreign(assignment));
+        // Assignments come before all other flags.
+        flags.set.retain(|assignment| {
+            let key = assignment.split('=').next().unwrap_or_default().trim();
+            match key.split_once('.') {
+                Some((owner, _)) => planned.foreign.as_deref() != Some(owner.trim()),
+                None => key != "output_folder" && (key != "plugin" || planned.against.is_none()),
+            }
+        });
         let mut arguments = vec!["run".into()];
         arguments.extend(flags.arguments());
         arguments.extend(self.run.quiet.then(|| "--quiet".into()));
@@ -265,19 +270,41 @@ impl Planned<'_> {
     fn of_side(&self) -> String {
         if self.side.is_empty() { String::new() } else { format!(" of {}", self.side) }
     }
+
+    /// Refuses the run of another plugin than its own.
+    ///
+    /// # Errors
+    /// [`HostError::PluginCannot`].
+    fn check(&self, run: &Run) -> Result<(), HostError> {
+        let plugin = run.json().map(|json| &json["plugin"]);
+        let of_plugin = |key: &str| plugin.and_then(|plugin| plugin[key].as_str()).unwrap_or_default();
+        let (name, source) = (of_plugin("name"), of_plugin("source"));
+        let is_it = match self.plugin {
+            PluginLocation::Linked(linked) => (name, source) == (linked, "linked in"),
+            PluginLocation::Library(path) => source == path.display().to_string(),
+        };
+        if is_it {
+            return Ok(());
+        }
+        let (repeat, side, folder, wanted) = (self.repeat, self.of_side(), run.folder.display(), self.plugin);
+        Err(HostError::PluginCannot(format!(
+            "repeat {repeat}{side} in {folder} is a run of plugin {name} ({source}), not of {wanted}, which it was to \
+             be of: its settings name another plugin"
+        )))
+    }
 }
 
 /// The runs in their order: A B B A and so on, so that what drifts meets both sides alike.
-fn plan(count: u32, plugins: Option<&Plugins>) -> Vec<Planned<'_>> {
+fn plan(count: u32, Plugins { a, b }: &Plugins) -> Vec<Planned<'_>> {
     let of = |repeat| {
-        let Some(Plugins { a, b, against }) = plugins else {
-            return vec![Planned { side: "", against: None, foreign: None, repeat }];
+        let Some((b, against)) = b else {
+            return vec![Planned { side: "", plugin: a, against: None, foreign: None, repeat }];
         };
         // Two builds of one plugin have the same options.
-        let foreign = |name| (a != b).then_some(name);
+        let foreign = |other: &PluginLocation| (a.name() != b.name()).then(|| other.name());
         let mut pair = vec![
-            Planned { side: "a", against: None, foreign: foreign(b.as_str()), repeat },
-            Planned { side: "b", against: Some(against), foreign: foreign(a.as_str()), repeat },
+            Planned { side: "a", plugin: a, against: None, foreign: foreign(b), repeat },
+            Planned { side: "b", plugin: b, against: Some(against.as_str()), foreign: foreign(a), repeat },
         ];
         if repeat % 2 == 0 {
             pair.reverse();
@@ -313,8 +340,12 @@ mod tests {
         commands::{Command as HostCommand, run::RunFlags},
     };
 
-    fn both(a: &str, b: &str) -> Plugins {
-        Plugins { a: a.to_owned(), b: b.to_owned(), against: "./b.so".to_owned() }
+    fn both(a: &'static str, b: &'static str) -> Plugins {
+        Plugins { b: Some((PluginLocation::Linked(b), "./b.so".to_owned())), ..one(a) }
+    }
+
+    fn one(a: &'static str) -> Plugins {
+        Plugins { a: PluginLocation::Linked(a), b: None }
     }
 
     fn flags(arguments: &[&str]) -> RepeatFlags {
@@ -347,15 +378,15 @@ mod tests {
 
     #[test]
     fn a_drift_meets_both_sides_alike() {
-        let plugins = both("x", "y");
+        let (alone, plugins) = (one("x"), both("x", "y"));
         let order = |plugins| {
             let planned = plan(3, plugins);
             planned.iter().map(|run| run.folder(Path::new("x")).display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(order(None), ["x/repeat-1", "x/repeat-2", "x/repeat-3"]);
+        assert_eq!(order(&alone), ["x/repeat-1", "x/repeat-2", "x/repeat-3"]);
         let both =
             ["x/a/repeat-1", "x/b/repeat-1", "x/b/repeat-2", "x/a/repeat-2", "x/a/repeat-3", "x/b/repeat-3"];
-        assert_eq!(order(Some(&plugins)), both);
+        assert_eq!(order(&plugins), both);
     }
 
     #[test]
@@ -384,7 +415,7 @@ mod tests {
             "./b.so",
         ]);
         let plugins = both("mock", "other");
-        let planned = plan(2, Some(&plugins));
+        let planned = plan(2, &plugins);
         let words = |number: usize| {
             let planned = &planned[number];
             let words = flags.arguments(planned, &planned.folder(Path::new("both")));
@@ -402,7 +433,7 @@ mod tests {
         assert!(words(0).contains(&"--set=mock.service=fixed".to_owned()), "{:?}", words(0));
         assert!(!words(1).iter().any(|word| word.contains("mock.service")), "{:?}", words(1));
         let builds = both("mock", "mock");
-        assert!(plan(1, Some(&builds)).iter().all(|run| run.foreign.is_none()));
+        assert!(plan(1, &builds).iter().all(|run| run.foreign.is_none()));
         let loaded = |flags: &RunFlags| {
             let without_file = RunFlags { config: None, ..flags.clone() };
             without_file.apply(proctor_config::Loader::new()).load().unwrap()
@@ -415,5 +446,24 @@ mod tests {
         }
         assert_eq!(repeated.run.output_folder, Some("both/a/repeat-1".into()));
         assert_eq!(again(1).config, Some("my.toml".into()));
+    }
+
+    #[test]
+    fn plugin_and_folder_of_a_repeat_are_those_of_its_side_wherever_they_were_set() {
+        let given = ["--set", "plugin = null", "--set=output_folder=mine", "--set", "batch_size=2"];
+        let flags =
+            flags(&[&given[..], &["--plugin", "mock", "--repeat", "1", "--against", "./b.so"]].concat());
+        let plugins = both("null", "other");
+        let loaded = |number: usize| {
+            let planned = &plan(1, &plugins)[number];
+            let words = flags.arguments(planned, &planned.folder(Path::new("both")));
+            let cli = Cli::try_parse_from(std::iter::once("host".into()).chain(words)).unwrap();
+            let HostCommand::Run(again) = cli.command else { panic!("it is a run") };
+            again.run.run.apply(proctor_config::Loader::new()).load().unwrap().run
+        };
+        let (a, b) = (loaded(0), loaded(1));
+        assert_eq!([a.plugin.as_str(), b.plugin.as_str()], ["null", "./b.so"]);
+        assert_eq!(a.output_folder, Some("both/a/repeat-1".into()));
+        assert_eq!(b.output_folder, Some("both/b/repeat-1".into()));
     }
 }

@@ -53,6 +53,18 @@ fn two_plugins_take_turns_with_the_same_settings_and_are_compared() {
 }
 
 #[test]
+fn what_is_set_in_another_way_is_no_plugin_and_no_folder_of_a_repeat() {
+    let bench = Bench::new();
+    let set = "--set plugin=mock --set output_folder=elsewhere";
+    let finished = bench.host(&format!("run {QUICK} {set} --repeat 1 --against null"));
+    assert_eq!(finished.code(), GOOD, "{finished}");
+    for (side, plugin) in [("a", "mock"), ("b", "null")] {
+        let result = kept(&bench, &format!("elsewhere/{side}/repeat-1/result.json"));
+        assert_eq!(result["plugin"]["name"], plugin, "{finished}");
+    }
+}
+
+#[test]
 fn repeats_of_one_plugin_say_how_they_vary() {
     let bench = Bench::new();
     let finished = bench.host(&format!("run --plugin mock {QUICK} --repeat 3 -o runs-of-it"));
