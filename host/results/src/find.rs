@@ -1,17 +1,19 @@
 //! Runs below a folder.
 
 use std::{
-    fs, io,
+    fs::{self, DirEntry},
+    io,
     path::{Path, PathBuf},
 };
 
 use crate::{
     error::ResultsError,
     loadgen_logs::DETAIL_LOG,
-    run::{RESULT, is_partial},
+    run::{ACCURACY, PROBES, RESULT, is_partial},
 };
 
-/// Finds the run folders below a folder, or the folder itself, by name. It does not look into a run for others.
+/// Finds the run folders below a folder, and the folder itself if it is one, by name. A run may lie in the folder of
+/// another one; the parts of a run are none of their own.
 ///
 /// # Errors
 /// [`ResultsError::Read`] if a folder cannot be listed.
@@ -23,19 +25,35 @@ pub fn find_runs(below: &Path) -> Result<Vec<PathBuf>, ResultsError> {
 }
 
 fn look(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ResultsError> {
-    if is_partial(folder) || [RESULT, DETAIL_LOG].iter().any(|name| folder.join(name).is_file()) {
+    let is_run = is_run(folder);
+    if is_run {
         found.push(folder.to_owned());
-        return Ok(());
     }
     let unreadable = |source: io::Error| ResultsError::Read { path: folder.to_owned(), source };
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         // A link may lead back up.
-        if entry.file_type().map_err(unreadable)?.is_dir() {
+        let is_folder = entry.file_type().map_err(unreadable)?.is_dir();
+        if is_folder && !(is_run && is_part(folder, &entry)) {
             look(&entry.path(), found)?;
         }
     }
     Ok(())
+}
+
+/// Tells if a folder is of a run.
+fn is_run(folder: &Path) -> bool {
+    is_partial(folder) || [RESULT, DETAIL_LOG].iter().any(|name| folder.join(name).is_file())
+}
+
+/// Tells if a folder is a part of the run that it lies in: that of a test, which has no result of its own, or a full
+/// run of a search.
+fn is_part(run: &Path, folder: &DirEntry) -> bool {
+    let (name, path) = (folder.file_name(), folder.path());
+    let name = name.to_string_lossy();
+    let is_of_test = name == ACCURACY || name.starts_with("run_");
+    let is_whole = path.join(RESULT).is_file() || is_partial(&path);
+    is_of_test && !is_whole || name.starts_with("full-run-") && run.join(PROBES).is_file()
 }
 
 #[cfg(test)]
@@ -43,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_found_at_any_depth_and_not_within_runs() {
+    fn runs_are_found_at_any_depth_and_parts_of_runs_are_none() {
         let folder = tempfile::tempdir().unwrap();
         let make = |path: &str| {
             let path = folder.path().join(path);
@@ -53,6 +71,14 @@ mod tests {
         for path in [
             "b/result.json",
             "b/accuracy/mlperf_log_detail.txt",
+            "b/run_1/mlperf_log_detail.txt",
+            "b/inner/result.json",
+            "b/inner/accuracy/mlperf_log_detail.txt",
+            "b/run_2/result.json",
+            "b/notes/deep.partial/running.lock",
+            "s.partial/probes.json",
+            "s.partial/full-run-1/result.json",
+            "s.partial/full-run-2.partial/samples.bin",
             "a/x/mlperf_log_detail.txt",
             "c.partial/samples.bin",
             "d/notes.txt",
@@ -61,8 +87,9 @@ mod tests {
             make(path);
         }
         let found = find_runs(folder.path()).unwrap();
-        assert_eq!(found, ["a/x", "b", "c.partial"].map(|name| folder.path().join(name)));
-        assert_eq!(find_runs(&folder.path().join("b")).unwrap().len(), 1);
+        let expected = ["a/x", "b", "b/inner", "b/notes/deep.partial", "b/run_2", "c.partial", "s.partial"];
+        assert_eq!(found, expected.map(|name| folder.path().join(name)));
+        assert_eq!(find_runs(&folder.path().join("b/inner")).unwrap().len(), 1);
         assert!(find_runs(&folder.path().join("absent")).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! A folder that a run has left.
 
 use std::{
-    fmt, fs,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -25,7 +25,7 @@ const SAMPLES: &str = "samples.bin";
 /// File of kept batches.
 const BATCHES: &str = "batches.json";
 /// Folder of the accuracy run.
-const ACCURACY: &str = "accuracy";
+pub(crate) const ACCURACY: &str = "accuracy";
 /// LoadGen's trace.
 const TRACE: &str = "mlperf_log_trace.json";
 /// Suffix of a folder that is not whole.
@@ -35,7 +35,7 @@ const CRASH: &str = "crash.txt";
 /// File of the error that ended a run.
 const ERROR: &str = "error.txt";
 /// File of a search that can be resumed.
-const PROBES: &str = "probes.json";
+pub(crate) const PROBES: &str = "probes.json";
 /// File that a run holds locked until it ends.
 const LOCK: &str = "running.lock";
 
@@ -148,12 +148,14 @@ impl Run {
         folder_name(&self.folder)
     }
 
-    /// Tells if the run goes on: its process holds the lock of the folder.
+    /// Tells if the run may go on: its process holds the lock of the folder, or nobody can say, as where the file
+    /// system has no locks.
     #[must_use]
-    pub fn goes_on(&self) -> bool {
-        let lock = open_regular(&self.folder.join(LOCK));
-        // A system without locks says nothing.
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    pub fn may_go_on(&self) -> bool {
+        match open_regular(&self.folder.join(LOCK)) {
+            Ok(lock) => lock.try_lock_shared().is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Tells if the folder is of a search that was interrupted, and can be resumed.
@@ -316,6 +318,8 @@ fn ending(folder: &Path) -> Option<Ending> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -368,8 +372,12 @@ mod tests {
             .unwrap();
         for path in [path.clone(), path.join("")] {
             let run = Run::open(&path).unwrap();
-            assert!(matches!(run.kind, RunKind::Partial(None)) && !run.goes_on() && !run.can_be_resumed());
+            assert!(matches!(run.kind, RunKind::Partial(None)) && !run.may_go_on() && !run.can_be_resumed());
         }
+        // A lock that cannot be looked at says nothing.
+        fs::remove_file(path.join(LOCK)).unwrap();
+        symlink(LOCK, path.join(LOCK)).unwrap();
+        assert!(Run::open(&path).unwrap().may_go_on());
 
         let detail = (DETAIL_LOG, ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}\n");
         let ours = folder(&[("crash.txt", "in execute"), detail, (LOCK, "")]);

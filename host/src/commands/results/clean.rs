@@ -23,9 +23,10 @@ Examples:
   host clean --invalid --keep-last 20    INVALID ones, too, but for the newest 20 runs
   host clean results --all --newer-than 48h --keep results/paper --yes
 
-Without --yes it lists what it would remove and removes nothing. A run that goes on,
-a folder of LoadGen's own logs, and a result that cannot be read stay in any case; a
-search that can be resumed stays unless --all is given. The age of a run is that of its
+Without --yes it lists what it would remove and removes nothing. A run that goes on or
+may do so, one in whose folder another one lies, a folder of LoadGen's own logs, and a
+result that cannot be read stay in any case; a search that can be resumed stays unless
+--all is given. The age of a run is that of its
 result, or of what was last written into it if it has none.";
 
 #[derive(Debug, Args)]
@@ -65,6 +66,20 @@ struct Found {
     run: Option<Run>,
 }
 
+impl Found {
+    /// Why the folder of the run stays, whatever the user wants.
+    fn obstacle(&self, run: &Run, found: &[Self]) -> Option<String> {
+        if run.may_go_on() {
+            return Some("it goes on, or may do so".to_owned());
+        }
+        // Also one that was removed just now: the folder may go the next time.
+        let lies_within =
+            |other: &&Self| other.canonical != self.canonical && other.canonical.starts_with(&self.canonical);
+        let inner = found.iter().find(lies_within)?;
+        Some(format!("{} lies in it", inner.folder.display()))
+    }
+}
+
 impl CleanFlags {
     /// Lists what is to go, or removes it.
     pub(crate) fn run(&self) -> Result<(), HostError> {
@@ -84,15 +99,16 @@ impl CleanFlags {
             if is_kept {
                 continue;
             }
-            let goes_on = run.goes_on();
-            let removed = if self.yes && !goes_on { fs::remove_dir_all(&one.folder) } else { Ok(()) };
-            let note = match removed {
-                Err(error) => {
+            let obstacle = one.obstacle(run, &found);
+            let is_to_go = self.yes && obstacle.is_none();
+            let removed = if is_to_go { fs::remove_dir_all(&one.folder) } else { Ok(()) };
+            let note = match (removed, obstacle) {
+                (Err(error), _) => {
                     failures.push(format!("cannot remove {}: {error}", one.folder.display()));
                     "NOT removed".to_owned()
                 }
-                Ok(()) if goes_on => "kept: it goes on".to_owned(),
-                Ok(()) => {
+                (Ok(()), Some(obstacle)) => format!("kept: {obstacle}"),
+                (Ok(()), None) => {
                     count += 1;
                     size_bytes += one.size_bytes;
                     text::megabytes(one.size_bytes)

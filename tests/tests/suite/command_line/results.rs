@@ -380,6 +380,25 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
 }
 
 #[test]
+fn a_run_in_the_folder_of_another_is_not_removed_with_it() {
+    let bench = Bench::new();
+    fs::create_dir(bench.file("nest")).unwrap();
+    fs::rename(virtual_run(&bench, "--set server_target_latency_ns=1").folder(), bench.file("nest/outer"))
+        .unwrap();
+    fs::rename(virtual_run(&bench, "").folder(), bench.file("nest/outer/inner")).unwrap();
+    let listed = bench.host("list runs nest");
+    assert!(listed.stdout.contains("nest/outer/inner"), "{listed}");
+    let cleaned = bench.host("clean nest --invalid --yes");
+    assert!(cleaned.stdout.contains("kept: nest/outer/inner lies in it"), "{cleaned}");
+    assert!(cleaned.stdout.contains("nothing to remove"), "{cleaned}");
+    assert!(bench.file("nest/outer/inner/result.json").is_file(), "{cleaned}");
+    // By itself it may go, and then the other one.
+    bench.host("clean nest/outer/inner --all --yes");
+    bench.host("clean nest --invalid --yes");
+    assert!(!bench.file("nest/outer").exists());
+}
+
+#[test]
 fn before_the_first_run_there_are_none() {
     let bench = Bench::new();
     for (command, expected) in
