@@ -160,6 +160,12 @@ run_settings! {
     isolate_spin_us: u64 = DefaultValue::Integer(50), Kind::integer(0, 1_000_000), unit "us";
     /// With isolate: further files and folders that the plugin may read, separated as in PATH.
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
+    /// With isolate: further devices, and folders that the plugin may write, such as /dev/shm, as in PATH.
+    isolate_devices: Vec<PathBuf> = DefaultValue::Unset("null, zero, full, random, urandom and GPUs"), Kind::Text;
+    /// With isolate: further variables of the environment that the plugin gets, separated by colons.
+    isolate_env: Vec<String> = DefaultValue::Unset("those of languages and of libraries that compute"), Kind::Text;
+    /// With isolate: let the plugin use the network, and sockets of other programs.
+    isolate_network: bool = DefaultValue::Bool(false), Kind::Bool;
     /// Time without any completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
     /// Memory for the responses that a performance run logs, such as those of accuracy_log_sampling_target.
@@ -303,9 +309,24 @@ impl RunSetting for Vec<PathBuf> {
     }
 }
 
+impl RunSetting for Vec<String> {
+    fn from_value(value: Value) -> Option<Self> {
+        let text: Option<String> = RunSetting::from_value(value)?;
+        let names = text.iter().flat_map(|text| text.split(':')).map(str::trim);
+        Some(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_separated_by_colons() {
+        let names = |text: &str| Vec::<String>::from_value(Value::Text(text.to_owned())).unwrap();
+        assert_eq!(names("ONE: TWO::"), ["ONE", "TWO"]);
+        assert!(Vec::<String>::from_value(Value::Unset).unwrap().is_empty());
+    }
 
     #[test]
     fn waiting_has_the_names_and_the_default_of_the_load_generator() {

@@ -1,44 +1,92 @@
 //! Restrictions of this process to what is its own, by the system's means, taken before anything of a plugin runs.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{fs, io, os::fd::OwnedFd, path::PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, Ruleset, RulesetAttr as _,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
-use proctor_isolated::protocol::{DEVICES, Fence, OF_SYSTEM, Restrictions};
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+use proctor_isolated::{
+    install_filter,
+    protocol::{Fence, OF_SYSTEM, Restrictions},
 };
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
+};
+
+use crate::seccomp;
 
 /// Highest version of landlock whose restrictions are asked for. A system that has fewer takes those that it has.
 const ABI_WANTED: ABI = ABI::V6;
 
-/// Restricts this process, and says what holds from here on.
-pub(crate) fn raise(fence: &Fence) -> Restrictions {
+/// The first version of Linux, major and minor, in which a filter of calls can have the host let a call go on.
+const ASKS_SINCE: (u32, u32) = (5, 5);
+
+/// Where the system says its version.
+const VERSION: &str = "/proc/sys/kernel/osrelease";
+
+/// Restricts this process, and says what holds from here on, and by which file the host is asked about calls.
+pub(crate) fn raise(fence: &Fence) -> (Restrictions, Option<OwnedFd>) {
     let mut restrictions = Restrictions::default();
+    let may_ask = fs::read_to_string(VERSION).is_ok_and(|version| can_ask(&version));
+    match drop_capabilities() {
+        Ok(()) => restrictions.capabilities = true,
+        Err(error) => tracing::warn!(%error, "cannot give up the capabilities of the plugin's process"),
+    }
     match restrict_files(fence) {
-        Ok((is_restricted, abi)) => {
+        Ok(abi) => {
             restrictions.landlock_abi = abi;
             // Earlier ones let files be emptied.
-            restrictions.files = is_restricted && abi >= 3;
-            restrictions.signals = is_restricted && abi >= 6;
+            restrictions.files = abi >= 3;
+            restrictions.signals = abi >= 6;
         }
         Err(error) => tracing::warn!(%error, "cannot restrict the files that the plugin reads"),
     }
-    if !fence.network {
-        restrictions.network = deny_network().is_some();
+    let asking = match filter_calls(fence.network, may_ask) {
+        Ok(asking) => {
+            restrictions.calls = true;
+            restrictions.network = !fence.network;
+            restrictions.asks = asking.is_some();
+            asking
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot filter the calls of the plugin's process");
+            None
+        }
+    };
+    (restrictions, asking)
+}
+
+/// Gives up all capabilities, for good: root is one user among others then.
+fn drop_capabilities() -> io::Result<()> {
+    // A process without the right to do these has nothing that it could hand on in that way.
+    let each = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for capability in each {
+        if remove_capability_from_bounding_set(capability).is_err() {
+            break;
+        }
     }
-    restrictions
+    let no_root = CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED;
+    let _ = set_capabilities_secure_bits(no_root);
+    // An older system has none of them.
+    let _ = clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    Ok(())
 }
 
 /// Has the process read and write nothing but what is named, and, with later versions, send no signals to others.
-/// Returns whether files are restricted, and the version that holds.
-fn restrict_files(fence: &Fence) -> Result<(bool, u32), RulesetError> {
+/// Returns the version that holds; 0 for none.
+fn restrict_files(fence: &Fence) -> Result<u32, RulesetError> {
     let given = fence.read.iter().chain(&fence.model).cloned();
     let read: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).chain(given).collect();
-    let write: Vec<PathBuf> = fence.write.iter().cloned().chain([PathBuf::from(DEVICES)]).collect();
+    // In a folder of devices nothing is made.
+    let device: BitFlags<AccessFs> = AccessFs::ReadFile
+        | AccessFs::ReadDir
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::IoctlDev;
     let mut ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI_WANTED))?;
     if !fence.network {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI_WANTED))?;
@@ -48,30 +96,52 @@ fn restrict_files(fence: &Fence) -> Result<(bool, u32), RulesetError> {
         .create()?
         .add_rules(path_beneath_rules(read, AccessFs::from_read(ABI_WANTED)))?
         .add_rules(path_beneath_rules(&fence.list, AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(write, AccessFs::from_all(ABI_WANTED)))?
+        .add_rules(path_beneath_rules(&fence.devices, device))?
+        .add_rules(path_beneath_rules(fence.write.iter().chain(&fence.home), AccessFs::from_all(ABI_WANTED)))?
         .restrict_self()?;
-    let abi = match status.landlock {
-        LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
+    Ok(match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } if status.ruleset != RulesetStatus::NotEnforced => {
+            effective_abi as u32
+        }
         _ => 0,
-    };
-    Ok((status.ruleset != RulesetStatus::NotEnforced, abi))
+    })
 }
 
-/// Has the process make no sockets but those between processes of this machine; `None` where that cannot be had.
-fn deny_network() -> Option<()> {
-    let differs = |domain: i32| {
-        let domain = u64::try_from(domain).ok()?;
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, domain).ok()
-    };
-    let other = SeccompRule::new(vec![differs(libc::AF_UNIX)?, differs(libc::AF_NETLINK)?]).ok()?;
-    let rules = BTreeMap::from([
-        (libc::SYS_socket, vec![other]),
-        // It makes sockets without that call.
-        (libc::SYS_io_uring_setup, Vec::new()),
-    ]);
-    let denied = SeccompAction::Errno(u32::try_from(libc::EACCES).ok()?);
-    let architecture = std::env::consts::ARCH.try_into().ok()?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, architecture).ok()?;
-    let program: BpfProgram = filter.try_into().ok()?;
-    apply_filter(&program).inspect_err(|error| tracing::warn!(%error, "cannot deny the network")).ok()
+/// Has the calls of the process go through the filter; where somebody can be asked, returns by which file.
+fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
+    let program =
+        |asks| seccomp::program(network, asks).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported));
+    if may_ask {
+        match install_filter(&program(true)?, true) {
+            Ok(asking) => return Ok(asking),
+            Err(error) => tracing::warn!(%error, "cannot ask the host about calls of the plugin's process"),
+        }
+    }
+    install_filter(&program(false)?, false)
+}
+
+/// Tells if a system of this version can ask, and let a call go on.
+fn can_ask(version: &str) -> bool {
+    let mut numbers = version.trim().split(['.', '-', '+']).map_while(|part| part.parse().ok());
+    let version: Option<(u32, u32)> = numbers.next().zip(numbers.next());
+    version.is_some_and(|version| version >= ASKS_SINCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_that_is_too_old_is_not_asked_by() {
+        for (version, asks) in [
+            ("6.18.44-fc-v857\n", true),
+            ("5.5.0", true),
+            ("10.0-rc1", true),
+            ("5.4.0-150-generic", false),
+            ("4.18.0", false),
+            ("", false),
+        ] {
+            assert_eq!(can_ask(version), asks, "{version}");
+        }
+    }
 }

@@ -13,12 +13,13 @@ mod lock;
 mod log;
 mod reports;
 mod samples;
+mod seccomp;
 mod server;
 
 use std::{
     fs::File,
     io::{self, Write as _},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd, OwnedFd},
     sync::Arc,
     thread,
 };
@@ -32,7 +33,7 @@ use proctor_plugin_host::{crash, process};
 // what the way to it costs. They register themselves, for which the linker has to see them used.
 use cpu_rnn_sut as _;
 use proctor_null as _;
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
 
 use crate::{flushes::Flushes, reports::Reports, server::Server};
 
@@ -45,7 +46,11 @@ fn main() {
             // Without the host there is nothing to do.
             while let Ok(Some((request, files))) = control.receive() {
                 let reply = server.answer(request, files);
-                if control.send(&reply, &[]).is_err() {
+                let sent = control.send(&reply, &[]).or_else(|error| match error.kind() {
+                    io::ErrorKind::InvalidInput => control.send(&server.too_long(&error), &[]),
+                    _ => Err(error),
+                });
+                if sent.is_err() {
                     break;
                 }
             }
@@ -64,6 +69,9 @@ fn main() {
 /// Takes the ways to the host, and makes ready for a plugin that may end the process in any way.
 fn begin() -> io::Result<(Socket, Server)> {
     close_inherited_files()?;
+    // Without the user's terminal, and apart from what the user sends to the host from there. The host sees whether it
+    // is so.
+    let _ = setsid();
     // It must not outlive the host, even if the plugin hangs.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let control = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -87,9 +95,12 @@ fn begin() -> io::Result<(Socket, Server)> {
     let reports = Reports::new(Arc::clone(&events), ReportWriter::open(sample_reports)?);
     log::start(greeting.log_level, &reports);
     // Before there is another thread: those that come are restricted as this one is.
-    let restrictions = fence::raise(&greeting.fence);
+    let (restrictions, asking) = fence::raise(&greeting.fence);
+    control.send(&restrictions, &asking.iter().map(AsFd::as_fd).collect::<Vec<_>>())?;
+    // Who has it could answer in place of the host.
+    drop(asking);
     let flushes = Flushes::new(reports.clone());
-    let server = Server::new(reports, flushes.clone(), restrictions);
+    let server = Server::new(reports, flushes.clone());
     let host_side = server.host_side();
     thread::Builder::new().name("notices".to_owned()).spawn(move || {
         while let Ok(Some((notice, _))) = events.receive() {

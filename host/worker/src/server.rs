@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, OnceLock},
     thread,
@@ -10,7 +11,7 @@ use std::{
 
 use proctor_isolated::{
     Mailbox, Room, SealedMemory, echo, monotonic_ns,
-    protocol::{Answer, Code, Description, Failure, Opening, PlacedSample, Reply, Request, Restrictions},
+    protocol::{Answer, Code, Description, Failure, Opening, PlacedSample, Reply, Request},
 };
 use proctor_plugin_api::{ModelRequest, Options, abi, linked_plugins, vocabulary::InputForm};
 use proctor_plugin_host::{
@@ -41,11 +42,10 @@ pub(crate) struct Server {
     /// The forms of the inputs that were chosen last, and for which request.
     forms: Option<(ModelRequest, Vec<InputForm>)>,
     spin: Duration,
-    restrictions: Restrictions,
 }
 
 impl Server {
-    pub(crate) fn new(reports: Reports, flushes: Flushes, restrictions: Restrictions) -> Self {
+    pub(crate) fn new(reports: Reports, flushes: Flushes) -> Self {
         Self {
             reports,
             flushes,
@@ -57,7 +57,6 @@ impl Server {
             ranges: Vec::new(),
             forms: None,
             spin: Duration::ZERO,
-            restrictions,
         }
     }
 
@@ -70,6 +69,12 @@ impl Server {
     pub(crate) fn answer(&mut self, request: Request, files: Vec<OwnedFd>) -> Reply {
         let answer = self.make(request, files).unwrap_or_else(Answer::Failed);
         Reply { answer, notes: self.notes(), report_count: self.reports.count() }
+    }
+
+    /// The reply in place of one that is longer than the host takes.
+    pub(crate) fn too_long(&self, error: &io::Error) -> Reply {
+        let answer = Answer::Failed(wrong_state(&format!("what it says is too long for the host: {error}")));
+        Reply { answer, notes: Vec::new(), report_count: self.reports.count() }
     }
 
     fn make(&mut self, request: Request, files: Vec<OwnedFd>) -> Result<Answer, Failure> {
@@ -139,7 +144,6 @@ impl Server {
             abi: (identity.abi_major, identity.abi_minor),
             layout_checked: identity.layout_checked,
             has_warm_up: plugin.has_warm_up(),
-            restrictions: self.restrictions,
         };
         self.plugin = Some(plugin);
         Ok(Answer::Loaded(Box::new(description)))

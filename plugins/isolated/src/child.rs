@@ -3,10 +3,7 @@
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, PipeReader, Read as _, Seek as _},
-    os::{
-        fd::{AsFd as _, BorrowedFd, OwnedFd},
-        unix::process::CommandExt as _,
-    },
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     process::{self, Command, Stdio},
     sync::{
         Arc, Condvar, Mutex, OnceLock, PoisonError, Weak,
@@ -24,19 +21,25 @@ use proctor_plugin_api::{Host, PluginError, abi, log_code};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{MemfdFlags, memfd_create},
+    io::retry_on_intr,
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal},
 };
 use tracing::level_filters::LevelFilter;
 
 use crate::{
+    asked,
     channels::reports::{Report, ReportReader},
     channels::ring::{Bell, Broken, RingReader},
     channels::socket::Socket,
     end,
     launch::{Hooks, Launch},
     lock::lock,
-    protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request},
+    protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request, Restrictions},
+    status::{Status, leads_session},
 };
+
+/// Variables that name its home, and where it has what it soon removes.
+const HOMES: [&str; 3] = ["HOME", "XDG_CACHE_HOME", "TMPDIR"];
 
 /// Time between two checks whether the host wants all work to end.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -62,6 +65,9 @@ const MESSAGE: Duration = Duration::from_secs(10);
 /// Longest wait for its notes before it is ended.
 const NOTES: Duration = Duration::from_secs(1);
 
+/// Longest wait for its first message.
+const FIRST: Timespec = Timespec { tv_sec: MESSAGE.as_secs().cast_signed(), tv_nsec: 0 };
+
 /// Most messages that are read after it has ended.
 const LAST_EVENTS: usize = 100_000;
 
@@ -73,6 +79,10 @@ pub(crate) struct Child {
     /// The same socket, to end what waits for an answer there.
     control_end: Socket,
     events: Socket,
+    /// The restrictions that hold for it, once it has said so.
+    restrictions: OnceLock<Restrictions>,
+    /// Where it asks about calls of the system.
+    asking: OnceLock<OwnedFd>,
     /// Where a crash is reported.
     crash_report: File,
     hooks: Arc<Hooks>,
@@ -119,10 +129,10 @@ impl Sign {
 }
 
 impl Child {
-    /// Starts the program.
+    /// Starts the program, and waits until it has given up what is not its own.
     ///
     /// # Errors
-    /// If it cannot be started.
+    /// If it cannot be started, or does not say what it has given up.
     pub(crate) fn start(launch: &Launch, fence: Fence, hooks: Arc<Hooks>) -> io::Result<Arc<Self>> {
         let (control, theirs) = Socket::pair()?;
         let (events, their_events) = Socket::pair()?;
@@ -134,11 +144,13 @@ impl Child {
         let mut command = Command::new(&launch.program);
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(written.try_clone()?).stderr(written);
-        // What the user sends to the host from the terminal is not for the plugin.
-        let process = command.process_group(0).spawn()?;
+        command.env_clear().envs(launch.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(fence.home.iter().flat_map(|home| HOMES.map(|name| (name, home))));
+        let process = command.spawn()?;
         // Its ends of pipe and sockets belong to it alone.
         drop(command);
-        let handle = pidfd_open(Pid::from_child(&process), PidfdFlags::empty())?;
+        let number = Pid::from_child(&process);
+        let handle = pidfd_open(number, PidfdFlags::empty())?;
         let control_end = Socket::from(control.as_fd().try_clone_to_owned()?);
         let sign = Arc::new(Sign { name: Mutex::default(), is_on: AtomicBool::new(false) });
         let greeting = Greeting { log_level: log_level(), memory_max_bytes: launch.memory_max_bytes, fence };
@@ -149,6 +161,8 @@ impl Child {
             control: Mutex::new(Control { socket: control, sign }),
             control_end,
             events,
+            restrictions: OnceLock::new(),
+            asking: OnceLock::new(),
             crash_report,
             hooks,
             host: OnceLock::new(),
@@ -171,7 +185,43 @@ impl Child {
             .name("plugin-reports".to_owned())
             .spawn(move || taken.take_reports_to_the_end(&bell, spin))?;
         thread::Builder::new().name("plugin-output".to_owned()).spawn(move || shown.show(output))?;
-        Ok(child)
+        match child.hear_restrictions(number) {
+            Ok(()) => Ok(child),
+            Err(error) => {
+                child.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for its first message, of before any code of a plugin, and holds it against what the system shows.
+    fn hear_restrictions(&self, number: Pid) -> io::Result<()> {
+        let first = {
+            let control = lock(&self.control);
+            let mut file = [PollFd::new(&control.socket, PollFlags::IN)];
+            let said = retry_on_intr(|| poll(&mut file, Some(&FIRST)))? > 0;
+            if said { control.socket.receive::<Restrictions>()? } else { None }
+        };
+        let Some((claimed, files)) = first else {
+            return Err(io::Error::other(self.end_with_call_error().message));
+        };
+        if !leads_session(number) {
+            return Err(io::Error::other("it has no session of its own, and could write to the terminal"));
+        }
+        let status = Status::of(number).unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot see how the process of the plugin is restricted");
+            Status::default()
+        });
+        let _ = self.restrictions.set(status.confirmed(claimed));
+        for file in files {
+            let _ = self.asking.set(file);
+        }
+        Ok(())
+    }
+
+    /// The restrictions that hold for it.
+    pub(crate) fn restrictions(&self) -> Restrictions {
+        self.restrictions.get().copied().unwrap_or_default()
     }
 
     /// Says where its log, its completions and its progress go.
@@ -206,6 +256,9 @@ impl Child {
         let reply = control.sign.during(|| {
             let sent = control.socket.send(request, files);
             let reply = sent.and_then(|()| control.socket.receive::<Reply>());
+            if let Err(error) = &reply {
+                self.end_for_message(error);
+            }
             if !matches!(reply, Ok(Some(_))) {
                 // While the call is still noted. Nothing can be asked any more, if it has not ended yet.
                 self.end_now();
@@ -317,6 +370,13 @@ impl Child {
         }
     }
 
+    /// Ends it for a message that is none.
+    fn end_for_message(&self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::InvalidData {
+            self.kill(&format!("its process was ended by SIGKILL, as what it says is no message: {error}"));
+        }
+    }
+
     fn ends_within(&self, limit: Timespec) -> bool {
         let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
         poll(&mut handle, Some(&limit)).is_ok_and(|count| count > 0)
@@ -370,10 +430,15 @@ impl Child {
         let mut last_events = LAST_EVENTS;
         let (mut is_cancelled, mut is_alone) = (false, false);
         loop {
-            let mut files =
-                [PollFd::new(&self.events, PollFlags::IN), PollFd::new(&self.handle, PollFlags::IN)];
+            let asking = self.asking.get();
+            let mut files = [&self.events as &dyn AsFd, &self.handle, asking.unwrap_or(&self.handle)]
+                .map(|file| PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
             let _ = poll(&mut files, Some(&LOOK));
-            let [said, ended] = files.map(|file| !file.revents().is_empty());
+            let [said, ended, asks] = files.map(|file| file.revents());
+            let (said, ended) = (!said.is_empty(), !ended.is_empty());
+            if let Some(asking) = asking.filter(|_| asks.contains(PollFlags::IN)) {
+                asked::answer(asking);
+            }
             if ended && !is_alone {
                 is_alone = true;
                 end_group(&process);
@@ -384,7 +449,11 @@ impl Child {
             if said && last_events > 0 {
                 match self.events.receive() {
                     Ok(Some((event, _))) => self.take(event),
-                    Ok(None) | Err(_) => break,
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.end_for_message(&error);
+                        break;
+                    }
                 }
             } else if ended || self.killed_at.get().is_some_and(|at| at.elapsed() > UNENDING) {
                 break;

@@ -1,6 +1,7 @@
 //! How a process is started, and who hears of it.
 
 use std::{
+    ffi::OsString,
     path::PathBuf,
     sync::{Mutex, OnceLock},
     time::Duration,
@@ -15,6 +16,8 @@ pub struct Launch {
     pub program: PathBuf,
     /// The plugin.
     pub code: Code,
+    /// Its environment, to which the folder of the plugin is added as its home, where it has one.
+    pub environment: Vec<(OsString, OsString)>,
     /// How long threads of both processes wait awake for each other before they sleep.
     pub spin: Duration,
     /// Most bytes of memory that the process may map; `None` for no limit.

@@ -16,9 +16,11 @@
 //! | log, progress | messages |
 //!
 //! # Choices
-//! - **The other process is not trusted.** Sizes, counts and positions that it writes are read once and held against
-//!   the room that there is; the plugin host on this side checks what comes of them as it checks any plugin. No instant
-//!   that it states counts.
+//! - **The other process is not trusted.** Before it has any code of the plugin, it gives up what is not its own, and
+//!   says so in its first message, which is held against what the system shows of it. A message has a limit of its
+//!   kind, and takes some thirty times as much memory at most. Sizes, counts and positions that it writes are read once
+//!   and held against the room that there is; the plugin host on this side checks what comes of them as it checks any
+//!   plugin. No instant that it states counts.
 //! - **A thread that waits sleeps soon.** It looks for an answer for [`Launch::spin`], and then sleeps.
 //! - **One process for all instances of a plugin**, which share the contexts of devices.
 //!
@@ -44,10 +46,12 @@
 //! ```
 //!
 //! # Limits
-//! Linux 5.3 or later. Responses that a plugin hands over in one call have one instant up to 64 of them, and then one
-//! for each 64; tokens have one each. Not in virtual time. A plugin is given memory of the host for its samples, also
-//! where it has memory of its own for them; one that takes several batches of an instance at a time is refused.
+//! Linux 5.3 or later; since 5.5 the host is asked about calls of the system that name a thread or a process. Responses
+//! that a plugin hands over in one call have one instant up to 64 of them, and then one for each 64; tokens have one
+//! each. Not in virtual time. A plugin is given memory of the host for its samples, also where it has memory of its own
+//! for them; one that takes several batches of an instance at a time is refused.
 
+mod asked;
 mod channels;
 mod child;
 mod end;
@@ -59,12 +63,14 @@ mod plugin;
 pub mod protocol;
 mod samples;
 mod state;
+mod status;
 
+pub use asked::{ASKED, install_filter};
 pub use channels::echo::echo;
 pub use channels::mailbox::{Answer, Gone, Mailbox, Room, Task};
 pub use channels::memory::{PAGE, SealedMemory, SharedMemory};
 pub use channels::reports::{ReportKind, ReportWriter};
-pub use channels::socket::Socket;
+pub use channels::socket::{Message, Socket};
 pub use inherited::close_inherited_files;
 pub use isolation::Isolation;
 pub use launch::Launch;

@@ -6,7 +6,20 @@ use std::{path::PathBuf, time::Duration};
 use proctor_plugin_api::{Device, Manifest, ModelRequest, OptionValue, PluginError, vocabulary::InputForm};
 use serde::{Deserialize, Serialize};
 
-use crate::channels::mailbox::Room;
+use crate::channels::{mailbox::Room, socket::Message};
+
+/// Longest message of the host, which tells of some millions of samples.
+const OF_HOST_BYTES_MAX: usize = 1 << 28;
+
+/// Longest reply: a text of a plugin, such as an explanation, or the texts of its options, have 1 MB at most, and notes
+/// about it, with 4096 metrics of its own, come beside them.
+const REPLY_BYTES_MAX: usize = 4 << 20;
+
+/// Longest message that nobody has asked for: a line of the log is cut at 4 KB.
+const EVENT_BYTES_MAX: usize = 64 << 10;
+
+/// Longest first message.
+const RESTRICTIONS_BYTES_MAX: usize = 64;
 
 /// The first message to the other process, with three files beside it: its way for what it says unasked, where it
 /// reports a crash, and the memory of its reports on samples.
@@ -20,15 +33,30 @@ pub struct Greeting {
     pub fence: Fence,
 }
 
+impl Message for Greeting {
+    const BYTES_MAX: usize = OF_HOST_BYTES_MAX;
+}
+
 /// Folders where systems keep programs, libraries, settings and what they say of themselves. The other process may read
-/// them.
-pub const OF_SYSTEM: [&str; 13] = [
-    "/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/run", "/sbin", "/snap", "/sys",
+/// them. Of `/run` it is what NixOS has its drivers and programs in, and the names of servers: the rest, with the keys
+/// of the user's other programs, is nobody's business.
+pub const OF_SYSTEM: [&str; 15] = [
+    "/bin",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/run/current-system",
+    "/run/opengl-driver",
+    "/run/systemd/resolve",
+    "/sbin",
+    "/snap",
+    "/sys",
     "/usr",
 ];
-
-/// Folder of devices, and of memory that programs share by a name. The other process may read and write there.
-pub const DEVICES: &str = "/dev";
 
 /// Parts of the machine that the other process may use besides the system's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,9 +70,16 @@ pub struct Fence {
     /// Folders whose entries it may list, with those of the folders below.
     #[serde(with = "paths")]
     pub list: Vec<PathBuf>,
+    /// Devices, and folders of them, that it may use.
+    #[serde(with = "paths")]
+    pub devices: Vec<PathBuf>,
     /// Files and folders that it may write, too.
     #[serde(with = "paths")]
     pub write: Vec<PathBuf>,
+    /// Folder for what the plugin keeps, which it may write: its home, and where it has what it soon removes. None
+    /// before its name is known.
+    #[serde(with = "optional_path")]
+    pub home: Option<PathBuf>,
     /// Whether it may use the network.
     pub network: bool,
 }
@@ -106,6 +141,10 @@ pub enum Request {
     MarkOutputs(bool),
 }
 
+impl Message for Request {
+    const BYTES_MAX: usize = OF_HOST_BYTES_MAX;
+}
+
 impl Request {
     /// Name of the call of the plugin that it leads to, as the ABI has it.
     #[must_use]
@@ -148,6 +187,7 @@ pub struct Opening {
     /// Its options.
     pub options: Vec<(String, OptionValue)>,
     /// Folder for what is costly to make again.
+    #[serde(with = "optional_path")]
     pub cache_folder: Option<PathBuf>,
     /// The time of CLOCK_MONOTONIC at which the host's clock is 0, in ns.
     pub clock_origin_ns: u64,
@@ -186,6 +226,10 @@ pub struct Reply {
     pub report_count: u64,
 }
 
+impl Message for Reply {
+    const BYTES_MAX: usize = REPLY_BYTES_MAX;
+}
+
 /// The result of a request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Answer {
@@ -216,21 +260,42 @@ pub struct Description {
     pub layout_checked: bool,
     /// Whether it can be warmed up with whole queries.
     pub has_warm_up: bool,
-    /// The restrictions that hold for it.
-    pub restrictions: Restrictions,
 }
 
-/// Restrictions that keep the other process from what is not its own, where the system has them.
+/// The first message of the other process, of before any code of a plugin: restrictions that keep it from what is not
+/// its own, where the system has them. Beside it comes the way on which the host is asked about calls of the system, if
+/// it is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restrictions {
-    /// Version of landlock that holds; 0 for none.
+    /// Version of landlock that holds, which keeps it from reading what it was not given, and from the memory of other
+    /// processes; 0 for none.
     pub landlock_abi: u32,
-    /// Whether files and folders are out of reach that it was not given. Then the memory of other processes is, too.
+    /// Whether files and folders that it was not given can be changed by it in no way, either.
     pub files: bool,
     /// Whether other processes are out of reach of its signals.
     pub signals: bool,
+    /// Whether its calls of the system go through a filter.
+    pub calls: bool,
     /// Whether the network is out of reach.
     pub network: bool,
+    /// Whether it has given up all capabilities.
+    pub capabilities: bool,
+    /// Whether the host is asked about calls that name a thread or a process. Else they are let through.
+    pub asks: bool,
+}
+
+impl Message for Restrictions {
+    const BYTES_MAX: usize = RESTRICTIONS_BYTES_MAX;
+}
+
+impl Restrictions {
+    /// Whether nothing of the other ones is missing.
+    pub(crate) fn include(&self, other: &Self) -> bool {
+        let switches =
+            |one: &Self| [one.files, one.signals, one.calls, one.network, one.capabilities, one.asks];
+        self.landlock_abi >= other.landlock_abi
+            && switches(self).iter().zip(switches(other)).all(|(own, other)| *own || !other)
+    }
 }
 
 /// Why a call failed.
@@ -276,6 +341,10 @@ pub enum Event {
     Flushed,
 }
 
+impl Message for Event {
+    const BYTES_MAX: usize = EVENT_BYTES_MAX;
+}
+
 /// A message of the host that nobody has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
@@ -283,6 +352,10 @@ pub enum Notice {
     Cancel,
     /// No more queries will come in this phase.
     Flush,
+}
+
+impl Message for Notice {
+    const BYTES_MAX: usize = OF_HOST_BYTES_MAX;
 }
 
 /// A path as its bytes, which need not be UTF-8, as they must be in serde's own form of a path.
@@ -300,6 +373,26 @@ mod path {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+/// A path as its bytes, if there is one.
+mod optional_path {
+    use std::{
+        ffi::OsString,
+        path::{Path, PathBuf},
+    };
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(Path::as_os_str).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
     }
 }
 
@@ -330,12 +423,51 @@ mod tests {
     #[test]
     fn paths_that_are_no_utf8_cross_over() {
         let path = PathBuf::from(OsStr::from_bytes(b"/n\xffn/libchip_sut.so"));
-        let fence = Fence { read: vec![path.clone()], list: vec![path.clone()], ..Fence::default() };
+        let paths = vec![path.clone()];
+        let fence = Fence {
+            read: paths.clone(),
+            model: paths.clone(),
+            list: paths.clone(),
+            devices: paths.clone(),
+            write: paths,
+            home: Some(path.clone()),
+            network: false,
+        };
         let bytes = postcard::to_stdvec(&fence).unwrap();
         assert_eq!(postcard::from_bytes::<Fence>(&bytes).unwrap(), fence);
+        let cache_folder = Some(path.clone());
+        let opening = Opening { options: Vec::new(), cache_folder, clock_origin_ns: 0, spin: Duration::ZERO };
+        let bytes = postcard::to_stdvec(&opening).unwrap();
+        assert_eq!(postcard::from_bytes::<Opening>(&bytes).unwrap(), opening);
         let code = Code::Library(path);
         let bytes = postcard::to_stdvec(&code).unwrap();
         assert_eq!(postcard::from_bytes::<Code>(&bytes).unwrap(), code);
+    }
+
+    #[test]
+    fn restrictions_of_which_one_is_missing_are_fewer() {
+        let all = Restrictions {
+            landlock_abi: 6,
+            files: true,
+            signals: true,
+            calls: true,
+            network: true,
+            capabilities: true,
+            asks: true,
+        };
+        assert!(postcard::to_stdvec(&all).unwrap().len() <= RESTRICTIONS_BYTES_MAX);
+        assert!(all.include(&all) && all.include(&Restrictions::default()));
+        for fewer in [
+            Restrictions { landlock_abi: 5, ..all },
+            Restrictions { files: false, ..all },
+            Restrictions { signals: false, ..all },
+            Restrictions { calls: false, ..all },
+            Restrictions { network: false, ..all },
+            Restrictions { capabilities: false, ..all },
+            Restrictions { asks: false, ..all },
+        ] {
+            assert!(!fewer.include(&all) && all.include(&fewer), "{fewer:?}");
+        }
     }
 
     #[test]

@@ -27,8 +27,10 @@ pub(crate) struct State {
     /// The plugin as the first process described it.
     description: OnceLock<Description>,
     hooks: Arc<Hooks>,
-    /// Parts of the machine that the process may use, and the restrictions that hold for it.
-    fence: Mutex<(Fence, Restrictions)>,
+    /// Parts of the machine that the process may use.
+    fence: Mutex<Fence>,
+    /// The restrictions of the first process, of which none is missing for any later one.
+    restrictions: Restrictions,
     child: Mutex<Arc<Child>>,
     host: OnceLock<Host>,
     opening: OnceLock<Opening>,
@@ -51,7 +53,8 @@ impl State {
             launch,
             description: OnceLock::new(),
             hooks,
-            fence: Mutex::new((fence, Restrictions::default())),
+            fence: Mutex::new(fence),
+            restrictions: child.restrictions(),
             child: Mutex::new(child),
             host: OnceLock::new(),
             opening: OnceLock::new(),
@@ -67,7 +70,6 @@ impl State {
     /// Why it cannot.
     pub(crate) fn load(&self) -> Result<&Description, PluginError> {
         let description = load(&self.child(), &self.launch.code)?;
-        lock(&self.fence).1 = description.restrictions;
         self.keep(description)
     }
 
@@ -77,9 +79,8 @@ impl State {
     /// # Errors
     /// It is another one.
     fn keep(&self, description: Description) -> Result<&Description, PluginError> {
-        let restrictions = description.restrictions;
         let known = self.description.get_or_init(|| description.clone());
-        if description == (Description { restrictions, ..known.clone() }) {
+        if description == *known {
             return Ok(known);
         }
         Err(PluginError::failed(
@@ -95,20 +96,32 @@ impl State {
     pub(crate) fn restart_within(&self, fence: Fence) -> Result<(), PluginError> {
         let old = self.child();
         let child = Child::start(&self.launch, fence.clone(), Arc::clone(&self.hooks))?;
+        let checked = self.check_restrictions(&child);
         *lock(&self.child) = child;
         old.close();
-        lock(&self.fence).0 = fence;
+        *lock(&self.fence) = fence;
+        checked?;
         self.load().map(drop)
     }
 
     /// Parts of the machine that the process may use.
     pub(crate) fn fence(&self) -> Fence {
-        lock(&self.fence).0.clone()
+        lock(&self.fence).clone()
     }
 
-    /// The restrictions that hold for the process.
+    /// The restrictions that hold for the process, and for every one that took its place.
     pub(crate) fn restrictions(&self) -> Restrictions {
-        lock(&self.fence).1
+        self.restrictions
+    }
+
+    fn check_restrictions(&self, child: &Child) -> Result<(), PluginError> {
+        let (first, later) = (self.restrictions, child.restrictions());
+        if later.include(&first) {
+            return Ok(());
+        }
+        Err(PluginError::failed(format!(
+            "its fresh process is less restricted than the first one was: {later:?} in place of {first:?}"
+        )))
     }
 
     /// The plugin.
@@ -186,7 +199,7 @@ impl State {
         if self.instance_count.load(Acquire) > 0 {
             return Err(place.end_with_call_error());
         }
-        let fence = lock(&self.fence).0.clone();
+        let fence = lock(&self.fence).clone();
         let child = Child::start(&self.launch, fence, Arc::clone(&self.hooks))?;
         if let Some(host) = self.host.get() {
             child.serve(*host);
@@ -200,6 +213,7 @@ impl State {
     }
 
     fn bring_up(&self, child: &Child) -> Result<(), PluginError> {
+        self.check_restrictions(child)?;
         let name = &self.keep(load(child, &self.launch.code)?)?.manifest.name;
         if let Some(opening) = self.opening.get() {
             child.ask(&Request::Open(opening.clone()), &[])?;

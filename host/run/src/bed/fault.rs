@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     NotEnded { plugin: String },
     /// The plugin did not return from a call, with the watchdog's message about it.
     Hang(String),
+    /// Something of the host's own process has changed that the plugin's process could reach.
+    HostChanged { what: &'static str },
 }
 
 const OUTPUTS: &str =
@@ -146,6 +148,10 @@ impl Fault {
             ),
             Self::End(error) => advice_about(error),
             Self::NotEnded { .. } | Self::Hang(_) => None,
+            Self::HostChanged { .. } => Some(
+                "leave it as it is while a run goes on, or, if nobody has changed it, do not trust the plugin; from Linux \
+                 5.5 on it is out of a plugin's reach",
+            ),
         }
     }
 }
@@ -222,6 +228,9 @@ impl fmt::Display for Fault {
                 write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
             }
             Self::Hang(message) => f.write_str(message),
+            Self::HostChanged { what } => {
+                write!(f, "{what} changed while the plugin had a process that this system lets do that")
+            }
         }
     }
 }

@@ -84,8 +84,12 @@ impl Plugin {
         let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
         if let Some(isolated) = &isolated {
             let files = fitted_model::model_files_for(settings, root, manifest, dispatch, observer)?;
+            // The plugin's own defaults give it nothing.
+            let set = options.iter().filter(|(name, _)| given.contains_key(*name));
+            let set = Options::from_values(set.map(|(name, value)| (name.to_owned(), value.clone())));
             let cache_folder = services.cache_folder.as_deref();
-            isolated.restart_within(manifest, &files, &options, cache_folder)?;
+            isolated.restart_within(manifest, &files, &set, cache_folder)?;
+            isolated.note_denied_network(manifest, observer);
         }
         let open = || library.open(&options, services);
         let backend = match &isolated {

@@ -360,6 +360,7 @@ impl<'a> TestBed<'a> {
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
             isolated.end_test();
+            faults.extend(isolated.change_of_host());
             if self.library.is_abandoned() {
                 isolated.end_incomplete();
                 self.library.take_back();

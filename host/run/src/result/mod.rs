@@ -31,7 +31,7 @@ use crate::{
     bed::{
         dispatch::Dispatch,
         placement::devices::DevicePart,
-        plugin::isolated::IsolationPart,
+        plugin::isolated::part::IsolationPart,
         sample_library::input_forms::{InputForms, InputPart},
         test::Test,
         test_bed::TestBed,
@@ -297,7 +297,9 @@ impl RunResult {
             effective.remove("output_folder");
         }
         let part = performance_run.map(TestPart::new);
-        let objections = plugin.model_files.iter().filter_map(FoundFile::objection).map(Reason::of_run);
+        let objections = plugin.model_files.iter().filter_map(FoundFile::objection);
+        let objections = objections.chain(plugin.isolation.iter().filter_map(IsolationPart::objection));
+        let objections = objections.map(Reason::of_run).collect::<Vec<_>>();
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
@@ -309,7 +311,7 @@ impl RunResult {
                 accuracy.as_ref(),
                 further_reasons,
             )
-            .with(objections),
+            .with(objections.into_iter()),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),

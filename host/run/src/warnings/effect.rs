@@ -38,6 +38,9 @@ const CONDITIONS: &[(&str, &[When])] = &[
     ("isolate_memory_mib", &[With("isolate")]),
     ("isolate_spin_us", &[With("isolate")]),
     ("isolate_read", &[With("isolate")]),
+    ("isolate_devices", &[With("isolate")]),
+    ("isolate_env", &[With("isolate")]),
+    ("isolate_network", &[With("isolate")]),
     ("wait", &[RealTime]),
     ("wait_spin_us", &[RealTime, Hybrid]),
     ("queue_capacity", &[Batches]),
@@ -184,7 +187,8 @@ mod tests {
     fn value(key: &str) -> &'static str {
         match key {
             "wait" => "spin",
-            "isolate_read" => "/opt",
+            "isolate_read" | "isolate_devices" => "/opt",
+            "isolate_network" => "true",
             key if key.ends_with("_percentile") => "0.5",
             "server_find_peak_qps_decimals_of_precision" => "3",
             _ => "77",
@@ -278,6 +282,7 @@ mod tests {
             ),
             ("test05_qsl_rng_seed", "test05=true", "test05=false", "without test05 = true"),
             ("isolate_read", "isolate=true", "isolate=false", "without isolate = true"),
+            ("isolate_network", "isolate=true", "isolate=false", "without isolate = true"),
             ("wait", "virtual_time=false", "virtual_time=true", "in virtual time"),
             ("wait_spin_us", "wait=hybrid", "wait=spin", "without wait = hybrid"),
             ("queue_capacity", "issue=false", "issue=true", "with issue = true"),

@@ -24,8 +24,12 @@ use crate::lock::lock;
 /// Most files beside a message.
 const FILES_MAX: usize = 4;
 
-/// Longest message in bytes: one that tells of some millions of samples.
-const LENGTH_MAX: usize = 1 << 28;
+/// A kind of message. Its limit is what a forged one can take of the memory of whoever receives it: decoded, a message
+/// has some thirty times its bytes at most, as where each byte of it is an empty text in a list.
+pub trait Message: Serialize + DeserializeOwned {
+    /// Longest message of this kind, in bytes.
+    const BYTES_MAX: usize;
+}
 
 /// One end of a way for messages. Each is sent whole, from any thread; at most one thread receives at a time.
 #[derive(Debug)]
@@ -77,11 +81,12 @@ impl Socket {
     /// Sends a message, with at most four files.
     ///
     /// # Errors
-    /// If the other end is closed, or the message is too long.
-    pub fn send<T: Serialize>(&self, message: &T, files: &[BorrowedFd<'_>]) -> io::Result<()> {
+    /// If the other end is closed; `InvalidInput`, and nothing is sent, if the message is too long.
+    pub fn send<T: Message>(&self, message: &T, files: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = postcard::to_stdvec(message).map_err(io::Error::other)?;
-        let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= LENGTH_MAX);
-        let length = length.ok_or_else(|| io::Error::other("a message is too long"))?;
+        let length = u32::try_from(body.len()).ok().filter(|length| *length as usize <= T::BYTES_MAX);
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, too_long::<T>(body.len()));
+        let length = length.ok_or_else(too_long)?;
         let head = length.to_le_bytes();
         let mut room = [MaybeUninit::uninit(); cmsg_space!(ScmRights(FILES_MAX))];
         let mut beside = SendAncillaryBuffer::new(&mut room);
@@ -109,15 +114,15 @@ impl Socket {
     ///
     /// # Errors
     /// If what comes is no such message.
-    pub fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    pub fn receive<T: Message>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut head = [0; 4];
         let mut files = Vec::new();
         if !self.receive_head(&mut head, &mut files)? {
             return Ok(None);
         }
         let length = u32::from_le_bytes(head) as usize;
-        if length > LENGTH_MAX {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+        if length > T::BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, too_long::<T>(length)));
         }
         let begin = Instant::now();
         // Grows as it comes: a length alone must not take memory.
@@ -172,11 +177,27 @@ impl Socket {
     }
 }
 
+fn too_long<T: Message>(length: usize) -> String {
+    format!("a message of {length} bytes, where {} are the most", T::BYTES_MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs::File, io::Read as _, thread};
 
     use super::*;
+
+    impl Message for Vec<u64> {
+        const BYTES_MAX: usize = 1 << 20;
+    }
+
+    impl Message for String {
+        const BYTES_MAX: usize = 1000;
+    }
+
+    impl Message for u64 {
+        const BYTES_MAX: usize = 10;
+    }
 
     #[test]
     fn the_rest_of_a_message_is_not_waited_for_without_end() {
@@ -242,8 +263,14 @@ mod tests {
     #[test]
     fn what_is_no_message_is_an_error_and_takes_no_memory() {
         let (one, other) = Socket::pair().unwrap();
-        send(&one, &u32::MAX.to_le_bytes(), SendFlags::empty()).unwrap();
-        assert_eq!(other.receive::<u64>().unwrap_err().to_string(), "a message is too long");
+        send(&one, &11_u32.to_le_bytes(), SendFlags::empty()).unwrap();
+        let error = other.receive::<u64>().unwrap_err();
+        assert_eq!(error.to_string(), "a message of 11 bytes, where 10 are the most");
+        // What is too long is not sent in part.
+        let error = one.send(&"x".repeat(1000), &[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        one.send(&"whole".to_owned(), &[]).unwrap();
+        assert_eq!(other.receive::<String>().unwrap().unwrap().0, "whole");
         let (one, other) = Socket::pair().unwrap();
         one.send(&u64::MAX, &[]).unwrap();
         assert!(other.receive::<String>().unwrap_err().to_string().starts_with("a message cannot be read"));

@@ -9,6 +9,15 @@ use std::{
 
 use proctor_tests::{Bench, Finished, Run, compile_with_cpp};
 
+/// Names of the variables by which the plugin is told what to do: in a process of its own it has those alone that are
+/// asked for.
+const VARIABLES: &str = "isolate_env=WAYWARD:WAYWARD_NOTE:WAYWARD_SPY:WAYWARD_FOLDER";
+
+/// These flags, with which the plugin has its variables wherever it runs.
+fn with_variables(flags: &str) -> String {
+    if flags.contains("--isolate") { format!("{flags} --set {VARIABLES}") } else { flags.to_owned() }
+}
+
 /// A folder with the plugin, to run it in.
 pub(super) struct Wayward {
     pub(super) bench: Bench,
@@ -78,8 +87,9 @@ impl Wayward {
     pub(super) fn spy_in_search(&self, astray: &str, path: &Path, flags: &str) -> Finished {
         let mut command = self.bench.command(&format!(
             "find-max --plugin {} --preset quick --scenario Server --target-qps 1000 --to 2000 --confirm-runs 1 \
-             --duration 100ms --set server_target_latency_ns=10000000000 --output search {flags}",
-            self.library.display()
+             --duration 100ms --set server_target_latency_ns=10000000000 --output search {}",
+            self.library.display(),
+            with_variables(flags)
         ));
         command.env("WAYWARD", astray).env("WAYWARD_NOTE", self.note()).env("WAYWARD_SPY", path);
         self.bench.start_command(command).finish()
@@ -90,9 +100,10 @@ impl Wayward {
         let mut command = self.bench.command_in_shell(
             script,
             &format!(
-                "run --plugin {} --duration 20ms --set floor=false --output {} {flags}",
+                "run --plugin {} --duration 20ms --set floor=false --output {} {}",
                 self.library.display(),
-                output.display()
+                output.display(),
+                with_variables(flags)
             ),
         );
         command.env("WAYWARD", astray);

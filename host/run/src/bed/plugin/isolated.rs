@@ -1,6 +1,9 @@
 //! The plugin in a process of its own.
 
+mod environment;
 mod fence;
+mod host_state;
+pub(crate) mod part;
 
 use std::{
     env,
@@ -11,16 +14,15 @@ use std::{
 };
 
 use proctor_config::Settings;
-use proctor_isolated::{
-    Isolation, Launch,
-    protocol::{Code, Restrictions},
-};
+use proctor_isolated::{Isolation, Launch, protocol::Code};
 use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
-use serde::Serialize;
 
-use crate::{error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock};
+use self::{host_state::HostState, part::IsolationPart};
+use crate::{
+    bed::fault::Fault, error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock,
+};
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
@@ -34,25 +36,8 @@ pub(crate) struct Isolated {
     isolation: Isolation,
     /// The test that runs.
     test: Arc<Mutex<Option<StopHandle>>>,
-}
-
-/// The process of the plugin, as a result has it.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct IsolationPart {
-    /// How the plugin is apart from the host: `process`.
-    mode: &'static str,
-    /// Version of landlock that holds; 0 for none.
-    landlock_abi: u32,
-    /// `restricted` to those that it was given, or `open`.
-    files: &'static str,
-    /// True if data sets or results are among the files that it was given, or nothing restricts it.
-    data_readable: bool,
-    /// `out of reach` or `open`.
-    host_memory: &'static str,
-    /// `out of reach` of its signals, or `open`.
-    other_processes: &'static str,
-    /// `denied`; `allowed` if the plugin declares that it reaches its system over the network; or `open`.
-    network: &'static str,
+    /// The host's process before there was another one.
+    before: Arc<HostState>,
 }
 
 impl Isolated {
@@ -74,7 +59,9 @@ impl Isolated {
         };
         let spin = Duration::from_micros(settings.run.isolate_spin_us);
         let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
-        let launch = Launch { program: program.clone(), code, spin, memory_max_bytes };
+        let environment = environment::environment(&settings.run.isolate_env);
+        let launch = Launch { program: program.clone(), code, environment, spin, memory_max_bytes };
+        let before = Arc::new(HostState::read());
         let fence = fence::to_load(settings, location);
         let isolation = Isolation::start(launch, fence).map_err(|error| {
             HostError::PluginCannot(format!(
@@ -83,7 +70,7 @@ impl Isolated {
                 program.display()
             ))
         })?;
-        Ok(Self { isolation, test: Arc::default() })
+        Ok(Self { isolation, test: Arc::default(), before })
     }
 
     /// Has the process load the plugin.
@@ -106,7 +93,8 @@ impl Isolated {
         Ok(LoadedPlugin::elsewhere(Isolation::stand_in(), &location.to_string(), load)?)
     }
 
-    /// Lets the process continue with access to everything that the plugin needs to run, and to nothing else.
+    /// Lets the process continue with access to everything that the plugin needs to run, and to nothing else. `set` are
+    /// the options that the user has set.
     ///
     /// # Errors
     /// Why it cannot load the plugin.
@@ -114,11 +102,10 @@ impl Isolated {
         &self,
         manifest: &Manifest,
         files: &[FoundFile],
-        options: &Options,
+        set: &Options,
         cache_folder: Option<&Path>,
     ) -> Result<(), HostError> {
-        let loading = self.isolation.fence();
-        let fence = fence::to_run(loading, files, options, cache_folder, manifest.network);
+        let fence = fence::to_run(self.isolation.fence(), files, set, cache_folder);
         let fenced = self.isolation.restart_within(fence);
         fenced.map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", manifest.name)))
     }
@@ -151,6 +138,17 @@ impl Isolated {
                 "note: with --isolate a plugin reads only the system's files and its own; --set isolate_read=FOLDER:FILE \
                  adds others",
             );
+        }
+    }
+
+    /// Tells the user of a plugin that wants the network, which it has only where the user says so.
+    pub(crate) fn note_denied_network(&self, manifest: &Manifest, observer: &dyn Observer) {
+        if manifest.network && !self.isolation.fence().network {
+            observer.message(&format!(
+                "note: plugin {} says that it reaches its system by a network, which it cannot with --isolate; --set \
+                 isolate_network=true allows it",
+                manifest.name
+            ));
         }
     }
 
@@ -192,6 +190,14 @@ impl Isolated {
         *lock(&self.test) = None;
     }
 
+    /// A change of the host's own process since there is another one, where the system does not keep that from it.
+    pub(crate) fn change_of_host(&self) -> Option<Fault> {
+        if self.isolation.restrictions().asks {
+            return None;
+        }
+        HostState::read().change_since(&self.before).map(|what| Fault::HostChanged { what })
+    }
+
     /// Ends the process, in which this call did not return in time. Returns whether there was one to be ended.
     pub(crate) fn end_hung(&self, call: Call, limit: Duration) -> bool {
         if self.has_ended() {
@@ -226,21 +232,9 @@ impl Isolated {
 
     /// The process as a result has it.
     pub(crate) fn part(&self, settings: &Settings) -> IsolationPart {
-        let Restrictions { landlock_abi, files, signals, network } = self.isolation.restrictions();
         let fence = self.isolation.fence();
-        IsolationPart {
-            mode: "process",
-            landlock_abi,
-            files: if files { "restricted" } else { "open" },
-            data_readable: !files || fence::leaves_data_open(settings, &fence),
-            host_memory: if files { "out of reach" } else { "open" },
-            other_processes: if signals { "out of reach" } else { "open" },
-            network: match (fence.network, network) {
-                (true, _) => "allowed",
-                (false, true) => "denied",
-                (false, false) => "open",
-            },
-        }
+        let exposure = fence::exposure(settings, &fence);
+        IsolationPart::new(self.isolation.restrictions(), &fence, exposure)
     }
 }
 

@@ -2,13 +2,15 @@
 //! the table of how it ends.
 
 use std::{
+    ffi::OsStr,
     fs,
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process,
 };
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, datasets, plugin};
+use proctor_tests::{Bench, Run, compile, datasets, plugin};
 
 use crate::plugins::wayward::Wayward;
 
@@ -104,8 +106,11 @@ fn a_search_goes_on_with_a_fresh_process() {
     assert_eq!(searched.code(), 1, "{searched}");
 }
 
-/// A file that a restricted plugin can create, too; removed at the end.
+/// A file that a restricted plugin can create, too, with [`MARKERS`]; removed at the end.
 struct Marker(PathBuf);
+
+/// Flag with which a plugin may write where markers are.
+const MARKERS: &str = "--isolate --set isolate_devices=/dev/shm";
 
 impl Marker {
     fn new(name: &str) -> Self {
@@ -124,7 +129,7 @@ fn a_test_whose_process_ends_before_it_begins_has_a_second_one() {
     let Some(wayward) = Wayward::new() else { return };
     for call in ["create_instance", "prepare_samples", "start"] {
         let marker = Marker::new(call);
-        let run = wayward.spy(&format!("{call} once"), &marker.0, "--isolate --set issue=false");
+        let run = wayward.spy(&format!("{call} once"), &marker.0, &format!("{MARKERS} --set issue=false"));
         run.assert_invalid(&[&format!("its process has ended by itself with exit code 7 in {call}")]);
         // The test was made all the same.
         let issued_count = run.result()["performance_run"]["issued_query_count"].as_u64();
@@ -136,9 +141,9 @@ fn a_test_whose_process_ends_before_it_begins_has_a_second_one() {
 fn the_runs_after_one_whose_process_ended_are_made() {
     let Some(wayward) = Wayward::new() else { return };
     let marker = Marker::new("execute");
-    let flags = "--isolate --scenario Server --set rules=v0.5 --set server_run_count=3 --set issue=false --target-qps 500 \
+    let flags = "--scenario Server --set rules=v0.5 --set server_run_count=3 --set issue=false --target-qps 500 \
                  --set min_query_count=50 --set server_target_latency_ns=10000000000";
-    let run = wayward.spy("execute:20 once", &marker.0, flags);
+    let run = wayward.spy("execute:20 once", &marker.0, &format!("{MARKERS} {flags}"));
     let runs = run.result()["performance_runs"].as_array().cloned().unwrap_or_default();
     let are_valid: Vec<_> = runs.iter().map(|run| run["valid"] == true).collect();
     assert_eq!(are_valid, [false, true, true], "{}", run.finished);
@@ -149,8 +154,8 @@ fn the_runs_after_one_whose_process_ended_are_made() {
 fn a_probe_whose_process_ended_says_nothing_of_the_load_and_is_told() {
     let Some(wayward) = Wayward::new() else { return };
     let marker = Marker::new("search");
-    let flags = "--isolate --set issue=false --from 500";
-    let searched = wayward.spy_in_search("execute:20 once", &marker.0, flags);
+    let flags = format!("{MARKERS} --set issue=false --from 500");
+    let searched = wayward.spy_in_search("execute:20 once", &marker.0, &flags);
     assert_eq!(searched.code(), 1, "{searched}");
     let text = fs::read_to_string(wayward.bench.file("search/find_max.json"));
     let result: serde_json::Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
@@ -212,6 +217,11 @@ fn the_network_and_other_processes_are_out_of_reach() {
         ("spy-network", "network", "denied"),
         ("spy-memory", "host_memory", "out of reach"),
         ("spy-process", "other_processes", "out of reach"),
+        ("spy-socket", "network", "denied"),
+        ("spy-limits", "host_limits", "out of reach"),
+        ("spy-rights", "calls", "filtered"),
+        ("spy-session", "mode", "process"),
+        ("spy-environment", "mode", "process"),
     ] {
         let run = wayward.run(&format!("issue:10 {way}"), "--isolate --set issue=true");
         let is_open = run.finished.code() != 0;
@@ -228,6 +238,48 @@ fn the_network_and_other_processes_are_out_of_reach() {
             run.finished
         );
     }
+}
+
+#[test]
+fn threads_of_its_own_may_be_named() {
+    let Some(wayward) = Wayward::new() else { return };
+    wayward.run("issue:10 name-threads", "--isolate --set issue=true").assert_valid();
+}
+
+#[test]
+fn a_run_whose_plugin_could_read_the_answers_is_invalid() {
+    let Some(wayward) = Wayward::new() else { return };
+    let flags = format!("--isolate --set isolate_read={} --set issue=false", datasets().display());
+    let run = wayward.run("none", &flags);
+    run.assert_invalid(&["the plugin could read the answers: ", "its process may read "]);
+    assert_eq!(run.result()["plugin"]["isolation"]["data_readable"], true, "{}", run.finished);
+}
+
+#[test]
+fn the_network_is_allowed_by_the_user_and_by_no_plugin() {
+    let bench = Bench::new();
+    let library = compile("loading_plugin.c", &["CASE=IS_NETWORK"], bench.path(), "loading");
+    let Some(library) = library else { return };
+    let flags = format!("--isolate --plugin {} --mode performance --duration 50ms", library.display());
+    for (allowed, word) in [("false", "denied"), ("true", "allowed")] {
+        let run = bench.run(&format!("{flags} --set floor=false --set isolate_network={allowed}"));
+        let has_note = run.finished.stderr.contains("--set isolate_network=true allows it");
+        assert_eq!(has_note, word == "denied", "{}", run.finished);
+        let network = &run.result()["plugin"]["isolation"]["network"];
+        if network == "open" {
+            skip("this system does not restrict the process of a plugin: network is open");
+        }
+        assert_eq!(network, word, "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_folder_beside_the_library_may_have_any_name() {
+    let Some(wayward) = Wayward::new() else { return };
+    let folder = wayward.bench.path().join(OsStr::from_bytes(b"n\xffn"));
+    fs::create_dir(&folder).expect("it can be made");
+    fs::copy(wayward.library(), folder.join("libother_sut.so")).expect("it can be copied");
+    wayward.run("none", "--isolate --set issue=false").assert_valid();
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! Parts of the machine that the process of a plugin may use.
 
 use std::{
-    env, fs,
+    collections::BTreeSet,
+    env, fmt,
+    fs::{self, File},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
-use proctor_isolated::protocol::{DEVICES, Fence, OF_SYSTEM};
+use proctor_isolated::protocol::{Fence, OF_SYSTEM};
 use proctor_plugin_api::{OptionValue, Options};
 use proctor_plugin_host::PluginLocation;
 
-use crate::files::model_files::FoundFile;
+use crate::files::{dataset_folder::dataset_folder, model_files::FoundFile};
 
 /// Folders with libraries, first to last, as in PATH.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
@@ -25,9 +28,23 @@ const RESULTS: &str = "runs";
 /// End of the name of a file of weights.
 const WEIGHTS: &str = ".safetensors";
 
-/// Parts that a plugin needs to be loaded: its code, and what the user names.
+/// Folder of devices.
+const DEVICES: &str = "/dev";
+
+/// Devices that a plugin may use: those that hold nothing, and GPUs. No terminal, no disk, and no memory that programs
+/// share by a name is among them.
+const DEVICE_NAMES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "dri", "kfd"];
+
+/// Beginning of the names of NVIDIA's devices, of which there is one for each GPU, and some for all.
+const NVIDIA: &str = "nvidia";
+
+/// First bytes of an ELF file, such as a library.
+const ELF: [u8; 4] = *b"\x7fELF";
+
+/// Parts that a plugin needs to be loaded: its code, devices, and what the user names.
 pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
-    let mut read = settings.run.isolate_read.clone();
+    let run = &settings.run;
+    let mut read = run.isolate_read.clone();
     let mut list = Vec::new();
     if let PluginLocation::Library(path) = location {
         let libraries = libraries_near(path);
@@ -40,58 +57,143 @@ pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     if let Some(folders) = env::var_os(LIBRARY_PATH) {
         read.extend(env::split_paths(&folders).filter(|folder| folder.is_absolute()));
     }
-    Fence { read, list, ..Fence::default() }
+    let write = run.isolate_devices.clone();
+    Fence {
+        read,
+        list,
+        devices: devices(Path::new(DEVICES)),
+        write,
+        network: run.isolate_network,
+        ..Fence::default()
+    }
 }
 
-/// Parts that it needs besides to run: the files of its model one by one, the files that its options name, and the
-/// folder for what it keeps.
-pub(super) fn to_run(
-    fence: Fence,
-    files: &[FoundFile],
-    options: &Options,
-    cache_folder: Option<&Path>,
-    network: bool,
-) -> Fence {
-    let Fence { mut read, list, mut write, .. } = fence;
+/// Parts that it needs besides to run: the files of its model one by one, the files that the user names in its options,
+/// and the folder for what it keeps. `set` are the options that the user has set: what a plugin has by default, it has
+/// chosen itself.
+pub(super) fn to_run(fence: Fence, files: &[FoundFile], set: &Options, home: Option<&Path>) -> Fence {
     let model = files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())).collect();
-    read.extend(options.iter().filter_map(|(_, value)| match value {
+    let named = set.iter().filter_map(|(_, value)| match value {
         OptionValue::Path(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         _ => None,
-    }));
-    write.extend(cache_folder.map(Path::to_owned));
-    Fence { read, model, list, write, network }
+    });
+    let read = fence.read.iter().cloned().chain(named).collect();
+    Fence { read, model, home: home.map(Path::to_owned), ..fence }
 }
 
-/// Tells if the fence leaves the data, with the answers among them, or the results within reach.
-pub(super) fn leaves_data_open(settings: &Settings, fence: &Fence) -> bool {
-    let root = DataRoot::new(settings.run.data_root.as_deref());
-    let data = root.find("digits").ok().and_then(|folder| folder.parent().map(Path::to_owned));
-    let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
-    let within = [settings.run.data_root.clone(), data, Some(results)];
-    let within: Vec<_> =
-        within.into_iter().flatten().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    let given = fence.read.iter().chain(&fence.write).cloned();
-    let open = OF_SYSTEM.iter().chain(&[DEVICES]).map(PathBuf::from).chain(given);
-    let mut open = open.filter_map(|path| fs::canonicalize(path).ok());
-    // A library is no data, wherever it lies.
-    let is_part = |open: &Path, path: &Path| open.starts_with(path) && !is_library(open);
-    open.any(|open| within.iter().any(|path| path.starts_with(&open) || is_part(&open, path)))
+/// Devices in a folder that a plugin may use.
+fn devices(folder: &Path) -> Vec<PathBuf> {
+    let is_named = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        DEVICE_NAMES.contains(&name) || name.starts_with(NVIDIA)
+    };
+    entries_of(folder).into_iter().filter(is_named).collect()
 }
 
+/// A folder of the run within reach of a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exposure {
+    /// The folder, with data, answers or results.
+    pub(super) folder: PathBuf,
+    /// Part of the machine that the plugin was given, as it is named.
+    pub(super) given: PathBuf,
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { folder, given } = self;
+        let remedy = if OF_SYSTEM.iter().any(|path| given == Path::new(path)) {
+            "keep them elsewhere than in the folders of the system"
+        } else {
+            "keep them elsewhere, or name less in isolate_read, isolate_devices, LD_LIBRARY_PATH and the options of the \
+             plugin"
+        };
+        write!(
+            f,
+            "the plugin could read the answers: {} has data or results, and its process may read {}: {remedy}",
+            folder.display(),
+            given.display()
+        )
+    }
+}
+
+/// The first folder of the run that the fence leaves within reach, with the answers or results in it.
+pub(super) fn exposure(settings: &Settings, fence: &Fence) -> Option<Exposure> {
+    let OfRun { folders, others } = OfRun::new(settings);
+    // The folder for what a plugin keeps is its own, wherever it lies.
+    let whole = fence.home.iter().cloned().map(|given| (given, false));
+    let given = OF_SYSTEM.iter().map(PathBuf::from).chain(fence.read.iter().chain(&fence.write).cloned());
+    given.map(|given| (given, true)).chain(whole).find_map(|(given, counts_in_part)| {
+        let open = fs::canonicalize(&given).ok()?;
+        // A library is no data, wherever it lies.
+        let counts_in_part = counts_in_part && !is_library(&open);
+        let is_within = |folder: &&PathBuf| folder.starts_with(&open);
+        let is_part = |folder: &&PathBuf| is_within(folder) || counts_in_part && open.starts_with(folder);
+        let folder = folders.iter().find(is_part).or_else(|| others.iter().find(is_within))?;
+        Some(Exposure { folder: folder.clone(), given })
+    })
+}
+
+/// Folders of a run that a plugin may read nothing of.
+struct OfRun {
+    /// Folders of data and results.
+    folders: BTreeSet<PathBuf>,
+    /// Folders in which something lies that a link in the data set leads to, among other things.
+    others: BTreeSet<PathBuf>,
+}
+
+impl OfRun {
+    fn new(settings: &Settings) -> Self {
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        let digits = root.find("digits").ok().and_then(|folder| folder.parent().map(Path::to_owned));
+        let set = dataset_folder(settings, &root).ok();
+        let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
+        let named = [settings.run.data_root.clone(), digits, set.clone(), Some(results)];
+        let canonical = |path: PathBuf| fs::canonicalize(path).ok();
+        let mut folders: BTreeSet<_> = named.into_iter().flatten().filter_map(canonical).collect();
+        let links = set.iter().flat_map(|set| entries_of(set)).filter(|path| path.is_symlink());
+        let mut others = BTreeSet::new();
+        for target in links.filter_map(canonical) {
+            if target.is_dir() {
+                folders.insert(target);
+            } else {
+                others.extend(target.parent().map(Path::to_owned));
+            }
+        }
+        Self { folders, others }
+    }
+}
+
+/// Tells if a file is a shared library by its name.
 fn is_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     (name.ends_with(".so") || name.contains(".so.")) && path.is_file()
 }
 
+/// Tells if a file is a library, or a program, by what is in it.
+fn is_elf(path: &Path) -> bool {
+    let mut beginning = [0; ELF.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok() && beginning == ELF
+}
+
 /// Shared libraries that a library may want to load, such as ONNX Runtime: in its folder, in the folders there, and in
-/// those beside it. Nothing else of these folders.
+/// those beside it. Nothing else of these folders, and where a link leads out of them, only what a folder of the system
+/// has: it may lead to anything.
 fn libraries_near(library: &Path) -> Vec<PathBuf> {
     let Some(folder) = library.parent() else { return Vec::new() };
     let above = folder.parent().map(entries_of).unwrap_or_default();
     let beside = above.into_iter().filter(|path| path != folder);
-    let folders = beside.chain(entries_of(folder)).filter(|path| path.is_dir());
-    let files = folders.flat_map(|folder| entries_of(&folder)).chain(entries_of(folder));
-    files.filter(|path| is_library(path)).take(LIBRARY_COUNT_MAX).collect()
+    let is_folder = |path: &PathBuf| path.is_dir() && !path.is_symlink();
+    let near = beside.chain(entries_of(folder)).filter(is_folder).chain([folder.to_owned()]);
+    let near: BTreeSet<_> = near.filter_map(|folder| fs::canonicalize(folder).ok()).collect();
+    let may_be_in =
+        |folder: &Path| near.contains(folder) || OF_SYSTEM.iter().any(|of| folder.starts_with(of));
+    let files = near.iter().flat_map(|folder| entries_of(folder)).filter(|path| is_library(path));
+    let files = files
+        .filter_map(|path| fs::canonicalize(path).ok())
+        .filter(|file| file.parent().is_some_and(may_be_in) && is_elf(file));
+    let found: BTreeSet<_> = files.take(LIBRARY_COUNT_MAX).collect();
+    found.into_iter().collect()
 }
 
 /// Files and folders in a folder; none of one that cannot be read.
@@ -115,6 +217,8 @@ fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use proctor_config::Loader;
 
     use super::*;
@@ -135,49 +239,142 @@ mod tests {
         assert_eq!(parts(true), paths(&["net.onnx", "net.onnx.data", "net.safetensors"]));
     }
 
+    /// Writes a file, with the folders that it lies in.
+    fn write(path: &Path, bytes: &[u8]) -> PathBuf {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        path.to_owned()
+    }
+
     #[test]
     fn of_the_folders_near_a_library_only_libraries_are_given() {
         let root = tempfile::tempdir().unwrap();
-        let write = |name: &str| {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, "").unwrap();
-            path
-        };
-        let plugin = write("release/libp_sut.so");
-        let mut expected = vec![plugin.clone(), write("release/runtime/liba.so.1"), write("runtime/libb.so")];
+        let root = fs::canonicalize(root.path()).unwrap();
+        let library = |name: &str| write(&root.join(name), &ELF);
+        let plugin = library("release/libp_sut.so");
+        let mut expected =
+            vec![plugin.clone(), library("release/runtime/liba.so.1"), library("runtime/libb.so")];
         for other in
             ["labels.txt", "release/labels.txt", "libc.so", "data/deep/libd.so", "data/labels.so.txt/e"]
         {
-            write(other);
+            library(other);
         }
+        write(&root.join("release/libtext.so"), b"answers");
         let mut found = libraries_near(&plugin);
         found.sort();
         expected.sort();
         assert_eq!(found, expected);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_link_beside_a_library_opens_nothing_elsewhere() {
+        let [root, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [root, elsewhere] = [&root, &other].map(|folder| fs::canonicalize(folder.path()).unwrap());
+        let secret = write(&elsewhere.join("secret.txt"), b"secret");
+        let foreign = write(&elsewhere.join("libforeign.so"), &ELF);
+        let plugin = write(&root.join("plugin/libp_sut.so"), &ELF);
+        let whole = write(&root.join("plugin/libq.so.1.2"), &ELF);
+        let text = write(&root.join("plugin/answers.txt"), b"0 1 2");
+        for (target, name) in [
+            (&secret, "libcredentials.so.1"),
+            (&foreign, "libforeign.so.1"),
+            (&text, "libanswers.so"),
+            (&elsewhere, "libraries"),
+            // As a library has it for each of its versions.
+            (&whole, "libq.so"),
+        ] {
+            symlink(target, root.join("plugin").join(name)).unwrap();
+        }
+        assert_eq!(libraries_near(&plugin), [plugin, whole]);
+    }
+
+    #[test]
+    fn only_what_the_user_has_set_is_given_of_the_options() {
+        let set = Options::from_values([("a".to_owned(), OptionValue::Path("/srv/a".into()))]);
+        let loading = Fence { read: vec!["/r".into()], network: true, ..Fence::default() };
+        let fence = to_run(loading.clone(), &[], &set, Some(Path::new("/var/own")));
+        let expected =
+            Fence { read: vec!["/r".into(), "/srv/a".into()], home: Some("/var/own".into()), ..loading };
+        assert_eq!(fence, expected);
+    }
+
+    #[test]
+    fn devices_are_given_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            ["null", "tty", "pts", "shm", "sda", "nvidia0", "nvidiactl", "nvidia-uvm", "kmsg", "ptmx", "dri"];
+        names.iter().for_each(|name| drop(write(&folder.path().join(name), b"")));
+        let mut found: Vec<_> =
+            devices(folder.path()).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        found.sort();
+        assert_eq!(found, ["dri", "null", "nvidia-uvm", "nvidia0", "nvidiactl"]);
     }
 
     #[test]
     fn data_in_a_folder_that_is_given_are_within_reach() {
-        let folder = tempfile::tempdir().unwrap();
-        let set = format!("output_folder={}", folder.path().display());
+        let [folder, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [folder, other] = [&folder, &other].map(|folder| fs::canonicalize(folder.path()).unwrap());
+        let set = format!("output_folder={}", folder.display());
         let settings = Loader::new().set(&set).load().unwrap();
-        let fence = |read: &Path| Fence { read: vec![read.to_owned()], ..Fence::default() };
-        assert!(leaves_data_open(&settings, &fence(folder.path())));
-        // Also where it is a part of them.
-        let part = folder.path().join("results");
-        fs::create_dir(&part).unwrap();
-        assert!(leaves_data_open(&settings, &fence(&part)));
-        let library = folder.path().join("libp.so");
-        fs::write(&library, "").unwrap();
-        let other = tempfile::tempdir().unwrap();
-        assert_eq!(
-            leaves_data_open(&settings, &fence(&library)),
-            leaves_data_open(&settings, &fence(other.path()))
-        );
-        let is_open = leaves_data_open(&settings, &fence(other.path()));
+        let found =
+            |read: &Path| exposure(&settings, &Fence { read: vec![read.to_owned()], ..Fence::default() });
+        let within = |given: &Path| Some(Exposure { folder: folder.clone(), given: given.to_owned() });
         // Where the workspace itself lies in a folder of the system, so do its data.
+        let otherwise = found(&other);
         let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
-        assert_eq!(is_open, OF_SYSTEM.iter().any(|open| here.starts_with(open)));
+        assert_eq!(otherwise.is_some(), OF_SYSTEM.iter().any(|open| here.starts_with(open)));
+        if otherwise.is_some() {
+            return;
+        }
+        assert_eq!(found(&folder), within(&folder));
+        let above = folder.parent().unwrap();
+        assert!(found(above).is_some_and(|it| it.given == above));
+        // Also where it is a part of them, unless that is a library, or the plugin's own folder.
+        let part = write(&folder.join("results/result.json"), b"{}");
+        assert_eq!(found(&part), within(&part));
+        assert_eq!(found(&write(&folder.join("libp.so"), &ELF)), None);
+        let own = Fence { home: Some(folder.join("results")), ..Fence::default() };
+        assert_eq!(exposure(&settings, &own), None);
+        let own = Fence { home: Some(folder.clone()), ..Fence::default() };
+        assert_eq!(exposure(&settings, &own), within(&folder));
+    }
+
+    #[test]
+    fn a_data_set_that_the_user_names_is_looked_at_and_where_its_links_lead() {
+        let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+        let [results, set, images, lists] =
+            [0, 1, 2, 3].map(|at: usize| fs::canonicalize(folders[at].path()).unwrap());
+        symlink(&images, set.join("val")).unwrap();
+        symlink(write(&lists.join("val_map.txt"), b""), set.join("val_map.txt")).unwrap();
+        let assignments =
+            [format!("output_folder={}", results.display()), format!("dataset_folder={}", set.display())];
+        let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
+        let settings = loader.load().unwrap();
+        let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
+        if OF_SYSTEM.iter().any(|open| here.starts_with(open)) {
+            return;
+        }
+        for (read, expected) in [
+            (set.clone(), Some(&set)),
+            (images.clone(), Some(&images)),
+            (images.join("labels"), Some(&images)),
+            (lists.clone(), Some(&lists)),
+            // Beside a file that a link leads to there may be anything.
+            (lists.join("labels"), None),
+        ] {
+            fs::create_dir_all(&read).unwrap();
+            let found = exposure(&settings, &Fence { read: vec![read.clone()], ..Fence::default() });
+            assert_eq!(found.map(|it| it.folder).as_ref(), expected, "{}", read.display());
+        }
+    }
+
+    #[test]
+    fn what_to_do_about_data_within_reach_is_said() {
+        let said = |given: &str| Exposure { folder: "/opt/p/data".into(), given: given.into() }.to_string();
+        assert!(
+            said("/opt").ends_with("may read /opt: keep them elsewhere than in the folders of the system")
+        );
+        assert!(said("/opt/p").contains("name less in isolate_read"));
     }
 }

@@ -1,0 +1,106 @@
+//! A process as the system shows it: the restrictions that can be seen from outside.
+
+use std::{fs, io};
+
+use rustix::process::{Pid, getsid};
+
+use crate::protocol::Restrictions;
+
+/// A process of the system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// It can gain no rights that it has not.
+    no_new_privileges: bool,
+    /// Its calls go through a filter.
+    is_filtered: bool,
+    /// It has no capability, and can pass none on.
+    no_capabilities: bool,
+}
+
+impl Status {
+    /// The process with this number, of which nobody else can have it, as it is not waited for yet.
+    ///
+    /// # Errors
+    /// If the system does not show it.
+    pub(crate) fn of(process: Pid) -> io::Result<Self> {
+        let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+        Ok(Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Self {
+        let value = |name: &str| {
+            let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            values.map(str::trim).next().unwrap_or_default()
+        };
+        let is_none = |name: &&str| u64::from_str_radix(value(name), 16) == Ok(0);
+        Self {
+            no_new_privileges: value("NoNewPrivs") == "1",
+            is_filtered: value("Seccomp") == "2",
+            no_capabilities: ["CapInh", "CapPrm", "CapEff", "CapAmb"].iter().all(is_none),
+        }
+    }
+
+    /// Restrictions that the process claims, as far as they can be. Of landlock nothing can be seen, but that it wants
+    /// a process that gains no rights.
+    pub(crate) fn confirmed(&self, claimed: Restrictions) -> Restrictions {
+        let Restrictions { landlock_abi, files, signals, calls, network, capabilities, asks } = claimed;
+        let may_gain_none = self.no_new_privileges;
+        let is_filtered = may_gain_none && self.is_filtered;
+        Restrictions {
+            landlock_abi: if may_gain_none { landlock_abi } else { 0 },
+            files: files && may_gain_none,
+            signals: signals && may_gain_none,
+            calls: calls && is_filtered,
+            network: network && is_filtered,
+            capabilities: capabilities && self.no_capabilities && may_gain_none,
+            asks: asks && is_filtered,
+        }
+    }
+}
+
+/// Tells if a process leads a session: it has no terminal, and whatever it starts is in the group of its number.
+pub(crate) fn leads_session(process: Pid) -> bool {
+    getsid(Some(process)) == Ok(process)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Name:\tproctor-worker\nNoNewPrivs:\t1\nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\n\
+                        CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nSeccomp:\t2\n\
+                        Seccomp_filters:\t1\n";
+
+    const ALL: Restrictions = Restrictions {
+        landlock_abi: 6,
+        files: true,
+        signals: true,
+        calls: true,
+        network: true,
+        capabilities: true,
+        asks: true,
+    };
+
+    #[test]
+    fn a_claim_counts_as_far_as_the_system_shows_it() {
+        let confirmed = |text: &str| Status::parse(text).confirmed(ALL);
+        assert_eq!(confirmed(TEXT), ALL);
+        assert_eq!(Status::parse(TEXT).confirmed(Restrictions::default()), Restrictions::default());
+        let unfiltered = Restrictions { calls: false, network: false, asks: false, ..ALL };
+        assert_eq!(confirmed(&TEXT.replace("Seccomp:\t2", "Seccomp:\t0")), unfiltered);
+        assert_eq!(confirmed(&TEXT.replace("NoNewPrivs:\t1", "NoNewPrivs:\t0")), Restrictions::default());
+        let capable = Restrictions { capabilities: false, ..ALL };
+        for name in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+            let text = TEXT.replace(&format!("{name}:\t00"), &format!("{name}:\t10"));
+            assert_eq!(confirmed(&text), capable, "{name}");
+        }
+        assert_eq!(confirmed(""), Restrictions::default());
+    }
+
+    #[test]
+    fn a_process_that_is_shown_is_read() {
+        let own = rustix::process::getpid();
+        assert!(Status::of(own).is_ok());
+        assert!(Status::of(Pid::from_raw(i32::MAX).unwrap()).is_err());
+    }
+}
