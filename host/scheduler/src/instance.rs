@@ -73,7 +73,7 @@ pub(crate) fn fail_samples(samples: &[QuerySample], sink: &dyn CompletionSink) {
         for (response, sample) in responses.iter_mut().zip(samples) {
             *response = failed(sample.id);
         }
-        sink.complete_at(now_ns, &responses[..samples.len()]);
+        sink.fail_at(now_ns, &responses[..samples.len()]);
     }
 }
 

@@ -127,6 +127,12 @@ pub trait CompletionSink: Send + Sync {
         self.complete(responses);
     }
 
+    /// As [`complete_at`](Self::complete_at), for samples that the host fails itself, as it has no answer to them. A sink
+    /// that has given them up before does not take that for a late answer.
+    fn fail_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.complete_at(now_ns, responses);
+    }
+
     /// As [`first_token`](Self::first_token), at an instant that [`now_ns`](Self::now_ns) gave.
     fn first_token_at(&self, _now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         self.first_token(responses);

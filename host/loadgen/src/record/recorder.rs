@@ -97,9 +97,23 @@ impl<C: Clock> Recorder<C> {
         phase.number == self.phase_count.load(Acquire)
     }
 
+    /// Completes samples, and wakes who waits for that. With `BY_HOST` the host fails them itself: after the end of
+    /// their phase that is nobody's fault.
+    #[inline(always)] // Into `complete`, through which nearly all come.
+    fn complete_all<const BY_HOST: bool>(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        let mut place = None;
+        let mut accepted_count = 0;
+        for response in responses {
+            accepted_count += u64::from(self.complete_one::<BY_HOST>(now_ns, &mut place, response));
+        }
+        if accepted_count > 0 {
+            self.wake.signal(accepted_count);
+        }
+    }
+
     /// Returns whether the response completed a sample. `place` is where the response before it belonged.
     #[inline]
-    fn complete_one<'a>(
+    fn complete_one<'a, const BY_HOST: bool>(
         &'a self,
         now_ns: u64,
         place: &mut Option<Place<'a>>,
@@ -111,7 +125,10 @@ impl<C: Clock> Recorder<C> {
             *place = self.phase(generation).map(|phase| Place::new(generation, phase, now_ns));
         }
         let Some(place) = place else {
-            note(self.kind_without_phase(generation));
+            let kind = self.kind_without_phase(generation);
+            if !(BY_HOST && kind == ViolationKind::Late) {
+                note(kind);
+            }
             return false;
         };
         let failed = !response.status.is_ok();
@@ -133,6 +150,7 @@ impl<C: Clock> Recorder<C> {
             }
             Completion::NotIssued => note(ViolationKind::NotIssued),
             Completion::Duplicate if self.is_current(phase) => note(ViolationKind::Duplicate),
+            Completion::Duplicate | Completion::GivenUp if BY_HOST => {}
             Completion::Duplicate | Completion::GivenUp => note(ViolationKind::Late),
         }
         false
@@ -266,14 +284,11 @@ impl<C: Clock> CompletionSink for Recorder<C> {
 
     #[inline(always)] // Into `complete`, through which nearly all come.
     fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        let mut place = None;
-        let mut accepted_count = 0;
-        for response in responses {
-            accepted_count += u64::from(self.complete_one(now_ns, &mut place, response));
-        }
-        if accepted_count > 0 {
-            self.wake.signal(accepted_count);
-        }
+        self.complete_all::<false>(now_ns, responses);
+    }
+
+    fn fail_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
+        self.complete_all::<true>(now_ns, responses);
     }
 
     fn first_token_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {

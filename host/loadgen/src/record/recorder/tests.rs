@@ -183,6 +183,30 @@ fn wrong_ids_are_told_apart_and_change_nothing() {
 }
 
 #[test]
+fn what_the_host_fails_after_it_was_given_up_is_no_late_answer() {
+    let fixture = Fixture::after(1);
+    let fail = |generation, sequence| {
+        let (id, status) = (response_id(generation, sequence), SampleStatus::FAILED);
+        fixture.recorder.fail_at(1, &[QuerySampleResponse { id, status, data: &[], token_count: 0 }]);
+    };
+    let phase = fixture.open(PhaseMode::Performance, 0);
+    phase.issue(0, false);
+    phase.issue(0, false);
+    fail(2, 0);
+    assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
+    assert_eq!(phase.give_up(), [1]);
+    fail(2, 1);
+    // One of an earlier test, and one that was failed before the next phase.
+    fail(1, 0);
+    fixture.open(PhaseMode::Performance, 2);
+    fail(2, 0);
+    assert_eq!(fixture.violations(), [(ViolationKind::Failed, 1, Some(0))]);
+    // What never was is told all the same.
+    fail(2, 2);
+    assert_eq!(fixture.violations().len(), 2);
+}
+
+#[test]
 fn nothing_is_issued_before_the_phase_starts() {
     let fixture = Fixture::new();
     let start = PhaseStart {
