@@ -32,6 +32,12 @@ impl ScalingPart {
                 .infeasible()
                 .unwrap_or_else(|| format!("{policy}: had not settled after {made}, and was at {last}")),
         };
+        if let Some(left) = self.0.instances_left() {
+            text.push_str(&format!(
+                "; at most {left} of {} could be had",
+                counted(goal.most.instances as u64, "instance")
+            ));
+        }
         if !events.is_empty() {
             text.push_str(&format!("; {}", counted(events.len() as u64, "event")));
         }

@@ -160,6 +160,12 @@ pub(super) fn summary(result: &PolicyResult) -> String {
     };
     text.push_str(&found);
     text.push('\n');
+    if let Some(left) = course.instances_left() {
+        text.push_str(&format!(
+            "of {} no more than {left} could be had, as others failed or were not made: more were not looked at\n",
+            counted(course.goal.most.instances as u64, "instance")
+        ));
+    }
     if *hung > 0 {
         let instances = counted(*hung as u64, "instance");
         text.push_str(&format!("{instances} did not come back from a batch within watchdog_ms\n"));
@@ -274,7 +280,13 @@ mod tests {
     use proctor_scaling::{Fixed, WindowRule};
 
     use super::*;
-    use crate::{bed::scaling::latency_from::LatencyFrom, scale::traffic::TrafficCounts};
+    use crate::{
+        bed::scaling::{
+            event::{ScalingEvent, ScalingEventKind},
+            latency_from::LatencyFrom,
+        },
+        scale::traffic::TrafficCounts,
+    };
 
     /// A round of a policy that came to a setting, or to none.
     fn round(
@@ -335,6 +347,20 @@ mod tests {
         for text in [some, all, dead] {
             assert!(!text.contains("a: use") && !text.contains("--duration"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_range_that_was_cut_is_told() {
+        let mut result = round("a", 1, Some(100.0), 0.0, 4);
+        result.course.goal.most.instances = 8;
+        assert!(!summary(&result).contains("could be had"));
+        for most in [7, 6] {
+            let failed = ScalingEventKind::InstanceFailed { instance: most, left: 1, most };
+            result.course.events.push(ScalingEvent::new(1, failed));
+        }
+        let text = summary(&result);
+        assert!(text.contains("1 are left in service, and there are at most 7 from now on\n"), "{text}");
+        assert!(text.contains("\nof 8 instances no more than 6 could be had"), "{text}");
     }
 
     fn rows(results: &[PolicyResult]) -> Vec<Vec<String>> {

@@ -28,9 +28,14 @@ fn assert_went_on(finished: &Finished, course: &Value) {
     assert_eq!(kinds(&course["events"]), ["instance-failed"], "{finished}: {}", course["events"]);
     let event = &course["events"][0];
     assert_eq!(event["instance"], 2);
-    let left = event["left"].as_u64().unwrap();
+    // The range has lost one, however few were in use.
+    let (most, bound) =
+        (event["most"].as_u64().unwrap(), course["goal"]["most"]["instances"].as_u64().unwrap());
+    assert_eq!(most, bound - 1, "{event}");
     let setting = course["setting"]["instances"].as_u64();
-    assert!(setting.is_some_and(|instances| instances <= left), "{finished}: {}", course["decisions"]);
+    assert!(setting.is_some_and(|instances| instances <= most), "{finished}: {}", course["decisions"]);
+    let told = format!("of {bound} instances no more than {most} could be had");
+    assert!(finished.stdout.contains(&told), "{finished}");
     assert!(
         course["decisions"].as_array().unwrap().iter().any(|decision| decision["cause"] == "bound"),
         "{finished}"
@@ -103,8 +108,8 @@ fn a_run_goes_on_without_an_instance_that_fails_and_is_invalid_for_its_samples()
         run.assert_invalid(&["this is fail_instance", "failed"]);
         let part = &run.result()["performance_run"]["scaling"];
         assert_eq!(kinds(&part["events"]), ["instance-failed"], "{}: {}", run.finished, part["events"]);
-        let left = part["events"][0]["left"].as_u64().unwrap();
-        assert!(part["last"]["instances"].as_u64().unwrap() <= left, "{}: {part}", run.finished);
+        let most = part["events"][0]["most"].as_u64().unwrap();
+        assert!(part["last"]["instances"].as_u64().unwrap() <= most, "{}: {part}", run.finished);
         let samples = run.samples();
         let failed = samples.iter().filter(|(_, latency_ns)| latency_ns >> 63 == 1).count();
         assert!(failed > 0 && failed * 10 < samples.len(), "{failed} of {}: {}", samples.len(), run.finished);

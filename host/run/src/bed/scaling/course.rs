@@ -90,6 +90,12 @@ impl Course {
         self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
     }
 
+    /// How many instances there could be at the end, if that is less than was to be looked at.
+    pub(crate) fn instances_left(&self) -> Option<usize> {
+        let least = self.events.iter().filter_map(ScalingEvent::instances_most).min()?;
+        (least < self.goal.most.instances).then_some(least)
+    }
+
     /// The sentence where nothing meets the target; `None` where something may.
     pub(crate) fn infeasible(&self) -> Option<String> {
         let Decision { target_ns, .. } = self.decisions.last().filter(|last| is_infeasible(last))?;

@@ -23,8 +23,10 @@ pub(crate) enum ScalingEventKind {
     InstanceFailed {
         /// Its number in the scheduler, from 0.
         instance: usize,
-        /// How many instances are left.
+        /// How many instances are left in service.
         left: usize,
+        /// How many there may be from now on.
+        most: usize,
     },
     /// The only instance failed a batch, and goes on.
     LastInstanceFailed {
@@ -52,13 +54,26 @@ impl ScalingEvent {
         let what = kind.to_string();
         Self { at_ns, kind, what }
     }
+
+    /// How many instances there may be from then on, if it lowers that.
+    pub(crate) fn instances_most(&self) -> Option<usize> {
+        match self.kind {
+            ScalingEventKind::InstanceFailed { most, .. } => Some(most),
+            ScalingEventKind::NoInstance { count, .. } => Some(count.saturating_sub(1)),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for ScalingEventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InstanceFailed { instance, left } => {
-                write!(f, "instance {instance} failed a batch and was retired: {left} are left")
+            Self::InstanceFailed { instance, left, most } => {
+                write!(
+                    f,
+                    "instance {instance} failed a batch and was retired: {left} are left in service, and there are at most \
+                     {most} from now on"
+                )
             }
             Self::LastInstanceFailed { instance } => {
                 write!(f, "instance {instance} failed a batch and goes on, as it is the only one")

@@ -202,26 +202,28 @@ impl Scaler {
 
     /// Goes on without an instance that has failed.
     fn lose(&self, state: &mut State, failed: FailedInstance, now_ns: u64) {
-        let left = self.note_failed(state, failed, now_ns);
-        let most = Knobs { instances: left, ..state.control.goal().most };
-        if failed.is_retired && state.control.limit(now_ns, most).is_some() {
+        let instances = self.note_failed(state, failed, now_ns);
+        if failed.is_retired {
+            state.control.limit(now_ns, Knobs { instances, ..state.control.goal().most });
+            // Another takes its place, unless fewer are wanted now.
             self.turn(state);
         }
     }
 
-    /// Notes the failure, and returns how many instances are left.
+    /// Notes the failure, and returns how many instances there may be from now on: no other is made of its number.
     fn note_failed(&self, state: &mut State, failed: FailedInstance, now_ns: u64) -> usize {
         let FailedInstance { instance, is_retired } = failed;
         let instances = self.knobs.get().and_then(|knobs| knobs.instances().ok());
         let left = instances.map_or(1, |instances| instances.len());
+        let most = state.control.goal().most.instances.saturating_sub(1).max(1);
         state.note(
             now_ns,
             match is_retired {
-                true => ScalingEventKind::InstanceFailed { instance, left },
+                true => ScalingEventKind::InstanceFailed { instance, left, most },
                 false => ScalingEventKind::LastInstanceFailed { instance },
             },
         );
-        left
+        most
     }
 
     /// Counts batches of which no more is known.
