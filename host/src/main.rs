@@ -51,7 +51,11 @@ fn main() {
     // The process of a case of `host validate` ends in here.
     proctor_validator::serve();
     let cli: Cli = proctor_display::command_line();
-    proctor_display::run_program(|| commands::execute(&cli.command))
+    let work = || commands::execute(&cli.command);
+    match cli.command.loads_plugin() {
+        true => proctor_display::run_program_with_plugin(work),
+        false => proctor_display::run_program(work),
+    }
 }
 
 #[cfg(test)]

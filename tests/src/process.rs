@@ -65,7 +65,27 @@ impl Started {
     /// # Panics
     /// If it cannot be sent.
     pub fn signal(&self, name: &str) {
-        let command = format!("kill -{name} {}", self.id());
+        self.signal_to(self.id(), name);
+    }
+
+    /// Sends a signal to the group that the process leads.
+    ///
+    /// # Panics
+    /// If it cannot be sent.
+    pub fn signal_group(&self, name: &str) {
+        self.kill(name, &format!("-- -{}", self.id()));
+    }
+
+    /// Sends a signal to another process that belongs to the program.
+    ///
+    /// # Panics
+    /// If it cannot be sent.
+    pub fn signal_to(&self, id: u32, name: &str) {
+        self.kill(name, &id.to_string());
+    }
+
+    fn kill(&self, name: &str, whom: &str) {
+        let command = format!("kill -{name} {whom}");
         let sent = Command::new("sh").args(["-c", &command]).status().expect("a shell starts");
         assert!(sent.success(), "{command}");
     }

@@ -5,9 +5,9 @@
 //! far work of many alike things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and
 //! as JSON; a [`Spread`] sums up several values of one figure. A [`TimelineFile`] takes the spans of a run.
 //!
-//! [`command_line`] and [`run_program`] begin each program, which ends with one of the [`EXIT_CODES`];
-//! [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers no
-//! terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows it.
+//! [`command_line`] and [`run_program`] or [`run_program_with_plugin`] begin each program, which ends with one of the
+//! [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers
+//! no terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows it.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ pub use crate::{
     exit_code::EXIT_CODES,
     file_line::FileLine,
     page::{Origin, Page, Table, markdown_table},
-    program::{command_line, run_program},
+    program::{command_line, run_program, run_program_with_plugin},
     progress::Form,
     spread::Spread,
     stderr::tell,

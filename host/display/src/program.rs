@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Error, Parser, error::ErrorKind};
-use proctor_plugin_host::process;
+use proctor_plugin_host::{parent, process};
 use proctor_run::{Conclusion, HostError};
 use proctor_vocabulary::printable;
 
@@ -59,6 +59,19 @@ pub fn run_program(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
             process::end(exit_code::PANICKED)
         }
     }
+}
+
+/// As [`run_program`], for work that loads a plugin into this process. What ends the program without a word is
+/// reported by a parent of it.
+pub fn run_program_with_plugin(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
+    // Before there is a second thread.
+    let started = parent::start();
+    run_program(|| {
+        if let Err(error) = started {
+            tracing::warn!(%error, "a plugin that ends the program by _exit will not be noticed");
+        }
+        work()
+    })
 }
 
 /// Ends the program with the exit code of the conclusion, if the user has got the answer.

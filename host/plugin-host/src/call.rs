@@ -54,6 +54,7 @@ calls! {
     ReleaseOutput "release of a lent output" "release an output that it lent",
     BeginThread "instance_thread.begin" "begin the thread of an instance",
     EndThread "instance_thread.end" "end the thread of an instance",
+    AskInFlight "submit.in_flight_max" "say how many batches it takes at a time",
     Submit "submit" "take a batch (submit)",
     Done "a submitted batch" "complete a submitted batch",
     Issue "issue" "take a query (issue)",
@@ -78,6 +79,11 @@ impl Call {
                 | Self::Start
                 | Self::Stop
         )
+    }
+
+    /// Tells if it comes for each batch or query of the timed part.
+    pub(crate) fn is_timed(self) -> bool {
+        matches!(self, Self::Issue | Self::Execute | Self::Submit | Self::ExecuteVirtual)
     }
 
     /// The call with this number, as an activity keeps it; numbers start at 1.

@@ -32,7 +32,8 @@
 //! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
 //!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
 //! - **The end of the process is the host's.** It ends by [`process::end`], which runs nothing of a plugin; a plugin
-//!   that calls `exit` is reported, and so is one that a fork of the process comes back from.
+//!   that calls `exit` is reported, and so is one that a fork of the process comes back from. What nothing in the
+//!   process sees, such as `_exit`, a [`parent`] of it reports.
 //! - **A recording stands between the two.** [`LoadedPlugin::load_recorded`] puts functions into the table which write
 //!   what crosses to a [`Recorder`] and go on to the plugin's; nothing else here knows of it.
 //!
@@ -73,9 +74,11 @@ pub use guard::{
     activity::{CallUnderWay, calls_under_way, progress_count},
     changes::{ProcessChange, ProcessPart, process_changes},
     crash,
+    interrupts::on_interrupt,
     last_words::{
         drop_last_words, expect_last_words, expect_no_last_words, last_words_are_awaited, set_last_words,
     },
+    parent,
     process::{self, EXIT_PLUGIN_CRASHED},
 };
 pub use load::{

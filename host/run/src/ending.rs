@@ -125,7 +125,7 @@ impl UnfinishedResult {
         match self.observer.answer_file() {
             Some(file) => {
                 let forms = result.verdict_forms(&self.folder.partial_name(), written.as_ref().err());
-                set_last_words(self.observer.verdict(forms), file);
+                set_last_words(&self.observer.verdict(forms), file);
             }
             None => expect_no_last_words(),
         }

@@ -75,9 +75,14 @@ impl Frame {
             interrupt.observer().message(&format!("warning: {}", printable(warning)));
         }
         scheduler_config(&settings.run)?;
-        let folder = make_folder(&settings)?;
-        let cleanup = folder.clone();
-        interrupt.on_exit(move || _ = cleanup.remove_if_empty());
+        // A signal waits, and then finds a folder that it may remove.
+        let folder = interrupt.start(
+            || make_folder(&settings),
+            |folder| {
+                let cleanup = folder.clone();
+                move || _ = cleanup.remove_if_empty()
+            },
+        )?;
         let (watchdog, pending) = (Watchdog::default(), Pending::default());
         Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, pending })
     }
@@ -120,6 +125,8 @@ impl Frame {
         let bed = TestBed::open(settings, equipment, interrupt)?;
         let plugin = bed.plugin.backend.host_side();
         interrupt.on_second(move || plugin.cancel());
+        let watchdog = watchdog.clone();
+        interrupt.end_plugin_by(move || watchdog.end_isolated());
         accuracy::check(settings, &bed.data_root, bed.model().precision(), interrupt.observer().as_ref())?;
         Ok(bed)
     }
@@ -127,8 +134,7 @@ impl Frame {
     /// Has every crash and hang of the plugin reported from here on.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
-        let folder = self.folder.clone();
-        process::on_end_by_plugin(move |report| folder.note(&format!("error: {report}")));
+        process::report_end_in(&self.folder.path("error.txt"));
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
         self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
             let concluded =

@@ -7,10 +7,12 @@
 //! | a benchmark measures | the measurement that is going on is the last one | the program ends |
 //! | a test runs | nothing more is issued, outstanding samples are awaited | the wait ends, the plugin is cancelled |
 //! | writing | ignored | ignored; the third ends the program |
+//! | the plugin comes to its end | it is awaited | a process of its own is ended; the third ends the program |
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use proctor_loadgen::{Progress, StopHandle};
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, on_interrupt};
 
 use crate::{error::HostError, observer::Observer, text};
 
@@ -29,6 +31,8 @@ struct State {
     doing: Doing,
     signal_count: u32,
     on_second: Option<Box<dyn Fn() + Send>>,
+    /// Ends the process of the plugin, and tells if it has one.
+    end_plugin: Option<Box<dyn Fn() -> bool + Send>>,
     on_exit: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -57,7 +61,7 @@ impl Interrupt {
     pub fn install(observer: Arc<dyn Observer>) -> Result<Self, HostError> {
         let interrupt = Self::never(observer);
         let listener = interrupt.clone();
-        ctrlc::set_handler(move || listener.signal())
+        on_interrupt(move || listener.signal())
             .map_err(|error| HostError::Usage(format!("cannot listen for signals: {error}")))?;
         Ok(interrupt)
     }
@@ -92,6 +96,12 @@ impl Interrupt {
     /// Sets an action for the second signal of a test, such as to tell the plugin.
     pub(crate) fn on_second(&self, action: impl Fn() + Send + 'static) {
         self.lock().on_second = Some(Box::new(action));
+    }
+
+    /// Sets an action for the second signal while a plugin comes to its end: it ends the process of the plugin, and tells
+    /// if there was one.
+    pub(crate) fn end_plugin_by(&self, action: impl Fn() -> bool + Send + 'static) {
+        self.lock().end_plugin = Some(Box::new(action));
     }
 
     /// Marks the start of measurements, each of which is worth keeping.
@@ -187,8 +197,22 @@ impl State {
             }
             // Two of them may have been meant for the test before.
             Doing::Writing if count > 2 => self.end(),
-            Doing::Writing => say("interrupted: writing the results, which takes a moment"),
+            Doing::Writing => match waited_for() {
+                Some(call) => self.wait_for(&call, count),
+                None => say("interrupted: writing the results, which takes a moment"),
+            },
         }
+    }
+
+    /// Says that the end of the run waits for this call, or ends the process that it hangs in.
+    fn wait_for(&self, CallUnderWay { plugin, call, .. }: &CallUnderWay, count: u32) -> Effect {
+        let was_ended = count > 1 && self.end_plugin.as_ref().is_some_and(|end| end());
+        let what = match count {
+            _ if was_ended => "its process is ended",
+            1 => "the results are on disk; press Ctrl-C twice more to end without it",
+            _ => "the results are on disk; press Ctrl-C once more to end without it",
+        };
+        Effect::Say(format!("interrupted: waiting for plugin {plugin} in {call}; {what}"))
     }
 
     fn end(&mut self) -> Effect {
@@ -201,6 +225,12 @@ impl State {
         };
         Effect::End { doing, on_exit: self.on_exit.take() }
     }
+}
+
+/// The call of the plugin that the end of a run waits for: not one of an instance that is left behind.
+fn waited_for() -> Option<CallUnderWay> {
+    let is_timed = |call| matches!(call, Call::Execute | Call::Submit | Call::Issue);
+    calls_under_way().find(|it| !is_timed(it.call))
 }
 
 /// A test that a signal ends.
@@ -250,6 +280,21 @@ mod tests {
         interrupt.replaying("waiting");
         let effect = interrupt.lock().next_signal();
         assert!(matches!(effect, Effect::End { doing: "waiting", .. }));
+    }
+
+    #[test]
+    fn the_end_of_a_plugin_that_hangs_is_awaited_and_then_its_process_ended() {
+        let call = CallUnderWay { plugin: "p", call: Call::Stop, instance: None, number: 1 };
+        let said = |state: &State, count| match state.wait_for(&call, count) {
+            Effect::Say(text) => text,
+            _ => panic!("it goes on"),
+        };
+        let mut state = State::default();
+        assert!(said(&state, 1).starts_with("interrupted: waiting for plugin p in stop; "));
+        assert!(said(&state, 1).contains("twice more") && said(&state, 2).contains("once more"));
+        state.end_plugin = Some(Box::new(|| true));
+        assert!(said(&state, 1).contains("twice more"));
+        assert!(said(&state, 2).ends_with("its process is ended"));
     }
 
     #[test]

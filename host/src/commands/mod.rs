@@ -99,6 +99,24 @@ pub(crate) enum Command {
     Bench(BenchFlags),
 }
 
+impl Command {
+    /// Tells if the command loads a plugin of the user's into this process.
+    pub(crate) fn loads_plugin(&self) -> bool {
+        match self {
+            Self::Run(flags) => flags.loads_plugin(),
+            Self::FindMax(_) | Self::Scale(_) | Self::Replay(_) | Self::Describe(_) => true,
+            // A case of the conformance suite has a process of its own, which is waited for.
+            Self::Validate(_) => false,
+            // `host-bench` and `host-data` take the place of this program.
+            Self::Bench(_) | Self::Data(_) => false,
+            Self::Compare(_) | Self::Report(_) | Self::Accuracy(_) | Self::Export(_) | Self::Clean(_) => {
+                false
+            }
+            Self::List(_) | Self::NewPlugin(_) | Self::Doctor(_) | Self::Explain(_) => false,
+        }
+    }
+}
+
 /// Executes a command.
 pub(crate) fn execute(command: &Command) -> Result<Conclusion, HostError> {
     let text = match command {

@@ -80,6 +80,11 @@ struct Planned<'a> {
 }
 
 impl RepeatFlags {
+    /// Tells if the run is made in this process: each of several has its own.
+    pub(super) fn loads_plugin(&self) -> bool {
+        self.repeat.is_none()
+    }
+
     /// Makes the run or the runs.
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         match self.repeat {

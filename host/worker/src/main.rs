@@ -89,7 +89,10 @@ fn begin() -> io::Result<(Socket, Server)> {
     let mut note = crash_report.try_clone()?;
     crash::install_with_file(crash_report).map_err(io::Error::other)?;
     process::notice_ends()?;
-    process::on_end_by_plugin(move |text| _ = note.write_all(text.as_bytes()));
+    process::on_end_by_plugin(move |text| {
+        // In the place of the call that was noted.
+        let _ = note.set_len(0).and_then(|()| note.write_all(text.as_bytes()));
+    });
 
     let events = Arc::new(Socket::from(events));
     let reports = Reports::new(Arc::clone(&events), ReportWriter::open(sample_reports)?);

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io,
-    os::fd::OwnedFd,
+    os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, OnceLock},
     thread,
     time::Duration,
@@ -79,7 +79,7 @@ impl Server {
 
     fn make(&mut self, request: Request, files: Vec<OwnedFd>) -> Result<Answer, Failure> {
         let mut files = files.into_iter();
-        let mut file = || files.next().ok_or_else(|| wrong_state("its memory is missing"));
+        let mut file = || files.next().ok_or_else(no_file);
         match request {
             Request::Load(code) => return self.load(&code),
             Request::Open(opening) => self.open(opening)?,
@@ -157,6 +157,8 @@ impl Server {
         let services = HostServices { now_ns, cache_folder };
         let backend = plugin.open(&Options::from_values(options), services).map_err(failure_of)?;
         backend.set_sink(Some(Arc::new(self.reports.clone())));
+        // The host reads it, by a request of its own.
+        backend.host_side().leave_energy();
         let _ = self.host_side.set(backend.host_side());
         self.backend = Some(backend);
         Ok(())
@@ -285,6 +287,17 @@ fn demand(request: &ModelRequest) -> ModelDemand {
         instance_count: request.instance_count,
         intent: request.intent,
         placements: request.placements,
+    }
+}
+
+/// Why a file did not come with a request: the system leaves those out for which there is no descriptor.
+fn no_file() -> Failure {
+    match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(_) => wrong_state("its memory is missing"),
+        Err(error) => wrong_state(&format!(
+            "its process can be given no more files ({error}): the plugin has opened as many as `ulimit -n` allows, or has \
+             lowered that limit"
+        )),
     }
 }
 

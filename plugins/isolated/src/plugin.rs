@@ -264,7 +264,9 @@ impl StandInInstance {
         if self.child.has_ended() {
             return Err(self.child.end_with_batch_error());
         }
-        self.sign.during(|| {
+        let call = if task == Task::BeginThread { "instance_thread.begin" } else { "instance_thread.end" };
+        let sign = self.child.sign(format!("{call}, instance {}", self.index));
+        sign.during(|| {
             self.mailbox.ask(task, [].into_iter(), 0, 0);
             answered(&mut self.mailbox, &self.child)
         })

@@ -1,8 +1,9 @@
 //! The call that each thread has made into a plugin, readable from a signal handler.
 //!
-//! Each backend, model and instance owns one [`Activity`], leaked, so that it can be read at any time. The thread
-//! that makes a call points a thread-local at it for the duration of the call. All activities form a list that only
-//! grows, so that a report can also say what the other threads were doing.
+//! Each backend, model and instance owns one [`Activity`], kept for ever, so that it can be read at any time, also by
+//! the parent of the program after its end. The thread that makes a call points a thread-local at it for the duration
+//! of the call. All activities form a list that only grows, so that a report can also say what the other threads were
+//! doing.
 
 use std::{
     cell::Cell,
@@ -10,10 +11,15 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU64, Ordering},
 };
 
-use crate::call::Call;
+use crate::{
+    call::Call,
+    guard::shared::{Slot, keep, keep_text, seen},
+};
 
-/// The call that a backend, model or instance is in. Written by the calling thread, read by any.
+/// The call that a backend, model or instance is in. Written by the calling thread, read by any. Threads do not share
+/// the lines of the processor's cache that they write to.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Activity {
     plugin: &'static str,
     /// Number of the instance; `None` for a backend or a model.
@@ -30,8 +36,9 @@ pub(crate) struct Activity {
 const CODE_BITS: u32 = 8;
 const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 
-/// The youngest activity, or null.
-static NEWEST: AtomicPtr<Activity> = AtomicPtr::new(ptr::null_mut());
+/// The youngest activity.
+// SAFETY: no other slot has this index.
+static NEWEST: Slot<Activity> = unsafe { Slot::new(0) };
 
 /// Number of times that plugins have said that a long call makes progress.
 static PROGRESS_COUNT: AtomicU64 = AtomicU64::new(0);
@@ -57,23 +64,14 @@ thread_local! {
 impl Activity {
     /// Makes an activity that lives for ever. `plugin` is the name, or the path until the name is known.
     pub(crate) fn new(plugin: &str, instance: Option<u32>) -> &'static Self {
-        let activity: &'static Self = Box::leak(Box::new(Self {
-            plugin: Box::leak(plugin.to_owned().into_boxed_str()),
+        let activity = keep(Self {
+            plugin: keep_text(plugin),
             instance,
             call: AtomicU64::new(0),
             sample: AtomicU64::new(0),
-            next: AtomicPtr::new(NEWEST.load(Ordering::Acquire)),
-        }));
-        let this = ptr::from_ref(activity).cast_mut();
-        // Release: a thread that sees the pointer sees the fields. On failure the newest one becomes our successor.
-        while let Err(newest) = NEWEST.compare_exchange(
-            activity.next.load(Ordering::Relaxed),
-            this,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            activity.next.store(newest, Ordering::Relaxed);
-        }
+            next: AtomicPtr::new(ptr::null_mut()),
+        });
+        NEWEST.push(activity, &activity.next);
         activity
     }
 
@@ -132,11 +130,9 @@ impl Activity {
 
     /// All activities, youngest first. Safe in a signal handler.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        // SAFETY: `NEWEST` is null or was set from a `&'static Activity` in `new`.
-        let newest = unsafe { NEWEST.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(newest, |activity: &&'static Self| {
-            // SAFETY: `next` is null or an earlier value of `NEWEST`, which is a `&'static Activity`.
-            unsafe { activity.next.load(Ordering::Relaxed).as_ref() }
+        std::iter::successors(NEWEST.get(), |activity: &&'static Self| {
+            // SAFETY: `next` is null or an earlier activity, which lives for ever.
+            unsafe { seen(activity.next.load(Ordering::Relaxed)) }
         })
     }
 }

@@ -19,6 +19,8 @@ pub enum ProcessPart {
     Signals,
     /// The working folder.
     Folder,
+    /// The permissions that new files do not get.
+    Mask,
     /// The handlers of the signals of crashes and interrupts.
     Handlers,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for ProcessPart {
             Self::Arithmetic => "the rounding or flushing of floating-point numbers on the calling thread",
             Self::Signals => "the signals that the calling thread blocks",
             Self::Folder => "the working folder",
+            Self::Mask => "the permissions of new files (umask)",
             Self::Handlers => "the handler of a signal",
         })
     }

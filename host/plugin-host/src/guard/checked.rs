@@ -8,21 +8,25 @@ use proctor_vocabulary::steers;
 use crate::{
     call::Call,
     error::{PluginHostError, known_status},
-    guard::activity::Activity,
+    guard::{activity::Activity, room::Room},
 };
 
 /// Room for the message of one call.
-pub(crate) struct Message([u8; PROCTOR_MESSAGE_LENGTH_MAX]);
+pub(crate) struct Message(Room);
 
 thread_local! {
     /// The room of the calls of this thread: clearing one for each call would take longer than a short call itself.
-    /// Has a constant start value and no destructor.
-    static ROOM: RefCell<Message> = const { RefCell::new(Message::new()) };
+    static ROOM: RefCell<Message> = RefCell::new(Message::new());
+}
+
+/// Makes the room for the calls of this thread, which the first one would else have to wait for.
+pub(crate) fn make_room() {
+    ROOM.with_borrow(|_| ());
 }
 
 impl Message {
-    pub(crate) const fn new() -> Self {
-        Self([0; PROCTOR_MESSAGE_LENGTH_MAX])
+    pub(crate) fn new() -> Self {
+        Self(Room::new())
     }
 
     /// Runs `call` with this buffer, and returns what it returned, with the message, cut off where the plugin claims to
@@ -30,13 +34,13 @@ impl Message {
     pub(crate) fn collect<R>(&mut self, call: impl FnOnce(*mut ProctorError) -> R) -> (R, &[u8], i64) {
         let mut error = ProctorError {
             size: size_of::<ProctorError>(),
-            message: self.0.as_mut_ptr(),
+            message: self.0.start(),
             capacity: PROCTOR_MESSAGE_LENGTH_MAX,
             length: 0,
             vendor_code: 0,
         };
         let result = call(&raw mut error);
-        (result, &self.0[..error.length.min(PROCTOR_MESSAGE_LENGTH_MAX)], error.vendor_code)
+        (result, &self.0.bytes()[..error.length.min(PROCTOR_MESSAGE_LENGTH_MAX)], error.vendor_code)
     }
 }
 
@@ -64,7 +68,7 @@ fn checked_with(
     }
     let message = readable(message);
     // So that a plugin which claims a message and writes none is not given this one.
-    room.0.fill(0);
+    room.0.clear();
     Err(PluginHostError::CallFailed {
         plugin: activity.plugin().to_owned(),
         call,

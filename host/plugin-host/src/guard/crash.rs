@@ -6,11 +6,12 @@
 //!
 //! # Limits
 //! A stack that overflows on a thread of the plugin's own leaves no room for a handler: only threads of Rust's standard
-//! library have a second stack. The kernel ends the process with SIGSEGV then, and nobody reports it. SIGKILL is the
-//! same, and so is a plugin that puts its own handler in the place of this one, which `handlers` warns of.
+//! library have a second stack. The kernel ends the process with SIGSEGV then. SIGKILL is the same, and so is a plugin
+//! that puts its own handler in the place of this one, which `handlers` warns of. Then the parent of the program, if it
+//! has one, reports what it can: the calls that were under way, and not which of them it was.
 
 use std::{
-    ffi::{CStr, CString, c_int, c_long, c_void},
+    ffi::{CString, c_int, c_long, c_void},
     fs::File,
     io, mem,
     os::{fd::IntoRawFd, unix::ffi::OsStrExt},
@@ -18,7 +19,7 @@ use std::{
     ptr,
     sync::{
         OnceLock,
-        atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering},
+        atomic::{AtomicBool, AtomicI32, Ordering},
     },
 };
 
@@ -29,6 +30,8 @@ use crate::{
         last_words::write_last_words,
         process::{self, EXIT_PLUGIN_CRASHED},
         report::Report,
+        report_file::ReportFile,
+        shared::{self, Slot},
     },
 };
 
@@ -56,15 +59,9 @@ const ENDINGS: [(c_int, &str); 7] = [
 
 const SIGNAL_COUNT: usize = CRASHES.len() + ENDINGS.len();
 
-/// The file for the report.
-struct ReportFile {
-    path: CString,
-    /// Flags to open it with.
-    flags: c_int,
-}
-
-/// Where the report goes, never freed, or null.
-static REPORT_FILE: AtomicPtr<ReportFile> = AtomicPtr::new(ptr::null_mut());
+/// Where the report goes.
+// SAFETY: no other slot has this index.
+static REPORT_FILE: Slot<ReportFile> = unsafe { Slot::new(2) };
 
 /// Descriptor of a file that is open for the report, never closed, or -1.
 static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
@@ -97,7 +94,7 @@ pub fn install(report_path: &Path) -> Result<(), PluginHostError> {
 /// # Errors
 /// As of [`install`].
 pub fn install_without_folder() -> Result<(), PluginHostError> {
-    let name = format!("proctor-crash-{}.txt", std::process::id());
+    let name = format!("proctor-crash-{}.txt", process::program_id());
     install_with(&std::env::temp_dir().join(name), libc::O_EXCL)
 }
 
@@ -121,9 +118,7 @@ fn install_with(report_path: &Path, flag: c_int) -> Result<(), PluginHostError> 
         return Err(error("its folder does not exist".into()));
     }
     let path = CString::new(path.as_os_str().as_bytes()).map_err(|cause| error(cause.to_string()))?;
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC | flag;
-    // Release: a handler that sees the pointer sees the text. An earlier one is leaked, a handler may be reading it.
-    REPORT_FILE.store(Box::into_raw(Box::new(ReportFile { path, flags })), Ordering::Release);
+    REPORT_FILE.set(Some(ReportFile::keep(&path, flag)));
     if PREVIOUS.get().is_none() {
         install_handlers().map_err(|cause| error(cause.to_string()))?;
     }
@@ -170,7 +165,8 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     let is_sent = origin <= 0;
     let is_from_outside = origin == libc::SI_USER && sender != process_id();
     let is_of_plugin = Activity::all().next().is_some() && !process::is_fork();
-    if !is_of_plugin || is_from_outside && !is_crash(signal) {
+    // Whoever sends a signal wants what it does to any program.
+    if !is_of_plugin || is_from_outside {
         die_of(signal, is_sent);
         return;
     }
@@ -188,6 +184,12 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     write(Report::of(&[done, name]));
     dump_core(signal);
     process::end_here(EXIT_PLUGIN_CRASHED)
+}
+
+/// Name of a signal by which a program ends that has gone wrong, if it is one.
+pub(super) fn name_of_crash(signal: c_int) -> Option<&'static str> {
+    const KILL: [(c_int, &str); 1] = [(libc::SIGKILL, "SIGKILL")];
+    CRASHES.into_iter().chain(KILL).find(|(number, _)| *number == signal).map(|(_, name)| name)
 }
 
 fn is_crash(signal: c_int) -> bool {
@@ -237,44 +239,66 @@ fn report_host(name: &str) {
 }
 
 /// Writes the report to the file, then to stderr, which may have no reader, and the answer that waits, if any does.
-fn write(mut report: Report) {
-    let open = OPEN_FILE.load(Ordering::Acquire);
-    if open >= 0 {
+pub(super) fn write(mut report: Report) {
+    shared::note_report();
+    if let Some(open) = emptied_file() {
         report.write_to(open);
     }
-    let file = REPORT_FILE.load(Ordering::Acquire);
-    // SAFETY: null, or what `install` leaked.
-    if let Some(path) = unsafe { file.as_ref() }.and_then(|file| write_file(file, &report)) {
-        report.text("the report is in ").raw(path.to_bytes()).text("\n");
+    if let Some(file) = REPORT_FILE.get().filter(|file| file.write(&report)) {
+        report.text("the report is in ").raw(file.path().to_bytes()).text("\n");
     }
     report.write_to_stderr();
     write_last_words();
 }
 
-/// Writes the report, and returns the path of the file.
-fn write_file<'a>(file: &'a ReportFile, report: &Report) -> Option<&'a CStr> {
-    // SAFETY: the path is a C string; `open` is async-signal-safe.
-    let descriptor = unsafe { libc::open(file.path.as_ptr(), file.flags, 0o644) };
-    (descriptor >= 0).then(|| {
-        report.write_to(descriptor);
-        file.path.as_c_str()
-    })
+/// Notes the call in the file that is open for the report, if there is one: whoever has the other end finds it there,
+/// whatever ends the process.
+#[inline]
+pub(super) fn note_call(activity: &Activity) {
+    if let Some(open) = emptied_file() {
+        let mut note = Report::new();
+        note.text("plugin ").text(activity.plugin()).text(" was at work").place(activity).text("\n");
+        note.write_to(open);
+    }
+}
+
+/// Takes the note of a call back, which has returned.
+#[inline]
+pub(super) fn forget_call() {
+    emptied_file();
+}
+
+/// The file that is open for the report, if there is one, without what was written to it before.
+fn emptied_file() -> Option<c_int> {
+    let open = OPEN_FILE.load(Ordering::Acquire);
+    if open < 0 {
+        return None;
+    }
+    // SAFETY: a descriptor that is never closed; both are async-signal-safe.
+    unsafe {
+        libc::ftruncate(open, 0);
+        libc::lseek(open, 0, libc::SEEK_SET);
+    }
+    Some(open)
 }
 
 /// Puts back what was there before, so that the faulting instruction, run again, has its usual effect. A signal that
-/// was sent is sent again.
+/// was sent is sent again, and then has its default effect: Rust's own handler waits for the instruction.
 fn die_of(signal: c_int, is_sent: bool) {
-    if let Some(previous) = PREVIOUS.get() {
-        for (action, (number, _)) in previous.iter().zip(signals()) {
-            if number == signal {
-                // SAFETY: `action` is what `sigaction` itself returned for this signal.
-                unsafe { libc::sigaction(signal, action, ptr::null_mut()) };
-            }
-        }
+    let previous = PREVIOUS.get().and_then(|previous| {
+        let mut actions = previous.iter().zip(signals());
+        actions.find_map(|(action, (number, _))| (number == signal).then_some(action))
+    });
+    let Some(previous) = previous else { return };
+    if !is_sent || previous.sa_sigaction == libc::SIG_IGN {
+        // SAFETY: `previous` is what `sigaction` itself returned for this signal.
+        unsafe { libc::sigaction(signal, previous, ptr::null_mut()) };
+        return;
     }
-    if is_sent {
-        // SAFETY: a signal to this thread; async-signal-safe.
-        unsafe { libc::raise(signal) };
+    // SAFETY: a valid signal gets its default action, and is sent to this thread; both are async-signal-safe.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
     }
 }
 

@@ -1,4 +1,6 @@
-//! A call into a plugin, noted for as long as it lasts.
+//! A call into a plugin, noted for as long as it lasts, which no exception leaves.
+
+use std::{hint::black_box, mem, thread};
 
 use crate::{
     call::Call,
@@ -18,25 +20,54 @@ impl Activity {
 
     /// Makes the call, which is noted as going on until it returns. Then the calling thread is put back as it was.
     ///
-    /// An exception of the plugin unwinds the host until something aborts, and the call stays noted. The first of the
-    /// host's destructors that calls the plugin on the way ends the process. So does a copy of the process that comes
-    /// back.
+    /// An exception of the plugin ends the process, and so does a copy of the process that comes back.
     #[inline]
     pub(crate) fn during<R>(&'static self, call: Call, invoke: impl FnOnce() -> R) -> R {
-        // No call is made inside another one.
+        // No call is made inside another one, unless by a destructor on the way of an exception of a timed call.
         if Self::current().is_some() {
             crash::end_by_exception();
         }
         let state = is_guarded(call).then(ThreadState::read);
         self.enter(call);
-        let result = invoke();
+        if state.is_some() {
+            crash::note_call(self);
+        }
+        let result = if call.is_timed() { invoke() } else { end_at_exception(invoke) };
         if process::is_fork() {
             process::end_fork(self);
         }
         if let Some(state) = state {
             state.put_back(self.plugin(), call);
+            crash::forget_call();
         }
         self.leave();
         result
+    }
+}
+
+/// Ends the process if an exception of the plugin leaves `invoke`, before anything of the host unwinds.
+///
+/// The functions of the ABI may not unwind, so a call of one has nothing that an exception would find; the exception
+/// goes on to whoever has called the caller. That is here, through a pointer that the compiler does not look behind.
+fn end_at_exception<R, F: FnOnce() -> R>(invoke: F) -> R {
+    let call: fn(F) -> R = black_box(call_once::<R, F>);
+    let end = EndAtException;
+    let result = call(invoke);
+    mem::forget(end);
+    result
+}
+
+fn call_once<R, F: FnOnce() -> R>(invoke: F) -> R {
+    invoke()
+}
+
+struct EndAtException;
+
+impl Drop for EndAtException {
+    fn drop(&mut self) {
+        // A panic of the host's own is no exception of the plugin.
+        if !thread::panicking() {
+            crash::end_by_exception();
+        }
     }
 }

@@ -7,12 +7,9 @@ use crate::{
     guard::{
         changes::{ProcessPart, note},
         crash::CRASHES,
+        interrupts::INTERRUPTS,
     },
 };
-
-/// Signals by which the user ends a run in good order.
-const INTERRUPTS: [(c_int, &str); 3] =
-    [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
 fn signals() -> impl Iterator<Item = (c_int, &'static str)> {
     CRASHES.into_iter().chain(INTERRUPTS)

@@ -5,15 +5,23 @@
 //! others have written what was measured.
 
 use std::{
-    os::fd::{AsRawFd, OwnedFd},
+    ffi::c_int,
+    os::fd::{IntoRawFd, OwnedFd},
     ptr,
-    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::{call::Call, guard::activity::Activity};
+use crate::{
+    call::Call,
+    guard::{
+        activity::Activity,
+        shared::{Slot, is_parent, keep, keep_text},
+    },
+};
 
-/// The text, or null. Never freed: a handler of a signal may be reading it.
-static WORDS: AtomicPtr<Words> = AtomicPtr::new(ptr::null_mut());
+/// The text. Never freed: a handler of a signal may be reading it.
+// SAFETY: no other slot has this index.
+static WORDS: Slot<Words> = unsafe { Slot::new(1) };
 
 /// Whether the host is about to set words.
 static ARE_EXPECTED: AtomicBool = AtomicBool::new(false);
@@ -28,20 +36,21 @@ static LOOK: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 const LOOKS_MAX: u32 = 3000;
 
 struct Words {
-    text: String,
-    file: OwnedFd,
+    text: &'static str,
+    /// Descriptor of the file, which is never closed.
+    file: c_int,
 }
 
-/// Has the report of a crash write this text to this file, too, until [`drop_last_words`].
-pub fn set_last_words(text: String, file: OwnedFd) {
-    // Release: a handler that sees the pointer sees the text.
-    WORDS.store(Box::into_raw(Box::new(Words { text, file })), Ordering::Release);
+/// Has the report of a crash write this text to this file, too, until [`drop_last_words`]. The parent of the program
+/// has the text written to its standard output.
+pub fn set_last_words(text: &str, file: OwnedFd) {
+    WORDS.set(Some(keep(Words { text: keep_text(text), file: file.into_raw_fd() })));
     expect_no_last_words();
 }
 
 /// Says that there is nothing to be written any more. What is being written is written to its end.
 pub fn drop_last_words() {
-    WORDS.store(ptr::null_mut(), Ordering::Relaxed);
+    WORDS.set(None);
     expect_no_last_words();
 }
 
@@ -81,12 +90,12 @@ fn await_last_words() {
 /// Writes the text, once; in a flush that of a run whose results are still to be written. Async-signal-safe.
 pub(super) fn write_last_words() {
     await_last_words();
-    // SAFETY: null, or what `set_last_words` leaked.
-    let Some(words) = (unsafe { WORDS.swap(ptr::null_mut(), Ordering::Acquire).as_ref() }) else { return };
-    let mut rest = words.text.as_bytes();
+    let Some(Words { text, file }) = WORDS.take() else { return };
+    let file = if is_parent() { libc::STDOUT_FILENO } else { *file };
+    let mut rest = text.as_bytes();
     while !rest.is_empty() {
-        // SAFETY: the bytes are a live slice, and the file is open for ever; `write` is async-signal-safe.
-        let count = unsafe { libc::write(words.file.as_raw_fd(), rest.as_ptr().cast(), rest.len()) };
+        // SAFETY: the bytes are a live slice; `write` is async-signal-safe.
+        let count = unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) };
         match usize::try_from(count) {
             Ok(count) if count > 0 => rest = rest.get(count..).unwrap_or_default(),
             // An error cannot be helped here.
@@ -110,11 +119,11 @@ mod tests {
         let path = std::env::temp_dir().join(format!("proctor-last-words-{}", std::process::id()));
         let file = File::create(&path).unwrap();
         let text = || fs::read_to_string(&path).unwrap();
-        set_last_words("the verdict\n".to_owned(), file.try_clone().unwrap().into());
+        set_last_words("the verdict\n", file.try_clone().unwrap().into());
         write_last_words();
         write_last_words();
         assert_eq!(text(), "the verdict\n");
-        set_last_words("another\n".to_owned(), file.try_clone().unwrap().into());
+        set_last_words("another\n", file.try_clone().unwrap().into());
         drop_last_words();
         write_last_words();
         assert_eq!(text(), "the verdict\n");

@@ -7,21 +7,29 @@
 //!
 //! # Limits
 //! `_exit`, `exec` and raw system calls of a plugin end the process without a word: nothing in the process can see
-//! them. A run that has a result has its `result.json`.
+//! them. The parent of the program, if it has one, tells them from its own end.
 
 use std::{
-    ffi::c_int,
+    ffi::{CString, c_int},
     fs::File,
     io,
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::ffi::OsStrExt},
+    path::Path,
+    process::id,
     ptr,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering},
     },
 };
 
-use crate::guard::{activity::Activity, last_words::write_last_words, report::Report};
+use crate::guard::{
+    activity::Activity,
+    last_words::write_last_words,
+    report::Report,
+    report_file::ReportFile,
+    shared::{self, Slot},
+};
 
 /// Exit code of a process that a plugin has crashed or ended: `EX_SOFTWARE` of `sysexits.h`.
 pub const EXIT_PLUGIN_CRASHED: i32 = 70;
@@ -39,6 +47,13 @@ type Note = Box<dyn FnOnce(&str) + Send>;
 
 /// Gets the report of a plugin that ends the process.
 static NOTE: Mutex<Option<Note>> = Mutex::new(None);
+
+/// File of a run that gets the report, too.
+// SAFETY: no other slot has this index.
+static END_FILE: Slot<ReportFile> = unsafe { Slot::new(3) };
+
+/// Id of the parent of the program, or 0.
+static PARENT: AtomicI32 = AtomicI32::new(0);
 
 unsafe extern "C" {
     /// The stream of C's `printf`.
@@ -78,6 +93,43 @@ pub fn on_end_by_plugin(note: impl FnOnce(&str) + Send + 'static) {
     }
 }
 
+/// Has the report go to this file as an error, if a plugin ends the process. The parent of the program writes it where
+/// nobody in the program can. Nobody else writes to the folder of the file.
+pub fn report_end_in(path: &Path) {
+    // A path with a zero in it is no file.
+    if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
+        END_FILE.set(Some(ReportFile::keep(&path, libc::O_TRUNC)));
+    }
+}
+
+/// Reports that a plugin has ended the process.
+pub(super) fn report_end(report: &Report) {
+    if let Some(file) = END_FILE.get() {
+        // Where it cannot be written the user sees it anyway.
+        file.write(&report.as_error());
+    }
+    report.write_to_stderr();
+    write_last_words();
+}
+
+/// Notes the parent of the program.
+pub(super) fn set_parent(parent: libc::pid_t) {
+    PARENT.store(parent, Ordering::Relaxed);
+}
+
+/// Tells if this process is the parent of the program. Safe in a signal handler.
+pub(super) fn is_parent(process: libc::pid_t) -> bool {
+    process != 0 && PARENT.load(Ordering::Relaxed) == process
+}
+
+/// Id of the program, as the user knows it: of its parent, if it has one.
+pub(super) fn program_id() -> u32 {
+    match PARENT.load(Ordering::Relaxed) {
+        0 => id(),
+        parent => parent.cast_unsigned(),
+    }
+}
+
 /// Ends the process at once with this exit code. Nothing of the plugins runs any more, and nothing is flushed: the host
 /// keeps nothing back that it has written.
 pub fn end(code: i32) -> ! {
@@ -87,6 +139,9 @@ pub fn end(code: i32) -> ! {
 
 /// Ends the process. Safe in a signal handler.
 pub(super) fn end_here(code: i32) -> ! {
+    if !is_fork() {
+        shared::note_end(code);
+    }
     // SAFETY: ends the process without running anything of it; async-signal-safe.
     unsafe { libc::_exit(code) }
 }
@@ -113,8 +168,7 @@ extern "C" fn on_exit() {
     if let Some(note) = note {
         note(String::from_utf8_lossy(report.bytes()).trim_end());
     }
-    report.write_to_stderr();
-    write_last_words();
+    report_end(&report);
     end_here(EXIT_PLUGIN_CRASHED)
 }
 

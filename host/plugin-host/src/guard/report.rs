@@ -24,19 +24,55 @@ impl Report {
     /// The report of something that was `done` to the process on this thread: by which plugin, in which call, and what
     /// the others were doing meanwhile.
     pub(super) fn of(done: &[&str]) -> Self {
-        let mut report = Self::new();
-        let current = Activity::current();
-        match current {
-            Some(activity) => {
-                report.text("plugin ").text(activity.plugin()).text(" ").texts(done).place(activity);
-            }
-            None => {
-                report.texts(done);
-                report.text(" on a thread that is in no call into a plugin; it may be a plugin's own thread");
+        match Activity::current() {
+            Some(activity) => Self::by(activity, done),
+            None => Self::on_no_thread_of_a_call(done),
+        }
+    }
+
+    /// The report of something that was `done` to a process that has ended, of whose threads nothing is known but the
+    /// calls: the only one that was in a call has done it.
+    pub(super) fn after_the_end(done: &[&str]) -> Self {
+        let mut in_calls = Activity::all().filter(|activity| activity.call().is_some());
+        match (in_calls.next(), in_calls.next()) {
+            (Some(activity), None) => Self::by(activity, done),
+            (None, _) => Self::on_no_thread_of_a_call(done),
+            (Some(_), Some(_)) => {
+                let mut report = Self::new();
+                report.text("a plugin ").texts(done).text(" in one of these calls\n");
+                report.others(None);
+                report
             }
         }
-        report.text("\n");
-        report.others(current);
+    }
+
+    /// The report of the end of the program that is no plugin's doing.
+    pub(super) fn of_the_program(done: &[&str]) -> Self {
+        let mut report = Self::new();
+        report.texts(done).text("\n");
+        report.others(None);
+        report
+    }
+
+    /// The report as the error of a run.
+    pub(super) fn as_error(&self) -> Self {
+        let mut error = Self::new();
+        error.text("error: ").raw(self.bytes());
+        error
+    }
+
+    fn by(activity: &'static Activity, done: &[&str]) -> Self {
+        let mut report = Self::new();
+        report.text("plugin ").text(activity.plugin()).text(" ").texts(done).place(activity).text("\n");
+        report.others(Some(activity));
+        report
+    }
+
+    fn on_no_thread_of_a_call(done: &[&str]) -> Self {
+        let mut report = Self::new();
+        report.texts(done);
+        report.text(" on a thread that is in no call into a plugin; it may be a plugin's own thread\n");
+        report.others(None);
         report
     }
 

@@ -1,5 +1,6 @@
 //! The state of the calling thread that a plugin may change in a call: its processors, its floating-point arithmetic,
-//! the signals that it blocks, and the working folder, which is that of the whole process.
+//! the signals that it blocks, and the working folder and the permissions of new files, which are those of the whole
+//! process.
 //!
 //! A vendor's library may hold the first thread that it sees to one processor, or have small numbers flushed to zero;
 //! and what the host does after it on the same thread is about other things: percentiles, the placement of instances,
@@ -11,7 +12,7 @@ use std::{
     path::PathBuf,
     ptr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
@@ -24,11 +25,10 @@ use crate::{
 
 /// Tells if the state is looked at around this call: not in the timed part, nor on a thread that ends with the call;
 /// nor under Miri, which has no such state.
-pub(super) const fn is_guarded(call: Call) -> bool {
-    let is_timed = matches!(call, Call::Issue | Call::Execute | Call::Submit | Call::ExecuteVirtual);
+pub(super) fn is_guarded(call: Call) -> bool {
     // The thread of an instance is the plugin's to set.
     let is_hook = matches!(call, Call::BeginThread | Call::EndThread);
-    !is_timed
+    !call.is_timed()
         && !is_hook
         && !matches!(call, Call::LendOutput | Call::ReleaseOutput | Call::Flush)
         && !cfg!(miri)
@@ -79,6 +79,12 @@ impl ThreadState {
     #[cold]
     pub(super) fn read() -> Box<Self> {
         let is_folder_shared = FOLDER_SHARERS.load(Ordering::SeqCst) > 0;
+        if put_mask_back() {
+            tracing::warn!(
+                "a plugin changed {} in the timed part; the host has put it back",
+                ProcessPart::Mask
+            );
+        }
         Box::new(Self {
             processors: processors(),
             arithmetic: arithmetic(),
@@ -126,6 +132,9 @@ impl ThreadState {
         {
             changed.push(ProcessPart::Folder);
         }
+        if put_mask_back() {
+            changed.push(ProcessPart::Mask);
+        }
         changed
     }
 }
@@ -155,6 +164,23 @@ impl StateAtStart {
     fn noted(&self) -> MutexGuard<'_, Option<(ThreadId, Box<ThreadState>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The permissions that new files of the process do not get. Read before a plugin is loaded; the host changes it never.
+static MASK: LazyLock<libc::mode_t> = LazyLock::new(|| {
+    // It can be read only by setting another one: one with which nobody else may read a file that is made meanwhile.
+    // SAFETY: sets a number that cannot be wrong.
+    let mask = unsafe { libc::umask(0o077) };
+    // SAFETY: as above.
+    unsafe { libc::umask(mask) };
+    mask
+});
+
+/// Puts the mask of new files back, and returns whether it was another.
+fn put_mask_back() -> bool {
+    let mask = *MASK;
+    // SAFETY: sets a number that cannot be wrong.
+    unsafe { libc::umask(mask) != mask }
 }
 
 /// `None` also where there are more processors than a set has room for.
@@ -262,6 +288,12 @@ mod tests {
             }
         };
         assert_eq!(changed_by(block), [ProcessPart::Signals]);
+    }
+
+    #[test]
+    fn files_get_their_permissions_again() {
+        // SAFETY: sets a number; no other test of this program makes files that need more permissions.
+        assert_eq!(changed_by(|| _ = unsafe { libc::umask(0o277) }), [ProcessPart::Mask]);
     }
 
     #[test]

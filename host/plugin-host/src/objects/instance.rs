@@ -18,7 +18,12 @@ use proctor_plugin_api::{
 use crate::{
     call::Call,
     error::PluginHostError,
-    guard::{activity::Activity, checked::checked, handlers::watched, thread_state::at_the_same_time},
+    guard::{
+        activity::Activity,
+        checked::{checked, make_room},
+        handlers::watched,
+        thread_state::at_the_same_time,
+    },
     load::table::{InstanceFunction, LiveInstances},
     objects::{
         demand::not_declared,
@@ -153,7 +158,7 @@ impl Instance {
         if let Some(submit) = model.table().submit {
             // SAFETY: the function is that of a checked extension; the instance was just made.
             made.in_flight_max =
-                activity.during(Call::Submit, || unsafe { (submit.in_flight_max)(instance) });
+                activity.during(Call::AskInFlight, || unsafe { (submit.in_flight_max)(instance) });
         }
         if made.in_flight_max > PROCTOR_SUBMIT_IN_FLIGHT_MAX {
             let (got, most) = (made.in_flight_max, PROCTOR_SUBMIT_IN_FLIGHT_MAX);
@@ -212,6 +217,7 @@ impl Instance {
     /// Tells the plugin that the calling thread will run batches of this instance, if it wants to know. A failure is a
     /// fault of the backend, and then no batch runs. [instance thread]
     pub fn begin_thread(&mut self) {
+        make_room();
         let Some(hooks) = self.model.table().thread else { return };
         if self.hook(Call::BeginThread, hooks.begin) {
             self.threads.push(thread::current().id());

@@ -379,6 +379,9 @@ impl ModelInner {
 
     /// The plugin's counter of energy, if it has one that can be read.
     fn energy_joules(&self) -> Option<f64> {
+        if self.backend.host.energy.is_left() {
+            return None;
+        }
         let read = read_energy(&self.backend, self.handle.get(), self.activity);
         read.unwrap_or_else(|error| {
             self.backend.host.faults.record_failure(Err(error));

@@ -1,13 +1,20 @@
 //! Energy between the start and the stop of a model.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// More than this between two readings, in joules, cannot be: a gigawatt for eleven days.
 const USED_MAX: f64 = 1e15;
 
 /// A counter of energy that is read twice.
 #[derive(Debug, Default)]
-pub(crate) struct EnergyMeter(Mutex<Readings>);
+pub(crate) struct EnergyMeter {
+    readings: Mutex<Readings>,
+    /// True if another host reads the counter, at its own start and stop.
+    is_left: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Readings {
@@ -16,6 +23,16 @@ struct Readings {
 }
 
 impl EnergyMeter {
+    /// Leaves the counter to another host.
+    pub(crate) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells if the counter is left to another host.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Relaxed)
+    }
+
     /// Takes the counter at the start.
     pub(crate) fn begin(&self, joules: Option<f64>) {
         *self.readings() = Readings { begin_joules: joules, used_joules: None };
@@ -43,7 +60,7 @@ impl EnergyMeter {
     }
 
     fn readings(&self) -> MutexGuard<'_, Readings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -89,6 +89,12 @@ impl HostSide {
         self.0.faults.take()
     }
 
+    /// Has the plugin's counter of energy read by [`Model::read_energy`](crate::Model::read_energy) alone, and not at start
+    /// and stop: another host does that.
+    pub fn leave_energy(self) {
+        self.0.energy.leave();
+    }
+
     /// Everything that was noticed, of faults what is new since the last time that they were taken.
     #[must_use]
     pub fn take_notes(self) -> Notes {
@@ -100,7 +106,8 @@ impl HostSide {
     pub fn take_over(self, mut notes: Notes) {
         let faults = notes.faults.drain(..).take(FAULTS_MAX);
         faults.for_each(|fault| self.0.faults.add(self.readable_fault(fault)));
-        notes.metrics.retain(|name, metric| metric.is_sound(name));
+        let now_ns = (self.0.now_ns)();
+        notes.metrics.retain(|name, metric| metric.is_sound(name, now_ns));
         notes.stages.retain(|name, _| is_stage_name(name));
         notes.metrics = notes.metrics.into_iter().take(PROCTOR_METRIC_COUNT_MAX).collect();
         notes.stages = notes.stages.into_iter().take(PROCTOR_STAGE_NAME_COUNT_MAX).collect();
@@ -135,7 +142,7 @@ mod tests {
     use crate::{call::Call, error::PluginHostError, services::context::HostServices};
 
     fn host_side() -> HostSide {
-        let services = HostServices { now_ns: Arc::new(|| 0), cache_folder: None };
+        let services = HostServices { now_ns: Arc::new(|| 1), cache_folder: None };
         HostSide::new(Box::leak(Box::new(HostContext::new("p", services))))
     }
 
@@ -147,9 +154,14 @@ mod tests {
         let metric = PluginMetric::first("W", 1.0, 0);
         let mut wrong = metric.clone();
         wrong.mean = f64::NAN;
+        let future = PluginMetric::first("W", 1.0, 2);
         let stage = PluginStage { count: 1, least_ns: 1, greatest_ns: 1, total_ns: 1 };
-        let metrics =
-            [("good".to_owned(), metric.clone()), ("nan".to_owned(), wrong), (forged.clone(), metric)];
+        let metrics = [
+            ("good".to_owned(), metric.clone()),
+            ("nan".to_owned(), wrong),
+            ("future".to_owned(), future),
+            (forged.clone(), metric),
+        ];
         here.take_over(Notes {
             faults: vec![RepeatedFault { first: fault, count: 1 }],
             metrics: metrics.into(),
@@ -164,7 +176,7 @@ mod tests {
     #[test]
     fn notes_are_the_same_on_the_other_side() {
         let (there, here) = (host_side(), host_side());
-        there.0.metrics.add(b"power", b"W", 250.0, 1).unwrap();
+        there.0.metrics.add(b"power", b"W", 250.0, 1, 1).unwrap();
         let (plugin, message) = ("p".to_owned(), "off the bus".to_owned());
         let failed = PluginHostError::CallFailed {
             plugin,

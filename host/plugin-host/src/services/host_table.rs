@@ -186,8 +186,9 @@ unsafe extern "C" fn metric(context: *mut c_void, metric: *const ProctorMetric) 
         let length_most = PROCTOR_METRIC_NAME_LENGTH_MAX + 1;
         // SAFETY: the plugin vouches for the texts for the duration of its call.
         let (name, unit) = unsafe { (bytes_of(&raw.name, length_most), bytes_of(&raw.unit, length_most)) };
-        let at_ns = if raw.at_ns > 0 { raw.at_ns } else { (host.now_ns)() };
-        if let Err(why) = host.metrics.add(name, unit, raw.value, at_ns) {
+        let now_ns = (host.now_ns)();
+        let at_ns = if raw.at_ns > 0 { raw.at_ns } else { now_ns };
+        if let Err(why) = host.metrics.add(name, unit, raw.value, at_ns, now_ns) {
             refuse(name, raw.value, why);
         }
     };

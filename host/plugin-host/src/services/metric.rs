@@ -13,11 +13,18 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Metrics(Mutex<BTreeMap<String, PluginMetric>>);
 
 impl Metrics {
-    /// Takes a value that was measured at this instant.
+    /// Takes a value that was measured at this instant, which is not after `now_ns`.
     ///
     /// # Errors
     /// Why it is not taken.
-    pub(super) fn add(&self, name: &[u8], unit: &[u8], value: f64, at_ns: u64) -> Result<(), String> {
+    pub(super) fn add(
+        &self,
+        name: &[u8],
+        unit: &[u8],
+        value: f64,
+        at_ns: u64,
+        now_ns: u64,
+    ) -> Result<(), String> {
         let (Some(name), Some(unit)) = (text(name), text(unit)) else {
             return Err(format!(
                 "name and unit are printable ASCII without spaces of at most {PROCTOR_METRIC_NAME_LENGTH_MAX} bytes"
@@ -28,6 +35,9 @@ impl Metrics {
         }
         if !value.is_finite() {
             return Err("the value is not finite".to_owned());
+        }
+        if at_ns > now_ns {
+            return Err(format!("its instant, {at_ns} ns, is yet to come: it is {now_ns} ns"));
         }
         let mut metrics = self.lock();
         if let Some(known) = metrics.get_mut(name) {
@@ -87,14 +97,16 @@ pub struct PluginMetric {
 }
 
 impl PluginMetric {
-    /// Tells if a plugin can have given it, under this name.
-    pub(crate) fn is_sound(&self, name: &str) -> bool {
+    /// Tells if a plugin can have given it by now, under this name.
+    pub(crate) fn is_sound(&self, name: &str, now_ns: u64) -> bool {
         let values = [self.last, self.least, self.greatest, self.mean];
         let is_text = |bytes: &str| text(bytes.as_bytes()).is_some();
         is_text(name)
             && !name.is_empty()
             && is_text(&self.unit)
             && values.iter().all(|value| value.is_finite())
+            && self.last_ns <= now_ns
+            && self.span_ns <= self.last_ns
     }
 
     /// The first value, which was measured at this instant.
@@ -185,7 +197,7 @@ mod tests {
     #[test]
     fn what_is_no_metric_is_refused_with_the_reason() {
         let metrics = Metrics::default();
-        let add = |name: &str, unit: &str, value| metrics.add(name.as_bytes(), unit.as_bytes(), value, 1);
+        let add = |name: &str, unit: &str, value| metrics.add(name.as_bytes(), unit.as_bytes(), value, 1, 1);
         let longest = "p".repeat(PROCTOR_METRIC_NAME_LENGTH_MAX);
         add(&longest, "W", 1.0).unwrap();
         let not_ascii = "name and unit are printable ASCII without spaces of at most 128 bytes";
@@ -199,6 +211,8 @@ mod tests {
         ] {
             assert_eq!(add(name, unit, value), Err(why.to_owned()));
         }
+        let future = metrics.add(b"power", b"W", 1.0, 3, 2);
+        assert_eq!(future, Err("its instant, 3 ns, is yet to come: it is 2 ns".to_owned()));
         (1..PROCTOR_METRIC_COUNT_MAX).for_each(|number| add(&number.to_string(), "", 0.0).unwrap());
         assert_eq!(add("last", "", 0.0), Err("there are 4096 metrics already".to_owned()));
         assert_eq!(metrics.all().len(), PROCTOR_METRIC_COUNT_MAX);

@@ -62,6 +62,11 @@ impl Watchdog {
         *lock(&self.isolated) = Some(isolated);
     }
 
+    /// Ends the process of the plugin, which the user does not wait for, and tells if it has one.
+    pub(crate) fn end_isolated(&self) -> bool {
+        self.isolated().is_some_and(|isolated| isolated.end_unawaited())
+    }
+
     fn isolated(&self) -> Option<Isolated> {
         lock(&self.isolated).clone()
     }

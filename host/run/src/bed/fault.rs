@@ -24,8 +24,8 @@ pub(crate) enum Fault {
     WarmUp(Arc<PluginHostError>),
     /// The scheduler had samples that it did not take, or batches that failed; with the plugin's first error.
     Scheduler(Problem, Option<Arc<PluginHostError>>),
-    /// An instance is still at work on a batch.
-    Hung { instance: usize, sample_count: usize, first: Option<SampleIndex> },
+    /// An instance is still at work on a batch, or, without one, in this call.
+    Hung { instance: usize, call: Call, sample_count: usize, first: Option<SampleIndex> },
     /// The plugin refused queries or the flush.
     Refused { call_count: u64, first: Arc<PluginHostError> },
     /// The plugin was BUSY for a query after it had completed a sample of it.
@@ -131,6 +131,7 @@ impl Fault {
             Self::Scheduler(Problem::BatchesFailed { .. }, Some(error)) => {
                 Some(advice_about(error).unwrap_or(FAILED))
             }
+            Self::Hung { sample_count: 0, .. } => Some("raise watchdog_ms if it may take that long"),
             Self::Hung { .. } => Some(
                 "raise watchdog_ms if a batch may take that long; otherwise the plugin hangs in `execute`",
             ),
@@ -200,7 +201,10 @@ impl fmt::Display for Fault {
         match self {
             Self::WarmUp(error) => write!(f, "the warm-up failed: {error}"),
             Self::Scheduler(problem, _) => problem.fmt(f),
-            Self::Hung { instance, sample_count, first } => {
+            Self::Hung { instance, call, sample_count: 0, .. } => {
+                write!(f, "instance {instance} did not return from {call}")
+            }
+            Self::Hung { instance, sample_count, first, .. } => {
                 let samples = counted(*sample_count as u64, "sample");
                 write!(f, "instance {instance} did not return from a batch of {samples}")?;
                 first.map_or(Ok(()), |index| write!(f, ", the first of library index {index}"))
@@ -275,7 +279,8 @@ mod tests {
     fn an_answer_after_the_test_is_told_from_other_faults() {
         let of = |first| Fault::Plugin(RepeatedFault { first, count: 1 });
         assert!(of(PluginFault::NoTest { plugin: "p".to_owned() }).is_belated_answer());
-        assert!(Fault::Hung { instance: 0, sample_count: 1, first: None }.is_belated_answer());
+        let call = Call::Execute;
+        assert!(Fault::Hung { instance: 0, call, sample_count: 1, first: None }.is_belated_answer());
         assert!(!of(PluginFault::HostPanicked).is_belated_answer());
         assert!(!Fault::NotEnded { plugin: "p".to_owned() }.is_belated_answer());
     }
@@ -284,7 +289,17 @@ mod tests {
     fn faults_come_with_advice() {
         for (fault, text, advice) in [
             (
-                Fault::Hung { instance: 0, sample_count: 1, first: Some(SampleIndex(7)) },
+                Fault::Hung { instance: 0, call: Call::EndThread, sample_count: 0, first: None },
+                "instance 0 did not return from instance_thread.end",
+                Some("raise watchdog_ms"),
+            ),
+            (
+                Fault::Hung {
+                    instance: 0,
+                    call: Call::Execute,
+                    sample_count: 1,
+                    first: Some(SampleIndex(7)),
+                },
                 "instance 0 did not return from a batch of 1 sample, the first of library index 7",
                 Some("raise watchdog_ms"),
             ),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::{
     InFlight, SchedulerConfig, SchedulerError, SimulatedScheduler, Statistics, ThreadedScheduler, policies,
@@ -110,7 +111,10 @@ impl System {
 
 fn hung_fault(hung: &InFlight, instance: usize) -> Fault {
     let first = hung.samples.first().map(|sample| sample.index);
-    Fault::Hung { instance, sample_count: hung.samples.len(), first }
+    // Beside a batch, a thread of an instance begins and ends.
+    let is_its = |it: &CallUnderWay| it.instance.is_some_and(|number| number as usize == instance);
+    let call = calls_under_way().find(is_its).map_or(Call::Execute, |it| it.call);
+    Fault::Hung { instance, call, sample_count: hung.samples.len(), first }
 }
 
 /// Statistics in which the busy time is that of the plugin's instances: each the sum of its own in the scheduler.

@@ -12,6 +12,7 @@ mod issue;
 mod loading;
 mod mock_answers;
 mod neighbours;
+mod parent;
 mod stages;
 mod vendor_plugin;
 mod versions;

@@ -211,6 +211,15 @@ impl Isolated {
         true
     }
 
+    /// Ends the process, which the user does not wait for any more. Returns whether there was one to be ended.
+    pub(crate) fn end_unawaited(&self) -> bool {
+        let is_there = !self.has_ended();
+        if is_there {
+            self.isolation.kill("its process was ended by SIGKILL, as the user did not wait for it");
+        }
+        is_there
+    }
+
     /// Ends the process, which has not completed samples.
     pub(crate) fn end_incomplete(&self) {
         if !self.has_ended() {

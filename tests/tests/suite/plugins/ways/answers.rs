@@ -129,7 +129,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// Ways to misuse a service, and the reason.
-const SERVICES: [(&str, &str); 18] = [
+const SERVICES: [(&str, &str); 19] = [
     ("40-metrics", "of at most 128 bytes; and 39 more of this kind"),
     ("metric-no-name", "metric \"\" = 1 is not taken: it has no name"),
     ("metric-two-words", "metric \"two words\" = 1 is not taken: name and unit are printable ASCII"),
@@ -139,6 +139,10 @@ const SERVICES: [(&str, &str); 18] = [
     ("metric-unit-controls", "metric \"power\" = 1 is not taken: name and unit are printable ASCII"),
     ("metric-nan", "metric \"power\" = NaN is not taken: the value is not finite"),
     ("metric-infinite", "metric \"power\" = inf is not taken: the value is not finite"),
+    (
+        "metric-future",
+        "metric \"power\" = 1 is not taken: its instant, 18446744073709551615 ns, is yet to come",
+    ),
     ("metric-other-unit", "metric \"power\" = 1000 is not taken: its unit was \"W\" before"),
     ("metric-too-many", "metric \"m4096\" = 1 is not taken: there are 4096 metrics already"),
     (

@@ -55,6 +55,7 @@ pub(super) fn ends() -> Vec<Row> {
         down("segv", &format!("crashed with SIGSEGV in {call}"));
         down("abort", &format!("crashed with SIGABRT in {call}"));
         down("throw", &format!(" in {call}"));
+        down("_exit", &format!("ended the program with exit code 0, as by _exit, in {call}"));
     }
     for (call, dispatch) in [("execute", Batches), ("issue", Queries)] {
         for (way, signal) in [("fpe", "SIGFPE"), ("ill", "SIGILL"), ("bus", "SIGBUS")] {
@@ -65,14 +66,23 @@ pub(super) fn ends() -> Vec<Row> {
             let says = format!("plugin wayward was ended by {signal} in {call}");
             rows.push(Row::new(&numbered(call), way, dispatch, Outcome::Down, &[&says]));
         }
+        let says = format!("ended the program with exit code 0, as by _exit, in {call}");
+        for way in ["exit_group", "_exit_thread"] {
+            rows.push(Row::new(&numbered(call), way, dispatch, Outcome::Down, &[&says]));
+        }
         let says = format!("meanwhile plugin wayward was at work in {call}");
         let says = ["called exit on a thread that is in no call", &says];
         rows.push(Row::new(&numbered(call), "exit_thread", dispatch, Outcome::Down, &says));
     }
     // Nothing is known of a library that is being loaded but the name of its file.
-    for (way, says) in [("exit", "called exit in loading"), ("abort", "crashed with SIGABRT in loading")] {
+    for (way, says) in [
+        ("exit", "called exit in loading"),
+        ("abort", "crashed with SIGABRT in loading"),
+        ("_exit", "ended the program with exit code 0, as by _exit, in loading"),
+    ] {
         rows.push(Row::new("constructor", way, Batches, Outcome::Down, &["libwayward_sut.so", says]));
     }
+    rows.extend(beyond_messages());
     rows
 }
 
@@ -138,6 +148,15 @@ const MESSAGES: [(&str, &str); 6] = [
     ("message-not-utf8", "failed (FAILED): \u{fffd}"),
     ("message-controls", "failed (FAILED): so   verdict     VALID [2J"),
 ];
+
+/// A call writes behind the room for its message.
+fn beyond_messages() -> Vec<Row> {
+    let of = |(call, dispatch)| {
+        let says = format!("plugin wayward crashed with SIGSEGV in {call}");
+        Row::new(&numbered(call), "message-behind", dispatch, Outcome::Down, &[&says])
+    };
+    [("open", Batches), ("load_model", Queries), ("execute", Batches), ("issue", Queries)].map(of).into()
+}
 
 /// A call returns a status other than OK, or a message that cannot be.
 pub(super) fn failures() -> Vec<Row> {

@@ -11,11 +11,12 @@ use super::{
 };
 
 /// Parts of the calling thread and of the process, and the host's words for them.
-const PARTS: [(&str, &str); 4] = [
+const PARTS: [(&str, &str); 5] = [
     ("pin", "the processors that the calling thread may use"),
     ("round", "the rounding or flushing of floating-point numbers on the calling thread"),
     ("block", "the signals that the calling thread blocks"),
     ("chdir", "the working folder"),
+    ("umask", "the permissions of new files (umask)"),
 ];
 
 /// Whether this machine has what the part is about.

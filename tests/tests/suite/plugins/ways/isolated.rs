@@ -35,6 +35,9 @@ pub(super) fn ends() -> Vec<Row> {
             call => call,
         };
         end("_exit", &format!("its process has ended by itself with exit code 0 in {place}"));
+        if place != call {
+            end("exit_group", &format!(" was at work in {call}"));
+        }
         if !["execute", "issue"].contains(&call) {
             continue;
         }
@@ -57,6 +60,8 @@ pub(super) fn ends() -> Vec<Row> {
         let row = Row::new(&numbered(call), "memory", dispatch, Outcome::Invalid, &[&says]);
         rows.push(row.with("--isolate --set isolate_memory_mib=1000"));
     }
+    let says = ["create_instance failed", "its process can be given no more files"];
+    rows.push(Row::new("open", "no-files", Batches, Outcome::Refused, &says).with(ISOLATE));
     rows.push(
         Row::new("constructor", "_exit", Batches, Outcome::Refused, &["libwayward_sut.so", "exit code 0"])
             .with(ISOLATE),

@@ -157,6 +157,9 @@ impl Row {
         if !said.contains("wayward") && !run.finished.stdout.contains("wayward") {
             return Some("it does not name the plugin".to_owned());
         }
+        if self.way == "throw" && run.finished.stderr.contains("panicked at") {
+            return Some("the exception unwinds the host".to_owned());
+        }
         if self.is_put_right() {
             let is_valid = run.find_result().is_some_and(|result| result["verdict"]["valid"] == true);
             return (!is_valid || run.finished.stdout.contains("says the plugin"))
