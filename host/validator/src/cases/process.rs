@@ -50,6 +50,14 @@ pub(super) const CASES: &[Case] = &[
         run: |subject| unchanged(subject, ProcessPart::Folder),
     },
     Case {
+        name: "process/umask",
+        about: "new files get the same permissions after each call as before",
+        rule: RULE,
+        fix: "give files their mode as they are made, or by fchmod, instead of umask",
+        needs: NEEDS,
+        run: |subject| unchanged(subject, ProcessPart::Mask),
+    },
+    Case {
         name: "process/signal-handlers",
         about: "the handlers of crashes and interrupts are the host's still",
         rule: RULE,

@@ -356,6 +356,7 @@ pub(super) fn changes() -> Vec<Row> {
         ("round", "process/arithmetic"),
         ("block", "process/blocked-signals"),
         ("chdir", "process/working-folder"),
+        ("umask", "process/umask"),
     ];
     for (way, case) in parts.into_iter().filter(|(way, _)| can_change(way)) {
         for call in
