@@ -69,10 +69,11 @@ pub fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
         let mut before: libc::sigaction = unsafe { mem::zeroed() };
         // SAFETY: asks for the action of a valid signal and writes it to a live structure.
         unsafe { libc::sigaction(signal, ptr::null(), &raw mut before) };
+        if before.sa_sigaction == libc::SIG_IGN {
+            continue;
+        }
         // SAFETY: `on_signal` has the signature that SA_SIGINFO asks for and is async-signal-safe; `action` is live.
-        if before.sa_sigaction != libc::SIG_IGN
-            && unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0
-        {
+        if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
             return Err(io::Error::last_os_error());
         }
     }

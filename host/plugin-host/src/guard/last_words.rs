@@ -139,7 +139,7 @@ mod tests {
             while !last_words_are_awaited() {
                 thread::sleep(Duration::from_millis(1));
             }
-            set_last_words("kept\n".to_owned(), words);
+            set_last_words("kept\n", words);
         });
         assert_eq!(text(), "the verdict\nkept\n");
         // Nothing is expected any more.
