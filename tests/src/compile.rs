@@ -1,4 +1,4 @@
-//! Plugins in C and C++, compiled when a test needs them.
+//! Plugins and programs in C and C++, compiled when a test needs them.
 
 use std::{
     io,
@@ -9,6 +9,9 @@ use std::{
 use proctor_test_needs::skip;
 
 use crate::place::workspace;
+
+/// Options of the compiler for a library.
+const OF_LIBRARY: [&str; 2] = ["-shared", "-fPIC"];
 
 /// Compiles a file of `tests/fixtures/c` to `folder/lib<name>_sut.so`, against the header alone, as C99, with all
 /// warnings as errors. `defines` are macros such as `CASE=3`.
@@ -71,6 +74,19 @@ pub fn compile_cpp(source: &str, folder: &Path, name: &str) -> Option<PathBuf> {
     build(cpp_compiler(), &header(), &[source], folder, name)
 }
 
+/// Compiles a file of `tests/fixtures/c` to the program `folder/<name>`, as C99, with all warnings as errors.
+///
+/// Without a C compiler it says that the test is skipped, and returns `None`.
+///
+/// # Panics
+/// If the file does not compile.
+#[must_use]
+pub fn compile_program(source: &str, folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror"]);
+    compiled(command, &header(), &[source], folder.join(name))
+}
+
 /// Messages of the compiler about a file that [`compile_cpp`] would not compile.
 ///
 /// Without a C++ compiler it says that the test is skipped, and returns `None`.
@@ -80,7 +96,9 @@ pub fn compile_cpp(source: &str, folder: &Path, name: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn complaints_about_cpp(source: &str, folder: &Path) -> Option<String> {
     let library = folder.join("wrong.so");
-    let (command, output) = run_compiler(cpp_compiler(), &header(), &[source], &library)?;
+    let mut command = cpp_compiler();
+    command.args(OF_LIBRARY);
+    let (command, output) = run_compiler(command, &header(), &[source], &library)?;
     assert!(!output.status.success(), "{command:?} compiles");
     Some(String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -97,12 +115,23 @@ fn header() -> PathBuf {
 }
 
 /// Builds a library of files and of options that stand among them.
-fn build(command: Command, include: &Path, sources: &[&str], folder: &Path, name: &str) -> Option<PathBuf> {
-    let library = folder.join(format!("lib{name}_sut.so"));
-    let (command, output) = run_compiler(command, include, sources, &library)?;
+fn build(
+    mut command: Command,
+    include: &Path,
+    sources: &[&str],
+    folder: &Path,
+    name: &str,
+) -> Option<PathBuf> {
+    command.args(OF_LIBRARY);
+    compiled(command, include, sources, folder.join(format!("lib{name}_sut.so")))
+}
+
+/// Builds a file, and returns its path.
+fn compiled(command: Command, include: &Path, sources: &[&str], path: PathBuf) -> Option<PathBuf> {
+    let (command, output) = run_compiler(command, include, sources, &path)?;
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}:\n{messages}");
-    Some(library)
+    Some(path)
 }
 
 /// Runs a compiler to its end; `None` if it is not there.
@@ -110,11 +139,10 @@ fn run_compiler(
     mut command: Command,
     include: &Path,
     sources: &[&str],
-    library: &Path,
+    path: &Path,
 ) -> Option<(Command, Output)> {
     let fixtures = workspace().join("tests/fixtures/c");
-    command.args(["-shared", "-fPIC", "-I"]).arg(include);
-    command.arg("-o").arg(library).args(sources).current_dir(fixtures);
+    command.arg("-I").arg(include).arg("-o").arg(path).args(sources).current_dir(fixtures);
     match command.output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             skip(format!("no {}; `cargo xtask setup` installs one", command.get_program().display()));

@@ -34,7 +34,9 @@ mod scenarios;
 mod workspace_copy;
 
 pub use bench::Bench;
-pub use compile::{compile, compile_against, compile_cpp, compile_with_cpp, complaints_about_cpp};
+pub use compile::{
+    compile, compile_against, compile_cpp, compile_program, compile_with_cpp, complaints_about_cpp,
+};
 pub use place::{built, datasets, find_plugin, plugin, workspace};
 pub use process::{Finished, Started};
 pub use rows::{check_rows, first_of_each};

@@ -73,7 +73,7 @@ impl Started {
     /// # Panics
     /// If it cannot be sent.
     pub fn signal_group(&self, name: &str) {
-        self.kill(name, &format!("-- -{}", self.id()));
+        self.kill(name, &format!("-{}", self.id()));
     }
 
     /// Sends a signal to another process that belongs to the program.
@@ -171,6 +171,12 @@ impl Finished {
     pub fn code(&self) -> i32 {
         let code = self.status.code();
         code.unwrap_or_else(|| panic!("signal {:?} ended the program: {self}", self.status.signal()))
+    }
+
+    /// The signal that has ended it, if it is one.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
     }
 
     /// Asserts the exit code, and that all of `texts` are on stderr.

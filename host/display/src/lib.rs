@@ -7,7 +7,8 @@
 //!
 //! [`command_line`] and [`run_program`] or [`run_program_with_plugin`] begin each program, which ends with one of the
 //! [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers
-//! no terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows it.
+//! no terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows
+//! it.
 
 #![forbid(unsafe_code)]
 

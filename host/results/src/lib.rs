@@ -32,7 +32,6 @@ mod batches;
 mod detail;
 mod error;
 mod find;
-mod latency_keys;
 mod loadgen_logs;
 mod noise;
 mod result_file;

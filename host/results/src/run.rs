@@ -261,17 +261,13 @@ impl Run {
     /// # Errors
     /// The file cannot be read.
     pub fn trace(&self) -> Result<Option<Trace>, ResultsError> {
-        let trace = self.performance_file(TRACE).map(|path| Trace::read(&path)).transpose()?;
         let test = self.result().and_then(|result| result.performance_run.as_ref());
         let first = test.and_then(|test| {
             let phases = test.accuracy_phases.as_ref()?;
             // Where the test ended in one of them, its numbers may have gaps.
             Some(if test.issued_sample_count == 0 { u64::MAX } else { phases.issued_sample_count })
         });
-        Ok(match first {
-            Some(first) => trace.map(|trace| trace.after_sample(first)),
-            None => trace,
-        })
+        self.performance_file(TRACE).map(|path| Trace::read_from(&path, first.unwrap_or(0))).transpose()
     }
 
     /// Reads the batches that the performance run has kept; `None` if it has kept none. They are held against the

@@ -74,6 +74,12 @@ impl Trace {
     /// # Errors
     /// [`ResultsError::Read`], or [`ResultsError::Malformed`] if it is another kind of file.
     pub fn read(path: &Path) -> Result<Self, ResultsError> {
+        Self::read_from(path, 0)
+    }
+
+    /// As [`read`](Self::read), from the phase on that begins with this sample, whose number is 0 then. The phases
+    /// before it come first in the file.
+    pub(crate) fn read_from(path: &Path, first: u64) -> Result<Self, ResultsError> {
         let unreadable = |source| ResultsError::Read { path: path.to_owned(), source };
         let mut reader = BufReader::new(open_regular(path).map_err(unreadable)?);
         if let Some(words) = not_text(reader.fill_buf().map_err(unreadable)?) {
@@ -95,21 +101,12 @@ impl Trace {
                 trace.is_cut = false;
             }
             if let Ok(event) = serde_json::from_slice::<Event>(text.strip_suffix(b",").unwrap_or(text)) {
-                trace.add(&event);
+                trace.add(&event, first);
             }
         }
     }
 
-    /// The trace of the phase that begins with this sample, whose number is 0 then. No call is longer than its phase.
-    pub(crate) fn after_sample(mut self, first: u64) -> Self {
-        self.samples.retain(|sample| sample.sequence >= first);
-        self.samples.iter_mut().for_each(|sample| sample.sequence -= first);
-        let begin_ns = self.samples.iter().map(|sample| sample.scheduled_ns).min();
-        self.calls.retain(|call| begin_ns.is_some_and(|begin_ns| call.start_ns >= begin_ns));
-        self
-    }
-
-    fn add(&mut self, event: &Event) {
+    fn add(&mut self, event: &Event, first: u64) {
         let Event { name, ph, ts, dur, args } = event;
         match (name.as_str(), ph.as_str()) {
             ("Sample", "b") => {
@@ -117,6 +114,10 @@ impl Trace {
                     (args.sample_seq, args.sample_idx, args.complete_ns)
                 else {
                     return;
+                };
+                let Some(sequence) = sequence.checked_sub(first) else {
+                    // A call comes before its samples.
+                    return self.calls.clear();
                 };
                 let issue_delay_ns = args.issue_start_ns;
                 let scheduled_ns = nanoseconds(*ts);
@@ -172,24 +173,25 @@ mod tests {
 
     #[test]
     fn the_trace_of_a_later_phase_counts_from_its_own_first_sample() {
-        let sample = |sequence, scheduled_ns| TraceSample {
-            sequence,
-            index: 5,
-            scheduled_ns,
-            issue_delay_ns: None,
-            latency_ns: 7,
+        let events = |sequence: u64, at: u64| {
+            format!(
+                "{{\"name\":\"IssueQuery\",\"ph\":\"X\",\"ts\":{at},\"dur\":0,\"args\":{{\"sample_count\":1}}}},\n\
+                 {{\"name\":\"Sample\",\"ph\":\"b\",\"ts\":{at},\"args\":{{\"sample_seq\":{sequence},\"sample_idx\":5,\
+                 \"complete_ns\":7}}}},\n"
+            )
         };
-        let call = |start_ns| IssueCall { start_ns, length_ns: 1, sample_count: 1 };
-        let samples = vec![sample(0, 10), sample(1, 20), sample(2, 30), sample(4, 50)];
-        let all = Trace { samples, calls: [11, 20, 31, 50].map(call).to_vec(), is_cut: false };
-        let later = Trace {
-            samples: vec![sample(0, 30), sample(2, 50)],
-            calls: vec![call(31), call(50)],
-            is_cut: false,
-        };
-        assert_eq!(all.clone().after_sample(2), later);
-        assert_eq!(all.clone().after_sample(0).samples, all.samples);
-        assert_eq!(all.after_sample(u64::MAX), Trace::default());
+        // The phases meet at one instant.
+        let text: String =
+            [(0, 10), (1, 30), (2, 30), (4, 50)].map(|(sequence, at)| events(sequence, at)).concat();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let later = |first| Trace::read_from(file.path(), first).unwrap();
+        let sequences =
+            |trace: &Trace| trace.samples.iter().map(|sample| sample.sequence).collect::<Vec<_>>();
+        assert_eq!((sequences(&later(2)), later(2).calls.len()), (vec![0, 2], 2));
+        assert_eq!(later(2).samples[0].scheduled_ns, 30_000);
+        assert_eq!((sequences(&later(0)), later(0).calls.len()), (vec![0, 1, 2, 4], 4));
+        assert_eq!((sequences(&later(u64::MAX)), later(u64::MAX).calls.len()), (vec![], 0));
     }
 
     #[test]

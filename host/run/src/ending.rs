@@ -98,10 +98,12 @@ impl UnfinishedResult {
         }
     }
 
-    /// Scores the answers of the first performance run, if it has an accuracy phase: an audit may set another mode.
+    /// Scores the answers of the first performance run, if it is one of accuracy: an audit may set another mode.
     pub(crate) fn score_performance(&mut self, bed: &TestBed<'_>) {
         let runs = std::mem::take(&mut self.performance_runs);
-        let has_accuracy = |test: &&Test| test.outcome.effective.request.mode == TestMode::SubmissionRun;
+        let has_accuracy = |test: &&Test| {
+            matches!(test.outcome.effective.request.mode, TestMode::SubmissionRun | TestMode::AccuracyOnly)
+        };
         if let Some(test) = runs.tests.first().filter(has_accuracy) {
             self.score(test, bed);
         }

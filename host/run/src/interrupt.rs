@@ -98,8 +98,8 @@ impl Interrupt {
         self.lock().on_second = Some(Box::new(action));
     }
 
-    /// Sets an action for the second signal while a plugin comes to its end: it ends the process of the plugin, and tells
-    /// if there was one.
+    /// Sets an action for the second signal while a plugin comes to its end: it ends the process of the plugin, and
+    /// tells if there was one.
     pub(crate) fn end_plugin_by(&self, action: impl Fn() -> bool + Send + 'static) {
         self.lock().end_plugin = Some(Box::new(action));
     }

@@ -465,9 +465,9 @@ impl Search {
 /// Logarithm of how much likelier it is that misses come in the same share at all loads than in one that grows as the
 /// load does; of each probe, its load and share.
 ///
-/// That is the least by which misses of a system with room grow if the load brings them about: so often one query meets
-/// another. A probe that allows none ends with its first, hence each counts as one miss after a wait of one over its
-/// share, and the likelihood is that of waiting times, at the rate of misses that fits best.
+/// Misses of a system with room grow at least so if the load brings them about: so often one query meets another. A
+/// probe that allows none ends with its first, hence each counts as one miss after a wait of one over its share, and
+/// the likelihood is that of waiting times, at the rate of misses that fits best.
 fn log_ratio_of_same_share(probes: &[(f64, f64)]) -> f64 {
     let waits = || probes.iter().map(|(load, share)| (load, 1.0 / share));
     let mean_load =

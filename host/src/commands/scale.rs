@@ -32,7 +32,7 @@ const COMPARED: &str = "clipper,dnnscaler,joint";
 /// The policy if none is named.
 const POLICY: &str = "joint";
 
-/// What brings settings with it that were not given.
+/// Source of settings that were not given.
 const IMPLIED: &str = "host scale";
 
 /// The setting that is the rate of arrivals.

@@ -5,15 +5,15 @@ use libc::{
     SYS_acct, SYS_add_key, SYS_adjtimex, SYS_bpf, SYS_chroot, SYS_clock_adjtime, SYS_clock_settime,
     SYS_clone, SYS_clone3, SYS_connect, SYS_delete_module, SYS_fanotify_init, SYS_fchmod, SYS_fchmodat,
     SYS_fchown, SYS_fchownat, SYS_finit_module, SYS_fremovexattr, SYS_fsconfig, SYS_fsetxattr, SYS_fsmount,
-    SYS_fsopen, SYS_fspick, SYS_init_module, SYS_io_uring_setup, SYS_ioprio_set, SYS_kexec_file_load,
-    SYS_kexec_load, SYS_keyctl, SYS_lremovexattr, SYS_lsetxattr, SYS_mount, SYS_mount_setattr,
-    SYS_move_mount, SYS_mq_open, SYS_msgctl, SYS_msgget, SYS_msgrcv, SYS_msgsnd, SYS_open_by_handle_at,
-    SYS_open_tree, SYS_perf_event_open, SYS_pidfd_getfd, SYS_pivot_root, SYS_prctl, SYS_process_madvise,
-    SYS_ptrace, SYS_quotactl, SYS_quotactl_fd, SYS_reboot, SYS_removexattr, SYS_request_key, SYS_semctl,
-    SYS_semget, SYS_semop, SYS_semtimedop, SYS_setdomainname, SYS_sethostname, SYS_setns, SYS_setpgid,
-    SYS_setpriority, SYS_setsid, SYS_settimeofday, SYS_setxattr, SYS_shmat, SYS_shmctl, SYS_shmget,
-    SYS_socket, SYS_socketpair, SYS_swapoff, SYS_swapon, SYS_syslog, SYS_umount2, SYS_unshare, SYS_utimensat,
-    c_long, sock_filter,
+    SYS_fsopen, SYS_fspick, SYS_init_module, SYS_io_uring_setup, SYS_ioctl, SYS_ioprio_set,
+    SYS_kexec_file_load, SYS_kexec_load, SYS_keyctl, SYS_lremovexattr, SYS_lsetxattr, SYS_mount,
+    SYS_mount_setattr, SYS_move_mount, SYS_mq_open, SYS_mq_unlink, SYS_msgctl, SYS_msgget, SYS_msgrcv,
+    SYS_msgsnd, SYS_open_by_handle_at, SYS_open_tree, SYS_perf_event_open, SYS_pidfd_getfd, SYS_pivot_root,
+    SYS_prctl, SYS_process_madvise, SYS_ptrace, SYS_quotactl, SYS_quotactl_fd, SYS_reboot, SYS_removexattr,
+    SYS_request_key, SYS_semctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_setdomainname, SYS_sethostname,
+    SYS_setns, SYS_setpgid, SYS_setpriority, SYS_setsid, SYS_settimeofday, SYS_setxattr, SYS_shmat,
+    SYS_shmctl, SYS_shmget, SYS_socket, SYS_socketpair, SYS_swapoff, SYS_swapon, SYS_syslog, SYS_umount2,
+    SYS_unshare, SYS_userfaultfd, SYS_utimensat, c_long, sock_filter,
 };
 use proctor_isolated::ASKED;
 
@@ -55,6 +55,7 @@ const REFUSED: &[c_long] = &[
     SYS_msgrcv,
     SYS_msgctl,
     SYS_mq_open,
+    SYS_mq_unlink,
     // The user's keys.
     SYS_add_key,
     SYS_request_key,
@@ -80,6 +81,7 @@ const REFUSED: &[c_long] = &[
     SYS_perf_event_open,
     SYS_syslog,
     SYS_fanotify_init,
+    SYS_userfaultfd,
     SYS_acct,
     SYS_quotactl,
     SYS_quotactl_fd,
@@ -116,14 +118,20 @@ const REFUSED_HERE: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Flags with which a process makes another in a world of its own.
+/// Flags with which a process makes another in a world of its own, or a sibling.
 const OF_NEW_WORLDS: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET;
+    | libc::CLONE_NEWNET
+    // A child of the host's process, which nobody waits for.
+    | libc::CLONE_PARENT;
+
+/// Requests that set attributes of an open file, whatever it was opened for: `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR` and
+/// `FS_IOC_ENABLE_VERITY`, which makes it read-only for good.
+const FILE_REQUESTS: [i32; 3] = [0x4008_6602, 0x401c_5820, 0x4080_6685];
 
 /// `IOPRIO_WHO_PROCESS` of the system.
 const IO_PRIORITY_OF_PROCESS: i32 = 1;
@@ -226,6 +234,7 @@ fn rules(network: bool, asks: bool) -> Vec<Rule> {
         // Its flags are in memory, where a filter does not look. Without it the C library takes the older call.
         rule(SYS_clone3, &[], Verdict::Refuse(libc::ENOSYS)),
     ];
+    rules.extend(FILE_REQUESTS.map(|request| rule(SYS_ioctl, &[is(1, request)], REFUSE)));
     if asks {
         let named = ASKED.iter().map(|(call, argument)| rule(*call, &[is_not(*argument, 0)], Verdict::Ask));
         rules.extend(named);

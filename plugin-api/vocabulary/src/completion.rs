@@ -127,8 +127,8 @@ pub trait CompletionSink: Send + Sync {
         self.complete(responses);
     }
 
-    /// As [`complete_at`](Self::complete_at), for samples that the host fails itself, as it has no answer to them. A sink
-    /// that has given them up before does not take that for a late answer.
+    /// As [`complete_at`](Self::complete_at), for samples that the host fails itself, as it has no answer to them. A
+    /// sink that has given them up before does not take that for a late answer.
     fn fail_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
         self.complete_at(now_ns, responses);
     }

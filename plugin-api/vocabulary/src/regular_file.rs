@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// What stands in the place of a file and is none; as text it says so to the user, behind the name of the file.
+/// Something in the place of a file that is none; as text it says so to the user, behind the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is {kind}, and no regular file")]
 pub struct Irregular {
@@ -28,7 +28,7 @@ impl Irregular {
         kinds.into_iter().find_map(|(is_it, kind)| is_it.then_some(Self { kind }))
     }
 
-    /// What an error of [`open_regular`] or [`read_regular`] is about, if it is this.
+    /// The cause of an error of [`open_regular`] or [`read_regular`], if it is this.
     #[must_use]
     pub fn cause(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
@@ -39,7 +39,7 @@ impl Irregular {
 /// not let it be read.
 ///
 /// # Errors
-/// That of the system, or one with an [`Irregular`] for what is no regular file. It has no path.
+/// The error of the system, or one with an [`Irregular`] for what is no regular file. It has no path.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let found = fs::metadata(path)?.file_type();
     match Irregular::of(found).filter(|_| !found.is_dir()) {

@@ -24,14 +24,13 @@ impl Status {
     /// If the system does not show it.
     pub(crate) fn of(process: Pid) -> io::Result<Self> {
         let text = fs::read_to_string(format!("/proc/{process}/status"))?;
-        Ok(Self::parse(&text))
+        let own = fs::read_to_string("/proc/self/status")?;
+        let status = Self::parse(&text);
+        Ok(Self { is_filtered: status.is_filtered && has_more_filters(&text, &own), ..status })
     }
 
     fn parse(text: &str) -> Self {
-        let value = |name: &str| {
-            let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            values.map(str::trim).next().unwrap_or_default()
-        };
+        let value = |name: &str| value(text, name);
         let is_none = |name: &&str| u64::from_str_radix(value(name), 16) == Ok(0);
         Self {
             no_new_privileges: value("NoNewPrivs") == "1",
@@ -56,6 +55,19 @@ impl Status {
             asks: asks && is_filtered,
         }
     }
+}
+
+/// A line of a status, without its name.
+fn value<'t>(text: &'t str, name: &str) -> &'t str {
+    let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    values.map(str::trim).next().unwrap_or_default()
+}
+
+/// Tells if a process has a filter that it has not inherited from this one, as in a container; true where the system
+/// does not count them (before Linux 5.9).
+fn has_more_filters(process: &str, own: &str) -> bool {
+    let count = |text| value(text, "Seccomp_filters").parse::<u64>().ok();
+    count(process).zip(count(own)).is_none_or(|(process, own)| process > own)
 }
 
 /// Tells if a process leads a session: it has no terminal, and whatever it starts is in the group of its number.
@@ -95,6 +107,13 @@ mod tests {
             assert_eq!(confirmed(&text), capable, "{name}");
         }
         assert_eq!(confirmed(""), Restrictions::default());
+    }
+
+    #[test]
+    fn a_filter_of_the_host_is_none_of_the_process() {
+        let filters = |count: u32| TEXT.replace("Seccomp_filters:\t1", &format!("Seccomp_filters:\t{count}"));
+        assert!(has_more_filters(&filters(2), &filters(1)) && has_more_filters("", &filters(1)));
+        assert!(!has_more_filters(&filters(1), &filters(1)));
     }
 
     #[test]

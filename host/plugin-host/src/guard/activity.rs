@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     call::Call,
-    guard::shared::{Slot, keep, keep_text, seen},
+    guard::shared::{Slot, keep, keep_text, note_plugin, seen},
 };
 
 /// The call that a backend, model or instance is in. Written by the calling thread, read by any. Threads do not share
@@ -72,6 +72,7 @@ impl Activity {
             next: AtomicPtr::new(ptr::null_mut()),
         });
         NEWEST.push(activity, &activity.next);
+        note_plugin();
         activity
     }
 

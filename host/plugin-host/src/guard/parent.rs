@@ -1,19 +1,21 @@
 //! The parent of the program: a process that waits for its end, and says what nobody in the program was left to say.
 //!
-//! Nothing in a process sees it end by `_exit`, by a system call or by SIGKILL. So [`start`] makes a copy of the process,
-//! which is the program from there on. The process that was started, whose id the user and the shell know, waits:
+//! Nothing in a process sees it end by `_exit`, by a system call or by SIGKILL. So [`start`] makes a copy of the
+//! process, which is the program from there on. The process that was started, whose id the user and the shell know,
+//! waits:
 //!
 //! | the program | the parent |
 //! |---|---|
 //! | ends by itself | ends with its exit code |
-//! | was ended with an exit code by a plugin | reports the calls that were under way, and ends with [`EXIT_PLUGIN_CRASHED`] |
+//! | was ended with an exit code by a plugin | reports the calls under way, and ends with [`EXIT_PLUGIN_CRASHED`] |
 //! | was ended by a signal | reports it, if the program could not, and ends by the same signal |
 //!
-//! What is sent to the parent is passed on to the program; a terminal sends to both, which `interrupts` knows. SIGKILL
-//! of the parent ends the program, too.
+//! The parent passes on what it is sent; a terminal sends to both, which `interrupts` knows. SIGKILL of the parent ends
+//! the program, too.
 //!
 //! # Limits
-//! SIGSTOP and SIGTSTP of the parent alone stop it alone: who wants to stop the program stops their group, as Ctrl-Z does.
+//! SIGSTOP and SIGTSTP of the parent alone stop it alone: who wants to stop the program stops their group, as Ctrl-Z
+//! does.
 
 use std::{
     ffi::c_int,
@@ -22,7 +24,6 @@ use std::{
 };
 
 use crate::guard::{
-    activity::Activity,
     crash,
     process::{self, EXIT_PLUGIN_CRASHED},
     report::Report,
@@ -177,7 +178,7 @@ fn end_of(program: libc::pid_t) -> Option<c_int> {
 /// Ends as the program has, and reports what it has not said itself. `passed_on` is the last signal that it was sent
 /// from here.
 fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
-    let has_plugin = Activity::all().next().is_some();
+    let has_plugin = shared::has_plugin();
     if libc::WIFEXITED(status) {
         let code = libc::WEXITSTATUS(status);
         if !has_plugin || shared::has_noted_end(program, code) {

@@ -1,5 +1,5 @@
-//! Room for a message of a plugin, with a guard behind it: a plugin that writes beyond the end crashes there and then, in
-//! its call, and damages nothing of the host's.
+//! Room for a message of a plugin, with a guard behind it: a plugin that writes beyond the end crashes there and then,
+//! in its call, and damages nothing of the host's.
 
 use std::{alloc::Layout, ffi::c_void, ptr, slice};
 

@@ -23,6 +23,8 @@ const SLOTS: usize = 4;
 struct Block {
     /// Id of the program's process, shifted by 32, and the exit code that it ends with; 0 until it ends by itself.
     end: AtomicU64,
+    /// True if the program has begun to load a plugin.
+    has_plugin: AtomicBool,
     /// True if the program has reported why it ends.
     has_reported: AtomicBool,
     slots: [AtomicPtr<()>; SLOTS],
@@ -34,6 +36,7 @@ impl Block {
     const fn new() -> Self {
         Self {
             end: AtomicU64::new(0),
+            has_plugin: AtomicBool::new(false),
             has_reported: AtomicBool::new(false),
             slots: [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS],
             used: AtomicUsize::new(size_of::<Self>()),
@@ -107,6 +110,16 @@ fn end_of(process: libc::pid_t, code: c_int) -> u64 {
 fn own_id() -> libc::pid_t {
     // SAFETY: has no arguments and is async-signal-safe.
     unsafe { libc::getpid() }
+}
+
+/// Says that the program has begun to load a plugin.
+pub(super) fn note_plugin() {
+    block().has_plugin.store(true, Ordering::SeqCst);
+}
+
+/// Tells if the program has begun to load a plugin.
+pub(super) fn has_plugin() -> bool {
+    block().has_plugin.load(Ordering::SeqCst)
 }
 
 /// Says that the program has reported why it ends. Async-signal-safe.
@@ -225,7 +238,12 @@ fn room(layout: Layout) -> Option<*mut u8> {
     let start = SHARED.load(Ordering::Acquire).cast::<u8>();
     let place = |used: usize| used.checked_next_multiple_of(layout.align());
     let end = |used| place(used)?.checked_add(layout.size()).filter(|end| *end <= SIZE);
-    let used = shared()?.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end).ok()?;
+    let block = shared()?;
+    let Ok(used) = block.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end) else {
+        // Nothing that comes later may fit: it could refer to this, which the parent does not see.
+        block.used.store(SIZE, Ordering::Relaxed);
+        return None;
+    };
     // SAFETY: the place and as many bytes behind it are within the mapping, as just checked.
     Some(unsafe { start.add(place(used)?) })
 }

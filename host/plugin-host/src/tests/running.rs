@@ -494,6 +494,7 @@ fn the_host_table_checks_what_it_is_given() {
     assert_eq!(
         faults,
         [
+            "plugin hand-made: called now_ns with a context that is null, not that of its host's table",
             "plugin hand-made: metric \"power\" = NaN is not taken: the value is not finite; and 4 more of this kind",
             "plugin hand-made: handed over responses that cannot be: ProctorResponses is null; and 2 more of this kind",
         ]

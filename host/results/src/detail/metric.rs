@@ -5,7 +5,8 @@ use proctor_loadgen::Rules;
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
 
-use crate::{detail::DetailLog, latency_keys::LatencyKeys, result_file::MetricPart};
+use super::latency_keys::LatencyKeys;
+use crate::{detail::DetailLog, result_file::MetricPart};
 
 impl DetailLog {
     /// The figure that a result of the round reports; `None` if the round is not known here, or the log does not have

@@ -3,7 +3,7 @@
 use proctor_vocabulary::{Scenario, TestMode};
 use serde_json::Value;
 
-use crate::{detail::DetailLog, latency_keys::LatencyKeys};
+use crate::detail::{DetailLog, latency_keys::LatencyKeys};
 
 /// Names in the summary log and keys in the detail log, of whole numbers, words and answers, in any scenario.
 const WHOLE: [(&str, &str); 32] = [

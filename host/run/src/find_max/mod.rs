@@ -192,19 +192,21 @@ impl Seeker<'_> {
             findings.into_iter().map(Finding::reason).chain(over_bound.clone()).collect()
         };
         let why_not_valid = reasons(test.outcome.broken());
-        let why_not_met = reasons(self.broken(&test.outcome));
+        let mut why_not_met = reasons(self.broken(&test.outcome));
         let is_met = why_not_met.is_empty();
+        let too_short = self.plan.too_short(load).filter(|_| !is_met);
         seen.side = if is_met { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let full_run = FullRun {
             folder: name,
             load,
-            valid: why_not_valid.is_empty(),
+            valid: test.outcome.broken().is_empty(),
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
             reasons: why_not_valid,
         };
         self.state.full_runs.push(full_run);
-        let is_at_any_load = test.outcome.broken().into_iter().any(is_at_any_load);
+        let is_at_any_load = too_short.is_some() || test.outcome.broken().into_iter().any(is_miscounted);
+        why_not_met.extend(too_short);
         self.state.search.confirmations.push(Confirmation {
             is_valid: is_met,
             reasons: why_not_met,
@@ -443,7 +445,7 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
 }
 
 /// Tells if the plugin has answered what it was not asked, or more than once: it miscounts, at whatever load.
-fn is_at_any_load(finding: &Finding) -> bool {
+fn is_miscounted(finding: &Finding) -> bool {
     let Rule::Completion(kind) = finding.rule else { return false };
     match kind {
         ViolationKind::UnknownId

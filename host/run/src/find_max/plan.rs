@@ -245,7 +245,7 @@ impl SearchPlan {
     /// number of its queries is not known beforehand.
     ///
     /// # Errors
-    /// If no test can be made of the settings, or none that is long enough.
+    /// If no test can be made of the settings.
     pub(crate) fn allowed_counts(&self, load: f64) -> Result<Option<Vec<u64>>, HostError> {
         if !self.is_server() || self.full_query_count(load) as f64 > COUNTABLE_QUERIES {
             return Ok(None);
@@ -253,24 +253,24 @@ impl SearchPlan {
         let effective = self.settings.benchmark.qsl.effective_settings(&self.test_at(load))?;
         let count =
             phases(&effective).first().map(|plan| QueryGenerator::new(&effective, plan).totals().query_count);
-        let Some(count) = count.filter(|count| *count > 0) else { return Ok(None) };
-        self.check_query_count(load, count)?;
-        let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
-        let tokenless = self.uses_tokens().then_some(0);
-        Ok(Some(allowed.chain([(count as f64 * self.error_share) as u64]).chain(tokenless).collect()))
+        Ok(count.filter(|count| *count > 0).map(|count| {
+            let allowed = self.bounds.iter().map(|_| self.allowed_count(count));
+            let tokenless = self.uses_tokens().then_some(0);
+            allowed.chain([(count as f64 * self.error_share) as u64]).chain(tokenless).collect()
+        }))
     }
 
-    /// Refuses full runs of Server that early stopping finds too short whatever their latencies: at each lower rate
-    /// they are shorter still.
-    fn check_query_count(&self, load: f64, query_count: u64) -> Result<(), HostError> {
-        let fewest = min_under_latency_queries(0, self.quantile);
-        if !self.settings.run.rules.stops_early || query_count >= fewest {
-            return Ok(());
-        }
-        Err(HostError::Usage(format!(
-            "a full run at {load:.4} queries/s has {query_count} queries, and early stopping wants {fewest} of them even if \
-             none is over the bound: set min_query_count = {fewest}"
-        )))
+    /// Says that a full run of Server at this load is too short for early stopping whatever its latencies are, as it is
+    /// at each lower load.
+    pub(crate) fn too_short(&self, load: f64) -> Option<String> {
+        let (count, fewest) = (self.full_query_count(load), min_under_latency_queries(0, self.quantile));
+        let is_too_short = self.is_server() && self.settings.run.rules.stops_early && count < fewest;
+        is_too_short.then(|| {
+            format!(
+                "a full run at {load:.4} queries/s has about {count} queries, and early stopping wants {fewest} even if none \
+                 is over the bound: set min_query_count = {fewest}"
+            )
+        })
     }
 }
 

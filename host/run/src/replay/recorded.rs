@@ -18,8 +18,8 @@ pub(crate) struct Recorded {
     pub(crate) plugin: Option<RecordedPlugin>,
     /// In the order in which they began.
     pub(crate) steps: Vec<Step>,
-    /// All answers to each sample, by its id; those of a warm-up have none, and are left out: a plugin need not write what
-    /// is thrown away.
+    /// All answers to each sample, by its id; those of a warm-up have none, and are left out: a plugin need not write
+    /// what is thrown away.
     answers: BTreeMap<u64, Vec<Answer>>,
     /// Ids and indices of the samples, in the order in which they were asked for.
     pub(crate) asked: Vec<(u64, u64)>,

@@ -438,9 +438,7 @@ impl Verdict {
         let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
         let ended = performance_runs.numbered().filter(|(_, test)| test.outcome.ended_before_performance());
         reasons.extend(ended.map(|(run, _)| {
-            let text =
-                "there was no performance phase, because the accuracy phases did not come to their end";
-            Reason::of_run(format!("{run}{text}"))
+            Reason::of_run(format!("{run}there was no performance phase: the test ended before it"))
         }));
         let is_explained = performance_run.is_some() || !further_reasons.is_empty();
         reasons.extend(further_reasons.into_iter().map(Reason::of_run));

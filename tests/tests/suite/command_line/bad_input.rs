@@ -279,7 +279,7 @@ fn answers_that_cannot_be_written_are_no_valid_run() {
 
 /// Runs the program in a folder that has so little room, if this machine lets us make one. What is left there is copied
 /// to `kept`.
-fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<Finished> {
+pub(crate) fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<Finished> {
     let unshare = ["unshare", "--map-root-user", "--mount"];
     fs::create_dir(bench.file("disk")).unwrap();
     let mount = format!("mount -t tmpfs -o size={size_kib}k tmpfs disk");

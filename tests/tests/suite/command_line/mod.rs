@@ -1,7 +1,7 @@
 //! The command line: what it prints, and what it says of mistakes. No test here measures time.
 
 mod accuracy;
-mod bad_input;
+pub(crate) mod bad_input;
 mod bad_plugins;
 mod calibration;
 mod compare;

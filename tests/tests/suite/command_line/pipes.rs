@@ -9,7 +9,7 @@ const BAD: i32 = 1;
 const SETTINGS: i32 = 2;
 const DATA: i32 = 4;
 
-/// What is said of it.
+/// Words about it.
 const PIPE: &str = "it is a pipe, and no regular file";
 
 fn make_pipe(path: &Path) {

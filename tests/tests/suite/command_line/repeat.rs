@@ -146,7 +146,8 @@ fn a_second_signal_leaves_no_run_behind() {
     started.wait_until("a run goes on", |started| started.stderr().contains("1 outstanding"));
     started.signal("INT");
     started.wait_until("the run waits", |started| started.stderr().contains("waiting for 1 sample"));
-    assert_eq!(in_folder(), 2);
+    // This program, and those of the run: the one that it has started, and its child.
+    assert_eq!(in_folder(), 3);
     started.signal("INT");
     let finished = started.finish();
     assert_eq!(finished.code(), INTERRUPTED, "{finished}");

@@ -1,5 +1,6 @@
 //! Plugins behind the program: in C, as a vendor builds one in Rust, with given answers, and misbehaving in every way.
 
+mod attacker;
 mod c_plugin;
 mod cpp_plugin;
 mod endings;

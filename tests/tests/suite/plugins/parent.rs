@@ -1,5 +1,5 @@
-//! The program and its parent: what ends the program without a word is told, its status is what it was, and what is sent
-//! to either of them or to both counts once.
+//! The program and its parent: what ends the program without a word is told, its status is what it was, and what is
+//! sent to either of them or to both counts once.
 
 use std::{
     fs,
@@ -89,8 +89,8 @@ fn what_a_plugin_ends_without_a_word_is_told_in_the_folder() {
 #[test]
 fn a_search_and_a_description_do_not_read_as_success_either() {
     let Some(wayward) = Wayward::new() else { return };
-    let searched = wayward.search("execute:10 _exit");
-    searched.assert_error(CRASHED, &["ended the program with exit code 0, as by _exit, in execute"]);
+    let searched = wayward.search("issue:10 _exit");
+    searched.assert_error(CRASHED, &["ended the program with exit code 0, as by _exit, in issue"]);
     let mut command = wayward.bench.command(&format!("describe {}", wayward.library().display()));
     command.env("WAYWARD", "describe _exit");
     let described = wayward.bench.start_command(command).finish();
@@ -139,7 +139,7 @@ fn a_request_of_timeout_counts_once() {
     let (mut started, output) = start(&bench, script, HANGING);
     is_told(&mut started, "press Ctrl-C again to give them up");
     is_alive_for(&mut started, Duration::from_millis(1500));
-    started.signal("INT");
+    started.signal_to(program_of(&started), "INT");
     let run = Run::new(started.finish(), output);
     assert_eq!(run.result()["verdict"]["interrupted"], true, "{}", run.finished);
 }
@@ -213,7 +213,8 @@ fn the_end_that_a_plugin_hangs_in_is_told() {
     for isolate in ["", "--isolate"] {
         let output = wayward.bench.file(&format!("hangs{isolate}"));
         let mut command = wayward.bench.command(&format!(
-            "run --plugin {} --mode performance --duration 20ms --set floor=false --set issue=false --output {} {isolate}",
+            "run --plugin {} --mode performance --duration 20ms --set floor=false --set issue=false --set isolate_env=WAYWARD \
+             --output {} {isolate}",
             wayward.library().display(),
             output.display()
         ));
@@ -221,6 +222,8 @@ fn the_end_that_a_plugin_hangs_in_is_told() {
         let mut started = wayward.bench.start_command(command);
         let result = output.with_added_extension("partial").join("result.json");
         started.wait_until("the result is written", |_| result.is_file());
+        // Its counter of energy is read before.
+        is_alive_for(&mut started, Duration::from_secs(2));
         started.signal("INT");
         is_told(&mut started, "interrupted: waiting for plugin wayward in stop; the results are on disk");
         started.signal("INT");

@@ -85,15 +85,17 @@ fn the_accuracy_run_beside_an_audit_has_all_samples() {
 }
 
 #[test]
-fn answers_of_a_test_that_an_audit_leaves_without_accuracy_are_not_scored() {
+fn answers_are_scored_where_an_audit_leaves_a_test_of_accuracy() {
     let bench = Bench::new();
-    for mode in [2, 3] {
+    for mode in [1, 2, 3] {
         let lines = format!("*.*.mode = {mode}\n*.*.accuracy_log_probability = 1\n");
         let audit = bench.write("given.config", lines);
         let flags = "--plugin mock --scenario Server --target-qps 500 --duration 200ms --mode SubmissionRun";
         let run = bench.run(&format!("{flags} --set audit_config={}", audit.display()));
-        assert!(run.result()["accuracy"].is_null(), "{}", run.finished);
-        assert!(run.finished.stdout.contains("accuracy    not measured"), "{}", run.finished);
+        let has_accuracy = mode == 1;
+        assert_eq!(run.result()["accuracy"].is_null(), !has_accuracy, "{}", run.finished);
+        let is_said = run.finished.stdout.contains("accuracy    not measured");
+        assert_eq!(is_said, !has_accuracy, "{}", run.finished);
     }
 }
 

@@ -6,6 +6,7 @@ mod dying_instances;
 mod find_max;
 mod harness;
 mod interrupt;
+mod kept;
 mod loadgen_compat;
 mod replay;
 mod rounds;

@@ -52,6 +52,9 @@ const BEGINNINGS: [&str; 33] = [
     "ONEAPI_",
 ];
 
+/// Parts of the names of what is a secret, such as `NVIDIA_API_KEY`.
+const SECRETS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+
 /// The variables of this process that the process of a plugin gets, with those of these names.
 pub(super) fn environment(added: &[String]) -> Vec<(OsString, OsString)> {
     passed(env::vars_os(), added)
@@ -61,11 +64,12 @@ fn passed(
     variables: impl Iterator<Item = (OsString, OsString)>,
     added: &[String],
 ) -> Vec<(OsString, OsString)> {
-    let is_passed = |name: &str| {
-        NAMES.contains(&name)
-            || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
-            || added.iter().any(|added| added == name)
+    let is_of_kind = |name: &str| {
+        let has = |part: &&str| name.contains(part);
+        BEGINNINGS.iter().any(|beginning| name.starts_with(beginning)) && !SECRETS.iter().any(has)
     };
+    let is_passed =
+        |name: &str| NAMES.contains(&name) || is_of_kind(name) || added.iter().any(|added| added == name);
     variables.filter(|(name, _)| name.to_str().is_some_and(is_passed)).collect()
 }
 
@@ -81,6 +85,7 @@ mod tests {
                 "HOME",
                 "LC_ALL",
                 "AWS_SECRET_ACCESS_KEY",
+                "NVIDIA_API_KEY",
                 "OMP_NUM_THREADS",
                 "LD_PRELOAD",
                 "SSH_AUTH_SOCK",

@@ -138,7 +138,7 @@ pub(super) fn exposure(settings: &Settings, fence: &Fence) -> Option<Exposure> {
 struct OfRun {
     /// Folders of data and results.
     folders: BTreeSet<PathBuf>,
-    /// Folders in which something lies that a link in the data set leads to, among other things.
+    /// Files that links in the data set lead to.
     others: BTreeSet<PathBuf>,
 }
 
@@ -149,7 +149,10 @@ impl OfRun {
         let set = dataset_folder(settings, &root).ok();
         let results = settings.run.output_folder.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
         let named = [settings.run.data_root.clone(), digits, set.clone(), Some(results)];
-        let canonical = |path: PathBuf| fs::canonicalize(path).ok();
+        // A run that goes on has its results under another name.
+        let canonical = |path: PathBuf| {
+            fs::canonicalize(&path).or_else(|_| fs::canonicalize(path.with_added_extension("partial"))).ok()
+        };
         let mut folders: BTreeSet<_> = named.into_iter().flatten().filter_map(canonical).collect();
         let links = set.iter().flat_map(|set| entries_of(set)).filter(|path| path.is_symlink());
         let mut others = BTreeSet::new();
@@ -157,7 +160,7 @@ impl OfRun {
             if target.is_dir() {
                 folders.insert(target);
             } else {
-                others.extend(target.parent().map(Path::to_owned));
+                others.insert(target);
             }
         }
         Self { folders, others }
@@ -211,7 +214,20 @@ fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.len() > stem.len() && name.starts_with(&stem) || is_made && name.ends_with(WEIGHTS)
     };
-    parts.extend(entries_of(folder).into_iter().filter(is_part));
+    // A link that leads elsewhere would open what it leads to.
+    let own = fs::canonicalize(file).ok();
+    let near: Vec<_> = [Some(folder), own.as_deref().and_then(Path::parent)]
+        .into_iter()
+        .flatten()
+        .filter_map(|folder| fs::canonicalize(folder).ok())
+        .collect();
+    let is_near = |path: &PathBuf| {
+        let target = fs::canonicalize(path).ok().filter(|target| target.is_file());
+        target.is_some_and(|target| {
+            target.parent().is_some_and(|folder| near.iter().any(|near| near == folder))
+        })
+    };
+    parts.extend(entries_of(folder).into_iter().filter(is_part).filter(is_near));
     parts
 }
 
@@ -237,6 +253,14 @@ mod tests {
         let paths = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
         assert_eq!(parts(false), paths(&["net.onnx", "net.onnx.data"]));
         assert_eq!(parts(true), paths(&["net.onnx", "net.onnx.data", "net.safetensors"]));
+        // Nothing that lies elsewhere comes with it, and no folder.
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("labels"), "").unwrap();
+        symlink(elsewhere.path(), folder.path().join("net.onnx.d")).unwrap();
+        symlink(elsewhere.path().join("labels"), folder.path().join("net.onnx.x")).unwrap();
+        symlink("net.onnx.data", folder.path().join("net.onnx.y")).unwrap();
+        fs::create_dir(folder.path().join("net.onnx.z")).unwrap();
+        assert_eq!(parts(false), paths(&["net.onnx", "net.onnx.data", "net.onnx.y"]));
     }
 
     /// Writes a file, with the folders that it lies in.
@@ -346,9 +370,13 @@ mod tests {
         let [results, set, images, lists] =
             [0, 1, 2, 3].map(|at: usize| fs::canonicalize(folders[at].path()).unwrap());
         symlink(&images, set.join("val")).unwrap();
-        symlink(write(&lists.join("val_map.txt"), b""), set.join("val_map.txt")).unwrap();
-        let assignments =
-            [format!("output_folder={}", results.display()), format!("dataset_folder={}", set.display())];
+        let list = write(&lists.join("val_map.txt"), b"");
+        symlink(&list, set.join("val_map.txt")).unwrap();
+        let assignments = [
+            format!("output_folder={}", results.join("run").display()),
+            format!("dataset_folder={}", set.display()),
+        ];
+        fs::create_dir(results.join("run.partial")).unwrap();
         let loader = assignments.iter().fold(Loader::new(), |loader, text| loader.set(text));
         let settings = loader.load().unwrap();
         let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
@@ -357,13 +385,17 @@ mod tests {
         }
         for (read, expected) in [
             (set.clone(), Some(&set)),
+            (results.clone(), Some(&results.join("run.partial"))),
             (images.clone(), Some(&images)),
             (images.join("labels"), Some(&images)),
-            (lists.clone(), Some(&lists)),
+            (lists.clone(), Some(&list)),
+            (list.clone(), Some(&list)),
             // Beside a file that a link leads to there may be anything.
             (lists.join("labels"), None),
         ] {
-            fs::create_dir_all(&read).unwrap();
+            if read != list {
+                fs::create_dir_all(&read).unwrap();
+            }
             let found = exposure(&settings, &Fence { read: vec![read.clone()], ..Fence::default() });
             assert_eq!(found.map(|it| it.folder).as_ref(), expected, "{}", read.display());
         }

@@ -11,7 +11,7 @@ pub(crate) struct LatencyKeys {
 }
 
 impl LatencyKeys {
-    /// Those of a scenario.
+    /// Keys of a scenario.
     pub(crate) fn of(scenario: Option<Scenario>) -> Self {
         match scenario {
             Some(Scenario::MultiStream) => Self { query: "query_", per_query: "per_query_" },

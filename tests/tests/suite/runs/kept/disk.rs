@@ -1,0 +1,61 @@
+//! Disks that take no more.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use proctor_test_needs::bound_by_permissions;
+use proctor_tests::{Bench, check_rows};
+
+use super::{problem, says_valid};
+use crate::command_line::bad_input::host_on_small_disk;
+
+/// A run whose samples are more than any of the disks holds: half a million of 16 bytes.
+const LARGE: &str = "--plugin mock --set mock.service=fixed --set mock.service_us=0 --scenario Offline --mode performance \
+                     --set min_query_count=500000 --set floor=false --output out";
+
+/// Sizes of disks in KiB: each has room for a result, and not for all samples.
+const SIZES_KIB: [u32; 6] = [1500, 2000, 3000, 4096, 5500, 7000];
+
+/// Exit code of a run that could not be written.
+const OUTPUT: i32 = 5;
+
+#[test]
+fn a_full_disk_keeps_the_result() {
+    check_rows(&SIZES_KIB, 2, |size_kib| {
+        let bench = Bench::new();
+        let finished = host_on_small_disk(&bench, *size_kib, &format!("run {LARGE}"))?;
+        let wrong = problem(&bench.file("kept/out"), &finished).or_else(|| {
+            let folder = bench.file("kept/out.partial");
+            let has_result =
+                folder.join("result.json").is_file() && folder.join("mlperf_log_summary.txt").is_file();
+            (finished.code() != OUTPUT || !has_result).then(|| "the result is lost".to_owned())
+        });
+        wrong.map(|wrong| format!("{size_kib} KiB: {wrong}: {finished}"))
+    });
+}
+
+#[test]
+fn a_folder_that_becomes_read_only_is_no_valid_run() {
+    let bench = Bench::new();
+    let Some(bound) = bound_by_permissions() else { return };
+    let output = bench.file("out");
+    let partial = output.with_added_extension("partial");
+    let flags = format!(
+        "run --plugin mock --scenario Server --target-qps 200 --duration 500ms --mode performance --set floor=false \
+         --set server_target_latency_ns=10000000000 --output {}",
+        output.display()
+    );
+    let command = if bound.is_empty() { bench.command(&flags) } else { bench.command_by(&bound, &flags) };
+    let mut started = bench.start_command(command);
+    started.wait_until("some samples are recorded", |_| {
+        fs::metadata(partial.join("samples.bin")).is_ok_and(|file| file.len() > 16)
+    });
+    fs::set_permissions(&partial, fs::Permissions::from_mode(0o555)).expect("it is ours");
+    let finished = started.finish();
+    fs::set_permissions(&partial, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    finished.assert_error(OUTPUT, &["cannot write", "out.partial"]);
+    assert!(!output.exists(), "{finished}");
+    // Room that was reserved may hold a result; without one there is no verdict to be had from the screen alone.
+    let has_result = partial.join("result.json").is_file();
+    assert!(has_result || !says_valid(&finished), "{finished}");
+    assert!(fs::metadata(partial.join("samples.bin")).is_ok_and(|file| file.len() > 16), "{finished}");
+}
