@@ -105,14 +105,9 @@ impl Command {
         match self {
             Self::Run(flags) => flags.loads_plugin(),
             Self::FindMax(_) | Self::Scale(_) | Self::Replay(_) | Self::Describe(_) => true,
-            // A case of the conformance suite has a process of its own, which is waited for.
-            Self::Validate(_) => false,
-            // `host-bench` and `host-data` take the place of this program.
-            Self::Bench(_) | Self::Data(_) => false,
-            Self::Compare(_) | Self::Report(_) | Self::Accuracy(_) | Self::Export(_) | Self::Clean(_) => {
-                false
-            }
-            Self::List(_) | Self::NewPlugin(_) | Self::Doctor(_) | Self::Explain(_) => false,
+            // A case of `validate` has a process of its own, which is waited for; `bench` and `data` become another
+            // program.
+            _ => false,
         }
     }
 }
