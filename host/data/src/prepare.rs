@@ -27,8 +27,8 @@ const AHEAD: usize = 2;
 /// Tensors of one sample, each with its shape.
 pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 
-/// Prepares the samples of an order that are not there yet, or are damaged; `show` is told how many of how many are
-/// done. The data set is opened only for those, or to be listed, since opening one may mean reading through all of it.
+/// Prepares the missing and the damaged samples of an order, and tells `show` how many of how many are done. The data
+/// set is opened only for those, or to be listed, since opening one may mean reading through all of it.
 ///
 /// # Errors
 /// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.

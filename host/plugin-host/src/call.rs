@@ -82,7 +82,8 @@ impl Call {
     }
 
     /// Tells if it comes for each batch or query of the timed part.
-    pub(crate) fn is_timed(self) -> bool {
+    #[must_use]
+    pub fn is_timed(self) -> bool {
         matches!(self, Self::Issue | Self::Execute | Self::Submit | Self::ExecuteVirtual)
     }
 

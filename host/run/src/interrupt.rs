@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use proctor_loadgen::{Progress, StopHandle};
-use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, on_interrupt};
+use proctor_plugin_host::{CallUnderWay, calls_under_way, on_interrupt};
 
 use crate::{error::HostError, observer::Observer, text};
 
@@ -229,8 +229,7 @@ impl State {
 
 /// The call of the plugin that the end of a run waits for: not one of an instance that is left behind.
 fn waited_for() -> Option<CallUnderWay> {
-    let is_timed = |call| matches!(call, Call::Execute | Call::Submit | Call::Issue);
-    calls_under_way().find(|it| !is_timed(it.call))
+    calls_under_way().find(|it| !it.call.is_timed())
 }
 
 /// A test that a signal ends.
@@ -260,6 +259,8 @@ impl RunningTest {
 #[cfg(test)]
 mod tests {
     use std::{sync::mpsc, thread, time::Duration};
+
+    use proctor_plugin_host::Call;
 
     use super::*;
 

@@ -92,7 +92,7 @@ impl ScaleFlags {
     }
 }
 
-/// Has the policy of the settings not be shown as one in effect, where others are compared.
+/// Removes the policy from the settings in effect where others are compared.
 fn leave_out_policy(settings: &mut Settings) {
     let removed = settings.effective.remove("policy");
     if matches!(removed, Some(Effective { origin: Origin::Flag { flag }, .. }) if flag != IMPLIED) {

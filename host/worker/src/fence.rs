@@ -107,7 +107,7 @@ fn restrict_files(fence: &Fence) -> Result<u32, RulesetError> {
     })
 }
 
-/// Has the calls of the process go through the filter; where somebody can be asked, returns by which file.
+/// Puts the filter in front of the process's calls. Returns the file by which the host is asked, if it can be.
 fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
     let program =
         |asks| seccomp::program(network, asks).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported));

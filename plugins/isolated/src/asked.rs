@@ -28,8 +28,8 @@ pub const ASKED: [(c_long, usize); 11] = [
     (libc::SYS_ioprio_set, 1),
 ];
 
-/// Has every call of the system of this thread go through this filter, and those of threads and processes that it
-/// starts. With `asks` the filter may say that somebody is to be asked, by the file that is returned.
+/// Puts this filter in front of every system call of this thread, and of the threads and processes that it starts. With
+/// `asks` the filter may have somebody asked, by the file that is returned.
 ///
 /// # Errors
 /// If the system cannot do that, or somebody else is asked already.

@@ -94,8 +94,8 @@ impl Isolation {
         self.0.fresh_child().map(drop)
     }
 
-    /// Has the process fill the rooms for outputs before each batch with what is no answer, or not any more, and each
-    /// process that takes its place. Its model is loaded.
+    /// Turns the marking of rooms for outputs on or off, in the process and in each that takes its place: with it, they
+    /// are filled before each batch with bytes that are no answer. Its model is loaded.
     ///
     /// # Errors
     /// How it has ended.

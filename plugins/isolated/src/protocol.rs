@@ -137,7 +137,7 @@ pub enum Request {
     Echo,
     /// Does nothing, but for the notes that come with each answer.
     Notes,
-    /// Has the rooms for outputs marked before each batch, or not any more.
+    /// Turns the marking of rooms for outputs on or off.
     MarkOutputs(bool),
 }
 
@@ -289,6 +289,17 @@ impl Message for Restrictions {
 }
 
 impl Restrictions {
+    /// All of them, with the version of landlock that has everything that is asked for.
+    pub const ALL: Self = Self {
+        landlock_abi: 6,
+        files: true,
+        signals: true,
+        calls: true,
+        network: true,
+        capabilities: true,
+        asks: true,
+    };
+
     /// Whether nothing of the other ones is missing.
     pub(crate) fn include(&self, other: &Self) -> bool {
         let switches =
@@ -446,15 +457,7 @@ mod tests {
 
     #[test]
     fn restrictions_of_which_one_is_missing_are_fewer() {
-        let all = Restrictions {
-            landlock_abi: 6,
-            files: true,
-            signals: true,
-            calls: true,
-            network: true,
-            capabilities: true,
-            asks: true,
-        };
+        let all = Restrictions::ALL;
         assert!(postcard::to_stdvec(&all).unwrap().len() <= RESTRICTIONS_BYTES_MAX);
         assert!(all.include(&all) && all.include(&Restrictions::default()));
         for fewer in [

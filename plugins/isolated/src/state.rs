@@ -164,7 +164,7 @@ impl State {
         Ok(())
     }
 
-    /// Has the process mark the rooms for outputs before each batch, or not any more, and each that takes its place.
+    /// Turns the marking of rooms for outputs on or off, in the process and in each that takes its place.
     ///
     /// # Errors
     /// How it has ended.

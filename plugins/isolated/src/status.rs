@@ -83,25 +83,15 @@ mod tests {
                         CapEff:\t0000000000000000\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nSeccomp:\t2\n\
                         Seccomp_filters:\t1\n";
 
-    const ALL: Restrictions = Restrictions {
-        landlock_abi: 6,
-        files: true,
-        signals: true,
-        calls: true,
-        network: true,
-        capabilities: true,
-        asks: true,
-    };
-
     #[test]
     fn a_claim_counts_as_far_as_the_system_shows_it() {
-        let confirmed = |text: &str| Status::parse(text).confirmed(ALL);
-        assert_eq!(confirmed(TEXT), ALL);
+        let confirmed = |text: &str| Status::parse(text).confirmed(Restrictions::ALL);
+        assert_eq!(confirmed(TEXT), Restrictions::ALL);
         assert_eq!(Status::parse(TEXT).confirmed(Restrictions::default()), Restrictions::default());
-        let unfiltered = Restrictions { calls: false, network: false, asks: false, ..ALL };
+        let unfiltered = Restrictions { calls: false, network: false, asks: false, ..Restrictions::ALL };
         assert_eq!(confirmed(&TEXT.replace("Seccomp:\t2", "Seccomp:\t0")), unfiltered);
         assert_eq!(confirmed(&TEXT.replace("NoNewPrivs:\t1", "NoNewPrivs:\t0")), Restrictions::default());
-        let capable = Restrictions { capabilities: false, ..ALL };
+        let capable = Restrictions { capabilities: false, ..Restrictions::ALL };
         for name in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
             let text = TEXT.replace(&format!("{name}:\t00"), &format!("{name}:\t10"));
             assert_eq!(confirmed(&text), capable, "{name}");

@@ -32,7 +32,9 @@ impl Activity {
         if state.is_some() {
             crash::note_call(self);
         }
-        let result = if call.is_timed() { invoke() } else { end_at_exception(invoke) };
+        // Nothing of a plugin runs where an output is lent.
+        let is_bare = call.is_timed() || call == Call::LendOutput;
+        let result = if is_bare { invoke() } else { end_at_exception(invoke) };
         if process::is_fork() {
             process::end_fork(self);
         }

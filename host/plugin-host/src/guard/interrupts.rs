@@ -36,8 +36,8 @@ enum Way {
     Parent = 1,
 }
 
-/// Has `act` called, on a thread of its own, for each request. A signal that the process was started to ignore, as by
-/// `nohup` and for jobs in the background of a shell, stays ignored. Once.
+/// Calls `act` for each request, on a thread of its own. A signal that was ignored when the process started, as under
+/// `nohup` or in the background of a shell, stays ignored. To be called once.
 ///
 /// # Errors
 /// If the system refuses.
@@ -89,7 +89,7 @@ extern "C" fn on_signal(_signal: c_int, info: *mut libc::siginfo_t, _context: *m
     // place.
     let sender = unsafe { info.as_ref() }.filter(|info| info.si_code == libc::SI_USER);
     // SAFETY: as above.
-    let is_from_parent = sender.is_some_and(|info| process::is_parent(unsafe { info.si_pid() }));
+    let is_from_parent = sender.is_some_and(|info| process::is_id_of_parent(unsafe { info.si_pid() }));
     let byte = [if is_from_parent { Way::Parent as u8 } else { Way::Itself as u8 }];
     // SAFETY: the thread's own error number, which the interrupted code may be about to read.
     let error = unsafe { *libc::__errno_location() };

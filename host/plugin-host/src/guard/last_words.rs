@@ -41,8 +41,8 @@ struct Words {
     file: c_int,
 }
 
-/// Has the report of a crash write this text to this file, too, until [`drop_last_words`]. The parent of the program
-/// has the text written to its standard output.
+/// Adds this text to the report of a crash, which writes it to this file, until [`drop_last_words`]. The program's
+/// parent writes it to its standard output.
 pub fn set_last_words(text: &str, file: OwnedFd) {
     WORDS.set(Some(keep(Words { text: keep_text(text), file: file.into_raw_fd() })));
     expect_no_last_words();
@@ -54,13 +54,12 @@ pub fn drop_last_words() {
     expect_no_last_words();
 }
 
-/// Has a flush that ends the process wait, for a time, until words are set, or [`expect_no_last_words`] says that none
-/// will be.
+/// Makes a flush that ends the process wait for a time, until words are set or [`expect_no_last_words`] is called.
 pub fn expect_last_words() {
     ARE_EXPECTED.store(true, Ordering::Release);
 }
 
-/// Says that the host does not come to set words before the flush has returned.
+/// Ends that wait: the host will set no words before the flush has returned.
 pub fn expect_no_last_words() {
     ARE_EXPECTED.store(false, Ordering::Release);
 }

@@ -83,7 +83,7 @@ pub fn start() -> io::Result<()> {
     }
 }
 
-/// Has the program end with its parent.
+/// Ends the program when its parent ends.
 fn end_with(parent: libc::pid_t) {
     // SAFETY: asks for a valid signal.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -136,6 +136,10 @@ fn wait_for(program: libc::pid_t) -> ! {
         let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
         // SAFETY: reads a live set and writes a live structure.
         let signal = unsafe { libc::sigwaitinfo(&raw const taken, &raw mut info) };
+        if signal < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            // A sandbox may refuse it: then nothing is passed on.
+            wait_alone_for(program);
+        }
         if signal == libc::SIGCHLD {
             if let Some(status) = end_of(program) {
                 end_as(program, status, last.map(|(request, _)| request.signal));
@@ -144,11 +148,25 @@ fn wait_for(program: libc::pid_t) -> ! {
         }
         let request = Request { signal, sender: sender(&info) };
         let is_again = last.is_some_and(|(before, at)| before == request && at.elapsed() < ONCE);
-        // An error, as where the parent was stopped meanwhile, is no signal.
+        // An interruption, as where the parent was stopped meanwhile, is no signal.
         if signal > 0 && !is_ignored(signal) && !(is_again && request.sender.is_some()) {
             last = Some((request, Instant::now()));
             // SAFETY: the program was not waited for yet, so that the id is its own.
             unsafe { libc::kill(program, signal) };
+        }
+    }
+}
+
+/// Waits for the end of the program, and for nothing else.
+fn wait_alone_for(program: libc::pid_t) -> ! {
+    loop {
+        let mut status = 0;
+        // SAFETY: waits for a child of this process, and writes a live number.
+        if unsafe { libc::waitpid(program, &raw mut status, 0) } == program {
+            end_as(program, status, None);
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            end(EXIT_PLUGIN_CRASHED);
         }
     }
 }
@@ -196,7 +214,7 @@ fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
     {
         crash::write(match signal {
             libc::SIGKILL => Report::of_the_program(&[
-                "the program was ended by SIGKILL, as the system does where memory runs out",
+                "the program was ended by SIGKILL, which the system sends where memory runs out, or somebody has sent",
             ]),
             _ => Report::after_the_end(&["was ended by ", name]),
         });

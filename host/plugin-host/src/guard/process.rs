@@ -93,8 +93,8 @@ pub fn on_end_by_plugin(note: impl FnOnce(&str) + Send + 'static) {
     }
 }
 
-/// Has the report go to this file as an error, if a plugin ends the process. The parent of the program writes it where
-/// nobody in the program can. Nobody else writes to the folder of the file.
+/// Sets the file that gets the report as an error if a plugin ends the process. The program's parent writes it where
+/// the program itself cannot. Nobody else writes to the folder of the file.
 pub fn report_end_in(path: &Path) {
     // A path with a zero in it is no file.
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
@@ -118,7 +118,7 @@ pub(super) fn set_parent(parent: libc::pid_t) {
 }
 
 /// Tells if this process is the parent of the program. Safe in a signal handler.
-pub(super) fn is_parent(process: libc::pid_t) -> bool {
+pub(super) fn is_id_of_parent(process: libc::pid_t) -> bool {
     process != 0 && PARENT.load(Ordering::Relaxed) == process
 }
 

@@ -89,8 +89,8 @@ impl HostSide {
         self.0.faults.take()
     }
 
-    /// Has the plugin's counter of energy read by [`Model::read_energy`](crate::Model::read_energy) alone, and not at
-    /// start and stop: another host does that.
+    /// Reads the plugin's counter of energy only in [`Model::read_energy`](crate::Model::read_energy) from now on, and
+    /// not at start and stop: another host does that.
     pub fn leave_energy(self) {
         self.0.energy.leave();
     }

@@ -6,8 +6,8 @@ use crate::number::{percent, round, round_duration};
 const DECADES_ALONE: f64 = 2.4;
 /// Largest number of decades of a logarithmic axis; what is below lies at its low end.
 const DECADES_MAX: i32 = 20;
-/// Least and greatest value of an axis that is made for its values: beyond them its ends would be 0 or infinite, and
-/// its ticks without number. What lies beyond is drawn at the end.
+/// Range of an axis that fits its values. A wider one would end at 0 or infinity and have ticks without number; a value
+/// beyond it is drawn at its end.
 const EXTREMES: [f64; 2] = [1e-290, 1e290];
 /// Labels that have room on the narrowest page.
 const LABELS_MAX: usize = 5;

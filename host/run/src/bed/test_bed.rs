@@ -414,8 +414,8 @@ impl<'a> TestBed<'a> {
         })
     }
 
-    /// Has rooms for outputs filled with what is no answer before each batch, or not any more: where answers are
-    /// scored, one that was not written must not be that of an earlier batch.
+    /// Turns the marking of rooms for outputs on or off: where answers are scored, one that was not written must not be
+    /// that of an earlier batch.
     fn mark_outputs(&self, are_marked: bool) -> Result<(), HostError> {
         self.model.mark_outputs(are_marked);
         let plugin = &self.plugin.library.manifest().name;

@@ -26,7 +26,7 @@ use chrono::Local;
 use proctor_config::{RunSettings, Settings};
 use rustix::{
     fs::{FallocateFlags, fallocate},
-    io::Errno,
+    io::{Errno, retry_on_intr},
 };
 use serde::Serialize;
 
@@ -194,9 +194,10 @@ impl RunFolder {
     pub(crate) fn keep_room(&self) -> Result<(), HostError> {
         let path = self.path(ROOM);
         let kept = File::create(&path).and_then(|mut file| {
-            match fallocate(&file, FallocateFlags::empty(), 0, ROOM_BYTES) {
-                // Not every file system can.
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+            // A signal may come meanwhile.
+            match retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, ROOM_BYTES)) {
+                // Not every file system can, or every sandbox lets it.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
                     io::copy(&mut io::repeat(0).take(ROOM_BYTES), &mut file)?;
                     file.sync_all()
                 }

@@ -27,7 +27,7 @@ pub(crate) fn head(plan: &SearchPlan) -> String {
 /// The line of a probe or a full run.
 pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
     // What keeps a looser constraint than the rules have it is not VALID by that.
-    let [met, not_met] = if plan.error_share > 0.0 { ["met", "not met"] } else { ["VALID", "INVALID"] };
+    let [met, not_met] = if plan.may_fail() { ["met", "not met"] } else { ["VALID", "INVALID"] };
     let verdict = match (point.kind, point.side) {
         (PointKind::FullRun, Side::Under) => format!("full run: {met}"),
         (PointKind::FullRun, Side::Over) => format!("full run: {not_met}"),
@@ -112,7 +112,7 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
 pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));
-    let is_lenient = plan.error_share > 0.0;
+    let is_lenient = plan.may_fail();
     let nothing = if is_lenient { "nothing meets the constraints" } else { "nothing is VALID" };
     match end {
         SearchEnd::Found { load: found, at_upper_end } => {

@@ -52,7 +52,7 @@ enum Goal {
 
 impl Goal {
     fn full_run(plan: &SearchPlan, allowed_counts: Option<Vec<u64>>) -> Self {
-        Self::FullRun { allowed_counts, may_fail: plan.error_share > 0.0 }
+        Self::FullRun { allowed_counts, may_fail: plan.may_fail() }
     }
 }
 

@@ -186,27 +186,25 @@ impl Seeker<'_> {
         self.check(&test)?;
         self.note_end(&test);
         let mut seen = self.record(load, &test, lookout.conclude());
+        let broken = test.outcome.broken();
         let over_bound =
             self.estimate_over_bound_ns(&test.outcome).map(|estimate_ns| self.over_bound(estimate_ns));
-        let reasons = |findings: Vec<&Finding>| -> Vec<_> {
-            findings.into_iter().map(Finding::reason).chain(over_bound.clone()).collect()
-        };
-        let why_not_valid = reasons(test.outcome.broken());
-        let mut why_not_met = reasons(self.broken(&test.outcome));
+        let not_met = self.broken(&test.outcome).into_iter().map(Finding::reason);
+        let mut why_not_met: Vec<_> = not_met.chain(over_bound).collect();
         let is_met = why_not_met.is_empty();
         let too_short = self.plan.too_short(load).filter(|_| !is_met);
+        let is_at_any_load = too_short.is_some() || broken.iter().copied().any(is_miscounted);
+        why_not_met.extend(too_short);
         seen.side = if is_met { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let full_run = FullRun {
             folder: name,
             load,
-            valid: test.outcome.broken().is_empty(),
+            valid: broken.is_empty(),
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
-            reasons: why_not_valid,
+            reasons: broken.into_iter().map(Finding::reason).collect(),
         };
         self.state.full_runs.push(full_run);
-        let is_at_any_load = too_short.is_some() || test.outcome.broken().into_iter().any(is_miscounted);
-        why_not_met.extend(too_short);
         self.state.search.confirmations.push(Confirmation {
             is_valid: is_met,
             reasons: why_not_met,
@@ -276,7 +274,7 @@ impl Seeker<'_> {
     /// Findings for which a full run does not count. A share of failed samples may be allowed, which the rules do not
     /// do.
     fn broken<'o>(&self, outcome: &'o TestOutcome) -> Vec<&'o Finding> {
-        let is_lenient = self.plan.error_share > 0.0 && failed_share(outcome) <= self.plan.error_share;
+        let is_lenient = self.plan.may_fail() && failed_share(outcome) <= self.plan.error_share;
         let counts = |finding: &&Finding| !(is_lenient && says_only_that_samples_failed(finding));
         outcome.broken().into_iter().filter(counts).collect()
     }

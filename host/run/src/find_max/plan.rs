@@ -123,6 +123,11 @@ impl SearchPlan {
         })
     }
 
+    /// Tells if a share of the samples may fail, which no round allows.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.error_share > 0.0
+    }
+
     pub(crate) fn is_server(&self) -> bool {
         self.settings.run.scenario.loadgen() == Scenario::Server
     }
@@ -260,8 +265,8 @@ impl SearchPlan {
         }))
     }
 
-    /// Says that a full run of Server at this load is too short for early stopping whatever its latencies are, as it is
-    /// at each lower load.
+    /// The objection to a full run of Server that has too few queries for early stopping whatever their latencies are;
+    /// at each lower load it has fewer still.
     pub(crate) fn too_short(&self, load: f64) -> Option<String> {
         let (count, fewest) = (self.full_query_count(load), min_under_latency_queries(0, self.quantile));
         let is_too_short = self.is_server() && self.settings.run.rules.stops_early && count < fewest;

@@ -91,7 +91,8 @@ impl<'a> FindMaxResult<'a> {
             _ => None,
         };
         let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
-        let may_fail = (plan.error_share > 0.0)
+        let may_fail = plan
+            .may_fail()
             .then(|| DeviationPart::of(Deviation::FailedSamples { allowed_share: plan.error_share }));
         let mut effective = settings.effective.clone();
         if is_virtual {

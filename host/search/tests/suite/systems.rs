@@ -3,10 +3,11 @@
 use std::cell::Cell;
 
 use proctor_search::{
-    Axis, Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings,
-    Side, Step,
+    Axis, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, Search, SearchEnd, SearchSettings, Side, Step,
 };
 use proptest::prelude::*;
+
+use crate::common::confirmation;
 
 const FULL: u64 = 60_000;
 
@@ -67,12 +68,7 @@ fn search(
             Step::Confirm { load, .. } => {
                 let seen = see(load);
                 let seen = record(load, &seen, side(&seen), FULL);
-                search.confirmations.push(Confirmation {
-                    is_valid: seen.is_under(),
-                    reasons: Vec::new(),
-                    is_at_any_load: false,
-                    seen,
-                });
+                search.confirmations.push(confirmation(seen.is_under(), seen));
             }
             Step::Done(end) => return (search, end),
         }
@@ -205,12 +201,7 @@ fn bad_probes_below_a_good_one_do_not_outweigh_it_where_load_eases_the_tail() {
                     let seen = batching(capacity, load);
                     let seen = record(load, &seen, side(&seen), FULL);
                     let is_valid = seen.is_under();
-                    search.confirmations.push(Confirmation {
-                        is_valid,
-                        reasons: Vec::new(),
-                        is_at_any_load: false,
-                        seen,
-                    });
+                    search.confirmations.push(confirmation(is_valid, seen));
                 }
                 Step::Done(end) => break end,
             }
@@ -309,12 +300,7 @@ fn search_failing(start: f64, wait: impl Fn(f64) -> f64) -> (Search, SearchEnd) 
             Step::Confirm { load, .. } => {
                 let seen = see(load);
                 let is_valid = seen.is_under();
-                search.confirmations.push(Confirmation {
-                    is_valid,
-                    reasons: Vec::new(),
-                    is_at_any_load: false,
-                    seen,
-                });
+                search.confirmations.push(confirmation(is_valid, seen));
             }
             Step::Done(end) => return (search, end),
         }
@@ -384,12 +370,7 @@ fn full_runs_that_never_hold_end_the_search() {
             }
             Step::Confirm { load, .. } => {
                 let seen = record(load, &see(load), Side::Over, FULL);
-                search.confirmations.push(Confirmation {
-                    is_valid: false,
-                    reasons: Vec::new(),
-                    is_at_any_load: false,
-                    seen,
-                });
+                search.confirmations.push(confirmation(false, seen));
             }
             Step::Done(end) => break end,
         }
@@ -405,7 +386,7 @@ fn a_full_run_that_fails_at_any_load_ends_the_search() {
     let seen = record(100.0, &queue(1000.0, 0.8)(100.0), Side::Under, FULL);
     search.probes.push(seen.clone());
     assert!(matches!(search.next_step(), Step::Confirm { run: 1, .. }));
-    let mut failed = Confirmation { is_valid: false, reasons: Vec::new(), is_at_any_load: false, seen };
+    let mut failed = confirmation(false, seen);
     failed.seen.side = Side::Over;
     search.confirmations = vec![failed];
     assert!(matches!(search.next_step(), Step::Confirm { load, .. } if load < 100.0));
@@ -430,12 +411,7 @@ fn of_five_runs_one_that_fails_lowers_the_load() {
                 assert_eq!(run, if run_count <= 3 { run_count } else { run_count - 3 });
                 let seen = Seen { log_share: 0.0, ..see(load) };
                 let seen = record(load, &seen, if is_valid { Side::Under } else { Side::Over }, FULL);
-                search.confirmations.push(Confirmation {
-                    is_valid,
-                    reasons: Vec::new(),
-                    is_at_any_load: false,
-                    seen,
-                });
+                search.confirmations.push(confirmation(is_valid, seen));
             }
             Step::Done(end) => break end,
         }

@@ -115,7 +115,7 @@ fn a_crash_that_nobody_could_report_is_reported_and_keeps_its_signal() {
     let run = wayward.run_in_shell("\"$0\" \"$@\"; exit $?", "execute:10 kill", "--set issue=false");
     assert_eq!(run.finished.code(), 128 + 9, "{}", run.finished);
     let report = run.text("crash.txt");
-    assert!(report.starts_with("the program was ended by SIGKILL, as the system does"), "{report}");
+    assert!(report.starts_with("the program was ended by SIGKILL, which the system sends"), "{report}");
     assert!(report.contains("\nmeanwhile plugin wayward was at work in execute, instance 0"), "{report}");
 }
 
@@ -135,7 +135,7 @@ fn a_key_that_is_pressed_counts_once() {
 fn a_request_of_timeout_counts_once() {
     let bench = Bench::new();
     // It sends to its child, and then to their group.
-    let script = "exec timeout -s INT 6 \"$0\" \"$@\"";
+    let script = "exec timeout -s INT 12 \"$0\" \"$@\"";
     let (mut started, output) = start(&bench, script, HANGING);
     is_told(&mut started, "press Ctrl-C again to give them up");
     is_alive_for(&mut started, Duration::from_millis(1500));

@@ -168,7 +168,7 @@ impl Isolated {
         })
     }
 
-    /// Has the rooms for outputs in the process marked, or not any more.
+    /// Turns the marking of rooms for outputs in the process on or off.
     ///
     /// # Errors
     /// How it has ended.

@@ -164,7 +164,7 @@ impl Published {
         self.copy(samples, inputs_vary, store)
     }
 
-    /// Has samples prepared that are not there, or are damaged.
+    /// Prepares samples that are missing or damaged, in the program for that.
     fn prepare(&self, samples: Vec<u64>) -> Result<(), StoreError> {
         let order = Order { samples, ..self.order.clone() };
         place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;

@@ -105,7 +105,7 @@ impl Queue {
         let mut seen = self.run(rate, u64::MAX, 0.5);
         let is_valid = seen.constraints[0].missed_count <= self.allowed_count(rate);
         seen.side = if is_valid { Side::Under } else { Side::Over };
-        Confirmation { is_valid, reasons: Vec::new(), is_at_any_load: false, seen }
+        confirmation(is_valid, seen)
     }
 
     fn run(&self, rate: f64, max_count: u64, error_probability: f64) -> ProbeRecord {
@@ -226,4 +226,9 @@ impl Queue {
         }
         f64::from(late_count) / f64::from(count)
     }
+}
+
+/// A full run without a reason of its own.
+pub fn confirmation(is_valid: bool, seen: ProbeRecord) -> Confirmation {
+    Confirmation { is_valid, reasons: Vec::new(), is_at_any_load: false, seen }
 }

@@ -22,6 +22,11 @@ fn a_link_beside_the_library_opens_nothing() {
     ] {
         symlink(target, world.file("plugin").join(link)).expect("a link can be made");
     }
+    assert_nothing_is_open(&world);
+}
+
+/// Runs the attempts on files, of which each is refused.
+fn assert_nothing_is_open(world: &World) {
     let run = world.run("files", "");
     let Some(isolation) = isolation(&run) else { return };
     assert_eq!(isolation["data_readable"], false, "{}", run.finished);
@@ -36,11 +41,7 @@ fn the_default_of_an_option_opens_nothing() {
     let data = |world: &Path| vec![format!("PATH_DEFAULT=\"{}/datasets\"", world.display())];
     for default in [&root as &dyn Fn(&Path) -> Vec<String>, &home, &data] {
         let Some(world) = World::new(User::Own, default) else { return };
-        let run = world.run("files", "");
-        let Some(isolation) = isolation(&run) else { return };
-        assert_eq!(isolation["data_readable"], false, "{}", run.finished);
-        Attempts::of(&run).assert_refused(world.user(), COUNT, &run);
-        run.assert_valid();
+        assert_nothing_is_open(&world);
     }
 }
 

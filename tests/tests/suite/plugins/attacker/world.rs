@@ -84,7 +84,6 @@ impl World {
         let folder = bench.path().to_owned();
         let name = folder.file_name().expect("a folder has a name").to_string_lossy().into_owned();
         let shared_memory = PathBuf::from(format!("/dev/shm/{name}"));
-        fs::write(&shared_memory, format!("{SECRET}shared-memory")).expect("memory can be shared");
         bench.write("home/secret.txt", format!("{SECRET}the-home"));
         for name in ["emptied", "removed", "renamed"] {
             bench.write(&format!("home/{name}.txt"), format!("{name}, it is not"));
@@ -114,6 +113,8 @@ impl World {
         fs::create_dir(&plugin).expect("a folder can be made");
         compile("attacker_plugin.c", &all, &plugin, "attacker")?;
         let launcher = compile_program("launcher.c", &folder, "launcher")?;
+        // Last, as the one that does not go with the folder.
+        fs::write(&shared_memory, format!("{SECRET}shared-memory")).expect("memory can be shared");
         if user == User::Nobody {
             give_away(&folder).expect("root may give files away");
             lchown(&shared_memory, Some(NOBODY), Some(NOBODY)).expect("root may give files away");

@@ -78,6 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_on_isolation_has_each_name() {
+        let page = include_str!("../../../../../../docs/isolation.md");
+        for name in NAMES.iter().chain(&BEGINNINGS).chain(&SECRETS) {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+
+    #[test]
     fn what_is_named_passes_and_nothing_else() {
         let names = |added: &[&str]| {
             let all = [

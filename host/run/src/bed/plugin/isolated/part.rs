@@ -93,23 +93,13 @@ impl IsolationPart {
 mod tests {
     use super::*;
 
-    const ALL: Restrictions = Restrictions {
-        landlock_abi: 6,
-        files: true,
-        signals: true,
-        calls: true,
-        network: true,
-        capabilities: true,
-        asks: true,
-    };
-
     #[test]
     fn what_is_kept_from_it_is_said_and_what_is_not() {
         let part = |restrictions, network| {
             let fence = Fence { network, ..Fence::default() };
             serde_json::to_value(IsolationPart::new(restrictions, &fence, None)).unwrap()
         };
-        let kept = part(ALL, false);
+        let kept = part(Restrictions::ALL, false);
         for (key, kept_value, open_value) in [
             ("files", "restricted", "open"),
             ("host_memory", "out of reach", "open"),
@@ -122,7 +112,7 @@ mod tests {
             assert_eq!(kept[key], kept_value, "{kept}");
             assert_eq!(part(Restrictions::default(), false)[key], open_value, "{key}");
         }
-        assert_eq!(part(Restrictions { network: false, ..ALL }, true)["network"], "allowed");
+        assert_eq!(part(Restrictions { network: false, ..Restrictions::ALL }, true)["network"], "allowed");
         assert_eq!(
             (&kept["data_readable"], &part(Restrictions::default(), false)["data_readable"]),
             (&false.into(), &true.into())
@@ -132,11 +122,11 @@ mod tests {
     #[test]
     fn a_run_whose_plugin_could_read_the_answers_does_not_count() {
         let part = |restrictions, exposure| IsolationPart::new(restrictions, &Fence::default(), exposure);
-        assert_eq!(part(ALL, None).objection(), None);
+        assert_eq!(part(Restrictions::ALL, None).objection(), None);
         let unfenced = part(Restrictions::default(), None).objection().unwrap();
         assert!(unfenced.contains("this system keeps its process from no file"), "{unfenced}");
         let exposure = Exposure { folder: "/data/imagenet".into(), given: "/data".into() };
-        let given = part(ALL, Some(exposure)).objection().unwrap();
+        let given = part(Restrictions::ALL, Some(exposure)).objection().unwrap();
         assert!(given.contains("/data/imagenet") && given.contains("may read /data:"), "{given}");
     }
 }
