@@ -342,13 +342,15 @@ impl Search {
         (best < load && load < above).then_some(load)
     }
 
-    /// Tells if the tail was clearly shorter at the lowest load than at the next one.
+    /// Tells if the tail was clearly shorter at the lowest load than at the next one. A hopeless probe ends before its
+    /// tail has grown, which therefore says nothing.
     fn lower_helps(&self, lowest: &ProbeRecord) -> bool {
         let above = self.probes.iter().filter(|probe| probe.load > lowest.load);
         let Some(next) = above.min_by(|a, b| a.load.total_cmp(&b.load)) else { return true };
-        match (lowest.end, lowest.tail_ratio(), next.tail_ratio()) {
-            (ProbeEnd::Hopeless, ..) | (_, _, None) | (_, None, _) => true,
-            (_, Some(low), Some(high)) => low < high * (1.0 - HELP) || next.load < lowest.load * HELP_RATIO,
+        match (lowest.tail_ratio(), next.tail_ratio()) {
+            _ if [lowest.end, next.end].contains(&ProbeEnd::Hopeless) => true,
+            (None, _) | (_, None) => true,
+            (Some(low), Some(high)) => low < high * (1.0 - HELP) || next.load < lowest.load * HELP_RATIO,
         }
     }
 

@@ -99,6 +99,18 @@ proptest! {
         prop_assert!(search.probes.len() <= 30, "{}", search.probes.len());
     }
 
+    /// The second probe lies so close to the capacity that its tail is longer than the one that the hopeless first probe
+    /// lived to see.
+    #[test]
+    fn a_hopeless_probe_does_not_say_that_lower_loads_help_no_more(above in 1.0001..1.02_f64, utilisation in 0.3..0.97_f64) {
+        let capacity = 1000.0;
+        let rate = Axis::Rate { resolution: 0.01 };
+        let (search, end) = search(settings(rate, 64.0 * capacity / above), queue(capacity, utilisation), |_| false);
+        let SearchEnd::Found { load, .. } = end else { panic!("{end:?}: {search:#?}") };
+        let limit = capacity * utilisation;
+        prop_assert!(load <= limit && load >= limit * 0.97, "{load} of {limit}: {search:#?}");
+    }
+
     #[test]
     fn probes_that_are_wrong_lead_to_a_valid_load_all_the_same(
         capacity in 100.0..1e4_f64, wrong in prop::collection::vec(prop::bool::weighted(0.1), 100),
