@@ -22,7 +22,7 @@ use crate::{
     accuracy::score,
     bed::{fault::Fault, test::Test, test_bed::TestBed},
     error::HostError,
-    files::run_folder::{RunFolder, write_json},
+    files::run_folder::RunFolder,
     machine::Machine,
     observer::Observer,
     overhead::floor::Floor,
@@ -121,7 +121,7 @@ impl UnfinishedResult {
     pub(crate) fn keep(&mut self) {
         let _span = enter!("write result");
         let result = self.result();
-        let written = self.write(&result);
+        let written = self.folder.write_result(RESULT, &result);
         // For the next time. Without it there may be room all the same.
         let _ = self.folder.keep_room();
         match self.observer.answer_file() {
@@ -131,12 +131,6 @@ impl UnfinishedResult {
             }
             None => expect_no_last_words(),
         }
-    }
-
-    /// Writes the result into the room that was kept for it.
-    fn write(&self, result: &RunResult) -> Result<(), HostError> {
-        self.folder.give_room();
-        write_json(&self.folder.path(RESULT), result)
     }
 
     /// Adds what came of the plugin's end to the last test, writes everything anew and gives the folder its name. Shows
@@ -164,7 +158,7 @@ impl UnfinishedResult {
             self.further_reasons.extend(faults.iter().map(ToString::to_string));
         }
         let result = self.result();
-        let unwritten = self.write(&result).err();
+        let unwritten = self.folder.write_result(RESULT, &result).err();
         let mut tests: Vec<_> = self.accuracy_run.into_iter().chain(self.performance_runs.tests).collect();
         let incomplete = tests.iter_mut().find_map(|test| test.write_error.take());
         let error = self.error.or(incomplete);

@@ -216,6 +216,15 @@ impl RunFolder {
         let _ = fs::remove_file(self.path(ROOM));
     }
 
+    /// Writes a result as JSON, whole or not at all, into the room that was kept for it.
+    ///
+    /// # Errors
+    /// [`HostError::Output`] if it cannot be written.
+    pub(crate) fn write_result(&self, name: &str, result: &impl Serialize) -> Result<(), HostError> {
+        self.give_room();
+        write_json(&self.path(name), result)
+    }
+
     /// Where a file of the run is while the folder is being filled.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.partial.join(name)
@@ -466,8 +475,11 @@ mod tests {
         folder.note("error: it broke");
         assert_eq!(kept(), 0);
         folder.keep_room().unwrap();
+        folder.write_result("result.json", &7).unwrap();
+        assert_eq!((kept(), fs::read_to_string(folder.path("result.json")).unwrap()), (0, "7\n".to_owned()));
+        folder.keep_room().unwrap();
         folder.finish().unwrap();
-        assert_eq!(fs::read_dir(top.path().join("run")).unwrap().count(), 1, "the note alone");
+        assert_eq!(fs::read_dir(top.path().join("run")).unwrap().count(), 2, "note and result alone");
     }
 
     #[test]

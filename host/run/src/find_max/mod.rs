@@ -43,7 +43,7 @@ use crate::{
     },
     error::HostError,
     figures::query_latencies,
-    files::run_folder::{RunFolder, write_json},
+    files::run_folder::RunFolder,
     frame::Frame,
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
@@ -111,8 +111,7 @@ fn search_in(
     // The plugin may hang or crash when it is closed: so far it has not come back.
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
-    folder.give_room();
-    write_json(&folder.path(FIND_MAX), &result)?;
+    folder.write_result(FIND_MAX, &result)?;
     show(format!("\n{}", answer::curve(plan, &state)));
     show(format!("\n{}\n", result.summary));
     if let Some(why) = &result.not_official {
@@ -128,7 +127,7 @@ fn search_in(
     drop(ManuallyDrop::into_inner(bed));
     let last: Vec<_> = Fault::noticed(host_side).map(|fault| fault.to_string()).collect();
     result.faults = state.ends.iter().chain(&last).cloned().collect();
-    write_json(&folder.path(FIND_MAX), &result)?;
+    folder.write_result(FIND_MAX, &result)?;
     folder.forget_note();
     folder.finish()?;
     for fault in &last {
@@ -220,7 +219,7 @@ impl Seeker<'_> {
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
         let tests = Tests::of_performance(&runs);
         let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
-        write_json(&folder.path(RESULT), &result)?;
+        folder.write_result(RESULT, &result)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
     }

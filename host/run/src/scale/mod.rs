@@ -30,13 +30,16 @@ use crate::{
         test_bed::TestBed,
     },
     error::HostError,
-    files::run_folder::{RunFolder, write_json, write_whole},
+    files::run_folder::{RunFolder, write_whole},
     frame::Frame,
     interrupt::Interrupt,
     result::{Conclusion, PluginPart, deviations},
     text::duration,
     warnings,
 };
+
+/// File of the result.
+const SCALE: &str = "scale.json";
 
 /// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,8 +169,7 @@ fn scale_in(
         write_whole(&folder.path(&file), |file| file.write_all(picture.as_bytes()))?;
         let is_usable = of_policy.hung == 0 && !of_policy.given_up;
         result.courses.push(of_policy);
-        folder.give_room();
-        write_json(&folder.path("scale.json"), &result)?;
+        folder.write_result(SCALE, &result)?;
         if result.interrupted || !is_usable {
             break;
         }
@@ -186,7 +188,7 @@ fn scale_in(
         false => Ok(None),
     };
     result.kept_curve = kept.as_ref().ok().cloned().flatten();
-    write_json(&folder.path("scale.json"), &result)?;
+    folder.write_result(SCALE, &result)?;
     folder.finish()?;
     for fault in &result.faults {
         interrupt.observer().message(&format!("after the run: {fault}"));
