@@ -2,6 +2,7 @@
 
 use std::{fs, thread};
 
+use proctor_vocabulary::proc_value;
 use serde::Serialize;
 
 /// The machine, as its system describes it. Unknown fields are null.
@@ -43,7 +44,7 @@ impl Machine {
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<String> {
-    value_of(cpuinfo, "model name", ':')
+    proc_value(cpuinfo, "model name").map(str::to_owned)
 }
 
 /// Memory of this process in bytes, by its name in `/proc/self/status`: `VmHWM` is the most that it has ever had.
@@ -55,26 +56,18 @@ pub fn process_memory_bytes(name: &str) -> Option<u64> {
 
 /// A size of memory in bytes, which Linux writes in units of 1024 bytes.
 fn bytes_of(text: &str, name: &str) -> Option<u64> {
-    let kib: u64 = value_of(text, name, ':')?.strip_suffix("kB")?.trim().parse().ok()?;
+    let kib: u64 = proc_value(text, name)?.strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
 fn os_name(os_release: &str) -> Option<String> {
-    value_of(os_release, "PRETTY_NAME", '=').map(|name| name.trim_matches('"').to_owned())
+    let name = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim().trim_matches('"').to_owned())
 }
 
 fn load_average(text: &str) -> Option<[f64; 3]> {
     let mut numbers = text.split_whitespace().map(|word| word.parse().ok());
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
-}
-
-/// The value of the first line `key SEPARATOR value`.
-fn value_of(text: &str, key: &str, separator: char) -> Option<String> {
-    let pairs = text.lines().filter_map(|line| line.split_once(separator));
-    pairs
-        .map(|(name, value)| (name.trim(), value.trim()))
-        .find(|(name, _)| *name == key)
-        .map(|(_, v)| v.to_owned())
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
 //! meet only in these types, so that they need not know each other. There is no behaviour here beyond naming,
-//! finding by name, parsing, sizes, the form in which terminals are shown text from elsewhere, and opening files
-//! that have to be regular ones.
+//! finding by name, parsing, sizes, the form in which terminals are shown text from elsewhere, opening files that
+//! have to be regular ones, and reading lines of the system's own.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod misfetched;
 mod nearest;
 mod odd_space;
 mod printable;
+mod proc_value;
 pub mod registry;
 mod regular_file;
 mod scenario;
@@ -29,6 +30,7 @@ pub use misfetched::{NotIntact, intact_bytes, intact_text, misfetched, not_text}
 pub use nearest::{did_you_mean, nearest};
 pub use odd_space::OddSpace;
 pub use printable::{printable, printable_lines, steers};
+pub use proc_value::proc_value;
 pub use regular_file::{Irregular, open_regular, read_regular};
 pub use scenario::{Scenario, TestMode};
 pub use tensor::{ElementType, TensorSpec};

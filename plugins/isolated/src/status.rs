@@ -2,6 +2,7 @@
 
 use std::{fs, io};
 
+use proctor_plugin_api::vocabulary::proc_value;
 use rustix::process::{Pid, getsid};
 
 use crate::protocol::Restrictions;
@@ -30,7 +31,7 @@ impl Status {
     }
 
     fn parse(text: &str) -> Self {
-        let value = |name: &str| value(text, name);
+        let value = |name: &str| proc_value(text, name).unwrap_or_default();
         let is_none = |name: &&str| u64::from_str_radix(value(name), 16) == Ok(0);
         Self {
             no_new_privileges: value("NoNewPrivs") == "1",
@@ -57,16 +58,10 @@ impl Status {
     }
 }
 
-/// A line of a status, without its name.
-fn value<'t>(text: &'t str, name: &str) -> &'t str {
-    let values = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    values.map(str::trim).next().unwrap_or_default()
-}
-
 /// Tells if a process has a filter that it has not inherited from this one, as in a container; true where the system
 /// does not count them (before Linux 5.9).
 fn has_more_filters(process: &str, own: &str) -> bool {
-    let count = |text| value(text, "Seccomp_filters").parse::<u64>().ok();
+    let count = |text| proc_value(text, "Seccomp_filters")?.parse::<u64>().ok();
     count(process).zip(count(own)).is_none_or(|(process, own)| process > own)
 }
 

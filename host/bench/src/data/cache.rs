@@ -10,7 +10,7 @@ use std::{
 use proctor_datasets::SampleStore;
 use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
 use proctor_run::HostError;
-use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec};
+use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec, proc_value};
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 use rustix::fs::{Advice, fadvise};
 
@@ -126,8 +126,6 @@ fn can_drop(file: &Path, bytes: u64) -> Result<(), String> {
 /// Bytes that this process has had the system read from disks.
 fn read_bytes() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/self/io").map_err(|error| format!("/proc/self/io: {error}"))?;
-    let count = text.lines().find_map(|line| line.strip_prefix("read_bytes:"));
-    count
-        .and_then(|count| count.trim().parse().ok())
-        .ok_or_else(|| "/proc/self/io has no read_bytes".to_owned())
+    let count = proc_value(&text, "read_bytes").and_then(|count| count.parse().ok());
+    count.ok_or_else(|| "/proc/self/io has no read_bytes".to_owned())
 }

@@ -23,6 +23,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_vocabulary::proc_value;
+
 use crate::guard::{
     crash,
     process::{self, EXIT_PLUGIN_CRASHED},
@@ -47,14 +49,10 @@ const ONCE: Duration = Duration::from_millis(20);
 /// If the process has several threads, or the system refuses. Then it goes on as it is.
 pub fn start() -> io::Result<()> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let field = |name: &str| {
-        let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        value.map(str::trim).unwrap_or_default()
-    };
-    if field("TracerPid") != "0" {
+    if proc_value(&status, "TracerPid") != Some("0") {
         return Ok(());
     }
-    if field("Threads") != "1" {
+    if proc_value(&status, "Threads") != Some("1") {
         return Err(io::Error::other("it has several threads already"));
     }
     shared::map()?;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use proctor_tests::{Bench, Finished, check_rows};
+use proctor_vocabulary::proc_value;
 
 use super::problem;
 
@@ -129,5 +130,5 @@ fn worker_of(program: u32) -> Option<u32> {
 
 fn parent_of(process: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
+    proc_value(&status, "PPid")?.parse().ok()
 }

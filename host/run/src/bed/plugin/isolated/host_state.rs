@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
+use proctor_vocabulary::proc_value;
+
 /// Folder in which the system shows this process.
 const SELF: &str = "/proc/self";
 
@@ -47,8 +49,8 @@ fn scheduling(thread: &Path) -> Option<Scheduling> {
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<_> = fields.split_whitespace().collect();
     let [niceness, priority, policy] = IN_STAT.map(|position| fields.get(position).copied());
-    let processors = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some([niceness?, priority?, policy?, processors.trim()].map(str::to_owned))
+    let processors = proc_value(&status, "Cpus_allowed_list")?;
+    Some([niceness?, priority?, policy?, processors].map(str::to_owned))
 }
 
 #[cfg(test)]
