@@ -15,7 +15,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
-use crate::seccomp;
+use crate::seccomp::{self, Choices};
 
 /// Highest version of landlock whose restrictions are asked for. A system that has fewer takes those that it has.
 const ABI_WANTED: ABI = ABI::V6;
@@ -109,8 +109,10 @@ fn restrict_files(fence: &Fence) -> Result<u32, RulesetError> {
 
 /// Puts the filter in front of the process's calls. Returns the file by which the host is asked, if it can be.
 fn filter_calls(network: bool, may_ask: bool) -> io::Result<Option<OwnedFd>> {
-    let program =
-        |asks| seccomp::program(network, asks).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported));
+    let program = |asks| {
+        let program = seccomp::program(Choices { network, asks });
+        program.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+    };
     if may_ask {
         match install_filter(&program(true)?, true) {
             Ok(asking) => return Ok(asking),

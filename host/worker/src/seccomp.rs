@@ -216,8 +216,17 @@ struct Rule {
 
 const REFUSE: Verdict = Verdict::Refuse(libc::EPERM);
 
+/// The choices that a filter leaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choices {
+    /// Whether the process may reach the network.
+    pub(crate) network: bool,
+    /// Whether the host is asked about calls that name a thread or a process. Else they are let through.
+    pub(crate) asks: bool,
+}
+
 /// The rules, of which the first that holds counts.
-fn rules(network: bool, asks: bool) -> Vec<Rule> {
+fn rules(choices: Choices) -> Vec<Rule> {
     let rule =
         |call, conditions: &[Condition], verdict| Rule { call, conditions: conditions.to_vec(), verdict };
     let mut rules = vec![
@@ -235,12 +244,12 @@ fn rules(network: bool, asks: bool) -> Vec<Rule> {
         rule(SYS_clone3, &[], Verdict::Refuse(libc::ENOSYS)),
     ];
     rules.extend(FILE_REQUESTS.map(|request| rule(SYS_ioctl, &[is(1, request)], REFUSE)));
-    if asks {
+    if choices.asks {
         let named = ASKED.iter().map(|(call, argument)| rule(*call, &[is_not(*argument, 0)], Verdict::Ask));
         rules.extend(named);
     }
     rules.extend(REFUSED.iter().chain(REFUSED_HERE).map(|call| rule(*call, &[], REFUSE)));
-    if !network {
+    if !choices.network {
         let denied = Verdict::Refuse(libc::EACCES);
         let kind = !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK).cast_unsigned();
         let stream = libc::SOCK_STREAM.cast_unsigned();
@@ -255,10 +264,8 @@ fn rules(network: bool, asks: bool) -> Vec<Rule> {
     rules
 }
 
-/// The program that the system runs on each call; `None` for a kind of processor that it is not made for. `network`
-/// lets the process reach it; with `asks` the host is asked about calls that name a thread or a process, else they are
-/// let through.
-pub(crate) fn program(network: bool, asks: bool) -> Option<Vec<sock_filter>> {
+/// The program that the system runs on each call; `None` for a kind of processor that it is not made for.
+pub(crate) fn program(choices: Choices) -> Option<Vec<sock_filter>> {
     let mut program =
         vec![load(PROCESSOR), jump(libc::BPF_JEQ, ARCHITECTURE?, 1, 0), end(Verdict::End), load(NUMBER)];
     #[cfg(target_arch = "x86_64")]
@@ -268,7 +275,7 @@ pub(crate) fn program(network: bool, asks: bool) -> Option<Vec<sock_filter>> {
         jump(libc::BPF_JGT, *X32_ALONE.end(), 1, 0),
         end(Verdict::Refuse(libc::ENOSYS)),
     ]);
-    for rule in rules(network, asks) {
+    for rule in rules(choices) {
         program.extend(compiled(&rule)?);
     }
     program.push(end(Verdict::Allow));

@@ -43,17 +43,15 @@ impl Status {
     /// Restrictions that the process claims, as far as they can be. Of landlock nothing can be seen, but that it wants
     /// a process that gains no rights.
     pub(crate) fn confirmed(&self, claimed: Restrictions) -> Restrictions {
-        let Restrictions { landlock_abi, files, signals, calls, network, capabilities, asks } = claimed;
-        let may_gain_none = self.no_new_privileges;
-        let is_filtered = may_gain_none && self.is_filtered;
+        if !self.no_new_privileges {
+            return Restrictions::default();
+        }
         Restrictions {
-            landlock_abi: if may_gain_none { landlock_abi } else { 0 },
-            files: files && may_gain_none,
-            signals: signals && may_gain_none,
-            calls: calls && is_filtered,
-            network: network && is_filtered,
-            capabilities: capabilities && self.no_capabilities && may_gain_none,
-            asks: asks && is_filtered,
+            calls: claimed.calls && self.is_filtered,
+            network: claimed.network && self.is_filtered,
+            asks: claimed.asks && self.is_filtered,
+            capabilities: claimed.capabilities && self.no_capabilities,
+            ..claimed
         }
     }
 }

@@ -63,9 +63,14 @@ fn run(program: &[sock_filter], seen: &[u32]) -> u32 {
     }
 }
 
-fn verdict(network: bool, asks: bool, call: c_long, arguments: [i32; 2]) -> u32 {
+/// Neither the network, nor anybody to ask.
+const CLOSED: Choices = Choices { network: false, asks: false };
+const NETWORK: Choices = Choices { network: true, asks: false };
+const ASKS: Choices = Choices { network: false, asks: true };
+
+fn verdict(choices: Choices, call: c_long, arguments: [i32; 2]) -> u32 {
     let seen = seen(u32::try_from(call).unwrap(), ARCHITECTURE.unwrap(), arguments);
-    run(&program(network, asks).unwrap(), &seen)
+    run(&program(choices).unwrap(), &seen)
 }
 
 const ALLOW: Verdict = Verdict::Allow;
@@ -138,23 +143,23 @@ fn each_call_has_its_verdict() {
         (SYS_socketpair, [AF_INET, SOCK_STREAM], DENY),
         (SYS_io_uring_setup, [8, 0], REFUSE),
     ] {
-        let got = verdict(false, true, call, arguments);
+        let got = verdict(ASKS, call, arguments);
         assert_eq!(got, expected.code(), "call {call} {arguments:?}: {got:#x}, not {expected:?}");
         // Where nobody can be asked, they are let through.
         let expected = if expected == Verdict::Ask { ALLOW } else { expected };
-        assert_eq!(verdict(false, false, call, arguments), expected.code(), "call {call} {arguments:?}");
+        assert_eq!(verdict(CLOSED, call, arguments), expected.code(), "call {call} {arguments:?}");
         // The network is all that a user who allows it allows.
         let expected = if expected == DENY { ALLOW } else { expected };
-        assert_eq!(verdict(true, false, call, arguments), expected.code(), "call {call} {arguments:?}");
+        assert_eq!(verdict(NETWORK, call, arguments), expected.code(), "call {call} {arguments:?}");
     }
     for call in REFUSED.iter().chain(REFUSED_HERE) {
-        assert_eq!(verdict(true, false, *call, [0, 0]), REFUSE.code(), "call {call}");
+        assert_eq!(verdict(NETWORK, *call, [0, 0]), REFUSE.code(), "call {call}");
     }
 }
 
 #[test]
 fn calls_by_another_name_are_none() {
-    let filter = program(true, false).unwrap();
+    let filter = program(NETWORK).unwrap();
     // Those of programs of 32 bits would have numbers of their own.
     let other = if ARCHITECTURE == Some(0x4000_0003) { 0 } else { 0x4000_0003 };
     assert_eq!(run(&filter, &seen(0, other, [0, 0])), Verdict::End.code());
@@ -175,7 +180,7 @@ fn a_thread_under_the_filter_works_and_reaches_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let work = move || {
-        install_filter(&program(false, false).unwrap(), false).unwrap();
+        install_filter(&program(CLOSED).unwrap(), false).unwrap();
         fs::write(&path, "text").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"text");
         UnixStream::pair().unwrap();
@@ -199,8 +204,8 @@ fn a_thread_under_the_filter_works_and_reaches_nothing_else() {
 
 #[test]
 fn every_filter_is_one_that_the_system_takes() {
-    for (network, asks) in [(false, false), (false, true), (true, false), (true, true)] {
-        let program = program(network, asks).unwrap();
+    for choices in [CLOSED, ASKS, NETWORK, Choices { network: true, asks: true }] {
+        let program = program(choices).unwrap();
         assert!(program.len() <= 4096, "{}", program.len());
         let is_ret = |filter: &sock_filter| u32::from(filter.code) & 0x07 == libc::BPF_RET;
         assert!(program.last().is_some_and(is_ret));

@@ -53,22 +53,21 @@ enum Reach {
 impl IsolationPart {
     /// A process that may use what is in the fence, and for which these restrictions hold.
     pub(super) fn new(restrictions: Restrictions, fence: &Fence, exposure: Option<Exposure>) -> Self {
-        let Restrictions { landlock_abi, files, signals, calls, network, capabilities, asks } = restrictions;
-        let is_fenced = landlock_abi > 0;
+        let is_fenced = restrictions.landlock_abi > 0;
         let reach = if is_fenced { exposure.map(Reach::Given) } else { Some(Reach::Unfenced) };
         let out_of_reach = |is_out: bool| if is_out { "out of reach" } else { "open" };
         Self {
             mode: "process",
-            landlock_abi,
-            files: if files { "restricted" } else { "open" },
+            landlock_abi: restrictions.landlock_abi,
+            files: if restrictions.files { "restricted" } else { "open" },
             data_readable: reach.is_some(),
             reach,
             host_memory: out_of_reach(is_fenced),
-            other_processes: out_of_reach(signals),
-            host_limits: if asks { "out of reach" } else { "compared" },
-            calls: if calls { "filtered" } else { "open" },
-            capabilities: if capabilities { "none" } else { "kept" },
-            network: match (fence.network, network) {
+            other_processes: out_of_reach(restrictions.signals),
+            host_limits: if restrictions.asks { "out of reach" } else { "compared" },
+            calls: if restrictions.calls { "filtered" } else { "open" },
+            capabilities: if restrictions.capabilities { "none" } else { "kept" },
+            network: match (fence.network, restrictions.network) {
                 (true, _) => "allowed",
                 (false, true) => "denied",
                 (false, false) => "open",
