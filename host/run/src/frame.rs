@@ -134,7 +134,7 @@ impl Frame {
     /// Has every crash and hang of the plugin reported from here on.
     fn watch_plugin(&mut self) -> Result<(), HostError> {
         crash::install(&self.folder.path("crash.txt"))?;
-        process::report_end_in(&self.folder.path("error.txt"));
+        process::report_end_in(&self.folder.path("error.txt"), "error: ");
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
         self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
             let concluded =

@@ -75,7 +75,7 @@ fn set_up(folder: &Path) -> Result<(), String> {
     process::notice_ends().map_err(|error| text(&error))?;
     let report = folder.join(CRASH);
     crash::install(&report).map_err(|error| text(&error))?;
-    process::on_end_by_plugin(move |words| _ = fs::write(&report, words));
+    process::report_end_in(&report, "");
     Ok(())
 }
 

@@ -85,14 +85,8 @@ fn begin() -> io::Result<(Socket, Server)> {
         setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     let [events, crash_report, sample_reports]: [OwnedFd; 3] = files.try_into().map_err(|_| none())?;
-    let crash_report = File::from(crash_report);
-    let mut note = crash_report.try_clone()?;
-    crash::install_with_file(crash_report).map_err(io::Error::other)?;
+    crash::install_with_file(File::from(crash_report)).map_err(io::Error::other)?;
     process::notice_ends()?;
-    process::on_end_by_plugin(move |text| {
-        // In the place of the call that was noted.
-        let _ = note.set_len(0).and_then(|()| note.write_all(text.as_bytes()));
-    });
 
     let events = Arc::new(Socket::from(events));
     let reports = Reports::new(Arc::clone(&events), ReportWriter::open(sample_reports)?);

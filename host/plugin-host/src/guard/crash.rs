@@ -98,7 +98,8 @@ pub fn install_without_folder() -> Result<(), PluginHostError> {
     install_with(&std::env::temp_dir().join(name), libc::O_EXCL)
 }
 
-/// As [`install`], with a report that goes to a file which is open already: for a process that may open none.
+/// As [`install`], with a report that goes to a file which is open already: for a process that may open none. If a
+/// plugin ends the process by itself, that report goes there, too.
 ///
 /// # Errors
 /// [`PluginHostError::CrashReport`] if the handler cannot be installed.
@@ -241,14 +242,19 @@ fn report_host(name: &str) {
 /// Writes the report to the file, then to stderr, which may have no reader, and the answer that waits, if any does.
 pub(super) fn write(mut report: Report) {
     shared::note_report();
-    if let Some(open) = emptied_file() {
-        report.write_to(open);
-    }
+    write_to_open_file(&report);
     if let Some(file) = REPORT_FILE.get().filter(|file| file.write(&report)) {
         report.text("the report is in ").raw(file.path().to_bytes()).text("\n");
     }
     report.write_to_stderr();
     write_last_words();
+}
+
+/// Writes the report to the file that is open for it, if there is one, in the place of the call that was noted there.
+pub(super) fn write_to_open_file(report: &Report) {
+    if let Some(open) = emptied_file() {
+        report.write_to(open);
+    }
 }
 
 /// Notes the call in the file that is open for the report, if there is one: whoever has the other end finds it there,

@@ -17,18 +17,16 @@ use std::{
     path::Path,
     process::id,
     ptr,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering},
 };
 
 use crate::guard::{
     activity::Activity,
+    crash,
     last_words::write_last_words,
     report::Report,
     report_file::ReportFile,
-    shared::{self, Slot},
+    shared::{self, Slot, keep, keep_text},
 };
 
 /// Exit code of a process that a plugin has crashed or ended: `EX_SOFTWARE` of `sysexits.h`.
@@ -43,14 +41,15 @@ static IS_FORK: AtomicBool = AtomicBool::new(false);
 /// Number of copies of the process that were forked.
 static FORK_COUNT: AtomicU64 = AtomicU64::new(0);
 
-type Note = Box<dyn FnOnce(&str) + Send>;
-
-/// Gets the report of a plugin that ends the process.
-static NOTE: Mutex<Option<Note>> = Mutex::new(None);
-
-/// File of a run that gets the report, too.
+/// Where the report of a plugin that ends the process goes.
 // SAFETY: no other slot has this index.
-static END_FILE: Slot<ReportFile> = unsafe { Slot::new(3) };
+static END_REPORT: Slot<EndReport> = unsafe { Slot::new(3) };
+
+struct EndReport {
+    file: &'static ReportFile,
+    /// Text in front of the report.
+    beginning: &'static str,
+}
 
 /// Id of the parent of the program, or 0.
 static PARENT: AtomicI32 = AtomicI32::new(0);
@@ -86,27 +85,25 @@ pub fn notice_ends() -> io::Result<()> {
     Ok(())
 }
 
-/// Has `note` take the report if a plugin ends the process.
-pub fn on_end_by_plugin(note: impl FnOnce(&str) + Send + 'static) {
-    if let Ok(mut place) = NOTE.lock() {
-        *place = Some(Box::new(note));
-    }
-}
-
-/// Sets the file that gets the report as an error if a plugin ends the process. The program's parent writes it where
-/// the program itself cannot. Nobody else writes to the folder of the file.
-pub fn report_end_in(path: &Path) {
+/// Sets the file that gets this text and the report if a plugin ends the process. The program's parent writes it where
+/// the program itself cannot. Nobody else writes to the folder of the file. Where a file was open for the report of a
+/// crash, that gets this one, too.
+pub fn report_end_in(path: &Path, beginning: &str) {
     // A path with a zero in it is no file.
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
-        END_FILE.set(Some(ReportFile::keep(&path, libc::O_TRUNC)));
+        let file = ReportFile::keep(&path, libc::O_TRUNC);
+        END_REPORT.set(Some(keep(EndReport { file, beginning: keep_text(beginning) })));
     }
 }
 
 /// Reports that a plugin has ended the process.
 pub(super) fn report_end(report: &Report) {
-    if let Some(file) = END_FILE.get() {
+    crash::write_to_open_file(report);
+    if let Some(EndReport { file, beginning }) = END_REPORT.get() {
+        let mut text = Report::new();
+        text.text(beginning).raw(report.bytes());
         // Where it cannot be written the user sees it anyway.
-        file.write(&report.as_error());
+        file.write(&text);
     }
     report.write_to_stderr();
     write_last_words();
@@ -162,13 +159,7 @@ extern "C" fn on_exit() {
     if IS_ENDING.load(Ordering::SeqCst) {
         wait_for_end();
     }
-    let report = Report::of(&["called exit"]);
-    // Not waited for: whoever holds it may be the one that called `exit`.
-    let note = NOTE.try_lock().ok().and_then(|mut note| note.take());
-    if let Some(note) = note {
-        note(String::from_utf8_lossy(report.bytes()).trim_end());
-    }
-    report_end(&report);
+    report_end(&Report::of(&["called exit"]));
     end_here(EXIT_PLUGIN_CRASHED)
 }
 

@@ -54,13 +54,6 @@ impl Report {
         report
     }
 
-    /// The report as the error of a run.
-    pub(super) fn as_error(&self) -> Self {
-        let mut error = Self::new();
-        error.text("error: ").raw(self.bytes());
-        error
-    }
-
     fn by(activity: &'static Activity, done: &[&str]) -> Self {
         let mut report = Self::new();
         report.text("plugin ").text(activity.plugin()).text(" ").texts(done).place(activity).text("\n");
