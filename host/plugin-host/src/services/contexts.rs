@@ -1,53 +1,35 @@
 //! The contexts of all host tables. A plugin hands back the one of its table with each call; by its address alone it is
 //! known to be one, as what lies at another cannot be read.
 
-use std::{
-    ffi::c_void,
-    iter, ptr,
-    sync::atomic::{AtomicPtr, Ordering},
-};
+use std::{ffi::c_void, iter, ptr, sync::OnceLock};
 
 use crate::{
     guard::activity::Activity,
     services::{context::HostContext, faults::PluginFault},
 };
 
-/// A context, and the one that was made before it. For ever, as a plugin's threads may call to the end of the process.
+/// A context, and the one that was made after it. For ever, as a plugin's threads may call to the end of the process.
 struct Known {
     context: &'static HostContext,
-    /// Or null. Never changes after publication.
-    before: AtomicPtr<Known>,
+    next: OnceLock<&'static Known>,
 }
 
-/// The newest, or null.
-static NEWEST: AtomicPtr<Known> = AtomicPtr::new(ptr::null_mut());
+static FIRST: OnceLock<&'static Known> = OnceLock::new();
 
 /// Adds the context of a new table.
 pub(super) fn add(context: &'static HostContext) {
-    let before = AtomicPtr::new(NEWEST.load(Ordering::Acquire));
-    let known: &'static Known = Box::leak(Box::new(Known { context, before }));
-    let this = ptr::from_ref(known).cast_mut();
-    // Release: a thread that sees the pointer sees the fields. On failure the newest one becomes our predecessor.
-    while let Err(newest) = NEWEST.compare_exchange(
-        known.before.load(Ordering::Relaxed),
-        this,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    ) {
-        known.before.store(newest, Ordering::Relaxed);
+    let added: &'static Known = Box::leak(Box::new(Known { context, next: OnceLock::new() }));
+    let mut known: &'static Known = *FIRST.get_or_init(|| added);
+    while !ptr::eq(known, added) {
+        known = *known.next.get_or_init(|| added);
     }
 }
 
-/// All contexts, newest first.
+/// All contexts, in the order in which they were made. Takes no lock.
 #[inline]
 fn all() -> impl Iterator<Item = &'static HostContext> {
-    // SAFETY: null, or set from a `&'static Known` in `add`.
-    let newest = unsafe { NEWEST.load(Ordering::Acquire).as_ref() };
-    let before = |known: &&'static Known| {
-        // SAFETY: null, or an earlier value of `NEWEST`, which is a `&'static Known`.
-        unsafe { known.before.load(Ordering::Relaxed).as_ref() }
-    };
-    iter::successors(newest, before).map(|known| known.context)
+    let next = |known: &&'static Known| known.next.get().copied();
+    iter::successors(FIRST.get().copied(), next).map(|known| known.context)
 }
 
 /// The context that has this address.
@@ -61,8 +43,8 @@ pub(super) fn find(address: *const c_void) -> Option<&'static HostContext> {
 #[cold]
 pub(super) fn record_stray(service: &str, is_null: bool) {
     let current = Activity::current().map(Activity::plugin);
-    let Some(first) = all().last() else { return };
-    let blamed = all().find(|context| Some(context.plugin) == current).unwrap_or(first);
+    let newest = all().filter(|context| Some(context.plugin) == current).last();
+    let Some(blamed) = newest.or_else(|| all().next()) else { return };
     blamed.faults.record(|| PluginFault::Context {
         plugin: blamed.plugin.to_owned(),
         service: service.to_owned(),
