@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     call::Call,
-    guard::shared::{Slot, keep, keep_text, note_plugin, seen},
+    guard::shared::{Slot, keep, keep_text, seen},
 };
 
 /// The call that a backend, model or instance is in. Written by the calling thread, read by any. Threads do not share
@@ -72,7 +72,6 @@ impl Activity {
             next: AtomicPtr::new(ptr::null_mut()),
         });
         NEWEST.push(activity, &activity.next);
-        note_plugin();
         activity
     }
 
@@ -129,6 +128,11 @@ impl Activity {
         unsafe { current.as_ref() }
     }
 
+    /// Tells if there is one: if the program has begun to load a plugin. Safe in a signal handler, and in the parent.
+    pub(super) fn is_any() -> bool {
+        NEWEST.is_filled()
+    }
+
     /// All activities, youngest first. Safe in a signal handler.
     pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
         std::iter::successors(NEWEST.get(), |activity: &&'static Self| {
@@ -177,7 +181,7 @@ mod tests {
             assert!(ptr::eq(Activity::current().unwrap(), activity));
         });
         assert!(mine().is_empty());
-        assert!(Activity::current().is_none());
+        assert!(Activity::current().is_none() && Activity::is_any());
         activity.during(Call::Execute, || assert_eq!(mine(), [CallUnderWay { number: 2, ..expected }]));
     }
 }

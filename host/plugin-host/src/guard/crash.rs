@@ -27,11 +27,12 @@ use crate::{
     error::PluginHostError,
     guard::{
         activity::Activity,
+        handlers::{self, sender},
         last_words::write_last_words,
         process::{self, EXIT_PLUGIN_CRASHED},
         report::Report,
         report_file::ReportFile,
-        shared::{self, Slot},
+        shared::{self, Slot, own_id},
     },
 };
 
@@ -162,10 +163,11 @@ fn check(result: c_int) -> io::Result<()> {
 }
 
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
-    let (origin, sender) = origin(info);
-    let is_sent = origin <= 0;
-    let is_from_outside = origin == libc::SI_USER && sender != process_id();
-    let is_of_plugin = Activity::all().next().is_some() && !process::is_fork();
+    // SAFETY: the kernel hands in a structure that lives for the handler.
+    let info = unsafe { info.as_ref() };
+    let is_sent = info.is_none_or(|info| info.si_code <= 0);
+    let is_from_outside = info.and_then(sender).is_some_and(|sender| sender != own_id());
+    let is_of_plugin = Activity::is_any() && !process::is_fork();
     // Whoever sends a signal wants what it does to any program.
     if !is_of_plugin || is_from_outside {
         die_of(signal, is_sent);
@@ -176,7 +178,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mu
         process::wait_for_end();
     }
     let name = signals().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name);
-    if is_crash(signal) && thread_id() == process_id() && Activity::current().is_none() {
+    if is_crash(signal) && thread_id() == own_id() && Activity::current().is_none() {
         report_host(name);
         die_of(signal, is_sent);
         return;
@@ -197,25 +199,12 @@ fn is_crash(signal: c_int) -> bool {
     CRASHES.iter().any(|(number, _)| *number == signal)
 }
 
-/// Code of the signal's origin, at most 0 if it was sent, and the process that sent it by `kill`.
-fn origin(info: *mut libc::siginfo_t) -> (c_int, libc::pid_t) {
-    // SAFETY: the kernel hands in a structure that lives for the handler.
-    let Some(info) = (unsafe { info.as_ref() }) else { return (0, 0) };
-    // SAFETY: the structure has the sender in this place if it was sent; otherwise nobody uses the number.
-    (info.si_code, unsafe { info.si_pid() })
-}
-
 /// Asks the kernel itself: glibc has the function only since 2.30.
 fn thread_id() -> libc::pid_t {
     // SAFETY: the call takes no arguments, never fails, and does nothing in this process, so a handler may make it.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };
     // Ids are ints, which come as a long.
     libc::pid_t::try_from(id).unwrap_or_default()
-}
-
-fn process_id() -> libc::pid_t {
-    // SAFETY: has no arguments and is async-signal-safe.
-    unsafe { libc::getpid() }
 }
 
 /// Ends the process for an exception that has left the plugin's call on this thread. The call is still noted.
@@ -323,15 +312,7 @@ fn dump_core(signal: c_int) {
     let copy = unsafe { libc::syscall(libc::SYS_clone, c_long::from(libc::SIGCHLD), HERE, HERE, HERE, HERE) };
     match libc::pid_t::try_from(copy) {
         Ok(0) => {
-            // SAFETY: all-zero bytes are a valid set, without signals.
-            let none: libc::sigset_t = unsafe { mem::zeroed() };
-            // SAFETY: a valid signal gets its default action, is let through and sent to this process, which has one
-            // thread. All of it is async-signal-safe.
-            unsafe {
-                libc::signal(signal, libc::SIG_DFL);
-                libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-                libc::kill(libc::getpid(), signal);
-            }
+            handlers::raise_default(signal);
             process::end_here(EXIT_PLUGIN_CRASHED)
         }
         Ok(copy) if copy > 0 => {

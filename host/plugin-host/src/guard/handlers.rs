@@ -1,4 +1,4 @@
-//! The handlers of signals that the host relies on, and the plugins that replace them.
+//! The handlers of signals that the host relies on, and the plugins that replace them; senders and defaults of signals.
 
 use std::{ffi::c_int, mem, ptr};
 
@@ -8,6 +8,7 @@ use crate::{
         changes::{ProcessPart, note},
         crash::CRASHES,
         interrupts::INTERRUPTS,
+        shared::own_id,
     },
 };
 
@@ -34,12 +35,31 @@ impl Handlers {
     }
 }
 
-fn handler_of(signal: c_int) -> usize {
+/// The handler of a signal. Async-signal-safe.
+pub(super) fn handler_of(signal: c_int) -> usize {
     // SAFETY: all-zero bytes are a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     // SAFETY: asks for the action of a valid signal and writes it to a live structure.
     unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
     action.sa_sigaction
+}
+
+/// The process that has sent a signal; `None` for the system, as where keys are pressed. Async-signal-safe.
+pub(super) fn sender(info: &libc::siginfo_t) -> Option<libc::pid_t> {
+    // SAFETY: a signal that a process has sent has its id in this place.
+    (info.si_code == libc::SI_USER).then(|| unsafe { info.si_pid() })
+}
+
+/// Has a signal do to this process, which has one thread, what it does by default. Async-signal-safe.
+pub(super) fn raise_default(signal: c_int) {
+    // SAFETY: all-zero bytes are a valid set, without signals.
+    let none: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: a valid signal gets its default action, is let through and is sent to this process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+        libc::kill(own_id(), signal);
+    }
 }
 
 /// Makes calls of a plugin, and warns of the handlers that it has replaced in them: a crash is not reported any more,

@@ -15,7 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::guard::process;
+use crate::guard::{
+    handlers::{handler_of, sender},
+    process,
+};
 
 /// The signals, with their names.
 pub(super) const INTERRUPTS: [(c_int, &str); 3] =
@@ -65,11 +68,7 @@ pub fn on_interrupt(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
     for (signal, _) in INTERRUPTS {
-        // SAFETY: all-zero bytes are a valid `sigaction`.
-        let mut before: libc::sigaction = unsafe { mem::zeroed() };
-        // SAFETY: asks for the action of a valid signal and writes it to a live structure.
-        unsafe { libc::sigaction(signal, ptr::null(), &raw mut before) };
-        if before.sa_sigaction == libc::SIG_IGN {
+        if handler_of(signal) == libc::SIG_IGN {
             continue;
         }
         // SAFETY: `on_signal` has the signature that SA_SIGINFO asks for and is async-signal-safe; `action` is live.
@@ -85,11 +84,8 @@ extern "C" fn on_signal(_signal: c_int, info: *mut libc::siginfo_t, _context: *m
     if process::is_fork() {
         return;
     }
-    // SAFETY: the kernel hands in a structure that lives for the handler; one that was sent has the sender in this
-    // place.
-    let sender = unsafe { info.as_ref() }.filter(|info| info.si_code == libc::SI_USER);
-    // SAFETY: as above.
-    let is_from_parent = sender.is_some_and(|info| process::is_id_of_parent(unsafe { info.si_pid() }));
+    // SAFETY: the kernel hands in a structure that lives for the handler.
+    let is_from_parent = unsafe { info.as_ref() }.and_then(sender).is_some_and(process::is_id_of_parent);
     let byte = [if is_from_parent { Way::Parent as u8 } else { Way::Itself as u8 }];
     // SAFETY: the thread's own error number, which the interrupted code may be about to read.
     let error = unsafe { *libc::__errno_location() };

@@ -26,7 +26,9 @@ use std::{
 use proctor_vocabulary::proc_value;
 
 use crate::guard::{
+    activity::Activity,
     crash,
+    handlers::{self, handler_of, sender},
     process::{self, EXIT_PLUGIN_CRASHED},
     report::Report,
     shared,
@@ -59,8 +61,7 @@ pub fn start() -> io::Result<()> {
     let before = block(&taken());
     // SAFETY: a valid signal, and its default action: an ignored end of a child has no status.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    // SAFETY: has no arguments.
-    let parent = unsafe { libc::getpid() };
+    let parent = shared::own_id();
     // SAFETY: this is the only thread, so the copy has all locks as it finds them.
     match unsafe { libc::fork() } {
         ..0 => {
@@ -147,7 +148,7 @@ fn wait_for(program: libc::pid_t) -> ! {
         let request = Request { signal, sender: sender(&info) };
         let is_again = last.is_some_and(|(before, at)| before == request && at.elapsed() < ONCE);
         // An interruption, as where the parent was stopped meanwhile, is no signal.
-        if signal > 0 && !is_ignored(signal) && !(is_again && request.sender.is_some()) {
+        if signal > 0 && handler_of(signal) != libc::SIG_IGN && !(is_again && request.sender.is_some()) {
             last = Some((request, Instant::now()));
             // SAFETY: the program was not waited for yet, so that the id is its own.
             unsafe { libc::kill(program, signal) };
@@ -169,20 +170,6 @@ fn wait_alone_for(program: libc::pid_t) -> ! {
     }
 }
 
-/// The process that has sent a signal; `None` for the system, as where keys are pressed.
-fn sender(info: &libc::siginfo_t) -> Option<libc::pid_t> {
-    // SAFETY: a signal that a process has sent has its id in this place.
-    (info.si_code == libc::SI_USER).then(|| unsafe { info.si_pid() })
-}
-
-fn is_ignored(signal: c_int) -> bool {
-    // SAFETY: all-zero bytes are a valid `sigaction`.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    // SAFETY: asks for the action of a signal and writes it to a live structure.
-    unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
-    action.sa_sigaction == libc::SIG_IGN
-}
-
 /// Status of the program, if it has ended.
 fn end_of(program: libc::pid_t) -> Option<c_int> {
     let mut status = 0;
@@ -194,7 +181,7 @@ fn end_of(program: libc::pid_t) -> Option<c_int> {
 /// Ends as the program has, and reports what it has not said itself. `passed_on` is the last signal that it was sent
 /// from here.
 fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
-    let has_plugin = shared::has_plugin();
+    let has_plugin = Activity::is_any();
     if libc::WIFEXITED(status) {
         let code = libc::WEXITSTATUS(status);
         if !has_plugin || shared::has_noted_end(program, code) {
@@ -222,15 +209,9 @@ fn end_as(program: libc::pid_t, status: c_int, passed_on: Option<c_int>) -> ! {
 
 /// Ends this process by a signal, and leaves no core, which is the program's to leave.
 fn end_by(signal: c_int) -> ! {
-    // SAFETY: all-zero bytes are a valid set, without signals.
-    let none: libc::sigset_t = unsafe { mem::zeroed() };
-    // SAFETY: a valid signal gets its default action, is let through and is sent to this process.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
-        libc::kill(libc::getpid(), signal);
-    }
+    // SAFETY: sets a flag of this process.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    handlers::raise_default(signal);
     // The first process of a container does not end by its own signals.
     end(128 + signal)
 }

@@ -153,7 +153,7 @@ pub(super) fn wait_for_end() -> ! {
 
 /// Called by the system where something calls `exit` or `quick_exit`, or returns from `main`.
 extern "C" fn on_exit() {
-    if is_fork() || Activity::all().next().is_none() {
+    if is_fork() || !Activity::is_any() {
         return;
     }
     if IS_ENDING.load(Ordering::SeqCst) {

@@ -23,8 +23,6 @@ const SLOTS: usize = 4;
 struct Block {
     /// Id of the program's process, shifted by 32, and the exit code that it ends with; 0 until it ends by itself.
     end: AtomicU64,
-    /// True if the program has begun to load a plugin.
-    has_plugin: AtomicBool,
     /// True if the program has reported why it ends.
     has_reported: AtomicBool,
     slots: [AtomicPtr<()>; SLOTS],
@@ -36,7 +34,6 @@ impl Block {
     const fn new() -> Self {
         Self {
             end: AtomicU64::new(0),
-            has_plugin: AtomicBool::new(false),
             has_reported: AtomicBool::new(false),
             slots: [const { AtomicPtr::new(ptr::null_mut()) }; SLOTS],
             used: AtomicUsize::new(size_of::<Self>()),
@@ -107,19 +104,10 @@ fn end_of(process: libc::pid_t, code: c_int) -> u64 {
     u64::from(process.cast_unsigned()) << 32 | u64::from((code & 0xff).cast_unsigned())
 }
 
-fn own_id() -> libc::pid_t {
+/// Id of this process. Async-signal-safe.
+pub(super) fn own_id() -> libc::pid_t {
     // SAFETY: has no arguments and is async-signal-safe.
     unsafe { libc::getpid() }
-}
-
-/// Says that the program has begun to load a plugin.
-pub(super) fn note_plugin() {
-    block().has_plugin.store(true, Ordering::SeqCst);
-}
-
-/// Tells if the program has begun to load a plugin.
-pub(super) fn has_plugin() -> bool {
-    block().has_plugin.load(Ordering::SeqCst)
 }
 
 /// Says that the program has reported why it ends. Async-signal-safe.
@@ -154,6 +142,11 @@ impl<T: Sync + 'static> Slot<T> {
     pub(super) fn get(&self) -> Option<&'static T> {
         // SAFETY: only `set` and `push` fill this slot, with values of this type that live for ever.
         unsafe { seen(self.place().load(Ordering::Acquire).cast::<T>()) }
+    }
+
+    /// Tells if there is a value, also one that the parent does not see.
+    pub(super) fn is_filled(&self) -> bool {
+        !self.place().load(Ordering::Acquire).is_null()
     }
 
     /// Puts a value in, or none. What was there lives on: somebody may be reading it.
