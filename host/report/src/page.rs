@@ -271,6 +271,10 @@ impl Sections<'_> {
             }
             SeriesKind::Scale(file) => {
                 self.section("scaling", "Scaling", |html| {
+                    if !file.objections.is_empty() {
+                        let objections = file.objections.join("; ");
+                        parts::paragraph(html, &format!("No setting counts: {objections}."));
+                    }
                     verdict::deviations(html, &place.rules, &place.deviations);
                     for (number, course) in file.courses.iter().enumerate() {
                         html.leaf("h3", &[], &course.policy);

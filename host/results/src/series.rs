@@ -104,6 +104,9 @@ pub struct FullRun {
 pub struct ScaleFile {
     /// A course for each policy.
     pub courses: Vec<ScalingPart>,
+    /// Why no setting counts, in words.
+    #[serde(default)]
+    pub objections: Vec<String>,
     /// Where it was measured.
     #[serde(flatten)]
     pub place: Place,
@@ -196,7 +199,13 @@ mod tests {
         assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 2, "b"));
         assert_eq!([0, 1].map(|number| file.curve[number].p99_ns), [Some(2), None]);
         let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
-        assert!(matches!(open(SCALE, &scale).unwrap().unwrap().kind, SeriesKind::Scale(_)));
+        let objections = |text: &str| match open(SCALE, text).unwrap().unwrap().kind {
+            SeriesKind::Scale(file) => file.objections,
+            SeriesKind::FindMax(_) => panic!("{text}"),
+        };
+        assert!(objections(&scale).is_empty());
+        let spoiled = scale.replacen('{', r#"{"objections":["why"],"#, 1);
+        assert_eq!(objections(&spoiled), ["why"]);
         assert!(open("result.json", "{}").unwrap().is_none());
         assert!(open(SCALE, "{}").unwrap_err().to_string().contains("has no schema_version"));
         assert!(open(SCALE, "{\"schema_version\":1").unwrap_err().to_string().contains("is no whole result"));

@@ -64,6 +64,11 @@ impl Fault {
         self.end().is_some()
     }
 
+    /// Tells if something of the host's own process has changed: then nothing that was measured since counts.
+    pub(crate) fn is_change_of_host(&self) -> bool {
+        matches!(self, Self::HostChanged { .. })
+    }
+
     /// How the plugin's process of its own ended, if it is about that.
     fn end(&self) -> Option<&str> {
         match self {

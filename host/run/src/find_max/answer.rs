@@ -108,8 +108,18 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     text
 }
 
-/// The result in a sentence, with advice where nothing was found.
+/// The result in a sentence, with advice where nothing was found, and with why no load counts.
 pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
+    let objections = state.objections.join("; ");
+    match end {
+        _ if state.objections.is_empty() => of_end(plan, state, end),
+        SearchEnd::Found { .. } | SearchEnd::NotConfirmed { .. } => format!("no load counts: {objections}"),
+        _ => format!("{}; nor would a load count: {objections}", of_end(plan, state, end)),
+    }
+}
+
+/// How the search ended, in a sentence.
+fn of_end(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));
     let is_lenient = plan.may_fail();
@@ -280,6 +290,23 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!([1234.4, 812.34, 9.0, 1_234_567.0].map(grouped), ["1,234", "812.3", "9", "1,234,567"]);
         assert_eq!([0.5, 0.953, 0.9999, 1.0].map(percent), ["50", "95", "> 99", "100"]);
+    }
+
+    #[test]
+    fn where_something_speaks_against_all_loads_none_is_found() {
+        let plan = plan(0.0);
+        let mut state = State::new(&plan, &Loader::new().set("scenario=Server").load().unwrap());
+        let found = SearchEnd::Found { load: 100.0, at_upper_end: false };
+        assert_eq!(state.judged(found), found);
+        let objection = "the plugin could read the answers";
+        assert!(state.object(objection.to_owned()) && !state.object(objection.to_owned()));
+        let end = state.judged(found);
+        assert_eq!(end, SearchEnd::NotConfirmed { load: 100.0 });
+        assert_eq!(summary(&plan, &state, end), format!("no load counts: {objection}"));
+        let nothing = SearchEnd::NothingGood { lowest: 1.0, lower_helps: true };
+        assert_eq!(state.judged(nothing), nothing);
+        let text = summary(&plan, &state, nothing);
+        assert!(text.starts_with("nothing is VALID") && text.ends_with(objection), "{text}");
     }
 
     #[test]

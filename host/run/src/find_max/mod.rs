@@ -94,6 +94,9 @@ fn search_in(
     let Frame { settings, folder, interrupt, .. } = frame;
     let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
+    if let Some(exposure) = PluginPart::of(&bed).exposure() {
+        interrupt.observer().message(&format!("warning: no load will count: {exposure}"));
+    }
     show(answer::head(plan));
     for point in &seeker.state.curve {
         show(answer::line(plan, point));
@@ -105,9 +108,10 @@ fn search_in(
             Step::Done(end) => break end,
         }
     };
+    let plugin = seeker.note_exposure();
     let state = seeker.state;
-    let mut result =
-        FindMaxResult::new(plan, settings, &state, end, PluginPart::of(&bed), bed.machine.clone());
+    let end = state.judged(end);
+    let mut result = FindMaxResult::new(plan, settings, &state, end, plugin, bed.machine.clone());
     // The plugin may hang or crash when it is closed: so far it has not come back.
     let not_ended = Fault::NotEnded { plugin: result.plugin.name.clone() }.to_string();
     result.faults = state.ends.iter().cloned().chain([not_ended]).collect();
@@ -159,7 +163,7 @@ impl Seeker<'_> {
             let test = self.bed.test(request)?;
             self.check(&test)?;
             // The end of a process says nothing of the load, unless the load brings it about.
-            if !self.note_end(&test) || is_again {
+            if !self.note_process(&test) || is_again {
                 break (test, lookout);
             }
             is_again = true;
@@ -183,25 +187,29 @@ impl Seeker<'_> {
             ..TestRequest::in_folder(settings.test.clone(), folder.partial())
         })?;
         self.check(&test)?;
-        self.note_end(&test);
+        self.note_process(&test);
+        let plugin = self.note_exposure();
+        let objections = self.state.objections.clone();
         let mut seen = self.record(load, &test, lookout.conclude());
         let broken = test.outcome.broken();
         let over_bound =
             self.estimate_over_bound_ns(&test.outcome).map(|estimate_ns| self.over_bound(estimate_ns));
         let not_met = self.broken(&test.outcome).into_iter().map(Finding::reason);
         let mut why_not_met: Vec<_> = not_met.chain(over_bound).collect();
-        let is_met = why_not_met.is_empty();
-        let too_short = self.plan.too_short(load).filter(|_| !is_met);
-        let is_at_any_load = too_short.is_some() || broken.iter().copied().any(is_miscounted);
+        let too_short = self.plan.too_short(load).filter(|_| !why_not_met.is_empty());
+        let is_at_any_load =
+            too_short.is_some() || !objections.is_empty() || broken.iter().copied().any(is_miscounted);
         why_not_met.extend(too_short);
+        let why_not_met = with_objections(why_not_met, &objections);
+        let is_met = why_not_met.is_empty();
         seen.side = if is_met { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let full_run = FullRun {
             folder: name,
             load,
-            valid: broken.is_empty(),
+            valid: broken.is_empty() && objections.is_empty(),
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
-            reasons: broken.into_iter().map(Finding::reason).collect(),
+            reasons: with_objections(broken.into_iter().map(Finding::reason).collect(), &objections),
         };
         self.state.full_runs.push(full_run);
         self.state.search.confirmations.push(Confirmation {
@@ -210,28 +218,52 @@ impl Seeker<'_> {
             is_at_any_load,
             seen,
         });
-        self.write_run(&folder, &settings, test)?;
+        self.write_run(&folder, &settings, plugin, test)?;
         self.keep()
     }
 
     /// Writes what `host run` writes of a run.
-    fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
+    fn write_run(
+        &self,
+        folder: &RunFolder,
+        settings: &Settings,
+        plugin: PluginPart,
+        test: Test,
+    ) -> Result<(), HostError> {
         let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
         let tests = Tests::of_performance(&runs);
-        let result = RunResult::new(settings, PluginPart::of(self.bed), self.bed.machine.clone(), tests);
+        let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
         folder.write_result(RESULT, &result)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
     }
 
-    /// Takes note if the process of the plugin has ended in this test, and tells the user.
-    fn note_end(&mut self, test: &Test) -> bool {
-        let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault);
-        let ends: Vec<_> = faults.filter(|fault: &&Fault| fault.is_end()).map(ToString::to_string).collect();
-        ends.iter().for_each(|end| self.interrupt.observer().message(&format!("in a probe: {end}")));
-        let has_ended = !ends.is_empty();
-        self.state.ends.extend(ends);
+    /// Takes note if the process of the plugin has ended in this test, or has changed the host's, and tells the user.
+    /// Returns whether it has ended.
+    fn note_process(&mut self, test: &Test) -> bool {
+        let tell = |what: &str| self.interrupt.observer().message(&format!("in a probe: {what}"));
+        let mut has_ended = false;
+        for fault in test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>) {
+            let text = fault.to_string();
+            if fault.is_end() {
+                tell(&text);
+                self.state.ends.push(text);
+                has_ended = true;
+            } else if fault.is_change_of_host() && self.state.object(text.clone()) {
+                // It may stay, and then each later test says so, too.
+                tell(&text);
+            }
+        }
         has_ended
+    }
+
+    /// The plugin as it is now, after taking note of whether it could read the answers.
+    fn note_exposure(&mut self) -> PluginPart {
+        let plugin = PluginPart::of(self.bed);
+        if let Some(exposure) = plugin.exposure() {
+            self.state.object(exposure);
+        }
+        plugin
     }
 
     /// Takes note of why samples of this test failed or lacked their tokens, if it is the first with such samples.
@@ -432,6 +464,14 @@ fn has_growing_latency(outcome: &TestOutcome) -> bool {
     earlier.is_empty() || mean(later) > GROWTH * mean(earlier)
 }
 
+/// Joins reasons and objections, each of them once.
+fn with_objections(mut reasons: Vec<String>, objections: &[String]) -> Vec<String> {
+    let further = objections.iter().filter(|objection| !reasons.contains(objection));
+    let further: Vec<_> = further.cloned().collect();
+    reasons.extend(further);
+    reasons
+}
+
 fn failed_share(outcome: &TestOutcome) -> f64 {
     let (mut failed_count, mut count) = (0_u64, 0_u64);
     for sample in outcome.samples() {
@@ -472,6 +512,14 @@ fn says_only_that_samples_failed(finding: &Finding) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_objection_that_is_a_finding_too_is_told_once() {
+        let [slow, changed] = ["too slow", "the host's limits changed"].map(str::to_owned);
+        let (objections, expected) = ([changed.clone()], [slow.clone(), changed]);
+        assert_eq!(with_objections(expected.to_vec(), &objections), expected);
+        assert_eq!(with_objections(vec![slow], &objections), expected);
+    }
 
     #[test]
     fn a_mean_of_none_is_nothing() {

@@ -40,6 +40,9 @@ pub(crate) struct FindMaxResult<'a> {
     /// Misbehaviour of the plugin at its end, in words, because of which the search is not good even if it has found
     /// something. If the plugin hangs or crashes there, this says that it has not come to its end.
     pub(super) faults: Vec<String>,
+    /// Why no load counts, in words; left out if nothing speaks against it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    objections: &'a [String],
     scenario: &'static str,
     pub(super) rules: &'static str,
     virtual_time: bool,
@@ -108,6 +111,7 @@ impl<'a> FindMaxResult<'a> {
             summary: answer::summary(plan, state, end),
             end,
             faults: Vec::new(),
+            objections: &state.objections,
             scenario: settings.run.scenario.name(),
             rules: settings.run.rules.name,
             virtual_time: is_virtual,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io};
 
 use proctor_config::Settings;
-use proctor_search::{Search, Side};
+use proctor_search::{Search, SearchEnd, Side};
 use proctor_vocabulary::open_regular;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,9 @@ pub(crate) struct State {
     /// Ends of processes of the plugin, in words.
     #[serde(default)]
     pub(crate) ends: Vec<String>,
+    /// Reasons why no load counts, in words: answers within reach of the plugin, and changes of the host's process.
+    #[serde(default)]
+    pub(crate) objections: Vec<String>,
     /// Reasons of the first probe whose samples failed or lacked their tokens, in words.
     #[serde(default)]
     pub(crate) causes: Vec<String>,
@@ -86,6 +89,7 @@ impl State {
             curve: Vec::new(),
             full_runs: Vec::new(),
             ends: Vec::new(),
+            objections: Vec::new(),
             causes: Vec::new(),
         }
     }
@@ -131,6 +135,23 @@ impl State {
     pub(crate) fn judged_full_runs(&self) -> impl Iterator<Item = (&FullRun, bool)> {
         let met = self.search.confirmations.iter().map(|confirmation| confirmation.is_valid);
         self.full_runs.iter().zip(met)
+    }
+
+    /// Takes note of a reason why no load counts. Returns whether it is a new one.
+    pub(crate) fn object(&mut self, objection: String) -> bool {
+        let is_new = !self.objections.contains(&objection);
+        if is_new {
+            self.objections.push(objection);
+        }
+        is_new
+    }
+
+    /// The end of the search as it counts: where there are objections, no load is found.
+    pub(crate) fn judged(&self, end: SearchEnd) -> SearchEnd {
+        match end {
+            SearchEnd::Found { load, .. } if !self.objections.is_empty() => SearchEnd::NotConfirmed { load },
+            end => end,
+        }
     }
 
     /// Writes it, whole or not at all.

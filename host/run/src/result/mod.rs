@@ -298,7 +298,7 @@ impl RunResult {
         }
         let part = performance_run.map(TestPart::new);
         let objections = plugin.model_files.iter().filter_map(FoundFile::objection);
-        let objections = objections.chain(plugin.isolation.iter().filter_map(IsolationPart::objection));
+        let objections = objections.chain(plugin.exposure());
         let objections = objections.map(Reason::of_run).collect::<Vec<_>>();
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
@@ -524,6 +524,11 @@ impl PluginPart {
                 .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
             stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
         }
+    }
+
+    /// Why nothing that it has done counts, if it could read the answers.
+    pub(crate) fn exposure(&self) -> Option<String> {
+        self.isolation.as_ref().and_then(IsolationPart::objection)
     }
 }
 

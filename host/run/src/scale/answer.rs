@@ -105,8 +105,8 @@ impl Shown {
     }
 }
 
-/// The end of one policy.
-pub(super) fn summary(result: &PolicyResult) -> String {
+/// The end of one policy. A setting is not to be used if none counts.
+pub(super) fn summary(result: &PolicyResult, counts_at_all: bool) -> String {
     let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, given_up, first_error, .. } =
         result;
     let Course { policy, events, .. } = course;
@@ -136,7 +136,8 @@ pub(super) fn summary(result: &PolicyResult) -> String {
                 Some(true) if counts.failed > 0 => {
                     format!("{policy}: samples failed, which are in no figure, at {found}; do not use it")
                 }
-                Some(true) => format!("{policy}: use {found}"),
+                Some(true) if counts_at_all => format!("{policy}: use {found}"),
+                Some(true) => format!("{policy}: rests at {found}; do not use it"),
                 Some(false) => format!("{policy}: rests above the target at {found}; do not use it"),
                 None => format!(
                     "{policy}: rests at {found}, and ended too early to tell: p{} needs {} batches, and there were {}; \
@@ -334,7 +335,7 @@ mod tests {
             result.course.within_target = Some(true);
             result.counts = TrafficCounts { completed, failed, ..result.counts };
             (result.given_up, result.first_error) = (given_up, Some("out of memory".to_owned()));
-            summary(&result)
+            summary(&result, true)
         };
         assert!(with(10, 0, false).starts_with("a: use batch 4"));
         let (some, all, dead) = (with(10, 1, false), with(0, 1, false), with(10, 70, true));
@@ -350,15 +351,24 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_is_not_to_be_used_where_none_counts() {
+        let mut result = round("a", 1, Some(100.0), 0.0, 4);
+        result.course.within_target = Some(true);
+        assert!(summary(&result, true).starts_with("a: use batch 4"));
+        let text = summary(&result, false);
+        assert!(text.starts_with("a: rests at batch 4") && text.ends_with("; do not use it\n"), "{text}");
+    }
+
+    #[test]
     fn a_range_that_was_cut_is_told() {
         let mut result = round("a", 1, Some(100.0), 0.0, 4);
         result.course.goal.most.instances = 8;
-        assert!(!summary(&result).contains("could be had"));
+        assert!(!summary(&result, true).contains("could be had"));
         for most in [7, 6] {
             let failed = ScalingEventKind::InstanceFailed { instance: most, left: 1, most };
             result.course.events.push(ScalingEvent::new(1, failed));
         }
-        let text = summary(&result);
+        let text = summary(&result, true);
         assert!(text.contains("1 are left in service, and there are at most 7 from now on\n"), "{text}");
         assert!(text.contains("\nof 8 instances no more than 6 could be had"), "{text}");
     }

@@ -33,6 +33,7 @@ use crate::{
     files::run_folder::{RunFolder, write_whole},
     frame::Frame,
     interrupt::Interrupt,
+    observer::Observer,
     result::{Conclusion, PluginPart, deviations},
     text::duration,
     warnings,
@@ -131,11 +132,10 @@ fn scale_in(
 ) -> Result<Conclusion, HostError> {
     let Frame { settings, folder, interrupt, .. } = frame;
     let show = |text: &str| interrupt.observer().answer(text);
-    let mut faults = Vec::<String>::new();
-    let mut base = None;
+    let (mut base, mut of_base) = (None, Vec::new());
     if let Target::Multiple(slo_x) = target {
         let (measured, of_plugin) = serve::measure_base(&bed, options, goal, slo_x)?;
-        faults.extend(of_plugin.iter().map(ToString::to_string));
+        of_base = of_plugin;
         goal.target_ns = measured.target_ns();
         show(&measured.text());
         base = Some(measured);
@@ -147,6 +147,7 @@ fn scale_in(
     }
     let mut result =
         ScaleResult::new(settings, options, (goal, base), PluginPart::of(&bed), bed.machine.clone());
+    let mut faults = result.object(of_base);
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);
     // Stays in the file if this process ends too early.
@@ -154,12 +155,12 @@ fn scale_in(
     for (round, name) in serve::in_turns(options) {
         let (mut of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
         let noticed = Fault::noticed(bed.plugin.backend.host_side());
-        let of_plugin: Vec<_> = of_plugin.into_iter().chain(noticed).map(|fault| fault.to_string()).collect();
+        let of_plugin = result.object(of_plugin.into_iter().chain(noticed).collect());
         // Why single samples of a batch failed is told as a fault.
         of_policy.first_error = of_policy.first_error.or_else(|| of_plugin.first().cloned());
         faults.extend(of_plugin);
         result.interrupted = interrupt.has_come();
-        show(&answer::summary(&of_policy));
+        show(&answer::summary(&of_policy, result.objections.is_empty()));
         let picture = picture::draw(&of_policy.course);
         let file = if options.rounds > 1 {
             format!("scale-{name}-{round}.svg")
@@ -190,16 +191,24 @@ fn scale_in(
     result.kept_curve = kept.as_ref().ok().cloned().flatten();
     folder.write_result(SCALE, &result)?;
     folder.finish()?;
-    for fault in &result.faults {
-        interrupt.observer().message(&format!("after the run: {fault}"));
-    }
-    if let Some(kept) = &result.kept_curve {
-        show(&kept.text());
-    }
-    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
-        show(&format!("note: {remark}\n"));
-    }
-    show(&format!("all in {}\n", folder.name().display()));
+    show_end(&result, folder, interrupt.observer().as_ref());
     kept?;
     Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
+}
+
+/// Shows what there is to say of the whole result, and where it is.
+fn show_end(result: &ScaleResult, folder: &RunFolder, observer: &dyn Observer) {
+    for fault in &result.faults {
+        observer.message(&format!("after the run: {fault}"));
+    }
+    if !result.objections.is_empty() {
+        observer.answer(&format!("no setting counts: {}\n", result.objections.join("; ")));
+    }
+    if let Some(kept) = &result.kept_curve {
+        observer.answer(&kept.text());
+    }
+    if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
+        observer.answer(&format!("note: {remark}\n"));
+    }
+    observer.answer(&format!("all in {}\n", folder.name().display()));
 }

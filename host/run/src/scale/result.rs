@@ -12,7 +12,7 @@ use super::{
     ScaleOptions, TargetChange, base::Base, input::ScaleInput, kept_curve::KeptCurve, traffic::TrafficCounts,
 };
 use crate::{
-    bed::scaling::course::Course,
+    bed::{fault::Fault, scaling::course::Course},
     machine::Machine,
     result::{PluginPart, Program, deviations::DeviationPart},
 };
@@ -42,6 +42,10 @@ pub(crate) struct ScaleResult {
     pub(super) kept_curve: Option<KeptCurve>,
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
+    /// Why no setting counts, in words: answers within reach of the plugin, and changes of the host's process; left out
+    /// if nothing speaks against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) objections: Vec<String>,
     benchmark: String,
     pub(super) rules: &'static str,
     /// Rules of the round that a run of this kind does not keep; left out if it keeps all.
@@ -117,6 +121,7 @@ impl ScaleResult {
             courses: Vec::new(),
             kept_curve: None,
             faults: Vec::new(),
+            objections: plugin.exposure().into_iter().collect(),
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
             deviations: deviations(settings, &plugin),
@@ -125,6 +130,17 @@ impl ScaleResult {
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
             settings: effective,
         }
+    }
+
+    /// Takes note of the faults for which no setting counts, each once, and returns the others, in words.
+    pub(super) fn object(&mut self, faults: Vec<Fault>) -> Vec<String> {
+        let (objections, others): (Vec<_>, Vec<_>) = faults.into_iter().partition(Fault::is_change_of_host);
+        for objection in objections.iter().map(ToString::to_string) {
+            if !self.objections.contains(&objection) {
+                self.objections.push(objection);
+            }
+        }
+        others.iter().map(ToString::to_string).collect()
     }
 
     /// All is over, after these faults.
@@ -152,5 +168,37 @@ impl ScaleResult {
             && !self.courses.is_empty()
             && self.courses.iter().all(is_good)
             && self.faults.is_empty()
+            && self.objections.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+    use proctor_scaling::Knobs;
+
+    use super::*;
+    use crate::result::tests;
+
+    #[test]
+    fn a_change_of_the_host_speaks_against_every_setting_and_is_told_once() {
+        let settings = Loader::new().load().unwrap();
+        let options = ScaleOptions {
+            policies: Vec::new(),
+            rounds: 1,
+            duration_ns: 1,
+            input: ScaleInput::Saturated,
+            target_changes: Vec::new(),
+        };
+        let goal = Goal::new(1_000_000, 0.95, Knobs::LEAST);
+        let (plugin, machine) = (tests::plugin(), Machine::read());
+        let mut result = ScaleResult::new(&settings, &options, (goal, None), plugin, machine);
+        assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
+        for _ in 0..2 {
+            let faults = vec![Fault::HostChanged { what: "the limits" }, Fault::Hang("it hangs".to_owned())];
+            assert_eq!(result.object(faults), ["it hangs"]);
+        }
+        let objections = serde_json::to_value(&result).unwrap()["objections"].clone();
+        assert_eq!(objections.as_array().map(Vec::len), Some(1), "{objections}");
     }
 }

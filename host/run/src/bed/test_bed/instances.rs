@@ -13,6 +13,7 @@ use crate::{
         dispatch::Dispatch,
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
+        plugin::isolated::Isolated,
         plugin_instance::{PluginInstance, create_instances},
         scaling::{
             settings::fixed_knobs,
@@ -30,7 +31,7 @@ use crate::{
 
 impl TestBed<'_> {
     /// Has samples prepared, the model started and a supply of instances made while `act` runs, outside of a test.
-    /// Returns what went wrong in the plugin beside it.
+    /// Returns what went wrong in the plugin beside it, and what it has changed of the host.
     ///
     /// # Errors
     /// The error of `act`, why instances cannot be made, or why the plugin could not begin.
@@ -52,7 +53,9 @@ impl TestBed<'_> {
             return Err(HostError::PluginCannot(fault.to_string()));
         }
         let supply = self.supply(instances, first_error);
-        self.while_started(samples, || act(supply))
+        let (done, mut faults) = self.while_started(samples, || act(supply))?;
+        faults.extend(self.plugin.isolated.as_ref().and_then(Isolated::change_of_host));
+        Ok((done, faults))
     }
 
     /// The instances that a scaled system needs before it starts: one if the plugin makes further ones later, else all

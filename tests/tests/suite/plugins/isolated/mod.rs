@@ -10,7 +10,8 @@ use std::{
 };
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, Run, compile, datasets, plugin};
+use proctor_tests::{Bench, compile, datasets, plugin};
+use serde_json::Value;
 
 use crate::plugins::wayward::Wayward;
 
@@ -94,13 +95,17 @@ fn a_plugin_is_the_same_in_each_of_its_processes() {
     run.finished.assert_error(3, &["plugin wayward", "describes itself in another way than before"]);
 }
 
+/// Content of a file of JSON; null where there is none.
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
 #[test]
 fn a_search_goes_on_with_a_fresh_process() {
     let Some(wayward) = Wayward::new() else { return };
     let searched = wayward.search_with("execute:20 abort", "--isolate --set issue=false --from 500");
-    let probes = fs::read_to_string(wayward.bench.file("search/probes.json"));
-    let probes = probes.unwrap_or_else(|error| panic!("{error}: {searched}"));
-    let probes: serde_json::Value = serde_json::from_str(&probes).expect("it is JSON");
+    let probes = json(&wayward.bench.file("search/probes.json"));
     let count = probes["curve"].as_array().map_or(0, Vec::len);
     assert!(count > 1, "{count} probes: {searched}");
     assert_eq!(searched.code(), 1, "{searched}");
@@ -157,8 +162,7 @@ fn a_probe_whose_process_ended_says_nothing_of_the_load_and_is_told() {
     let flags = format!("{MARKERS} --set issue=false --from 500");
     let searched = wayward.spy_in_search("execute:20 once", &marker.0, &flags);
     assert_eq!(searched.code(), 1, "{searched}");
-    let text = fs::read_to_string(wayward.bench.file("search/find_max.json"));
-    let result: serde_json::Value = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
+    let result = json(&wayward.bench.file("search/find_max.json"));
     // The rest of the search is as if nothing had been.
     assert_eq!(result["load"], 2000.0, "{searched}");
     let faults = result["faults"].as_array().map_or(&[][..], Vec::as_slice);
@@ -176,9 +180,10 @@ fn files_that_the_shell_had_open_are_not_passed_on() {
     assert_eq!(run.finished.code(), 70, "it is found where it is open: {}", run.finished);
 }
 
-/// Whether the process of a plugin is restricted in this respect on this machine; else the test is skipped.
-fn is_restricted(run: &Run, part: &str, word: &str) -> bool {
-    let found = run.result()["plugin"]["isolation"][part].as_str() == Some(word);
+/// Whether the process of a plugin is restricted in this respect on this machine, as a result has it; else the test is
+/// skipped.
+fn is_restricted(result: &Value, part: &str, word: &str) -> bool {
+    let found = result["plugin"]["isolation"][part].as_str() == Some(word);
     if !found {
         skip(format!("this system does not restrict the process of a plugin: {part} is not {word}"));
     }
@@ -199,7 +204,7 @@ fn data_and_results_are_out_of_reach() {
         for call in ["constructor", "execute:10"] {
             let run = wayward.spy(&format!("{call} spy-file"), &path, "--isolate --set issue=false");
             run.assert_valid();
-            if !is_restricted(&run, "files", "restricted") {
+            if !is_restricted(run.result(), "files", "restricted") {
                 return;
             }
             assert_eq!(run.result()["plugin"]["isolation"]["data_readable"], false, "{}", run.finished);
@@ -225,7 +230,7 @@ fn the_network_and_other_processes_are_out_of_reach() {
     ] {
         let run = wayward.run(&format!("issue:10 {way}"), "--isolate --set issue=true");
         let is_open = run.finished.code() != 0;
-        if is_open && !is_restricted(&run, part, word) {
+        if is_open && !is_restricted(run.result(), part, word) {
             continue;
         }
         run.assert_valid();
@@ -253,6 +258,85 @@ fn a_run_whose_plugin_could_read_the_answers_is_invalid() {
     let run = wayward.run("none", &flags);
     run.assert_invalid(&["the plugin could read the answers: ", "its process may read "]);
     assert_eq!(run.result()["plugin"]["isolation"]["data_readable"], true, "{}", run.finished);
+}
+
+/// The reason why nothing in this result of a search or of scaling counts.
+fn objection(result: &Value) -> &str {
+    assert_eq!(result["plugin"]["isolation"]["data_readable"], true, "{result}");
+    let objections = result["objections"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(objections.len(), 1, "{result}");
+    let objection = objections[0].as_str().unwrap_or_default();
+    assert!(objection.starts_with("the plugin could read the answers: "), "{result}");
+    objection
+}
+
+#[test]
+fn a_search_whose_plugin_could_read_the_answers_finds_no_load() {
+    let Some(wayward) = Wayward::new() else { return };
+    let folder = wayward.bench.file("search");
+    let search = |flags: &str| {
+        let flags = format!("--isolate --set issue=false --from 500 {flags}");
+        (wayward.search_with("none", &flags), json(&folder.join("find_max.json")))
+    };
+    let (searched, result) = search("");
+    assert!(result["curve"].is_array() && result["objections"].is_null(), "{searched}");
+    if !is_restricted(&result, "files", "restricted") {
+        return;
+    }
+    assert_eq!(searched.code(), 0, "{searched}");
+    assert_eq!(result["plugin"]["isolation"]["data_readable"], false, "{searched}");
+    fs::remove_dir_all(&folder).expect("the search has left it");
+
+    let (searched, result) = search(&format!("--set isolate_read={}", datasets().display()));
+    assert_eq!(searched.code(), 1, "{searched}");
+    let objection = objection(&result);
+    assert!(result["load"].is_null() && result["metric"].is_null(), "{searched}");
+    assert_eq!(result["summary"], format!("no load counts: {objection}"), "{searched}");
+    assert!(searched.stdout.contains(objection) && !searched.stdout.contains(" VALID"), "{searched}");
+    // No load helps, so there is one full run, which says the same of itself.
+    let full_runs = result["full_runs"].as_array().map_or(&[][..], Vec::as_slice);
+    assert_eq!(full_runs.len(), 1, "{searched}");
+    let full_run = &full_runs[0];
+    assert!(full_run["valid"] == false && full_run["met"] == false, "{full_run}");
+    let run = json(&folder.join("full-run-1/result.json"));
+    let verdict = &run["verdict"];
+    assert_eq!(verdict["valid"], false, "{verdict}");
+    for reasons in [&verdict["reasons"], &full_run["reasons"]] {
+        let last = reasons.as_array().and_then(|reasons| reasons.last());
+        assert_eq!(last.and_then(Value::as_str), Some(objection), "{reasons}");
+    }
+}
+
+#[test]
+fn where_the_plugin_could_read_the_answers_no_setting_is_to_be_used() {
+    let bench = Bench::new();
+    let scale = |name: &str, flags: &str| {
+        let folder = bench.file(name);
+        let finished = bench.host(&format!(
+            "scale --isolate --plugin {} --set mock.service=fixed --set mock.service_us=1000 --slo-ms 10000 \
+             --batch-size 4 --instances 1 --policy 2x1 --duration 500ms --output {} {flags}",
+            plugin("mock").display(),
+            folder.display()
+        ));
+        (finished, json(&folder.join("scale.json")))
+    };
+    let (finished, result) = scale("closed", "");
+    assert!(result["courses"].is_array() && result["objections"].is_null(), "{finished}");
+    if !is_restricted(&result, "files", "restricted") {
+        return;
+    }
+    assert_eq!(result["plugin"]["isolation"]["data_readable"], false, "{finished}");
+
+    let (finished, result) = scale("open", &format!("--set isolate_read={}", datasets().display()));
+    assert_eq!(finished.code(), 1, "{finished}");
+    let told = format!("no setting counts: {}\n", objection(&result));
+    assert!(finished.stdout.contains(&told) && !finished.stdout.contains("2x1: use "), "{finished}");
+    assert_eq!(result["faults"].as_array().map(Vec::len), Some(0), "{finished}");
+    // The page of the result says so, too.
+    let page = bench.file("page.html");
+    bench.host(&format!("report {} --output {}", bench.file("open").display(), page.display()));
+    let page = fs::read_to_string(page).unwrap_or_default();
+    assert!(page.contains("No setting counts: the plugin could read the answers: "), "{page}");
 }
 
 #[test]
