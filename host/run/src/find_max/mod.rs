@@ -94,8 +94,8 @@ fn search_in(
     let Frame { settings, folder, interrupt, .. } = frame;
     let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
-    if let Some(exposure) = PluginPart::of(&bed).exposure() {
-        interrupt.observer().message(&format!("warning: no load will count: {exposure}"));
+    for objection in PluginPart::of(&bed).objections() {
+        interrupt.observer().message(&format!("warning: no load will count: {objection}"));
     }
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -108,7 +108,7 @@ fn search_in(
             Step::Done(end) => break end,
         }
     };
-    let plugin = seeker.note_exposure();
+    let plugin = seeker.note_plugin();
     let state = seeker.state;
     let end = state.judged(end);
     let mut result = FindMaxResult::new(plan, settings, &state, end, plugin, bed.machine.clone());
@@ -188,7 +188,7 @@ impl Seeker<'_> {
         })?;
         self.check(&test)?;
         self.note_process(&test);
-        let plugin = self.note_exposure();
+        let plugin = self.note_plugin();
         let objections = self.state.objections.clone();
         let mut seen = self.record(load, &test, lookout.conclude());
         let broken = test.outcome.broken();
@@ -257,11 +257,11 @@ impl Seeker<'_> {
         has_ended
     }
 
-    /// The plugin as it is now, after taking note of whether it could read the answers.
-    fn note_exposure(&mut self) -> PluginPart {
+    /// The plugin as it is now, after taking note of why no run with it is VALID.
+    fn note_plugin(&mut self) -> PluginPart {
         let plugin = PluginPart::of(self.bed);
-        if let Some(exposure) = plugin.exposure() {
-            self.state.object(exposure);
+        for objection in plugin.objections() {
+            self.state.object(objection);
         }
         plugin
     }

@@ -297,9 +297,7 @@ impl RunResult {
             effective.remove("output_folder");
         }
         let part = performance_run.map(TestPart::new);
-        let objections = plugin.model_files.iter().filter_map(FoundFile::objection);
-        let objections = objections.chain(plugin.exposure());
-        let objections = objections.map(Reason::of_run).collect::<Vec<_>>();
+        let objections = plugin.objections().map(Reason::of_run).collect::<Vec<_>>();
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
@@ -524,6 +522,11 @@ impl PluginPart {
                 .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
             stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
         }
+    }
+
+    /// Reasons why no run with it is VALID: random weights, and answers within its reach.
+    pub(crate) fn objections(&self) -> impl Iterator<Item = String> {
+        self.model_files.iter().filter_map(FoundFile::objection).chain(self.exposure())
     }
 
     /// Why nothing that it has done counts, if it could read the answers.
