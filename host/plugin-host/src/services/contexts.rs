@@ -1,7 +1,14 @@
 //! The contexts of all host tables. A plugin hands back the one of its table with each call; by its address alone it is
 //! known to be one, as what lies at another cannot be read.
 
-use std::{ffi::c_void, iter, ptr, sync::OnceLock};
+use std::{
+    ffi::c_void,
+    iter, ptr,
+    sync::{
+        OnceLock,
+        atomic::{AtomicPtr, Ordering},
+    },
+};
 
 use crate::{
     guard::activity::Activity,
@@ -15,6 +22,8 @@ struct Known {
 }
 
 static FIRST: OnceLock<&'static Known> = OnceLock::new();
+/// The context that was found last: nearly always the one that is looked for next. Null before.
+static LAST_FOUND: AtomicPtr<HostContext> = AtomicPtr::new(ptr::null_mut());
 
 /// Adds the context of a new table.
 pub(super) fn add(context: &'static HostContext) {
@@ -26,7 +35,6 @@ pub(super) fn add(context: &'static HostContext) {
 }
 
 /// All contexts, in the order in which they were made. Takes no lock.
-#[inline]
 fn all() -> impl Iterator<Item = &'static HostContext> {
     let next = |known: &&'static Known| known.next.get().copied();
     iter::successors(FIRST.get().copied(), next).map(|known| known.context)
@@ -35,7 +43,20 @@ fn all() -> impl Iterator<Item = &'static HostContext> {
 /// The context that has this address.
 #[inline]
 pub(super) fn find(address: *const c_void) -> Option<&'static HostContext> {
-    all().find(|context| ptr::addr_eq(ptr::from_ref(*context), address))
+    // Acquire: a thread that sees the pointer sees the context.
+    let last = LAST_FOUND.load(Ordering::Acquire);
+    if !last.is_null() && ptr::addr_eq(last, address) {
+        // SAFETY: not null, so that `find_among_all` has set it from a `&'static HostContext`.
+        return Some(unsafe { &*last });
+    }
+    find_among_all(address)
+}
+
+#[cold]
+fn find_among_all(address: *const c_void) -> Option<&'static HostContext> {
+    let found = all().find(|context| ptr::addr_eq(ptr::from_ref(*context), address))?;
+    LAST_FOUND.store(ptr::from_ref(found).cast_mut(), Ordering::Release);
+    Some(found)
 }
 
 /// Records that a service was called with what is no context. That is a fault of the plugin which this thread is in a
