@@ -538,7 +538,10 @@ typedef struct ProctorMetric {
   struct ProctorString unit;
   /* The value; finite. */
   double value;
-  /* When it was so, in the time of ProctorHost.now_ns; 0 for now. */
+  /*
+   * When it was so, in the time of ProctorHost.now_ns; 0 for now. A figure of an instant after now is not taken, and
+   * counts as a fault of the plugin.
+   */
   uint64_t at_ns;
 } ProctorMetric;
 

@@ -28,7 +28,8 @@ pub struct ProctorMetric {
     pub unit: ProctorString,
     /// The value; finite.
     pub value: f64,
-    /// When it was so, in the time of ProctorHost.now_ns; 0 for now.
+    /// When it was so, in the time of ProctorHost.now_ns; 0 for now. A figure of an instant after now is not taken, and
+    /// counts as a fault of the plugin.
     pub at_ns: u64,
 }
 
