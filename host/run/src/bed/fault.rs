@@ -44,7 +44,7 @@ pub(crate) enum Fault {
     /// The plugin did not return from a call, with the watchdog's message about it.
     Hang(String),
     /// Something of the host's own process has changed that the plugin's process could reach.
-    HostChanged { what: &'static str },
+    HostChanged { plugin: String, what: &'static str },
 }
 
 const OUTPUTS: &str =
@@ -237,8 +237,8 @@ impl fmt::Display for Fault {
                 write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
             }
             Self::Hang(message) => f.write_str(message),
-            Self::HostChanged { what } => {
-                write!(f, "{what} changed while the plugin had a process that this system lets do that")
+            Self::HostChanged { plugin, what } => {
+                write!(f, "{what} changed while plugin {plugin} had a process that this system lets do that")
             }
         }
     }
@@ -331,6 +331,11 @@ mod tests {
                 Fault::NotEnded { plugin: "p".to_owned() },
                 "plugin p did not come back from flush, stop, release_samples, unload_model or close",
                 None,
+            ),
+            (
+                Fault::HostChanged { plugin: "p".to_owned(), what: "the limits of the host's process" },
+                "the limits of the host's process changed while plugin p had a process that this system lets do that",
+                Some("leave it as it is while a run goes on"),
             ),
         ] {
             let finding = fault.into_finding();

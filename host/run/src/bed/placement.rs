@@ -73,6 +73,11 @@ impl Placement {
         self.instances.get(number).map_or(&[], Vec::as_slice)
     }
 
+    /// The processors of the issuing thread; none if it may be anywhere.
+    pub(crate) fn of_issuer(&self) -> &[u32] {
+        &self.issuer
+    }
+
     /// The placement of `instance_count` instances, as a plugin is told it.
     pub(crate) fn told(&self, instance_count: usize, devices: &Devices) -> Vec<plugin_api::Placement> {
         let number = |count: usize| u32::try_from(count).expect("settings allow 1024 instances");

@@ -355,12 +355,12 @@ impl<'a> TestBed<'a> {
         }
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
-        let outcome = self.run_loadgen(&loadgen, &system, &onlookers);
+        let (outcome, change) = self.run_loadgen(&loadgen, &system, &onlookers);
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
         if let Some(isolated) = &self.plugin.isolated {
             isolated.end_test();
-            faults.extend(isolated.change_of_host());
+            faults.extend(change);
             if self.library.is_abandoned() {
                 isolated.end_incomplete();
                 self.library.take_back();
@@ -439,21 +439,25 @@ impl<'a> TestBed<'a> {
         self.watchdog.follow(loadgen.progress(), loadgen.stop_handle());
     }
 
-    /// Runs the load generator, on the processors of the issuing thread.
+    /// Runs the load generator, on the processors of the issuing thread, and says what the plugin's process of its own
+    /// has changed of this one meanwhile.
     fn run_loadgen<C: Clock>(
         &self,
         loadgen: &LoadGen<C>,
         system: &System,
         onlookers: &Onlookers<'_>,
-    ) -> Result<TestOutcome, LoadGenError> {
+    ) -> (Result<TestOutcome, LoadGenError>, Option<Fault>) {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
-        self.interrupt.testing(RunningTest { stop, progress, plugin });
+        self.interrupt.testing(RunningTest { stop, progress, plugin: plugin.clone() });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
         let outcome = onlookers.run(loadgen, system, &self.library);
         self.interrupt.writing();
-        outcome
+        // Before this thread has its own processors again, whatever was done to it.
+        let isolated = self.plugin.isolated.as_ref();
+        let change = isolated.and_then(|it| it.change_of_host(&plugin, self.placement.of_issuer()));
+        (outcome, change)
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {

@@ -61,7 +61,7 @@ impl Isolated {
         let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
         let environment = environment::environment(&settings.run.isolate_env);
         let launch = Launch { program: program.clone(), code, environment, spin, memory_max_bytes };
-        let before = Arc::new(HostState::read());
+        let before = Arc::new(HostState::at_start());
         let fence = fence::to_load(settings, location);
         let isolation = Isolation::start(launch, fence).map_err(|error| {
             HostError::PluginCannot(format!(
@@ -190,12 +190,14 @@ impl Isolated {
         *lock(&self.test) = None;
     }
 
-    /// A change of the host's own process since there is another one, where the system does not keep that from it.
-    pub(crate) fn change_of_host(&self) -> Option<Fault> {
+    /// A change of the host's own process since there is another one, where the system does not keep that from it. The
+    /// host holds threads to the processors `held` now.
+    pub(crate) fn change_of_host(&self, plugin: &str, held: &[u32]) -> Option<Fault> {
         if self.isolation.restrictions().asks {
             return None;
         }
-        HostState::read().change_since(&self.before).map(|what| Fault::HostChanged { what })
+        let what = HostState::read().change_since(&self.before, held)?;
+        Some(Fault::HostChanged { plugin: plugin.to_owned(), what })
     }
 
     /// Ends the process, in which this call did not return in time. Returns whether there was one to be ended.
