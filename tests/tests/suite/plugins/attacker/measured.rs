@@ -1,10 +1,13 @@
 //! Changes of the host in the middle of a measurement: refused, or the run is not VALID.
 
+use std::thread::available_parallelism;
+
+use proctor_test_needs::skip_without_hardware;
 use proctor_tests::Run;
 
 use super::{
     attempts::Attempts,
-    world::{User, World},
+    world::{User, World, isolation},
 };
 
 /// Runs a group of attempts that would change what is measured, as each user.
@@ -32,4 +35,54 @@ fn a_plugin_does_not_slow_the_host_down() {
 #[test]
 fn a_plugin_does_not_take_the_room_of_the_result() {
     check("starving", |run| assert!(run.find_text("mlperf_log_summary.txt").is_some(), "{}", run.finished));
+}
+
+/// Makes the attempts of a group as each user where the host is not asked, and so cannot refuse them. Asserts that the
+/// run is INVALID for what has changed, or VALID if nothing is to have.
+fn check_compared(group: &str, flags: &str, changed: Option<&str>) {
+    for user in User::all() {
+        let world = World::new(user, |_| Vec::new()).and_then(World::in_sandbox);
+        let Some(world) = world else { return };
+        let run = world.run(group, flags);
+        let Some(isolation) = isolation(&run) else { return };
+        assert_eq!(isolation["host_limits"], "compared", "{}", run.finished);
+        // The filter of the sandbox is not the one of the plugin's process, which has its own.
+        assert_eq!(isolation["calls"], "filtered", "{}", run.finished);
+        assert_eq!(isolation["network"], "denied", "{}", run.finished);
+        let Some(changed) = changed else {
+            run.assert_valid();
+            continue;
+        };
+        let attempts = Attempts::of(&run);
+        assert!(attempts.names().iter().all(|name| attempts.has_succeeded(name)), "{}", run.finished);
+        let reason = format!("{changed} of the host's process changed while plugin attacker had a process");
+        run.assert_invalid(&[&reason]);
+    }
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_compares_and_a_plugin_that_changes_nothing_is_valid() {
+    check_compared("nothing", "", None);
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_notices_a_changed_priority() {
+    check_compared("nudging", "", Some("the priority, scheduler or processors"));
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_notices_a_changed_limit() {
+    check_compared("limiting", "", Some("the limits"));
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_notices_other_processors() {
+    if available_parallelism().map_or(1, usize::from) < 2 {
+        skip_without_hardware("a second processor, to which the host could be moved");
+        return;
+    }
+    // Where the issuing thread is held while a test runs, and where it is not.
+    for flags in ["", "--set placement=off"] {
+        check_compared("moving", flags, Some("the priority, scheduler or processors"));
+    }
 }

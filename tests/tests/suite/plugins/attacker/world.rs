@@ -62,6 +62,8 @@ pub(super) struct World {
     bench: Bench,
     user: User,
     launcher: PathBuf,
+    /// Program by way of which runs are started, if any.
+    sandbox: Option<PathBuf>,
     shared_memory: PathBuf,
     /// Sockets that somebody listens at, as long as this is there.
     _sockets: (UnixListener, UnixListener, UnixDatagram, TcpListener),
@@ -120,7 +122,17 @@ impl World {
             lchown(&shared_memory, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
             lend_programs(&bench);
         }
-        Some(Self { bench, user, launcher, shared_memory, _sockets: sockets })
+        Some(Self { bench, user, launcher, sandbox: None, shared_memory, _sockets: sockets })
+    }
+
+    /// The same, with its runs in a sandbox in which no filter may have the host asked. `None` without a compiler.
+    pub(super) fn in_sandbox(mut self) -> Option<Self> {
+        let sandbox = compile_program("sandbox.c", self.bench.path(), "sandbox")?;
+        if self.user == User::Nobody {
+            lchown(&sandbox, Some(NOBODY), Some(NOBODY)).expect("root may give files away");
+        }
+        self.sandbox = Some(sandbox);
+        Some(self)
     }
 
     /// The user of its runs.
@@ -179,12 +191,15 @@ impl World {
     fn host(&self, arguments: &str) -> Finished {
         let host = self.bench.command(arguments);
         let mut words = vec![self.launcher.clone().into_os_string(), self.file("report").into_os_string()];
-        if self.user == User::Nobody {
+        let is_own = self.user == User::Own;
+        if !is_own {
             words.extend(AS_NOBODY.map(OsString::from));
-            words.push(self.file("bin/host").into_os_string());
-        } else {
-            words.push(host.get_program().to_owned());
         }
+        words.extend(self.sandbox.clone().map(PathBuf::into_os_string));
+        words.push(match is_own {
+            true => host.get_program().to_owned(),
+            false => self.file("bin/host").into_os_string(),
+        });
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(host.get_args()).current_dir(self.bench.path());
         for (name, value) in host.get_envs() {
