@@ -23,6 +23,11 @@ pub(crate) struct PerformanceRuns {
 }
 
 impl PerformanceRuns {
+    /// One run that was made.
+    pub(crate) fn of(test: Test) -> Self {
+        Self { tests: vec![test], planned_count: 1 }
+    }
+
     /// Makes the runs, of which the last one is not settled. The logs of a single one are in `folder` itself, those of
     /// several in `run_1`, `run_2` and so on.
     ///

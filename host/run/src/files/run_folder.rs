@@ -96,10 +96,11 @@ impl RunFolder {
         }
     }
 
-    /// A folder of a run within this one, made anew: what an earlier attempt has left there is removed.
+    /// A folder of a run within this one, made anew, with room for a result of its own: what an earlier attempt has left
+    /// there is removed.
     ///
     /// # Errors
-    /// [`HostError::Output`] if it cannot be made.
+    /// [`HostError::Output`] if it cannot be made, or there is no room.
     pub(crate) fn within(&self, name: &str) -> Result<Self, HostError> {
         let folder = Self::at(&self.path(name));
         for left in [&folder.partial, &folder.last] {
@@ -108,7 +109,9 @@ impl RunFolder {
                 _ => {}
             }
         }
-        folder.make().map(|()| folder)
+        folder.make()?;
+        folder.keep_room().inspect_err(|_| _ = folder.remove_if_empty())?;
+        Ok(folder)
     }
 
     fn create_chosen(path: &Path) -> Result<Self, HostError> {
@@ -298,14 +301,16 @@ pub fn folder_for_runs(settings: &Settings) -> Result<PathBuf, HostError> {
     Ok(folder.given)
 }
 
-/// Removes a folder that holds nothing but empty files and such folders, and says whether it did.
+/// Removes a folder that holds nothing but empty files, kept room and such folders, and says whether it did.
 fn remove_empty(folder: &Path) -> bool {
     let contents = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in contents {
         match entry.metadata() {
             Ok(metadata) if metadata.is_dir() => _ = remove_empty(&entry.path()),
             // A file that cannot be removed stays, and so does the folder then.
-            Ok(metadata) if metadata.len() == 0 => _ = fs::remove_file(entry.path()),
+            Ok(metadata) if metadata.len() == 0 || entry.file_name() == ROOM => {
+                _ = fs::remove_file(entry.path());
+            }
             _ => {}
         }
     }
@@ -480,6 +485,20 @@ mod tests {
         folder.keep_room().unwrap();
         folder.finish().unwrap();
         assert_eq!(fs::read_dir(top.path().join("run")).unwrap().count(), 2, "note and result alone");
+    }
+
+    #[test]
+    fn a_folder_within_has_room_of_its_own_which_is_no_content() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = create(&top.path().join("search")).unwrap();
+        let run = folder.within("full-run-1").unwrap();
+        let kept = fs::metadata(run.path(ROOM)).unwrap();
+        assert!(kept.blocks() * 512 >= ROOM_BYTES, "{kept:?}");
+        assert!(folder.remove_if_empty());
+        let folder = create(&top.path().join("search")).unwrap();
+        let run = folder.within("full-run-1").unwrap();
+        run.finish().unwrap();
+        assert_eq!(fs::read_dir(folder.path("full-run-1")).unwrap().count(), 0);
     }
 
     #[test]

@@ -186,7 +186,14 @@ impl Seeker<'_> {
             is_guarded: settings.run.noise,
             ..TestRequest::in_folder(settings.test.clone(), folder.partial())
         })?;
-        self.check(&test)?;
+        if let Err(error) = self.check(&test) {
+            if test.write_error.is_some() {
+                // There is room for the result, whatever has taken the rest of the disk. The first error is told.
+                let plugin = PluginPart::of(self.bed);
+                let _ = self.write_result(&folder, &settings, plugin, &PerformanceRuns::of(test));
+            }
+            return Err(error);
+        }
         self.note_process(&test);
         let plugin = self.note_plugin();
         let objections = self.state.objections.clone();
@@ -230,12 +237,23 @@ impl Seeker<'_> {
         plugin: PluginPart,
         test: Test,
     ) -> Result<(), HostError> {
-        let runs = PerformanceRuns { tests: vec![test], planned_count: 1 };
-        let tests = Tests::of_performance(&runs);
-        let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
-        folder.write_result(RESULT, &result)?;
+        let runs = PerformanceRuns::of(test);
+        self.write_result(folder, settings, plugin, &runs)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
+    }
+
+    /// Writes the result of a full run into the room that was kept for it.
+    fn write_result(
+        &self,
+        folder: &RunFolder,
+        settings: &Settings,
+        plugin: PluginPart,
+        runs: &PerformanceRuns,
+    ) -> Result<(), HostError> {
+        let tests = Tests::of_performance(runs);
+        let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
+        folder.write_result(RESULT, &result)
     }
 
     /// Takes note if the process of the plugin has ended in this test, or has changed the host's, and tells the user.

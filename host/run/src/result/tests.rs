@@ -138,17 +138,13 @@ fn accuracy(passed: bool) -> AccuracyResult {
     }
 }
 
-fn single(test: Test) -> PerformanceRuns {
-    PerformanceRuns { tests: vec![test], planned_count: 1 }
-}
-
 fn result(accuracy_passed: bool) -> RunResult {
     let settings = settings();
     let accuracy_run = test(&settings, TestMode::AccuracyOnly, false);
     let performance_run = test(&settings, TestMode::PerformanceOnly, false);
     let tests = Tests {
         accuracy_run: Some(&accuracy_run),
-        performance_runs: &single(performance_run),
+        performance_runs: &PerformanceRuns::of(performance_run),
         accuracy: Some(accuracy(accuracy_passed)),
         further_reasons: Vec::new(),
     };
@@ -163,7 +159,7 @@ pub(crate) fn server_result() -> RunResult {
 fn performance_result(change: impl FnOnce(&mut TestSettings), mode: TestMode) -> RunResult {
     let mut settings = settings();
     change(&mut settings.test);
-    let performance_runs = single(test(&settings, mode, false));
+    let performance_runs = PerformanceRuns::of(test(&settings, mode, false));
     let tests = Tests::of_performance(&performance_runs);
     RunResult::new(&settings, plugin(), machine(), tests)
 }
@@ -176,7 +172,7 @@ pub(crate) fn too_fast_result() -> RunResult {
 pub(crate) fn interrupted_result() -> RunResult {
     let settings = settings();
     let performance_run = test(&settings, TestMode::PerformanceOnly, true);
-    let performance_runs = single(performance_run);
+    let performance_runs = PerformanceRuns::of(performance_run);
     let tests = Tests::of_performance(&performance_runs);
     RunResult::new(&settings, plugin(), machine(), tests)
 }
@@ -188,7 +184,7 @@ fn the_metric_of_a_search_is_the_peak_rate() {
     settings.test.min_duration_ms = 1000;
     let performance_run = test(&settings, TestMode::FindPeakPerformance, false);
     let search = performance_run.outcome.peak_search.clone().unwrap();
-    let performance_runs = single(performance_run);
+    let performance_runs = PerformanceRuns::of(performance_run);
     let tests = Tests::of_performance(&performance_runs);
     let result = RunResult::new(&settings, plugin(), machine(), tests);
     let metric = result.metric.unwrap();
@@ -376,7 +372,7 @@ fn samples_without_tokens_are_counted_apart_and_in_no_figure_of_tokens() {
         let instance = OneMs { token_count: 5, first_with_tokens };
         let mut test = test_of(instance, &settings, TestMode::PerformanceOnly, false);
         test.metric_kind = MetricKind::CompletedTokens;
-        let runs = single(test);
+        let runs = PerformanceRuns::of(test);
         RunResult::new(&settings, plugin(), machine(), Tests::of_performance(&runs))
     };
 

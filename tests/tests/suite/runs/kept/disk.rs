@@ -4,6 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use proctor_test_needs::bound_by_permissions;
 use proctor_tests::{Bench, check_rows};
+use serde_json::Value;
 
 use super::{problem, says_valid};
 use crate::command_line::bad_input::host_on_small_disk;
@@ -31,6 +32,23 @@ fn a_full_disk_keeps_the_result() {
         });
         wrong.map(|wrong| format!("{size_kib} KiB: {wrong}: {finished}"))
     });
+}
+
+#[test]
+fn a_full_disk_keeps_the_result_of_a_full_run() {
+    let bench = Bench::new();
+    // Room for the search and for a result, and not for the 5 MB of samples of a full run.
+    let flags = "find-max --plugin mock --virtual-time --scenario Server --set mock.service=fixed \
+                 --set mock.service_us=1000 --set server_target_latency_ns=10000000 --set enable_trace=false \
+                 --target-qps 400 --to 800 --confirm-runs 1 --set min_query_count=300000 --output out";
+    let Some(finished) = host_on_small_disk(&bench, 4096, flags) else { return };
+    finished.assert_error(OUTPUT, &["cannot write", "the disk is full"]);
+    let folder = bench.file("kept/out.partial/full-run-1.partial");
+    let text = fs::read_to_string(folder.join("result.json"));
+    let text = text.unwrap_or_else(|error| panic!("the result is lost: {error}: {finished}"));
+    let result: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(result["performance_run"]["issued_query_count"].as_u64().map(|count| count > 0), Some(true));
+    assert!(!folder.join("room.tmp").exists() && !bench.file("kept/out").exists(), "{finished}");
 }
 
 #[test]
