@@ -10,8 +10,13 @@
 //!
 //! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. Where the result
 //! is not on the disk, it says so. A flush that crashes, which may be before 1, waits for it.
+//!
+//! Between an accuracy run and the performance run after it, 1 and 2 are the same, and then what was written is removed.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
 
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
@@ -115,6 +120,19 @@ impl UnfinishedResult {
         self.further_reasons.push(error.messages().join(": "));
         // The error says how it has ended. No test that was made has to do with it.
         Fault::noticed(self.host_side).for_each(drop);
+    }
+
+    /// Has the plugin come to the end of its part of the accuracy run, if there was one, with what was measured kept as
+    /// long as that takes.
+    pub(crate) fn settle_accuracy(&mut self, bed: &TestBed<'_>) {
+        if self.accuracy_run.is_none() {
+            return;
+        }
+        self.keep();
+        self.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
+        drop_last_words();
+        // It says that the plugin did not come back. Without it there is nothing to remove.
+        let _ = fs::remove_file(self.folder.path(RESULT));
     }
 
     /// Writes the result as it stands, and has the verdict shown if the plugin crashes.

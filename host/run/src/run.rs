@@ -142,7 +142,7 @@ fn make_tests(
         result.accuracy_run = Some(test);
     }
     if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
-        result.accuracy_run.iter_mut().for_each(|test| bed.settle(test));
+        result.settle_accuracy(bed);
         if result.may_go_on() {
             result.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
             result.performance_runs.make(bed, mode, folder)?;

@@ -127,7 +127,7 @@ fn a_run_is_a_tree_of_spans() {
     let expected = [
         words(&["run", "run > load plugin", "run > open plugin", "run > open data", "run > load model"]),
         test("accuracy").to_vec(),
-        words(&["run > score", "run > stop model", "run > write logs"]),
+        words(&["run > score", "run > write result", "run > stop model", "run > write logs"]),
         test("performance").to_vec(),
         words(&["run > write result", "run > stop model", "run > close plugin", "run > write result"]),
         // The verdict of the last test, and both traces.

@@ -206,6 +206,7 @@ pub(super) fn in_a_later_test() -> Vec<Row> {
         ("prepare_samples:2", Queries, true),
         ("start:2", Queries, true),
         ("issue:610", Queries, false),
+        ("flush", Queries, false),
         ("flush:2", Queries, false),
         ("stop", Queries, false),
         ("release_samples", Queries, false),

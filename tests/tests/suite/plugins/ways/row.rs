@@ -195,7 +195,14 @@ impl Row {
         if self.tests == Tests::Both {
             let log = run.find_text("accuracy/mlperf_log_accuracy.json").unwrap_or_default();
             let is_whole = log.ends_with("]\n") && log.matches("\"seq_id\"").count() == 600;
-            return (!is_whole).then(|| "the log of the accuracy run is lost".to_owned());
+            if !is_whole {
+                return Some("the log of the accuracy run is lost".to_owned());
+            }
+            // With the plugin's end of the accuracy run, for which its result is kept.
+            let is_kept = ["flush", "stop", "release_samples"].contains(&self.call.as_str());
+            let has_score = run.find_result().is_some_and(|result| result["accuracy"]["value"].is_number());
+            let is_lost = is_kept && self.outcome == Outcome::Down && !has_score;
+            return is_lost.then(|| "the accuracy is lost".to_owned());
         }
         if self.outcome == Outcome::Untested {
             return run.find_result().is_none().then(|| "result.json is lost".to_owned());
