@@ -27,14 +27,15 @@ const fn untried(can: &'static str) -> Limit {
     Limit { can, attempts: &[], is_of_root: false }
 }
 
-const LIMITS: [Limit; 13] = [
+const LIMITS: [Limit; 14] = [
     tried("see that a file exists, its size and its times, also where it may not read", &["look-at-file"]),
     tried("hear that a file is read or changed, also where it may not read", &["watch-file"]),
     tried("make any folder its working folder", &["enter-folder"]),
     tried(
-        "see the names and command lines of other processes",
-        &["command-line-of-host", "list-files-of-host", "list-processes"],
+        "see the names, command lines, states and use of memory of other processes",
+        &["command-line-of-host", "list-processes", "status-of-host"],
     ),
+    tried("see how many files another process of the user has open, and not which", &["list-files-of-host"]),
     Limit {
         can: "read what a user may in `/etc`, `/usr`, `/opt` and the like",
         attempts: &["read-passwords"],
@@ -46,9 +47,7 @@ const LIMITS: [Limit; 13] = [
     ),
     untried("name a socket of another program and connect to it with `isolate_network=true`"),
     untried("signal other processes of the user before Linux 6.12"),
-    untried(
-        "take processors, memory up to `isolate_memory_mib`, processes, and room on the disk of its folder",
-    ),
+    untried("take processors, memory, processes, and room on the disk of its folder"),
     untried("give a driver work that disturbs other programs on the same GPU"),
     untried("leave something in its own folder that a later run of it reads"),
     untried(

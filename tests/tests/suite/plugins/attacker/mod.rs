@@ -8,4 +8,5 @@ mod grants;
 mod groups;
 mod limits;
 mod measured;
+mod messages;
 mod world;
