@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
@@ -190,6 +191,19 @@ fn results_stay_where_they_were_asked_for() {
         assert_eq!(finished.code(), 0, "{finished}");
         assert!(wayward.bench.file(&format!("results-{call}/result.json")).is_file(), "{finished}");
         assert!(finished.stdout.contains(&format!("run folder  results-{call}\n")), "{finished}");
+    }
+}
+
+#[test]
+fn results_can_be_read_whatever_the_plugin_does_to_the_umask() {
+    let Some(wayward) = Wayward::new() else { return };
+    for place in ["", "--isolate"] {
+        let run = wayward.run("open umask", &format!("--set issue=false {place}"));
+        run.assert_valid();
+        for name in run.files() {
+            let file = fs::metadata(run.folder().join(&name)).expect("it was listed");
+            assert_eq!(file.permissions().mode() & 0o600, 0o600, "{name}: {}", run.finished);
+        }
     }
 }
 

@@ -88,6 +88,15 @@ fn a_fresh_process_has_the_next_test() {
 }
 
 #[test]
+fn a_metric_is_kept_where_the_process_is_ended_as_samples_are_missing() {
+    let Some(wayward) = Wayward::new() else { return };
+    let flags = "--isolate --set issue=true --set warm_up_batches=0 --set watchdog_ms=1000";
+    let run = wayward.run("issue:10 metric-and-never", flags);
+    run.assert_invalid(&["1 sample was never completed: sample 9 "]);
+    assert_eq!(run.result()["plugin"]["metrics"]["last_words"]["last"], 42.0, "{}", run.finished);
+}
+
+#[test]
 fn a_plugin_is_the_same_in_each_of_its_processes() {
     let Some(wayward) = Wayward::new() else { return };
     wayward.run("describe version-of-process", "").assert_valid();

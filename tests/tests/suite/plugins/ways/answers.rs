@@ -25,7 +25,7 @@ const SIZES: [(&str, &str); 4] =
     [("short", "36"), ("long", "44"), ("wild", "18446744073709551615"), ("nothing", "0")];
 
 /// Further ways to answer a batch.
-const BATCHES: [(&str, Outcome, &str); 6] = [
+const BATCHES: [(&str, Outcome, &str); 7] = [
     ("lent-short", Outcome::Invalid, "of sample 53 has 4 bytes instead of 40"),
     ("complete-own", Outcome::Invalid, "1 sample completed more than once: sample 9 "),
     (
@@ -35,6 +35,11 @@ const BATCHES: [(&str, Outcome, &str); 6] = [
     ),
     ("release-exits", Outcome::Down, "plugin wayward called exit in release of a lent output, instance 0"),
     ("release-crashes", Outcome::Down, "plugin wayward crashed with SIGSEGV in release of a lent output"),
+    (
+        "release-_exits",
+        Outcome::Down,
+        "ended the program with exit code 0, as by _exit, in release of a lent output",
+    ),
     ("release-hangs", Outcome::Waits, "instance 0 did not return from a batch of 1 sample"),
 ];
 
@@ -129,7 +134,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// Ways to misuse a service, and the reason.
-const SERVICES: [(&str, &str); 19] = [
+const SERVICES: [(&str, &str); 23] = [
     ("40-metrics", "of at most 128 bytes; and 39 more of this kind"),
     ("metric-no-name", "metric \"\" = 1 is not taken: it has no name"),
     ("metric-two-words", "metric \"two words\" = 1 is not taken: name and unit are printable ASCII"),
@@ -153,6 +158,10 @@ const SERVICES: [(&str, &str); 19] = [
     ("metric-unaligned", "is not taken: ProctorMetric "),
     ("metric-size=0", "is not taken: ProctorMetric "),
     ("metric-size=0x10000000000", "is not taken: ProctorMetric "),
+    ("stray-complete", "plugin wayward: called complete with a context that is null"),
+    ("stray-metric", "plugin wayward: called metric with a context that is null"),
+    ("stray-progress", "plugin wayward: called progress with a context that is null"),
+    ("stray-log", "plugin wayward: called log with a context that is null"),
     ("progress-null", "reported progress that cannot be: ProctorProgress is null"),
     ("progress-size=0", "reported progress that cannot be: ProctorProgress has 0 bytes"),
 ];
@@ -166,6 +175,8 @@ pub(super) fn services() -> Vec<Row> {
     for (way, says) in SERVICES {
         rows.push(row("start", way, Batches, says));
         rows.push(row("issue:10", way, Queries, says));
+        // Its own process notices, and the host is told.
+        rows.push(row("start", way, Batches, says).with("--isolate"));
     }
     let (none, unknown) =
         ("answered samples while no test was running", "an unknown response id: response id 0x7");

@@ -55,15 +55,35 @@ pub(super) fn ends() -> Vec<Row> {
         down("throw", &format!(" in {says}"));
         down("_exit", &format!(" in {says}"));
     }
-    for (call, task) in [
-        ("list", "list its devices"),
-        ("choose", "choose the form of an input"),
-        ("allocate", "allocate memory"),
-    ] {
-        let says = format!("hangs: it was asked to {task}");
-        rows.push(Row::new(call, "hang", Batches, Outcome::Hangs, &[&says]));
-    }
+    // Its second reading is after the test.
+    let says = "plugin wayward crashed with SIGSEGV in the reading of energy";
+    rows.push(Row::new("energy:2", "segv", Batches, Outcome::Down, &[says]));
     rows
+}
+
+/// The task that a call is named by when it hangs.
+fn task(call: &str) -> &'static str {
+    match call {
+        "list" => "list its devices",
+        "choose" => "choose the form of an input",
+        "allocate" => "allocate memory for samples",
+        "free" => "free memory of samples",
+        "energy" => "read its energy",
+        "begin_thread" => "begin the thread of an instance",
+        _ => "end the thread of an instance",
+    }
+}
+
+/// A call does not return.
+pub(super) fn hangs() -> Vec<Row> {
+    // The end of a thread is waited for by the scheduler, too: whoever gives up first says so.
+    let calls = CALLS.into_iter().filter(|it| it.call != "end_thread");
+    calls
+        .map(|Call { call, dispatch, .. }| {
+            let says = format!("hangs: it was asked to {}, and did not return within", task(call));
+            Row::new(call, "hang", dispatch, Outcome::Hangs, &[&says])
+        })
+        .collect()
 }
 
 /// The process of the plugin ends, and the host is there to say in which call.
@@ -78,5 +98,19 @@ pub(super) fn isolated_ends() -> Vec<Row> {
             rows.push(Row::new(call, way, dispatch, outcome, &[&says]).with(ISOLATE));
         }
     }
+    let says = "crashed with SIGSEGV in the reading of energy";
+    rows.push(Row::new("energy:2", "segv", Batches, Outcome::Invalid, &[says]).with(ISOLATE));
     rows
+}
+
+/// A call does not return, and the process is ended.
+pub(super) fn isolated_hangs() -> Vec<Row> {
+    let hang = |Call { call, dispatch, isolated, .. }: Call| {
+        let says =
+            format!("it hangs: it was asked to {}, and did not return within watchdog_ms = 1000", task(call));
+        let says = ["its process was ended by SIGKILL", &says];
+        let row = Row::new(call, "hang", dispatch, isolated?, &says);
+        Some(row.with("--isolate --set watchdog_ms=1000"))
+    };
+    CALLS.into_iter().filter_map(hang).collect()
 }

@@ -29,6 +29,7 @@ pub(super) fn ends() -> Vec<Row> {
             rows.push(Row::new(&numbered(call), way, dispatch, outcome(call), &[says]).with(ISOLATE));
         };
         end("segv", &format!("crashed with SIGSEGV in {call}"));
+        end("throw", &format!(" in {call}"));
         // Of a library that is being loaded the host knows no more.
         let place = match call {
             "proctor_plugin_entry" | "describe" | "extension" => "loading the library",
@@ -47,7 +48,6 @@ pub(super) fn ends() -> Vec<Row> {
         end("abort", &format!("crashed with SIGABRT in {call}"));
         end("leave-copy", &format!("crashed with SIGABRT in {call}"));
         end("hide", "its process was ended by SIGKILL, as it does not say what it should");
-        end("throw", &format!(" in {call}"));
         end("overflow", &format!("its process was ended by SIGSEGV in {call}"));
         end("kill", &format!("its process was ended by SIGKILL in {call}"));
         end("fpe", &format!("crashed with SIGFPE in {call}"));
@@ -59,6 +59,21 @@ pub(super) fn ends() -> Vec<Row> {
         let says = format!("crashed with SIGABRT in {call}");
         let row = Row::new(&numbered(call), "memory", dispatch, Outcome::Invalid, &[&says]);
         rows.push(row.with("--isolate --set isolate_memory_mib=1000"));
+    }
+    for (way, says) in [
+        ("lent-nowhere", "crashed with SIGSEGV in the copy of a lent output"),
+        ("release-exits", "called exit in release of a lent output"),
+        ("release-crashes", "crashed with SIGSEGV in release of a lent output"),
+        ("release-_exits", "its process has ended by itself with exit code 0 in execute"),
+    ] {
+        rows.push(Row::new("execute:10", way, Batches, Outcome::Invalid, &[says]).with(ISOLATE));
+    }
+    for (call, dispatch) in
+        [("open", Batches), ("load_model", Queries), ("execute", Batches), ("issue", Queries)]
+    {
+        let says = format!("crashed with SIGSEGV in {call}");
+        let row = Row::new(&numbered(call), "message-behind", dispatch, outcome(call), &[&says]);
+        rows.push(row.with(ISOLATE));
     }
     let says = ["create_instance failed", "its process can be given no more files"];
     rows.push(Row::new("open", "no-files", Batches, Outcome::Refused, &says).with(ISOLATE));

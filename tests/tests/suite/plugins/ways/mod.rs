@@ -41,7 +41,9 @@ proctor_tests::test_tables! {
     fn a_call_fails() { check(calls::failures()) }
     fn a_later_test_goes_astray() { check(calls::in_a_later_test()) }
     fn the_process_ends_in_a_call_of_an_extension() { check(drafts::ends()) }
+    fn a_call_of_an_extension_does_not_return() { check_hanging(drafts::hangs()) }
     fn a_process_of_its_own_ends_in_a_call_of_an_extension() { check(drafts::isolated_ends()) }
+    fn a_call_of_an_extension_in_a_process_of_its_own_hangs() { check_hanging(drafts::isolated_hangs()) }
     fn a_table_or_a_manifest_is_wrong() { check(tables::rows()) }
     fn an_answer_is_lost() { check_hanging(lost::rows()) }
     fn an_answer_is_wrong() { check(answers::rows()) }

@@ -112,9 +112,11 @@ impl Row {
         // The flush may begin before the last completion, and is waited for after it; an end without a word leaves
         // nobody to write what it completes.
         let is_silent_flush = self.name_of_call() == "flush" && self.way.starts_with("_exit");
-        !is_silent_flush
-            && ["flush", "stop", "release_samples", "destroy_instance", "unload_model", "close"]
-                .contains(&self.name_of_call())
+        let is_last_reading = self.call == "energy:2";
+        is_last_reading
+            || !is_silent_flush
+                && ["flush", "stop", "release_samples", "destroy_instance", "unload_model", "close"]
+                    .contains(&self.name_of_call())
     }
 
     /// Runs it; the error says what does not hold.
@@ -164,8 +166,11 @@ impl Row {
         if !said.contains("wayward") && !run.finished.stdout.contains("wayward") {
             return Some("it does not name the plugin".to_owned());
         }
-        if self.way == "throw" && run.finished.stderr.contains("panicked at") {
-            return Some("the exception unwinds the host".to_owned());
+        if self.outcome == Outcome::Refused && self.flags.contains("--isolate") && run.folder().exists() {
+            return Some("a folder without anything is left".to_owned());
+        }
+        if self.way.contains("hang") && said.contains("after the end of their phase") {
+            return Some("it takes what the host gave up for a late answer".to_owned());
         }
         if self.is_put_right() {
             let is_valid = run.find_result().is_some_and(|result| result["verdict"]["valid"] == true);
