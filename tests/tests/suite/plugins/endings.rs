@@ -132,6 +132,20 @@ fn a_stderr_that_takes_nothing_ends_no_run_and_keeps_none() {
 }
 
 #[test]
+fn a_verdict_that_nobody_reads_is_an_error() {
+    for place in ["", "--isolate"] {
+        let bench = Bench::new();
+        let script = "{ \"$0\" \"$@\"; echo $? >code; } | true";
+        let flags = format!(
+            "run --plugin mock --scenario Offline --mode performance --set min_query_count=100 --output out {place}"
+        );
+        let run = bench.start_command(bench.command_in_shell(script, &flags)).finish();
+        assert_eq!(fs::read_to_string(bench.file("code")).unwrap().trim(), OUTPUT.to_string(), "{run}");
+        assert!(bench.file("out/result.json").is_file(), "{run}");
+    }
+}
+
+#[test]
 fn a_verdict_that_cannot_be_shown_is_an_error() {
     let bench = Bench::new();
     for (script, why) in [

@@ -23,6 +23,9 @@ const HANGING: &str =
 /// A run that goes on for ten minutes unless it is interrupted.
 const LONG: &str = "--plugin mock --mode performance --scenario Server --target-qps 200 --duration 10m";
 
+/// Flags of a run whose plugin is in the process of the program, and in one of its own.
+const PLACES: [&str; 2] = ["", "--isolate"];
+
 /// Starts a run by a script of the shell, in a group of its own, and waits until it has some samples.
 fn start(bench: &Bench, script: &str, flags: &str) -> (Started, PathBuf) {
     let output = bench.file("out");
@@ -146,24 +149,49 @@ fn a_request_of_timeout_counts_once() {
 
 #[test]
 fn a_request_to_either_of_them_is_one() {
-    for name in ["INT", "TERM", "HUP"] {
+    for (name, place) in ["INT", "TERM", "HUP"].into_iter().flat_map(|name| PLACES.map(|it| (name, it))) {
+        let flags = format!("{LONG} {place}");
         let bench = Bench::new();
-        let (started, output) = start(&bench, AS_IT_IS, LONG);
+        let (started, output) = start(&bench, AS_IT_IS, &flags);
         started.signal(name);
         assert_interrupted(started, &output);
         let bench = Bench::new();
-        let (started, output) = start(&bench, AS_IT_IS, LONG);
+        let (started, output) = start(&bench, AS_IT_IS, &flags);
         started.signal_to(program_of(&started), name);
         assert_interrupted(started, &output);
     }
 }
 
 #[test]
+fn a_request_while_a_plugin_hangs_as_it_is_loaded_leaves_nothing() {
+    let Some(wayward) = Wayward::new() else { return };
+    let calls = [("constructor hang", "INT"), ("load_model hang", "TERM")];
+    for ((astray, name), place) in calls.into_iter().flat_map(|call| PLACES.map(|it| (call, it))) {
+        let output = wayward.bench.file("loading");
+        let partial = output.with_added_extension("partial");
+        let mut command = wayward.bench.command(&format!(
+            "run --plugin {} --mode performance --set isolate_env=WAYWARD --output {} {place}",
+            wayward.library().display(),
+            output.display()
+        ));
+        command.env("WAYWARD", astray);
+        let mut started = wayward.bench.start_command(command);
+        started.wait_until("its folder is made", |_| partial.is_dir());
+        is_alive_for(&mut started, Duration::from_millis(500));
+        started.signal(name);
+        let finished = started.finish();
+        finished.assert_error(INTERRUPTED, &["interrupted while loading"]);
+        assert!(!output.exists() && !partial.exists(), "{finished}");
+    }
+}
+
+#[test]
 fn a_signal_that_is_ignored_stays_ignored() {
-    for (ignored, other) in [("HUP", "INT"), ("INT", "TERM")] {
+    let signals = [("HUP", "INT"), ("INT", "TERM")];
+    for ((ignored, other), place) in signals.into_iter().flat_map(|pair| PLACES.map(|it| (pair, it))) {
         let bench = Bench::new();
         let script = format!("trap '' {ignored}; exec \"$0\" \"$@\"");
-        let (mut started, output) = start(&bench, &script, LONG);
+        let (mut started, output) = start(&bench, &script, &format!("{LONG} {place}"));
         started.signal(ignored);
         started.signal_group(ignored);
         started.signal_to(program_of(&started), ignored);
@@ -181,10 +209,54 @@ fn nothing_is_left_of_a_program_whose_parent_is_killed() {
     let program = program_of(&started);
     started.signal("KILL");
     assert!(started.finish().to_string().contains("signal: 9"));
+    wait_for_ends(&[program]);
+}
+
+/// Waits until none of these processes could still do anything.
+fn wait_for_ends(ids: &[u32]) {
     let start = Instant::now();
-    while state(program).is_some() {
-        assert!(start.elapsed() < Duration::from_secs(60), "the program goes on");
+    while ids.iter().any(|id| state(*id).is_some()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "one of {ids:?} goes on");
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_keeps_its_samples_and_leaves_no_process() {
+    for (place, count) in PLACES.into_iter().zip([0, 1]) {
+        let bench = Bench::new();
+        let (started, output) = start(&bench, AS_IT_IS, &format!("{LONG} {place}"));
+        let program = program_of(&started);
+        let workers = children(program);
+        assert_eq!(workers.len(), count, "{workers:?}");
+        started.signal_to(program, "KILL");
+        let run = Run::new(started.finish(), output.clone());
+        assert_eq!(run.finished.signal(), Some(9), "{}", run.finished);
+        wait_for_ends(&workers);
+        assert!(!output.exists() && run.find_result().is_none(), "{}", run.finished);
+        assert!(run.samples().len() > 1, "{}", run.finished);
+        let report = run.text("crash.txt");
+        assert!(report.starts_with("the program was ended by SIGKILL"), "{report}");
+        assert!(!run.finished.stdout.contains("  verdict "), "{}", run.finished);
+    }
+}
+
+#[test]
+fn a_pause_of_the_program_counts() {
+    for place in PLACES {
+        let bench = Bench::new();
+        let flags = format!(
+            "--plugin mock --mode performance --scenario Server --target-qps 200 --duration 4s --set floor=false \
+             --set server_target_latency_ns=100000000 {place}"
+        );
+        let (mut started, output) = start(&bench, AS_IT_IS, &flags);
+        let program = program_of(&started);
+        started.signal_group("STOP");
+        started.wait_until("it is stopped", |_| state(program).as_deref() == Some("T"));
+        thread::sleep(Duration::from_secs(1));
+        started.signal_group("CONT");
+        let run = Run::new(started.finish(), output);
+        run.assert_invalid(&["over the 100 ms bound"]);
     }
 }
 
@@ -210,22 +282,23 @@ fn a_program_that_is_stopped_goes_on_as_its_group_does() {
 #[test]
 fn the_end_that_a_plugin_hangs_in_is_told() {
     let Some(wayward) = Wayward::new() else { return };
-    for isolate in ["", "--isolate"] {
-        let output = wayward.bench.file(&format!("hangs{isolate}"));
+    for (call, isolate) in ["stop", "close"].into_iter().flat_map(|call| PLACES.map(|it| (call, it))) {
+        let output = wayward.bench.file(&format!("{call}{isolate}"));
         let mut command = wayward.bench.command(&format!(
             "run --plugin {} --mode performance --duration 20ms --set floor=false --set issue=false --set isolate_env=WAYWARD \
              --output {} {isolate}",
             wayward.library().display(),
             output.display()
         ));
-        command.env("WAYWARD", "stop hang");
+        command.env("WAYWARD", format!("{call} hang"));
         let mut started = wayward.bench.start_command(command);
         let result = output.with_added_extension("partial").join("result.json");
         started.wait_until("the result is written", |_| result.is_file());
         // Its counter of energy is read before.
         is_alive_for(&mut started, Duration::from_secs(2));
         started.signal("INT");
-        is_told(&mut started, "interrupted: waiting for plugin wayward in stop; the results are on disk");
+        let told = format!("interrupted: waiting for plugin wayward in {call}; the results are on disk");
+        is_told(&mut started, &told);
         started.signal("INT");
         if isolate.is_empty() {
             is_told(&mut started, "press Ctrl-C once more to end without it");
@@ -242,13 +315,21 @@ fn the_end_that_a_plugin_hangs_in_is_told() {
 
 #[test]
 fn a_signal_from_outside_is_not_swallowed() {
-    let bench = Bench::new();
-    let flags =
-        "--isolate --plugin mock --mode performance --scenario Server --target-qps 200 --duration 10m";
-    let (started, output) = start(&bench, AS_IT_IS, flags);
-    let workers = children(program_of(&started));
-    assert_eq!(workers.len(), 1, "{workers:?}");
-    started.signal_to(workers[0], "SEGV");
-    let run = Run::new(started.finish(), output);
-    run.assert_invalid(&["its process was ended by SIGSEGV"]);
+    for (name, told) in [
+        ("SEGV", "its process was ended by SIGSEGV"),
+        ("TERM", "its process was ended by SIGTERM"),
+        ("INT", "its process was ended by SIGINT"),
+        ("KILL", "its process was ended by SIGKILL"),
+        // The host waits for it, and then ends it.
+        ("STOP", "its process was ended by SIGKILL, as it "),
+    ] {
+        let bench = Bench::new();
+        let (started, output) = start(&bench, AS_IT_IS, &format!("--isolate --set watchdog_ms=1000 {LONG}"));
+        let workers = children(program_of(&started));
+        assert_eq!(workers.len(), 1, "{workers:?}");
+        started.signal_to(workers[0], name);
+        let run = Run::new(started.finish(), output);
+        run.assert_invalid(&["plugin mock", told]);
+        assert!(!run.samples().is_empty(), "{name}: {}", run.finished);
+    }
 }
