@@ -1,36 +1,56 @@
 //! Disks that take no more.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use proctor_test_needs::bound_by_permissions;
-use proctor_tests::{Bench, check_rows};
+use proctor_tests::{Bench, Run, Started, check_rows};
 use serde_json::Value;
 
-use super::{problem, says_valid};
+use super::{VALID_IN_SUMMARY, problem, says_valid};
 use crate::command_line::bad_input::host_on_small_disk;
 
 /// A run whose samples are more than any of the disks holds: half a million of 16 bytes.
 const LARGE: &str = "--plugin mock --set mock.service=fixed --set mock.service_us=0 --scenario Offline --mode performance \
                      --set min_query_count=500000 --set floor=false --output out";
 
-/// Sizes of disks in KiB: each has room for a result, and not for all samples.
-const SIZES_KIB: [u32; 6] = [1500, 2000, 3000, 4096, 5500, 7000];
+/// Sizes of disks in KiB, each with room for a result and not for all samples, and further flags.
+const DISKS: [(u32, &str); 8] = [
+    (1500, ""),
+    (2000, ""),
+    (3000, ""),
+    (4096, ""),
+    (5500, ""),
+    (7000, ""),
+    (1500, "--isolate"),
+    (4096, "--isolate"),
+];
 
 /// Exit code of a run that could not be written.
 const OUTPUT: i32 = 5;
 
 #[test]
 fn a_full_disk_keeps_the_result() {
-    check_rows(&SIZES_KIB, 2, |size_kib| {
+    check_rows(&DISKS, 2, |(size_kib, place)| {
         let bench = Bench::new();
-        let finished = host_on_small_disk(&bench, *size_kib, &format!("run {LARGE}"))?;
+        let finished = host_on_small_disk(&bench, *size_kib, &format!("run {LARGE} {place}"))?;
         let wrong = problem(&bench.file("kept/out"), &finished).or_else(|| {
             let folder = bench.file("kept/out.partial");
             let has_result =
                 folder.join("result.json").is_file() && folder.join("mlperf_log_summary.txt").is_file();
             (finished.code() != OUTPUT || !has_result).then(|| "the result is lost".to_owned())
         });
-        wrong.map(|wrong| format!("{size_kib} KiB: {wrong}: {finished}"))
+        wrong.map(|wrong| format!("{size_kib} KiB {place}: {wrong}: {finished}"))
+    });
+}
+
+/// A run of a second and more, at a load that any machine keeps up with.
+const PACED: &str = "run --plugin mock --scenario Server --target-qps 500 --duration 500ms --mode performance \
+                     --set min_query_count=1000 --set floor=false --set server_target_latency_ns=10000000000";
+
+/// Waits until a run has some samples in this folder.
+fn wait_for_samples(started: &mut Started, partial: &Path) {
+    started.wait_until("some samples are recorded", |_| {
+        fs::metadata(partial.join("samples.bin")).is_ok_and(|file| file.len() > 16)
     });
 }
 
@@ -52,21 +72,37 @@ fn a_full_disk_keeps_the_result_of_a_full_run() {
 }
 
 #[test]
+fn a_folder_that_is_removed_during_the_run_is_made_again() {
+    for place in ["", "--isolate"] {
+        let bench = Bench::new();
+        let output = bench.file("out");
+        let partial = output.with_added_extension("partial");
+        let mut started = bench.start(&format!("{PACED} --output {} {place}", output.display()));
+        wait_for_samples(&mut started, &partial);
+        fs::remove_dir_all(&partial).expect("it is ours");
+        let run = Run::new(started.finish(), output);
+        run.assert_valid();
+        assert!(run.samples().len() >= 1000, "{}", run.finished);
+        assert!(run.text("mlperf_log_summary.txt").contains(VALID_IN_SUMMARY), "{}", run.finished);
+    }
+}
+
+#[test]
 fn a_folder_that_becomes_read_only_is_no_valid_run() {
+    for place in ["", "--isolate"] {
+        becomes_read_only(place);
+    }
+}
+
+fn becomes_read_only(place: &str) {
     let bench = Bench::new();
     let Some(bound) = bound_by_permissions() else { return };
     let output = bench.file("out");
     let partial = output.with_added_extension("partial");
-    let flags = format!(
-        "run --plugin mock --scenario Server --target-qps 200 --duration 500ms --mode performance --set floor=false \
-         --set server_target_latency_ns=10000000000 --output {}",
-        output.display()
-    );
+    let flags = format!("{PACED} --output {} {place}", output.display());
     let command = if bound.is_empty() { bench.command(&flags) } else { bench.command_by(&bound, &flags) };
     let mut started = bench.start_command(command);
-    started.wait_until("some samples are recorded", |_| {
-        fs::metadata(partial.join("samples.bin")).is_ok_and(|file| file.len() > 16)
-    });
+    wait_for_samples(&mut started, &partial);
     fs::set_permissions(&partial, fs::Permissions::from_mode(0o555)).expect("it is ours");
     let finished = started.finish();
     fs::set_permissions(&partial, fs::Permissions::from_mode(0o755)).expect("it is ours");

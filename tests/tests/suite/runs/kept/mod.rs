@@ -1,8 +1,9 @@
-//! Runs that are cut off: by the user, by the end of the plugin's process, by a disk that takes no more. The rest of
-//! one is whole and says what it is.
+//! Runs that are cut off: by the user, by the end of the plugin's process, by a disk that takes no more, by others at
+//! the same time. The rest of one is whole and says what it is.
 
 mod disk;
 mod signals;
+mod together;
 
 use std::{fs, path::Path};
 

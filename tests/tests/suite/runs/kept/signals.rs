@@ -59,11 +59,20 @@ fn instants(count: u32, length: Duration) -> Vec<Duration> {
 
 #[test]
 fn ctrl_c_leaves_what_says_what_it_is_at_any_instant() {
+    interrupt_at_fifty_instants(FLAGS);
+}
+
+#[test]
+fn ctrl_c_leaves_what_says_what_it_is_where_the_plugin_has_a_process_of_its_own() {
+    interrupt_at_fifty_instants(&format!("{FLAGS} --isolate"));
+}
+
+fn interrupt_at_fifty_instants(flags: &str) {
     let bench = Bench::new();
-    let instants = instants(50, length(&bench, FLAGS));
+    let instants = instants(50, length(&bench, flags));
     let interrupted_count = AtomicU32::new(0);
     check_rows(&instants, WIDTH, |instant| {
-        let (started, output) = bench.start_run(FLAGS);
+        let (started, output) = bench.start_run(flags);
         thread::sleep(*instant);
         send("INT", started.id());
         let finished = started.finish();
