@@ -190,11 +190,7 @@ impl ThreadedScheduler {
         let slots = self.shared.slots.iter().enumerate();
         // Acquire: pairs with the release at the end of the worker, so that its counts are seen.
         let hung = slots.filter(|(_, slot)| !slot.left.load(Ordering::Acquire));
-        let hung: Vec<_> = hung.map(|(index, slot)| slot.in_flight(index)).collect();
-        for it in &hung {
-            let sample_count = it.samples.len();
-            tracing::warn!(instance = it.instance, sample_count, "an instance hangs and is left behind");
-        }
+        let hung = hung.map(|(index, slot)| slot.in_flight(index)).collect();
         ShutdownReport { hung, samples_unstarted: unstarted.len() }
     }
 }

@@ -1,8 +1,8 @@
 //! A text for the user that is written if a plugin ends the process.
 //!
-//! A flush may end it while the last samples are being completed, or before anything of them is written. It is the one
-//! call that the host makes on a thread of its own and goes on, so that thread can wait, crashed as it is, until the
-//! others have written what was measured.
+//! A flush may end it while the last samples are being completed, or before anything of them is written, and so may the
+//! end of an instance's thread. The host makes these calls on other threads than the one that writes, so that such a
+//! thread can wait, crashed as it is, until what was measured is written.
 
 use std::{
     ffi::c_int,
@@ -54,25 +54,27 @@ pub fn drop_last_words() {
     expect_no_last_words();
 }
 
-/// Makes a flush that ends the process wait for a time, until words are set or [`expect_no_last_words`] is called.
+/// Makes a flush or an end of an instance's thread that ends the process wait for a time, until words are set or
+/// [`expect_no_last_words`] is called.
 pub fn expect_last_words() {
     ARE_EXPECTED.store(true, Ordering::Release);
 }
 
-/// Ends that wait: the host will set no words before the flush has returned.
+/// Ends that wait: the host will set no words before such a call has returned.
 pub fn expect_no_last_words() {
     ARE_EXPECTED.store(false, Ordering::Release);
 }
 
-/// Tells if a flush has ended the process but for the words that are expected.
+/// Tells if such a call has ended the process but for the words that are expected.
 #[must_use]
 pub fn last_words_are_awaited() -> bool {
     ARE_AWAITED.load(Ordering::Relaxed)
 }
 
-/// Waits for words that are expected, on the thread of a flush. Async-signal-safe.
+/// Waits for words that are expected, on the thread of such a call. Async-signal-safe.
 fn await_last_words() {
-    if Activity::current().and_then(Activity::call) != Some(Call::Flush) {
+    let call = Activity::current().and_then(Activity::call);
+    if !matches!(call, Some(Call::Flush | Call::EndThread)) {
         return;
     }
     ARE_AWAITED.store(true, Ordering::Relaxed);
@@ -86,7 +88,7 @@ fn await_last_words() {
     }
 }
 
-/// Writes the text, once; in a flush that of a run whose results are still to be written. Async-signal-safe.
+/// Writes the text, once; in such a call that of a run whose results are still to be written. Async-signal-safe.
 pub(super) fn write_last_words() {
     await_last_words();
     let Some(Words { text, file }) = WORDS.take() else { return };

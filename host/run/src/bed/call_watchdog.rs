@@ -162,7 +162,7 @@ impl Seen {
 /// instance hangs in is ended first.
 fn is_watched(call: Call, samples: SampleCounts, is_isolated: bool) -> bool {
     match call {
-        Call::Execute => is_isolated,
+        Call::Execute | Call::EndThread => is_isolated,
         Call::ReleaseOutput => false,
         Call::Flush => samples.issued <= samples.completed,
         _ => true,

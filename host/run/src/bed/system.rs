@@ -1,13 +1,14 @@
 //! The system under test: the scheduler over instances of the plugin, or the plugin alone if it takes whole queries.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
-use proctor_plugin_host::{Call, CallUnderWay, calls_under_way};
+use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, expect_last_words, last_words_are_awaited};
 use proctor_scaling::POLICIES;
 use proctor_scheduler::{
-    InFlight, SchedulerConfig, SchedulerError, SimulatedScheduler, Statistics, ThreadedScheduler, policies,
+    InFlight, SchedulerConfig, SchedulerError, ShutdownReport, SimulatedScheduler, Statistics,
+    ThreadedScheduler, policies,
 };
 use proctor_vocabulary::registry::UnknownName;
 
@@ -24,6 +25,9 @@ use crate::{
     },
     error::HostError,
 };
+
+/// Time between two looks whether a thread of an instance has crashed at its end.
+const THREADS_SLICE: Duration = Duration::from_millis(50);
 
 /// The system that the load generator drives in one test.
 pub(crate) enum System {
@@ -75,7 +79,7 @@ impl System {
         };
         match self {
             Self::Threaded(scheduler, owners) => {
-                let end = scheduler.shutdown(limit);
+                let end = end_threads(limit, |slice| scheduler.shutdown(slice));
                 let statistics = of_owners(scheduler.statistics(), &owners);
                 let mut faults = of_scheduler(&statistics);
                 faults.extend(end.hung.iter().map(|hung| hung_fault(hung, owners[hung.instance])));
@@ -88,7 +92,7 @@ impl System {
                 SystemReport { statistics: Some(statistics), faults, ..SystemReport::default() }
             }
             Self::Scaled(scaled) => {
-                let end = scaled.end(limit);
+                let end = end_threads(limit, |slice| scaled.end(slice));
                 let statistics = scaled.statistics();
                 let mut faults = of_scheduler(&statistics);
                 faults.extend(end.hung.iter().map(|hung| hung_fault(hung, hung.instance)));
@@ -105,6 +109,20 @@ impl System {
                 let (faults, busy) = (queries.faults(), Some(queries.busy_counts()));
                 SystemReport { faults, busy, ..SystemReport::default() }
             }
+        }
+    }
+}
+
+/// Ends the threads of instances. Waits for them up to `limit`, but not for one that has crashed there: it waits itself,
+/// until what was measured is written.
+fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> ShutdownReport {
+    expect_last_words();
+    let begun = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begun.elapsed());
+        let report = shut_down(left.min(THREADS_SLICE));
+        if report.hung.is_empty() || left.is_zero() || last_words_are_awaited() {
+            return report;
         }
     }
 }

@@ -76,14 +76,18 @@ fn task(call: &str) -> &'static str {
 
 /// A call does not return.
 pub(super) fn hangs() -> Vec<Row> {
-    // The end of a thread is waited for by the scheduler, too: whoever gives up first says so.
-    let calls = CALLS.into_iter().filter(|it| it.call != "end_thread");
-    calls
-        .map(|Call { call, dispatch, .. }| {
+    let hang = |Call { call, dispatch, .. }: Call| match call {
+        // Not on the main thread, which goes on without it.
+        "end_thread" => {
+            let says = "did not return from instance_thread.end";
+            Row::new(call, "hang", dispatch, Outcome::Waits, &[says])
+        }
+        _ => {
             let says = format!("hangs: it was asked to {}, and did not return within", task(call));
             Row::new(call, "hang", dispatch, Outcome::Hangs, &[&says])
-        })
-        .collect()
+        }
+    };
+    CALLS.into_iter().map(hang).collect()
 }
 
 /// The process of the plugin ends, and the host is there to say in which call.

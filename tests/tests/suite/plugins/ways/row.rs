@@ -109,14 +109,22 @@ impl Row {
 
     /// Whether all samples have completed when it happens, so that there is a result to keep.
     fn is_after_the_test(&self) -> bool {
-        // The flush may begin before the last completion, and is waited for after it; an end without a word leaves
-        // nobody to write what it completes.
-        let is_silent_flush = self.name_of_call() == "flush" && self.way.starts_with("_exit");
+        // Both may come before anything is written, which is waited for; an end without a word leaves nobody to write.
+        let is_silent =
+            ["flush", "end_thread"].contains(&self.name_of_call()) && self.way.starts_with("_exit");
         let is_last_reading = self.call == "energy:2";
         is_last_reading
-            || !is_silent_flush
-                && ["flush", "stop", "release_samples", "destroy_instance", "unload_model", "close"]
-                    .contains(&self.name_of_call())
+            || !is_silent
+                && [
+                    "flush",
+                    "end_thread",
+                    "stop",
+                    "release_samples",
+                    "destroy_instance",
+                    "unload_model",
+                    "close",
+                ]
+                .contains(&self.name_of_call())
     }
 
     /// Runs it; the error says what does not hold.
