@@ -28,9 +28,9 @@ static LAST_FOUND: AtomicPtr<HostContext> = AtomicPtr::new(ptr::null_mut());
 /// Adds the context of a new table.
 pub(super) fn add(context: &'static HostContext) {
     let added: &'static Known = Box::leak(Box::new(Known { context, next: OnceLock::new() }));
-    let mut known: &'static Known = *FIRST.get_or_init(|| added);
+    let mut known: &'static Known = FIRST.get_or_init(|| added);
     while !ptr::eq(known, added) {
-        known = *known.next.get_or_init(|| added);
+        known = known.next.get_or_init(|| added);
     }
 }
 

@@ -449,15 +449,19 @@ impl<'a> TestBed<'a> {
     ) -> (Result<TestOutcome, LoadGenError>, Option<Fault>) {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
-        self.interrupt.testing(RunningTest { stop, progress, plugin: plugin.clone() });
+        self.interrupt.testing(RunningTest { stop, progress, plugin });
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
         let outcome = onlookers.run(loadgen, system, &self.library);
         self.interrupt.writing();
         // Before this thread has its own processors again, whatever was done to it.
-        let isolated = self.plugin.isolated.as_ref();
-        let change = isolated.and_then(|it| it.change_of_host(&plugin, self.placement.of_issuer()));
-        (outcome, change)
+        (outcome, self.change_of_host())
+    }
+
+    /// What the plugin's process of its own has changed of this one.
+    fn change_of_host(&self) -> Option<Fault> {
+        let plugin = &self.plugin.library.manifest().name;
+        self.plugin.isolated.as_ref()?.change_of_host(plugin, self.placement.of_issuer())
     }
 
     fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {

@@ -195,7 +195,10 @@ mod tests {
         let mut result = ScaleResult::new(&settings, &options, (goal, None), plugin, machine);
         assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
         for _ in 0..2 {
-            let faults = vec![Fault::HostChanged { what: "the limits" }, Fault::Hang("it hangs".to_owned())];
+            let faults = vec![
+                Fault::HostChanged { plugin: "p".to_owned(), what: "the limits" },
+                Fault::Hang("it hangs".to_owned()),
+            ];
             assert_eq!(result.object(faults), ["it hangs"]);
         }
         let objections = serde_json::to_value(&result).unwrap()["objections"].clone();

@@ -13,7 +13,6 @@ use crate::{
         dispatch::Dispatch,
         fault::{Fault, FirstError},
         intent::warm_up_sample_count,
-        plugin::isolated::Isolated,
         plugin_instance::{PluginInstance, create_instances},
         scaling::{
             settings::fixed_knobs,
@@ -54,7 +53,7 @@ impl TestBed<'_> {
         }
         let supply = self.supply(instances, first_error);
         let (done, mut faults) = self.while_started(samples, || act(supply))?;
-        faults.extend(self.plugin.isolated.as_ref().and_then(Isolated::change_of_host));
+        faults.extend(self.change_of_host());
         Ok((done, faults))
     }
 
