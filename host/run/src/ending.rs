@@ -11,7 +11,7 @@
 //! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. Where the result
 //! is not on the disk, it says so. A flush that crashes, which may be before 1, waits for it.
 //!
-//! Between an accuracy run and the performance run after it, 1 and 2 are the same, and then what was written is removed.
+//! Between an accuracy run and the performance run after it, 1 and 2 are the same; then what was written is removed.
 
 use std::{
     fs,

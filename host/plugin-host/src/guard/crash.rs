@@ -27,7 +27,7 @@ use crate::{
     error::PluginHostError,
     guard::{
         activity::Activity,
-        handlers::{self, sender},
+        handlers::{self, CRASHES, sender},
         last_words::write_last_words,
         process::{self, EXIT_PLUGIN_CRASHED},
         report::Report,
@@ -35,17 +35,6 @@ use crate::{
         shared::{self, Slot, own_id},
     },
 };
-
-/// Signals that code raises against itself by what it does.
-pub(super) const CRASHES: [(c_int, &str); 7] = [
-    (libc::SIGSEGV, "SIGSEGV"),
-    (libc::SIGBUS, "SIGBUS"),
-    (libc::SIGILL, "SIGILL"),
-    (libc::SIGFPE, "SIGFPE"),
-    (libc::SIGABRT, "SIGABRT"),
-    (libc::SIGTRAP, "SIGTRAP"),
-    (libc::SIGSYS, "SIGSYS"),
-];
 
 /// Signals that end a process without a word, unless somebody waits for them: those of timers, profilers and files.
 const ENDINGS: [(c_int, &str); 7] = [

@@ -1,4 +1,4 @@
-//! The handlers of signals that the host relies on, and the plugins that replace them; senders and defaults of signals.
+//! The signals that the host relies on, their handlers, and the plugins that replace those.
 
 use std::{ffi::c_int, mem, ptr};
 
@@ -6,11 +6,24 @@ use crate::{
     call::Call,
     guard::{
         changes::{ProcessPart, note},
-        crash::CRASHES,
-        interrupts::INTERRUPTS,
         shared::own_id,
     },
 };
+
+/// Signals that code raises against itself by what it does.
+pub(super) const CRASHES: [(c_int, &str); 7] = [
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGABRT, "SIGABRT"),
+    (libc::SIGTRAP, "SIGTRAP"),
+    (libc::SIGSYS, "SIGSYS"),
+];
+
+/// Signals that ask a process to end.
+pub(super) const INTERRUPTS: [(c_int, &str); 3] =
+    [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
 fn signals() -> impl Iterator<Item = (c_int, &'static str)> {
     CRASHES.into_iter().chain(INTERRUPTS)

@@ -16,13 +16,9 @@ use std::{
 };
 
 use crate::guard::{
-    handlers::{handler_of, sender},
+    handlers::{INTERRUPTS, handler_of, sender},
     process,
 };
-
-/// The signals, with their names.
-pub(super) const INTERRUPTS: [(c_int, &str); 3] =
-    [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
 /// Time within which a request comes by the second way, if it comes by both.
 const BOTH_WAYS: Duration = Duration::from_secs(1);

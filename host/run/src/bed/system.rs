@@ -113,7 +113,7 @@ impl System {
     }
 }
 
-/// Ends the threads of instances. Waits for them up to `limit`, but not for one that has crashed there: it waits itself,
+/// Ends the threads of instances. Waits for them up to `limit`, but not for one that has crashed there: that one waits
 /// until what was measured is written.
 fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> ShutdownReport {
     expect_last_words();

@@ -458,7 +458,7 @@ impl<'a> TestBed<'a> {
         (outcome, self.change_of_host())
     }
 
-    /// What the plugin's process of its own has changed of this one.
+    /// The change that the plugin's process of its own has made to this one.
     fn change_of_host(&self) -> Option<Fault> {
         let plugin = &self.plugin.library.manifest().name;
         self.plugin.isolated.as_ref()?.change_of_host(plugin, self.placement.of_issuer())

@@ -96,8 +96,7 @@ impl RunFolder {
         }
     }
 
-    /// A folder of a run within this one, made anew, with room for a result of its own: what an earlier attempt has left
-    /// there is removed.
+    /// A folder of a run within this one, with room for a result of its own. Removes what an earlier attempt left there.
     ///
     /// # Errors
     /// [`HostError::Output`] if it cannot be made, or there is no room.

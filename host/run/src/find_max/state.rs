@@ -32,7 +32,8 @@ pub(crate) struct State {
     /// Ends of processes of the plugin, in words.
     #[serde(default)]
     pub(crate) ends: Vec<String>,
-    /// Reasons why no load counts, in words: random weights, answers within reach of the plugin, and changes of the host's process.
+    /// Reasons why no load counts, in words: random weights, answers within reach of the plugin, and changes of the
+    /// host's process.
     #[serde(default)]
     pub(crate) objections: Vec<String>,
     /// Reasons of the first probe whose samples failed or lacked their tokens, in words.

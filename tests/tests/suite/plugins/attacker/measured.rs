@@ -54,7 +54,13 @@ fn check_compared(group: &str, flags: &str, changed: Option<&str>) {
             continue;
         };
         let attempts = Attempts::of(&run);
-        assert!(attempts.names().iter().all(|name| attempts.has_succeeded(name)), "{}", run.finished);
+        let has_changed = attempts.names().iter().any(|name| attempts.has_succeeded(name));
+        if !has_changed && user.is_root() {
+            // Of a process with capabilities the system lets one without change limits alone.
+            run.assert_valid();
+            continue;
+        }
+        assert!(has_changed, "{}", run.finished);
         let reason = format!("{changed} of the host's process changed while plugin attacker had a process");
         run.assert_invalid(&[&reason]);
     }
