@@ -9,7 +9,8 @@
 //! 3. What came of that, such as the last metrics, replaces what was written. The traces follow, which are large.
 //!
 //! The user sees the verdict once, in 3, whatever happens to the disk, or from the report of a crash. Where the result
-//! is not on the disk, it says so. A flush that crashes, which may be before 1, waits for it.
+//! is not on the disk, it says so. A flush or the end of an instance's thread that crashes, which may be
+//! before 1, waits for it.
 //!
 //! Between an accuracy run and the performance run after it, 1 and 2 are the same; then what was written is removed.
 

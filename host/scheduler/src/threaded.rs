@@ -248,7 +248,7 @@ impl Turn for Shared {
 impl Drop for ThreadedScheduler {
     fn drop(&mut self) {
         if !self.shared.dispatcher.is_stopping() {
-            // Who hangs has been logged, and nobody is left to be told.
+            // Nobody is left to be told who hangs.
             let _ = self.shutdown(DROP_LIMIT);
         }
     }

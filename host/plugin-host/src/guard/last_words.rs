@@ -9,6 +9,7 @@ use std::{
     os::fd::{IntoRawFd, OwnedFd},
     ptr,
     sync::atomic::{AtomicBool, Ordering},
+    thread,
 };
 
 use crate::{
@@ -22,6 +23,9 @@ use crate::{
 /// The text. Never freed: a handler of a signal may be reading it.
 // SAFETY: no other slot has this index.
 static WORDS: Slot<Words> = unsafe { Slot::new(1) };
+
+/// Calls that end while results may still be unwritten, on a thread that can wait.
+const WAITING_CALLS: [Call; 2] = [Call::Flush, Call::EndThread];
 
 /// Whether the host is about to set words.
 static ARE_EXPECTED: AtomicBool = AtomicBool::new(false);
@@ -42,7 +46,7 @@ struct Words {
 }
 
 /// Adds this text to the report of a crash, which writes it to this file, until [`drop_last_words`]. The program's
-/// parent writes it to its standard output.
+/// parent writes it to its standard output. Does not return where a crash has waited for words: it ends the process.
 pub fn set_last_words(text: &str, file: OwnedFd) {
     WORDS.set(Some(keep(Words { text: keep_text(text), file: file.into_raw_fd() })));
     expect_no_last_words();
@@ -51,35 +55,41 @@ pub fn set_last_words(text: &str, file: OwnedFd) {
 /// Says that there is nothing to be written any more. What is being written is written to its end.
 pub fn drop_last_words() {
     WORDS.set(None);
-    expect_no_last_words();
+    ARE_EXPECTED.store(false, Ordering::SeqCst);
 }
 
-/// Makes a flush or an end of an instance's thread that ends the process wait for a time, until words are set or
+/// Makes a crash in a flush, or at the end of an instance's thread, wait until words are set or
 /// [`expect_no_last_words`] is called.
 pub fn expect_last_words() {
-    ARE_EXPECTED.store(true, Ordering::Release);
+    ARE_EXPECTED.store(true, Ordering::SeqCst);
 }
 
-/// Ends that wait: the host will set no words before such a call has returned.
+/// Ends that wait without words. Does not return where a crash has waited: it ends the process.
 pub fn expect_no_last_words() {
-    ARE_EXPECTED.store(false, Ordering::Release);
+    ARE_EXPECTED.store(false, Ordering::SeqCst);
+    // All in one order: either this sees that the crash waits, or the crash that nothing is expected.
+    if last_words_are_awaited() {
+        loop {
+            thread::park();
+        }
+    }
 }
 
-/// Tells if such a call has ended the process but for the words that are expected.
+/// Tells if a crash waits for words.
 #[must_use]
 pub fn last_words_are_awaited() -> bool {
-    ARE_AWAITED.load(Ordering::Relaxed)
+    ARE_AWAITED.load(Ordering::SeqCst)
 }
 
-/// Waits for words that are expected, on the thread of such a call. Async-signal-safe.
+/// Waits for words that are expected, in one of [`WAITING_CALLS`]. Async-signal-safe.
 fn await_last_words() {
     let call = Activity::current().and_then(Activity::call);
-    if !matches!(call, Some(Call::Flush | Call::EndThread)) {
+    if !call.is_some_and(|call| WAITING_CALLS.contains(&call)) {
         return;
     }
-    ARE_AWAITED.store(true, Ordering::Relaxed);
+    ARE_AWAITED.store(true, Ordering::SeqCst);
     for _ in 0..LOOKS_MAX {
-        if !ARE_EXPECTED.load(Ordering::Acquire) {
+        if !ARE_EXPECTED.load(Ordering::SeqCst) {
             return;
         }
         // SAFETY: the first structure lives for ever, and null says that nobody wants the time that is left;
@@ -88,7 +98,8 @@ fn await_last_words() {
     }
 }
 
-/// Writes the text, once; in such a call that of a run whose results are still to be written. Async-signal-safe.
+/// Writes the text, once; in one of [`WAITING_CALLS`] that of a run whose results are still to be written.
+/// Async-signal-safe.
 pub(super) fn write_last_words() {
     await_last_words();
     let Some(Words { text, file }) = WORDS.take() else { return };
@@ -129,7 +140,7 @@ mod tests {
         write_last_words();
         assert_eq!(text(), "the verdict\n");
 
-        // A flush waits for words that are to come, and no other call does.
+        // Two calls wait for words that are to come, and no other does.
         expect_last_words();
         let activity = Activity::new("last-words-test", None);
         activity.during(Call::Stop, write_last_words);
@@ -140,7 +151,8 @@ mod tests {
             while !last_words_are_awaited() {
                 thread::sleep(Duration::from_millis(1));
             }
-            set_last_words("kept\n", words);
+            // Who sets them does not go on.
+            thread::spawn(|| set_last_words("kept\n", words));
         });
         assert_eq!(text(), "the verdict\nkept\n");
         // Nothing is expected any more.

@@ -97,7 +97,7 @@ impl Watchdog {
             let isolated = self.isolated();
             let (samples, is_isolated) = (self.sample_counts(), isolated.is_some());
             if last_words_are_awaited() && samples == seen.samples && samples.completed < samples.issued {
-                // The flush has crashed, and nothing completes any more: what was measured is to be written.
+                // A flush has crashed, and nothing completes any more: what was measured is to be written.
                 self.give_up_test();
             }
             seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);

@@ -12,7 +12,7 @@ use proctor_plugin_host::{Call, HostSide, PluginFault, PluginHostError, Repeated
 use proctor_scheduler::Problem;
 use proctor_vocabulary::SampleIndex;
 
-use crate::text::counted;
+use crate::{bed::plugin::isolated::host_state::HostPart, text::counted};
 
 /// The first error of an instance in a test. Clones share it.
 pub(crate) type FirstError = Arc<OnceLock<Arc<PluginHostError>>>;
@@ -44,7 +44,7 @@ pub(crate) enum Fault {
     /// The plugin did not return from a call, with the watchdog's message about it.
     Hang(String),
     /// Something of the host's own process has changed that the plugin's process could reach.
-    HostChanged { plugin: String, what: &'static str },
+    HostChanged { plugin: String, part: HostPart },
 }
 
 const OUTPUTS: &str =
@@ -237,8 +237,8 @@ impl fmt::Display for Fault {
                 write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
             }
             Self::Hang(message) => f.write_str(message),
-            Self::HostChanged { plugin, what } => {
-                write!(f, "{what} changed while plugin {plugin} had a process that this system lets do that")
+            Self::HostChanged { plugin, part } => {
+                write!(f, "{part} changed while plugin {plugin} had a process that this system lets do that")
             }
         }
     }
@@ -333,7 +333,7 @@ mod tests {
                 None,
             ),
             (
-                Fault::HostChanged { plugin: "p".to_owned(), what: "the limits of the host's process" },
+                Fault::HostChanged { plugin: "p".to_owned(), part: HostPart::Limits },
                 "the limits of the host's process changed while plugin p had a process that this system lets do that",
                 Some("leave it as it is while a run goes on"),
             ),

@@ -306,12 +306,12 @@ impl SampleLibrary {
     /// Has the plugin end its part of the phase that is over, if it has not yet: its flush is waited for, it stops and
     /// releases the samples.
     pub(crate) fn end_phase(&self) {
+        // Those that there are have been set.
+        expect_no_last_words();
         if !mem::take(&mut self.state().is_due) {
             return;
         }
         let _span = enter!("stop model");
-        // Those that there are have been set.
-        expect_no_last_words();
         let ended = [self.flush.wait(), self.model.stop(), self.release()];
         let failed = ended.into_iter().filter_map(Result::err);
         self.state().faults.extend(failed.map(|error| Fault::End(Arc::new(error))));

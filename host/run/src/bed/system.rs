@@ -79,11 +79,10 @@ impl System {
         };
         match self {
             Self::Threaded(scheduler, owners) => {
-                let end = end_threads(limit, |slice| scheduler.shutdown(slice));
+                let (hung, hangs) = end_threads(limit, |slice| scheduler.shutdown(slice));
                 let statistics = of_owners(scheduler.statistics(), &owners);
                 let mut faults = of_scheduler(&statistics);
-                faults.extend(end.hung.iter().map(|hung| hung_fault(hung, owners[hung.instance])));
-                let hangs = !end.hung.is_empty();
+                faults.extend(hung.iter().map(|hung| hung_fault(hung, owners[hung.instance])));
                 SystemReport { statistics: Some(statistics), faults, hangs, ..SystemReport::default() }
             }
             Self::Simulated(scheduler) => {
@@ -92,18 +91,12 @@ impl System {
                 SystemReport { statistics: Some(statistics), faults, ..SystemReport::default() }
             }
             Self::Scaled(scaled) => {
-                let end = end_threads(limit, |slice| scaled.end(slice));
+                let (hung, hangs) = end_threads(limit, |slice| scaled.end(slice));
                 let statistics = scaled.statistics();
                 let mut faults = of_scheduler(&statistics);
-                faults.extend(end.hung.iter().map(|hung| hung_fault(hung, hung.instance)));
-                let (hangs, scaling) = (!end.hung.is_empty(), Some(scaled.course(begun_lasted_ns)));
-                SystemReport {
-                    statistics: Some(statistics),
-                    faults,
-                    scaling,
-                    hangs,
-                    ..SystemReport::default()
-                }
+                faults.extend(hung.iter().map(|hung| hung_fault(hung, hung.instance)));
+                let (statistics, scaling) = (Some(statistics), Some(scaled.course(begun_lasted_ns)));
+                SystemReport { statistics, faults, scaling, hangs, ..SystemReport::default() }
             }
             Self::Whole(queries) => {
                 let (faults, busy) = (queries.faults(), Some(queries.busy_counts()));
@@ -113,16 +106,20 @@ impl System {
     }
 }
 
-/// Ends the threads of instances. Waits for them up to `limit`, but not for one that has crashed there: that one waits
-/// until what was measured is written.
-fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> ShutdownReport {
+/// Ends the threads of instances. Waits for them up to `limit`, but not once one has crashed there: that one waits until
+/// what was measured is written, and is to blame alone. Returns who hangs, and whether any thread has not ended.
+fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> (Vec<InFlight>, bool) {
     expect_last_words();
     let begun = Instant::now();
     loop {
         let left = limit.saturating_sub(begun.elapsed());
-        let report = shut_down(left.min(THREADS_SLICE));
-        if report.hung.is_empty() || left.is_zero() || last_words_are_awaited() {
-            return report;
+        let hung = shut_down(left.min(THREADS_SLICE)).hung;
+        if last_words_are_awaited() {
+            return (Vec::new(), true);
+        }
+        if hung.is_empty() || left.is_zero() {
+            let hangs = !hung.is_empty();
+            return (hung, hangs);
         }
     }
 }

@@ -449,16 +449,21 @@ impl<'a> TestBed<'a> {
     ) -> (Result<TestOutcome, LoadGenError>, Option<Fault>) {
         let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
         let plugin = self.plugin.library.manifest().name.clone();
-        self.interrupt.testing(RunningTest { stop, progress, plugin });
+        self.interrupt.testing(RunningTest { stop, progress, plugin: plugin.clone() });
+        let earlier = self.change_of_host();
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
-        let outcome = onlookers.run(loadgen, system, &self.library);
+        let run = || onlookers.run(loadgen, system, &self.library);
+        // Until before this thread has its own processors again, whatever was done to it.
+        let (outcome, change) = match &self.plugin.isolated {
+            Some(isolated) => isolated.watch_host(&plugin, run),
+            None => (run(), None),
+        };
         self.interrupt.writing();
-        // Before this thread has its own processors again, whatever was done to it.
-        (outcome, self.change_of_host())
+        (outcome, earlier.or(change))
     }
 
-    /// The change that the plugin's process of its own has made to this one.
+    /// A change of this process that the plugin's own one has made, beside a test.
     fn change_of_host(&self) -> Option<Fault> {
         let plugin = &self.plugin.library.manifest().name;
         self.plugin.isolated.as_ref()?.change_of_host(plugin, self.placement.of_issuer())

@@ -110,9 +110,11 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
 
 /// The result in a sentence, with advice where nothing was found, and with why no load counts.
 pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
+    if state.objections.is_empty() {
+        return of_end(plan, state, end);
+    }
     let objections = state.objections.join("; ");
     match end {
-        _ if state.objections.is_empty() => of_end(plan, state, end),
         SearchEnd::Found { .. } | SearchEnd::NotConfirmed { .. } => format!("no load counts: {objections}"),
         _ => format!("{}; nor would a load count: {objections}", of_end(plan, state, end)),
     }

@@ -96,6 +96,7 @@ fn search_in(
     let show = |text: String| interrupt.observer().answer(&text);
     for objection in PluginPart::of(&bed).objections() {
         interrupt.observer().message(&format!("warning: no load will count: {objection}"));
+        seeker.state.object(objection);
     }
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -104,11 +105,15 @@ fn search_in(
     let end = loop {
         match seeker.state.search.next_step() {
             Step::Probe { load, error_probability } => seeker.probe(load, error_probability)?,
+            // None that follows would count.
+            Step::Confirm { load, .. } if seeker.has_shown_objections() => {
+                break SearchEnd::NotConfirmed { load };
+            }
             Step::Confirm { load, .. } => seeker.full_run(load)?,
             Step::Done(end) => break end,
         }
     };
-    let plugin = seeker.note_plugin();
+    let plugin = PluginPart::of(&bed);
     let state = seeker.state;
     let end = state.judged(end);
     let mut result = FindMaxResult::new(plan, settings, &state, end, plugin, bed.machine.clone());
@@ -163,7 +168,8 @@ impl Seeker<'_> {
             let test = self.bed.test(request)?;
             self.check(&test)?;
             // The end of a process says nothing of the load, unless the load brings it about.
-            if !self.note_process(&test) || is_again {
+            self.note_change(&test);
+            if !self.note_end(&test) || is_again {
                 break (test, lookout);
             }
             is_again = true;
@@ -189,13 +195,12 @@ impl Seeker<'_> {
         if let Err(error) = self.check(&test) {
             if test.write_error.is_some() {
                 // There is room for the result, whatever has taken the rest of the disk. The first error is told.
-                let plugin = PluginPart::of(self.bed);
-                let _ = self.write_result(&folder, &settings, plugin, &PerformanceRuns::of(test));
+                let _ = self.write_result(&folder, &settings, &PerformanceRuns::of(test));
             }
             return Err(error);
         }
-        self.note_process(&test);
-        let plugin = self.note_plugin();
+        self.note_change(&test);
+        self.note_end(&test);
         let objections = self.state.objections.clone();
         let mut seen = self.record(load, &test, lookout.conclude());
         let broken = test.outcome.broken();
@@ -225,63 +230,58 @@ impl Seeker<'_> {
             is_at_any_load,
             seen,
         });
-        self.write_run(&folder, &settings, plugin, test)?;
+        self.write_run(&folder, &settings, test)?;
         self.keep()
     }
 
     /// Writes what `host run` writes of a run.
-    fn write_run(
-        &self,
-        folder: &RunFolder,
-        settings: &Settings,
-        plugin: PluginPart,
-        test: Test,
-    ) -> Result<(), HostError> {
+    fn write_run(&self, folder: &RunFolder, settings: &Settings, test: Test) -> Result<(), HostError> {
         let runs = PerformanceRuns::of(test);
-        self.write_result(folder, settings, plugin, &runs)?;
+        self.write_result(folder, settings, &runs)?;
         runs.tests.iter().try_for_each(Test::write_trace)?;
         folder.finish()
     }
 
-    /// Writes the result of a full run into the room that was kept for it.
+    /// Writes the result of a full run into the room that was kept for it. Objections of earlier tests count in it, too.
     fn write_result(
         &self,
         folder: &RunFolder,
         settings: &Settings,
-        plugin: PluginPart,
         runs: &PerformanceRuns,
     ) -> Result<(), HostError> {
-        let tests = Tests::of_performance(runs);
+        let plugin = PluginPart::of(self.bed);
+        let of_tests = runs.tests.iter().flat_map(|test| test.outcome.broken()).map(Finding::reason);
+        let known: Vec<_> = plugin.objections().chain(of_tests).collect();
+        let further = self.state.objections.iter().filter(|objection| !known.contains(objection));
+        let further_reasons = further.cloned().collect();
+        let tests = Tests { further_reasons, ..Tests::of_performance(runs) };
         let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
         folder.write_result(RESULT, &result)
     }
 
-    /// Takes note if the process of the plugin has ended in this test, or has changed the host's, and tells the user.
-    /// Returns whether it has ended.
-    fn note_process(&mut self, test: &Test) -> bool {
-        let tell = |what: &str| self.interrupt.observer().message(&format!("in a probe: {what}"));
-        let mut has_ended = false;
-        for fault in test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>) {
-            let text = fault.to_string();
-            if fault.is_end() {
-                tell(&text);
-                self.state.ends.push(text);
-                has_ended = true;
-            } else if fault.is_change_of_host() && self.state.object(text.clone()) {
-                // It may stay, and then each later test says so, too.
-                tell(&text);
-            }
-        }
-        has_ended
+    /// Tells if a full run has shown that no load counts.
+    fn has_shown_objections(&self) -> bool {
+        !self.state.objections.is_empty() && !self.state.full_runs.is_empty()
     }
 
-    /// The plugin as it is now, after taking note of why no run with it is VALID.
-    fn note_plugin(&mut self) -> PluginPart {
-        let plugin = PluginPart::of(self.bed);
-        for objection in plugin.objections() {
-            self.state.object(objection);
+    /// Takes note if the process of the plugin has changed the host's in this test, and tells the user once.
+    fn note_change(&mut self, test: &Test) {
+        let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>);
+        for change in faults.filter(|fault| fault.is_change_of_host()).map(ToString::to_string) {
+            if self.state.object(change.clone()) {
+                self.interrupt.observer().message(&change);
+            }
         }
-        plugin
+    }
+
+    /// Takes note if the process of the plugin has ended in this test, and tells the user.
+    fn note_end(&mut self, test: &Test) -> bool {
+        let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>);
+        let ends: Vec<_> = faults.filter(|fault| fault.is_end()).map(ToString::to_string).collect();
+        ends.iter().for_each(|end| self.interrupt.observer().message(&format!("in a test: {end}")));
+        let has_ended = !ends.is_empty();
+        self.state.ends.extend(ends);
+        has_ended
     }
 
     /// Takes note of why samples of this test failed or lacked their tokens, if it is the first with such samples.

@@ -178,7 +178,7 @@ mod tests {
     use proctor_scaling::Knobs;
 
     use super::*;
-    use crate::result::tests;
+    use crate::{bed::plugin::isolated::host_state::HostPart, result::tests};
 
     #[test]
     fn a_change_of_the_host_speaks_against_every_setting_and_is_told_once() {
@@ -196,7 +196,7 @@ mod tests {
         assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
         for _ in 0..2 {
             let faults = vec![
-                Fault::HostChanged { plugin: "p".to_owned(), what: "the limits" },
+                Fault::HostChanged { plugin: "p".to_owned(), part: HostPart::Limits },
                 Fault::Hang("it hangs".to_owned()),
             ];
             assert_eq!(result.object(faults), ["it hangs"]);

@@ -2,7 +2,7 @@
 
 mod environment;
 mod fence;
-mod host_state;
+pub(crate) mod host_state;
 pub(crate) mod part;
 
 use std::{
@@ -19,7 +19,10 @@ use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 
-use self::{host_state::HostState, part::IsolationPart};
+use self::{
+    host_state::{HostAtStart, HostPart, HostState},
+    part::IsolationPart,
+};
 use crate::{
     bed::fault::Fault, error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock,
 };
@@ -37,7 +40,7 @@ pub(crate) struct Isolated {
     /// The test that runs.
     test: Arc<Mutex<Option<StopHandle>>>,
     /// The host's process before there was another one.
-    before: Arc<HostState>,
+    before: Arc<HostAtStart>,
 }
 
 impl Isolated {
@@ -61,7 +64,7 @@ impl Isolated {
         let memory_max_bytes = settings.run.isolate_memory_mib.map(|mib| mib.saturating_mul(1 << 20));
         let environment = environment::environment(&settings.run.isolate_env);
         let launch = Launch { program: program.clone(), code, environment, spin, memory_max_bytes };
-        let before = Arc::new(HostState::at_start());
+        let before = Arc::new(HostAtStart::read());
         let fence = fence::to_load(settings, location);
         let isolation = Isolation::start(launch, fence).map_err(|error| {
             HostError::PluginCannot(format!(
@@ -191,13 +194,24 @@ impl Isolated {
     }
 
     /// A change of the host's own process since there is another one, where the system does not keep that from it. The
-    /// host holds threads to the processors `held` now.
+    /// host may hold threads that it makes to the processors `held`.
     pub(crate) fn change_of_host(&self, plugin: &str, held: &[u32]) -> Option<Fault> {
+        self.changed(plugin, || self.before.change(held))
+    }
+
+    /// Runs `act`, and returns also a change of the host's own process meanwhile. The calling thread may be held to some
+    /// processors.
+    pub(crate) fn watch_host<T>(&self, plugin: &str, act: impl FnOnce() -> T) -> (T, Option<Fault>) {
+        let state = HostState::read();
+        let done = act();
+        (done, self.changed(plugin, || self.before.change_during(&state)))
+    }
+
+    fn changed(&self, plugin: &str, change: impl FnOnce() -> Option<HostPart>) -> Option<Fault> {
         if self.isolation.restrictions().asks {
             return None;
         }
-        let what = HostState::read().change_since(&self.before, held)?;
-        Some(Fault::HostChanged { plugin: plugin.to_owned(), what })
+        change().map(|part| Fault::HostChanged { plugin: plugin.to_owned(), part })
     }
 
     /// Ends the process, in which this call did not return in time. Returns whether there was one to be ended.
