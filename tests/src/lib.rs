@@ -38,8 +38,8 @@ pub use compile::{
     compile, compile_against, compile_cpp, compile_program, compile_with_cpp, complaints_about_cpp,
 };
 pub use place::{built, datasets, find_plugin, plugin, workspace};
-pub use process::{Finished, Started};
+pub use process::{CRASHED, Finished, INTERRUPTED, OUTPUT, Started};
 pub use rows::{check_rows, first_of_each};
-pub use run::Run;
+pub use run::{PLACES, Run, json};
 pub use scenarios::{SCENARIOS, short};
 pub use workspace_copy::{WorkspaceCopy, files_of_workspace};

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     os::unix::process::ExitStatusExt,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
     thread,
@@ -10,6 +11,18 @@ use std::{
 };
 
 use tempfile::TempDir;
+
+/// Size of one sample in `samples.bin`.
+pub(crate) const SAMPLE_BYTES: usize = 16;
+
+/// Exit code of a program that could not write something.
+pub const OUTPUT: i32 = 5;
+
+/// Exit code of a program that a plugin has brought down.
+pub const CRASHED: i32 = 70;
+
+/// Exit code of a program that the user has interrupted.
+pub const INTERRUPTED: i32 = 130;
 
 /// Far longer than any run of a test takes, on any machine: what is still running then hangs.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -58,6 +71,32 @@ impl Started {
             self.give_up_after(start, LIMIT, what);
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Waits until a test has recorded some samples in this folder, the `.partial` of a run or one in it.
+    ///
+    /// # Panics
+    /// If the program ends before, or it takes too long.
+    pub fn wait_for_samples(&mut self, partial: &Path) {
+        let samples = partial.join("samples.bin");
+        self.wait_until("some samples are recorded", |_| {
+            fs::metadata(&samples).is_ok_and(|file| file.len() > SAMPLE_BYTES as u64)
+        });
+    }
+
+    /// The id of the program itself, which the process that was started has started; `None` if it has not yet.
+    #[must_use]
+    pub fn program(&self) -> Option<u32> {
+        children(self.id()).first().copied()
+    }
+
+    /// The id of the process that the plugin has for itself; `None` if there is none now.
+    #[must_use]
+    pub fn worker(&self) -> Option<u32> {
+        let is_worker = |id: &u32| {
+            fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "proctor-worker")
+        };
+        children(self.program()?).into_iter().find(is_worker)
     }
 
     /// Sends a signal by its name, such as `INT`.
@@ -138,6 +177,18 @@ impl Started {
         let bytes = fs::read(self.streams.path().join(stream)).expect("the file was made at the start");
         String::from_utf8_lossy(&bytes).into_owned()
     }
+}
+
+/// Ids of the processes that a process has started.
+fn children(id: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let mut ids = Vec::new();
+    for thread in threads {
+        // A thread that has ended has none.
+        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        ids.extend(text.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+    }
+    ids
 }
 
 /// A test that fails leaves no program behind.

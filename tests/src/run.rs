@@ -7,10 +7,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::process::Finished;
+use crate::process::{Finished, SAMPLE_BYTES};
 
-/// Size of one sample in `samples.bin`.
-const SAMPLE_BYTES: usize = 16;
+/// Flags of a run whose plugin is in the process of the program, and in one of its own.
+pub const PLACES: [&str; 2] = ["", "--isolate"];
 
 /// One run of a benchmark, at its end.
 #[derive(Debug)]
@@ -147,6 +147,16 @@ impl Run {
         names.sort();
         names
     }
+}
+
+/// The content of a file of JSON.
+///
+/// # Panics
+/// If it cannot be read, or is none.
+#[must_use]
+pub fn json(path: &Path) -> Value {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn collect(folder: &Path, prefix: &str, names: &mut Vec<String>) {

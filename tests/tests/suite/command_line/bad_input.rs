@@ -6,11 +6,10 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use proctor_datasets::sha256_hex;
 use proctor_test_needs::{bound_by_permissions, skip};
-use proctor_tests::{Bench, Finished, Run, workspace};
+use proctor_tests::{Bench, Finished, OUTPUT, Run, workspace};
 
 const SETTINGS: i32 = 2;
 const DATA: i32 = 4;
-const OUTPUT: i32 = 5;
 
 /// A run of the mock that leaves some 100,000 samples, of 16 bytes each.
 const LARGE: &str = "--plugin mock --scenario Offline --mode performance --set min_query_count=100000";

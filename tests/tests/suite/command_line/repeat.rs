@@ -1,25 +1,22 @@
 //! `host run --repeat`: several runs in one folder, and what they say together.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs, thread,
     time::{Duration, Instant},
 };
 
-use proctor_tests::Bench;
+use proctor_tests::{Bench, INTERRUPTED, json};
 use serde_json::Value;
 
 const GOOD: i32 = 0;
 const USAGE: i32 = 2;
 const PLUGIN: i32 = 3;
-const INTERRUPTED: i32 = 130;
 
 const QUICK: &str =
     "--mode performance --duration 20ms --set floor=false --set mock.service=fixed --set mock.service_us=200";
 
 fn kept(bench: &Bench, path: &str) -> Value {
-    serde_json::from_slice(&fs::read(bench.file(path)).unwrap()).unwrap()
+    json(&bench.file(path))
 }
 
 #[test]
@@ -107,8 +104,7 @@ fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
     for (against, folder) in [("", "one"), ("--against null", "both/a")] {
         let output = folder.split('/').next().unwrap();
         let mut started = bench.start(&format!("run --plugin mock {long} --repeat 3 {against} -o {output}"));
-        let samples = bench.file(&format!("{folder}/repeat-1.partial/samples.bin"));
-        started.wait_until("a run goes on", |_| fs::metadata(&samples).is_ok_and(|file| file.len() > 16));
+        started.wait_for_samples(&bench.file(&format!("{folder}/repeat-1.partial")));
         started.signal("INT");
         let finished = started.finish();
         assert_eq!(finished.code(), INTERRUPTED, "{finished}");

@@ -4,13 +4,11 @@
 use std::fs;
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, plugin};
+use proctor_tests::{Bench, CRASHED, OUTPUT, PLACES, plugin};
 
 use crate::plugins::wayward::Wayward;
 
 const PLUGIN: i32 = 3;
-const OUTPUT: i32 = 5;
-const CRASHED: i32 = 70;
 
 #[test]
 fn what_a_plugin_does_at_the_end_of_the_process_is_not_waited_for() {
@@ -133,7 +131,7 @@ fn a_stderr_that_takes_nothing_ends_no_run_and_keeps_none() {
 
 #[test]
 fn a_verdict_that_nobody_reads_is_an_error() {
-    for place in ["", "--isolate"] {
+    for place in PLACES {
         let bench = Bench::new();
         let script = "{ \"$0\" \"$@\"; echo $? >code; } | true";
         let flags = format!(

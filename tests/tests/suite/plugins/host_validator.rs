@@ -1,6 +1,6 @@
 //! The plugin that checks the host: this one keeps its promises, whichever way it calls.
 
-use proctor_tests::{Bench, Run, plugin};
+use proctor_tests::{Bench, PLACES, Run, plugin};
 
 /// Runs the validator with these flags, without the floor.
 fn run(flags: &str) -> Run {
@@ -37,7 +37,7 @@ fn samples_of_different_shapes_keep_the_promises_too() {
     let (data, cache) = (bench.file("rows"), bench.file("cache"));
     let made = bench.host(&format!("data generate dlrm --samples 12 --out {}", data.display()));
     assert_eq!(made.code(), 0, "{made}");
-    for flags in ["", "--isolate"] {
+    for flags in PLACES {
         assert_kept(&format!(
             "--benchmark dlrm --dataset-folder {} --set cache_folder={} --scenario Offline --set min_query_count=50 \
              --set issue=false {flags}",

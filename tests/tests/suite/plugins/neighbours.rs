@@ -1,7 +1,7 @@
 //! The samples of a query of MultiStream lie side by side in memory, also where it goes on from the last sample of the
 //! set to the first.
 
-use proctor_tests::{Bench, compile};
+use proctor_tests::{Bench, PLACES, compile};
 
 #[test]
 fn the_samples_of_every_query_lie_side_by_side() {
@@ -10,7 +10,7 @@ fn the_samples_of_every_query_lie_side_by_side() {
     // 13 samples are no multiple of the 8 of a query; 5 are fewer than a query has.
     for set_len in [13, 5] {
         for dispatch in ["--set issue=false --batch-size 8", "--set issue=true"] {
-            for process in ["", "--isolate"] {
+            for process in PLACES {
                 let run = bench.run(&format!(
                     "--plugin {} --scenario MultiStream --mode performance {dispatch} {process} --set floor=false \
                      --set performance_sample_count_override={set_len} --set warm_up_batches=0 \

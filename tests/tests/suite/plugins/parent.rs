@@ -9,12 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proctor_tests::{Bench, Run, Started};
+use proctor_tests::{Bench, CRASHED, INTERRUPTED, PLACES, Run, Started};
 
 use crate::plugins::wayward::Wayward;
-
-const CRASHED: i32 = 70;
-const INTERRUPTED: i32 = 130;
 
 /// A run that waits for a sample which never comes, until it is interrupted twice.
 const HANGING: &str =
@@ -23,34 +20,21 @@ const HANGING: &str =
 /// A run that goes on for ten minutes unless it is interrupted.
 const LONG: &str = "--plugin mock --mode performance --scenario Server --target-qps 200 --duration 10m";
 
-/// Flags of a run whose plugin is in the process of the program, and in one of its own.
-const PLACES: [&str; 2] = ["", "--isolate"];
-
 /// Starts a run by a script of the shell, in a group of its own, and waits until it has some samples.
 fn start(bench: &Bench, script: &str, flags: &str) -> (Started, PathBuf) {
     let output = bench.file("out");
     let mut command = bench.command_in_shell(script, &format!("run --output {} {flags}", output.display()));
     command.process_group(0);
     let mut started = bench.start_command(command);
-    let samples = output.with_added_extension("partial").join("samples.bin");
-    started.wait_until("some samples are recorded", |_| fs::metadata(&samples).is_ok_and(|it| it.len() > 16));
+    started.wait_for_samples(&output.with_added_extension("partial"));
     (started, output)
 }
 
 const AS_IT_IS: &str = "exec \"$0\" \"$@\"";
 
-/// Ids of the processes that a process has started.
-fn children(id: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
-    let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    texts
-        .flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
-        .collect()
-}
-
-/// Id of the process of the program itself.
+/// Id of the process of the program itself, which has begun.
 fn program_of(started: &Started) -> u32 {
-    children(started.id())[0]
+    started.program().expect("the run goes on")
 }
 
 /// State of a process, such as `S`; `None` if there is none that could still do anything.
@@ -149,56 +133,60 @@ fn a_request_of_timeout_counts_once() {
 
 #[test]
 fn a_request_to_either_of_them_is_one() {
-    for (name, place) in ["INT", "TERM", "HUP"].into_iter().flat_map(|name| PLACES.map(|it| (name, it))) {
+    for place in PLACES {
         let flags = format!("{LONG} {place}");
-        let bench = Bench::new();
-        let (started, output) = start(&bench, AS_IT_IS, &flags);
-        started.signal(name);
-        assert_interrupted(started, &output);
-        let bench = Bench::new();
-        let (started, output) = start(&bench, AS_IT_IS, &flags);
-        started.signal_to(program_of(&started), name);
-        assert_interrupted(started, &output);
+        for name in ["INT", "TERM", "HUP"] {
+            let bench = Bench::new();
+            let (started, output) = start(&bench, AS_IT_IS, &flags);
+            started.signal(name);
+            assert_interrupted(started, &output);
+            let bench = Bench::new();
+            let (started, output) = start(&bench, AS_IT_IS, &flags);
+            started.signal_to(program_of(&started), name);
+            assert_interrupted(started, &output);
+        }
     }
 }
 
 #[test]
 fn a_request_while_a_plugin_hangs_as_it_is_loaded_leaves_nothing() {
     let Some(wayward) = Wayward::new() else { return };
-    let calls = [("constructor hang", "INT"), ("load_model hang", "TERM")];
-    for ((astray, name), place) in calls.into_iter().flat_map(|call| PLACES.map(|it| (call, it))) {
-        let output = wayward.bench.file("loading");
-        let partial = output.with_added_extension("partial");
-        let mut command = wayward.bench.command(&format!(
-            "run --plugin {} --mode performance --set isolate_env=WAYWARD --output {} {place}",
-            wayward.library().display(),
-            output.display()
-        ));
-        command.env("WAYWARD", astray);
-        let mut started = wayward.bench.start_command(command);
-        started.wait_until("its folder is made", |_| partial.is_dir());
-        is_alive_for(&mut started, Duration::from_millis(500));
-        started.signal(name);
-        let finished = started.finish();
-        finished.assert_error(INTERRUPTED, &["interrupted while loading"]);
-        assert!(!output.exists() && !partial.exists(), "{finished}");
+    for place in PLACES {
+        for (astray, name) in [("constructor hang", "INT"), ("load_model hang", "TERM")] {
+            let output = wayward.bench.file("loading");
+            let partial = output.with_added_extension("partial");
+            let mut command = wayward.bench.command(&format!(
+                "run --plugin {} --mode performance --set isolate_env=WAYWARD --output {} {place}",
+                wayward.library().display(),
+                output.display()
+            ));
+            command.env("WAYWARD", astray);
+            let mut started = wayward.bench.start_command(command);
+            started.wait_until("its folder is made", |_| partial.is_dir());
+            is_alive_for(&mut started, Duration::from_millis(500));
+            started.signal(name);
+            let finished = started.finish();
+            finished.assert_error(INTERRUPTED, &["interrupted while loading"]);
+            assert!(!output.exists() && !partial.exists(), "{finished}");
+        }
     }
 }
 
 #[test]
 fn a_signal_that_is_ignored_stays_ignored() {
-    let signals = [("HUP", "INT"), ("INT", "TERM")];
-    for ((ignored, other), place) in signals.into_iter().flat_map(|pair| PLACES.map(|it| (pair, it))) {
-        let bench = Bench::new();
-        let script = format!("trap '' {ignored}; exec \"$0\" \"$@\"");
-        let (mut started, output) = start(&bench, &script, &format!("{LONG} {place}"));
-        started.signal(ignored);
-        started.signal_group(ignored);
-        started.signal_to(program_of(&started), ignored);
-        is_alive_for(&mut started, Duration::from_millis(700));
-        assert!(!started.stderr().contains("interrupted"), "{}", started.stderr());
-        started.signal(other);
-        assert_interrupted(started, &output);
+    for place in PLACES {
+        for (ignored, other) in [("HUP", "INT"), ("INT", "TERM")] {
+            let bench = Bench::new();
+            let script = format!("trap '' {ignored}; exec \"$0\" \"$@\"");
+            let (mut started, output) = start(&bench, &script, &format!("{LONG} {place}"));
+            started.signal(ignored);
+            started.signal_group(ignored);
+            started.signal_to(program_of(&started), ignored);
+            is_alive_for(&mut started, Duration::from_millis(700));
+            assert!(!started.stderr().contains("interrupted"), "{}", started.stderr());
+            started.signal(other);
+            assert_interrupted(started, &output);
+        }
     }
 }
 
@@ -209,30 +197,29 @@ fn nothing_is_left_of_a_program_whose_parent_is_killed() {
     let program = program_of(&started);
     started.signal("KILL");
     assert!(started.finish().to_string().contains("signal: 9"));
-    wait_for_ends(&[program]);
+    wait_for_end_of(program);
 }
 
-/// Waits until none of these processes could still do anything.
-fn wait_for_ends(ids: &[u32]) {
+/// Waits until a process cannot do anything any more.
+fn wait_for_end_of(id: u32) {
     let start = Instant::now();
-    while ids.iter().any(|id| state(*id).is_some()) {
-        assert!(start.elapsed() < Duration::from_secs(60), "one of {ids:?} goes on");
+    while state(id).is_some() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{id} goes on");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
 fn a_program_that_is_killed_keeps_its_samples_and_leaves_no_process() {
-    for (place, count) in PLACES.into_iter().zip([0, 1]) {
+    for place in PLACES {
         let bench = Bench::new();
         let (started, output) = start(&bench, AS_IT_IS, &format!("{LONG} {place}"));
-        let program = program_of(&started);
-        let workers = children(program);
-        assert_eq!(workers.len(), count, "{workers:?}");
-        started.signal_to(program, "KILL");
+        let worker = started.worker();
+        assert_eq!(worker.is_some(), !place.is_empty(), "{worker:?}");
+        started.signal_to(program_of(&started), "KILL");
         let run = Run::new(started.finish(), output.clone());
         assert_eq!(run.finished.signal(), Some(9), "{}", run.finished);
-        wait_for_ends(&workers);
+        worker.into_iter().for_each(wait_for_end_of);
         assert!(!output.exists() && run.find_result().is_none(), "{}", run.finished);
         assert!(run.samples().len() > 1, "{}", run.finished);
         let report = run.text("crash.txt");
@@ -282,33 +269,35 @@ fn a_program_that_is_stopped_goes_on_as_its_group_does() {
 #[test]
 fn the_end_that_a_plugin_hangs_in_is_told() {
     let Some(wayward) = Wayward::new() else { return };
-    for (call, isolate) in ["stop", "close"].into_iter().flat_map(|call| PLACES.map(|it| (call, it))) {
-        let output = wayward.bench.file(&format!("{call}{isolate}"));
-        let mut command = wayward.bench.command(&format!(
-            "run --plugin {} --mode performance --duration 20ms --set floor=false --set issue=false --set isolate_env=WAYWARD \
-             --output {} {isolate}",
-            wayward.library().display(),
-            output.display()
-        ));
-        command.env("WAYWARD", format!("{call} hang"));
-        let mut started = wayward.bench.start_command(command);
-        let result = output.with_added_extension("partial").join("result.json");
-        started.wait_until("the result is written", |_| result.is_file());
-        // Its counter of energy is read before.
-        is_alive_for(&mut started, Duration::from_secs(2));
-        started.signal("INT");
-        let told = format!("interrupted: waiting for plugin wayward in {call}; the results are on disk");
-        is_told(&mut started, &told);
-        started.signal("INT");
-        if isolate.is_empty() {
-            is_told(&mut started, "press Ctrl-C once more to end without it");
+    for isolate in PLACES {
+        for call in ["stop", "close"] {
+            let output = wayward.bench.file(&format!("{call}{isolate}"));
+            let mut command = wayward.bench.command(&format!(
+                "run --plugin {} --mode performance --duration 20ms --set floor=false --set issue=false --set isolate_env=WAYWARD \
+                 --output {} {isolate}",
+                wayward.library().display(),
+                output.display()
+            ));
+            command.env("WAYWARD", format!("{call} hang"));
+            let mut started = wayward.bench.start_command(command);
+            let result = output.with_added_extension("partial").join("result.json");
+            started.wait_until("the result is written", |_| result.is_file());
+            // Its counter of energy is read before.
+            is_alive_for(&mut started, Duration::from_secs(2));
             started.signal("INT");
-            assert_eq!(started.finish().code(), INTERRUPTED);
-            assert!(result.is_file());
-        } else {
-            let run = Run::new(started.finish(), output);
-            assert!(run.is_whole(), "{}", run.finished);
-            assert!(run.reasons().contains("as the user did not wait for it"), "{}", run.reasons());
+            let told = format!("interrupted: waiting for plugin wayward in {call}; the results are on disk");
+            is_told(&mut started, &told);
+            started.signal("INT");
+            if isolate.is_empty() {
+                is_told(&mut started, "press Ctrl-C once more to end without it");
+                started.signal("INT");
+                assert_eq!(started.finish().code(), INTERRUPTED);
+                assert!(result.is_file());
+            } else {
+                let run = Run::new(started.finish(), output);
+                assert!(run.is_whole(), "{}", run.finished);
+                assert!(run.reasons().contains("as the user did not wait for it"), "{}", run.reasons());
+            }
         }
     }
 }
@@ -325,9 +314,7 @@ fn a_signal_from_outside_is_not_swallowed() {
     ] {
         let bench = Bench::new();
         let (started, output) = start(&bench, AS_IT_IS, &format!("--isolate --set watchdog_ms=1000 {LONG}"));
-        let workers = children(program_of(&started));
-        assert_eq!(workers.len(), 1, "{workers:?}");
-        started.signal_to(workers[0], name);
+        started.signal_to(started.worker().expect("the plugin has a process of its own"), name);
         let run = Run::new(started.finish(), output);
         run.assert_invalid(&["plugin mock", told]);
         assert!(!run.samples().is_empty(), "{name}: {}", run.finished);

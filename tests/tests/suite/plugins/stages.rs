@@ -3,10 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::fs;
-
-use proctor_tests::{Bench, Run, compile};
-use serde_json::Value;
+use proctor_tests::{Bench, PLACES, Run, compile, json};
 
 /// Runs the null plugin with stages that are wrong in this way; `None` without a C compiler.
 fn run(wrong: &str, issue: bool) -> Option<Run> {
@@ -50,14 +47,14 @@ fn stages_of_batches_and_of_whole_queries_are_in_the_result() {
 
 #[test]
 fn spans_of_a_plugin_in_rust_are_stages_in_its_process_and_in_one_of_its_own() {
-    for isolate in ["", "--isolate"] {
+    for isolate in PLACES {
         let bench = Bench::new();
         let run = bench.run(&format!(
             "--plugin faulty --set faulty.fault=none --set faulty.spans=true --set issue=false {isolate} \
              --duration 50ms --mode performance --set floor=false --trace-host host.json"
         ));
         assert_told(&run, &["answer"]);
-        let timeline: Value = serde_json::from_slice(&fs::read(bench.file("host.json")).unwrap()).unwrap();
+        let timeline = json(&bench.file("host.json"));
         let events = timeline["traceEvents"].as_array().unwrap();
         let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
         assert!(named("batch") > 0, "{}", run.finished);

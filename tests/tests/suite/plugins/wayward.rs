@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use proctor_tests::{Bench, Finished, Run, compile_with_cpp};
+use proctor_tests::{Bench, CRASHED, Finished, PLACES, Run, compile_with_cpp, json};
 
 /// Names of the variables by which the plugin is told what to do: in a process of its own it has those alone that are
 /// asked for.
@@ -141,18 +141,14 @@ fn a_search_whose_plugin_does_not_close_is_not_good() {
     let searched = wayward.search("close:1+ status=1");
     assert_eq!(searched.code(), 1, "{searched}");
     assert!(searched.stderr.contains("after the search: plugin wayward: close failed"), "{searched}");
-    let found = |folder: &str| {
-        let text = fs::read_to_string(wayward.bench.file(&format!("{folder}/find_max.json"))).unwrap();
-        serde_json::from_str::<serde_json::Value>(&text).unwrap()
-    };
-    let kept = found("search");
+    let kept = json(&wayward.bench.file("search/find_max.json"));
     assert!(kept["load"].is_number(), "what was found is kept: {searched}");
     assert!(kept["faults"][0].as_str().unwrap().starts_with("plugin wayward: close failed"), "{kept}");
     assert_eq!(kept["faults"].as_array().map(Vec::len), Some(1), "{kept}");
     fs::remove_dir_all(wayward.bench.file("search")).unwrap();
     let searched = wayward.search("close:1+ segv");
-    assert_eq!(searched.code(), 70, "{searched}");
-    let kept = found("search.partial");
+    assert_eq!(searched.code(), CRASHED, "{searched}");
+    let kept = json(&wayward.bench.file("search.partial/find_max.json"));
     assert!(kept["load"].is_number(), "what was found is kept: {searched}");
     assert!(kept["faults"][0].as_str().unwrap().contains("did not come back from"), "{kept}");
 }
@@ -162,8 +158,7 @@ fn a_search_names_answers_that_come_twice() {
     let Some(wayward) = Wayward::new() else { return };
     let searched = wayward.search_with("execute:1+ complete-own", "--set issue=false");
     assert_eq!(searched.code(), 1, "{searched}");
-    let text = fs::read_to_string(wayward.bench.file("search/find_max.json")).unwrap();
-    let kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let kept = json(&wayward.bench.file("search/find_max.json"));
     assert!(kept["summary"].as_str().unwrap().contains("completed more than once"), "{searched}");
     assert!(kept["full_runs"].as_array().is_some_and(|runs| runs.len() <= 1), "{searched}");
 }
@@ -197,7 +192,7 @@ fn results_stay_where_they_were_asked_for() {
 #[test]
 fn results_can_be_read_whatever_the_plugin_does_to_the_umask() {
     let Some(wayward) = Wayward::new() else { return };
-    for place in ["", "--isolate"] {
+    for place in PLACES {
         let run = wayward.run("open umask", &format!("--set issue=false {place}"));
         run.assert_valid();
         for name in run.files() {
@@ -249,7 +244,7 @@ fn a_flush_that_crashes_while_samples_are_missing_keeps_the_others() {
 fn an_answer_that_is_not_written_is_none_of_an_earlier_batch() {
     let Some(wayward) = Wayward::new() else { return };
     // The first batches are answered, in the same room.
-    for isolate in ["", "--isolate"] {
+    for isolate in PLACES {
         let run = wayward.run_accuracy("execute:10+ unwritten", &format!("--set issue=false {isolate}"));
         let defects = run.result()["accuracy"]["response_defects"].as_array().cloned().unwrap_or_default();
         assert_eq!(defects.len(), 1, "{}", run.finished);

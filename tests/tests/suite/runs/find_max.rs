@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_tests::{Bench, Finished};
+use proctor_tests::{Bench, Finished, json};
 use serde_json::Value;
 
 /// Server on the mock, which takes a constant millisecond for a sample and may take ten.
@@ -207,15 +207,14 @@ fn a_full_run_of_the_result_is_the_run_that_host_run_makes() {
     for name in ["mlperf_log_summary.txt", "samples.bin"] {
         assert!(fs::read(folder.join(name)).unwrap() == fs::read(run.folder().join(name)).unwrap(), "{name}");
     }
-    let kept: Value = serde_json::from_slice(&fs::read(folder.join("result.json")).unwrap()).unwrap();
+    let kept = json(&folder.join("result.json"));
     assert_eq!(kept["settings"]["server_target_qps"]["origin"]["flag"], "find-max");
     assert_eq!(kept["performance_run"], run.result()["performance_run"]);
 }
 
 /// The files that a search leaves, without the names of folders.
 fn left(folder: &Path) -> (Value, Value) {
-    let read = |name: &str| serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
-    (read("find_max.json"), read("probes.json"))
+    (json(&folder.join("find_max.json")), json(&folder.join("probes.json")))
 }
 
 #[test]

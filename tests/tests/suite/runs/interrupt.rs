@@ -1,22 +1,15 @@
 //! Ctrl-C: nothing more is issued, what is outstanding is waited for, what there is is written.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use proctor_tests::{Bench, Run, Started};
-
-const INTERRUPTED: i32 = 130;
+use proctor_tests::{Bench, INTERRUPTED, Run};
 
 /// A run that goes on for ten minutes unless it is interrupted.
 const LONG: &str = "--scenario Server --target-qps 200 --duration 10m";
 
-/// Waits until some samples are in the file.
-fn wait_for_samples(started: &mut Started, file: &Path) {
-    started.wait_until("some samples are recorded", |_| fs::metadata(file).is_ok_and(|file| file.len() > 16));
-}
-
 fn interrupted(bench: &Bench, flags: &str, signal: &str) -> Run {
     let (mut started, output) = bench.start_run(&format!("--mode performance {LONG} {flags}"));
-    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.wait_for_samples(&output.with_added_extension("partial"));
     started.signal(signal);
     Run::new(started.finish(), output)
 }
@@ -65,7 +58,7 @@ fn an_interruption_of_the_accuracy_run_is_the_end_of_both() {
     let bench = Bench::new();
     let slow = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
     let (mut started, output) = bench.start_run(slow);
-    wait_for_samples(&mut started, &output.with_added_extension("partial").join("accuracy/samples.bin"));
+    started.wait_for_samples(&output.with_added_extension("partial").join("accuracy"));
     started.signal("INT");
     let run = Run::new(started.finish(), output);
     assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
@@ -95,7 +88,7 @@ fn the_second_signal_gives_up_the_wait() {
     let bench = Bench::new();
     let flags = "--plugin faulty --set issue=false --set faulty.fault=hang --mode performance";
     let (mut started, output) = bench.start_run(flags);
-    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.wait_for_samples(&output.with_added_extension("partial"));
     started.signal("INT");
     started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give them up"));
     started.signal("INT");
@@ -114,7 +107,7 @@ fn a_signal_is_heard_though_nobody_reads_stderr() {
         let slow = "--plugin faulty --set issue=false --set faulty.fault=slow --set faulty.after=0";
         let flags = format!("run --output {} --mode performance {LONG} {slow}", output.display());
         let mut started = bench.start_command(bench.command_in_shell(script, &flags));
-        wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+        started.wait_for_samples(&output.with_added_extension("partial"));
         started.signal("INT");
         assert_interrupted(&Run::new(started.finish(), output));
     }
@@ -126,7 +119,7 @@ fn the_wait_for_an_instance_that_hangs_is_told() {
     let flags =
         format!("--plugin faulty --set issue=false --set faulty.fault=hang --mode performance {LONG}");
     let (mut started, output) = bench.start_run(&flags);
-    wait_for_samples(&mut started, &output.with_added_extension("partial").join("samples.bin"));
+    started.wait_for_samples(&output.with_added_extension("partial"));
     started.signal("INT");
     started.wait_until("it waits", |started| started.stderr().contains("press Ctrl-C again to give them up"));
     let told = started.stderr();

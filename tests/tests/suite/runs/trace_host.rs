@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use proctor_tests::{Bench, Run, workspace};
+use proctor_tests::{Bench, INTERRUPTED, Run, json, workspace};
 use serde_json::Value;
 
 /// The mock with batches of 200 us, each of which has the stage `compute`.
@@ -44,7 +44,7 @@ impl Span {
 
 /// The spans of a timeline, in the order in which they begin. Those of a track are within each other.
 fn spans(file: &Path) -> Vec<Span> {
-    let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let json = json(file);
     let mut spans: Vec<Span> = Vec::new();
     let mut open: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for event in json["traceEvents"].as_array().unwrap() {
@@ -197,16 +197,13 @@ fn the_timeline_of_an_interrupted_run_is_whole_before_and_after() {
     let file = bench.file("host.json");
     let flags = "--plugin mock --mode performance --scenario Server --target-qps 200 --duration 10m --set floor=false";
     let (mut started, output) = bench.start_run(&format!("{flags} --trace-host host.json"));
-    let samples = output.with_added_extension("partial").join("samples.bin");
-    started.wait_until("some samples are recorded", |_| {
-        fs::metadata(&samples).is_ok_and(|samples| samples.len() > 16)
-    });
+    started.wait_for_samples(&output.with_added_extension("partial"));
     let so_far = spans(&file);
     let open: Vec<_> = so_far.iter().filter(|span| span.end.is_none()).map(Span::name).collect();
     assert_eq!(open, ["run", "performance test"]);
     started.signal("INT");
     let run = Run::new(started.finish(), output);
-    assert_eq!(run.finished.code(), 130, "{}", run.finished);
+    assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
     let spans = spans(&file);
     assert!(spans.iter().all(|span| span.end.is_some() && span.args.get("unfinished").is_none()));
     assert!(paths(&spans).contains(&"run > write result".to_owned()));

@@ -10,7 +10,7 @@ use std::{
 };
 
 use proctor_test_needs::skip;
-use proctor_tests::{Bench, compile, datasets, plugin};
+use proctor_tests::{Bench, PLACES, compile, datasets, json, plugin};
 use serde_json::Value;
 
 use crate::plugins::wayward::Wayward;
@@ -18,7 +18,7 @@ use crate::plugins::wayward::Wayward;
 /// The accuracy logs of a run in the process of the host, and of one in a process of its own.
 fn both_logs(flags: &str) -> [String; 2] {
     let bench = Bench::new();
-    ["", "--isolate"].map(|isolate| {
+    PLACES.map(|isolate| {
         let run = bench.run(&format!("--mode accuracy {flags} {isolate}"));
         assert_eq!(run.result()["accuracy_run"]["valid"], true, "{}", run.finished);
         let part = &run.result()["plugin"]["isolation"];
@@ -102,12 +102,6 @@ fn a_plugin_is_the_same_in_each_of_its_processes() {
     wayward.run("describe version-of-process", "").assert_valid();
     let run = wayward.run("describe version-of-process", "--isolate");
     run.finished.assert_error(3, &["plugin wayward", "describes itself in another way than before"]);
-}
-
-/// Content of a file of JSON; null where there is none.
-fn json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    serde_json::from_str(&text).unwrap_or_default()
 }
 
 #[test]

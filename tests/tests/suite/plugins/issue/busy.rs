@@ -1,9 +1,7 @@
 //! A plugin that refuses queries because its queue is full: they are issued again, nothing is lost, and what the user
 //! waits for counts. One that breaks the rules of it is named.
 
-use proctor_tests::{Bench, Run};
-
-const INTERRUPTED: i32 = 130;
+use proctor_tests::{Bench, INTERRUPTED, Run};
 
 /// Time that the mock takes for each sample.
 const SERVICE_NS: u64 = 5_000_000;

@@ -1,6 +1,8 @@
 //! Answers that the host cannot take, and that do not come again: the sample is missing, and the reason is told, also
 //! where the process of the plugin is ended for that.
 
+use proctor_tests::PLACES;
+
 use super::row::{Dispatch::Queries, Outcome, Row};
 
 /// Ways to hand over an answer, and the reason.
@@ -18,8 +20,5 @@ pub(super) fn rows() -> Vec<Row> {
         let says = [says, "1 sample was never completed: sample 9 "];
         Row::new("issue:10", way, Queries, Outcome::Waits, &says).with(flags)
     };
-    ["", "--isolate"]
-        .into_iter()
-        .flat_map(|flags| WAYS.map(move |(way, says)| row(way, says, flags)))
-        .collect()
+    PLACES.into_iter().flat_map(|flags| WAYS.map(move |(way, says)| row(way, says, flags))).collect()
 }

@@ -1,10 +1,9 @@
 //! Disks that take no more.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use proctor_test_needs::bound_by_permissions;
-use proctor_tests::{Bench, Run, Started, check_rows};
-use serde_json::Value;
+use proctor_tests::{Bench, OUTPUT, PLACES, Run, check_rows, json};
 
 use super::{VALID_IN_SUMMARY, problem, says_valid};
 use crate::command_line::bad_input::host_on_small_disk;
@@ -25,9 +24,6 @@ const DISKS: [(u32, &str); 8] = [
     (4096, "--isolate"),
 ];
 
-/// Exit code of a run that could not be written.
-const OUTPUT: i32 = 5;
-
 #[test]
 fn a_full_disk_keeps_the_result() {
     check_rows(&DISKS, 2, |(size_kib, place)| {
@@ -47,13 +43,6 @@ fn a_full_disk_keeps_the_result() {
 const PACED: &str = "run --plugin mock --scenario Server --target-qps 500 --duration 500ms --mode performance \
                      --set min_query_count=1000 --set floor=false --set server_target_latency_ns=10000000000";
 
-/// Waits until a run has some samples in this folder.
-fn wait_for_samples(started: &mut Started, partial: &Path) {
-    started.wait_until("some samples are recorded", |_| {
-        fs::metadata(partial.join("samples.bin")).is_ok_and(|file| file.len() > 16)
-    });
-}
-
 #[test]
 fn a_full_disk_keeps_the_result_of_a_full_run() {
     let bench = Bench::new();
@@ -64,21 +53,20 @@ fn a_full_disk_keeps_the_result_of_a_full_run() {
     let Some(finished) = host_on_small_disk(&bench, 4096, flags) else { return };
     finished.assert_error(OUTPUT, &["cannot write", "the disk is full"]);
     let folder = bench.file("kept/out.partial/full-run-1.partial");
-    let text = fs::read_to_string(folder.join("result.json"));
-    let text = text.unwrap_or_else(|error| panic!("the result is lost: {error}: {finished}"));
-    let result: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert!(folder.join("result.json").is_file(), "the result is lost: {finished}");
+    let result = json(&folder.join("result.json"));
     assert_eq!(result["performance_run"]["issued_query_count"].as_u64().map(|count| count > 0), Some(true));
     assert!(!folder.join("room.tmp").exists() && !bench.file("kept/out").exists(), "{finished}");
 }
 
 #[test]
 fn a_folder_that_is_removed_during_the_run_is_made_again() {
-    for place in ["", "--isolate"] {
+    for place in PLACES {
         let bench = Bench::new();
         let output = bench.file("out");
         let partial = output.with_added_extension("partial");
         let mut started = bench.start(&format!("{PACED} --output {} {place}", output.display()));
-        wait_for_samples(&mut started, &partial);
+        started.wait_for_samples(&partial);
         fs::remove_dir_all(&partial).expect("it is ours");
         let run = Run::new(started.finish(), output);
         run.assert_valid();
@@ -89,7 +77,7 @@ fn a_folder_that_is_removed_during_the_run_is_made_again() {
 
 #[test]
 fn a_folder_that_becomes_read_only_is_no_valid_run() {
-    for place in ["", "--isolate"] {
+    for place in PLACES {
         becomes_read_only(place);
     }
 }
@@ -102,7 +90,7 @@ fn becomes_read_only(place: &str) {
     let flags = format!("{PACED} --output {} {place}", output.display());
     let command = if bound.is_empty() { bench.command(&flags) } else { bench.command_by(&bound, &flags) };
     let mut started = bench.start_command(command);
-    wait_for_samples(&mut started, &partial);
+    started.wait_for_samples(&partial);
     fs::set_permissions(&partial, fs::Permissions::from_mode(0o555)).expect("it is ours");
     let finished = started.finish();
     fs::set_permissions(&partial, fs::Permissions::from_mode(0o755)).expect("it is ours");

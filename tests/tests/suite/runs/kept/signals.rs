@@ -1,22 +1,17 @@
 //! Signals at any instant of a run: to the program, and to the process of a plugin.
 
 use std::{
-    fs,
     process::Command,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 
-use proctor_tests::{Bench, Finished, check_rows};
-use proctor_vocabulary::proc_value;
+use proctor_tests::{Bench, Finished, INTERRUPTED, check_rows};
 
 use super::problem;
 
 /// Ctrl-C, as a terminal sends it.
-const INTERRUPTED: i32 = 130;
-
-/// SIGINT.
 const SIGINT: i32 = 2;
 
 /// How many runs go on at the same time.
@@ -106,12 +101,12 @@ fn the_end_of_the_process_of_a_plugin_loses_nothing_at_any_instant() {
     check_rows(&instants, WIDTH, |instant| {
         let (started, output) = bench.start_run(&flags);
         let begin = Instant::now();
-        while worker_of(started.id()).is_none() && begin.elapsed() < Duration::from_secs(60) {
+        while started.worker().is_none() && begin.elapsed() < Duration::from_secs(60) {
             thread::sleep(Duration::from_millis(2));
         }
         thread::sleep(instant.saturating_sub(begin.elapsed()));
         // Another one may have taken its place, or is about to.
-        if let Some(worker) = worker_of(started.id()) {
+        if let Some(worker) = started.worker() {
             send("KILL", worker);
         }
         let finished = started.finish();
@@ -124,20 +119,4 @@ fn the_end_of_the_process_of_a_plugin_loses_nothing_at_any_instant() {
         });
         wrong.map(|wrong| format!("after {instant:?}: {wrong}: {finished}"))
     });
-}
-
-/// The process of the plugin of this program, which itself or a child of it has started.
-fn worker_of(program: u32) -> Option<u32> {
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.find(|id| {
-        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
-        name.trim() == "proctor-worker"
-            && parent_of(*id).is_some_and(|parent| parent == program || parent_of(parent) == Some(program))
-    })
-}
-
-fn parent_of(process: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    proc_value(&status, "PPid")?.parse().ok()
 }

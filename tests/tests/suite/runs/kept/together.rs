@@ -2,21 +2,15 @@
 
 use std::{collections::BTreeSet, fs};
 
-use proctor_tests::{Bench, Started};
+use proctor_tests::{Bench, OUTPUT, PLACES, Started};
 
 use super::{problem, result_in};
-
-/// Exit code of a run that could not be written.
-const OUTPUT: i32 = 5;
 
 /// How many runs begin at the same time.
 const COUNT: usize = 10;
 
 /// A short run.
 const SHORT: &str = "run --plugin mock --mode performance --duration 300ms --set floor=false";
-
-/// Flags of a run whose plugin is in the process of the program, and in one of its own.
-const PLACES: [&str; 2] = ["", "--isolate"];
 
 #[test]
 fn each_has_a_folder_of_its_own() {
