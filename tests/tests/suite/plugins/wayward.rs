@@ -203,7 +203,7 @@ fn results_can_be_read_whatever_the_plugin_does_to_the_umask() {
 }
 
 #[test]
-fn a_folder_that_is_removed_during_the_run_is_made_again() {
+fn a_folder_that_a_plugin_removes_during_a_run_is_made_again() {
     let Some(wayward) = Wayward::new() else { return };
     let run = wayward.run("start remove-folder", "");
     assert!(run.assert_valid().finished.stdout.contains("\n  verdict     VALID\n"), "{}", run.finished);

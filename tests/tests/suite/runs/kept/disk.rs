@@ -60,7 +60,7 @@ fn a_full_disk_keeps_the_result_of_a_full_run() {
 }
 
 #[test]
-fn a_folder_that_is_removed_during_the_run_is_made_again() {
+fn a_folder_that_the_user_removes_during_a_run_is_made_again() {
     for place in PLACES {
         let bench = Bench::new();
         let output = bench.file("out");

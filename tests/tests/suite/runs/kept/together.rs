@@ -1,4 +1,4 @@
-//! Runs at the same time in one folder, and with few of the files that a system gives a program.
+//! Runs at the same time in one folder, and runs that may open few files.
 
 use std::{collections::BTreeSet, fs};
 
