@@ -111,8 +111,7 @@ fn hang(call: &str, dispatch: Dispatch) -> Row {
         let says = ["1 sample was never completed: sample 9 ", "instance 0 did not return from a batch"];
         return Row::new(&numbered(call), "hang", dispatch, Outcome::Waits, &says);
     }
-    let says = format!("hangs: it was asked to {}, and did not return within watchdog_ms = 1000", task(call));
-    Row::new(&numbered(call), "hang", dispatch, Outcome::Hangs, &[&says])
+    Row::hang(&numbered(call), dispatch, task(call))
 }
 
 /// A call does not return.

@@ -8,8 +8,6 @@ use super::{
     },
 };
 
-const ISOLATE: &str = "--isolate";
-
 /// Outcome of a run whose plugin ends in this call: without a model there is nothing to run.
 fn outcome(call: &str) -> Outcome {
     match call {
@@ -26,7 +24,7 @@ pub(super) fn ends() -> Vec<Row> {
     let mut rows = Vec::new();
     for (call, dispatch) in CALLS {
         let mut end = |way: &str, says: &str| {
-            rows.push(Row::new(&numbered(call), way, dispatch, outcome(call), &[says]).with(ISOLATE));
+            rows.push(Row::isolated(&numbered(call), way, dispatch, outcome(call), &[says]));
         };
         end("segv", &format!("crashed with SIGSEGV in {call}"));
         end("throw", &format!(" in {call}"));
@@ -66,21 +64,18 @@ pub(super) fn ends() -> Vec<Row> {
         ("release-crashes", "crashed with SIGSEGV in release of a lent output"),
         ("release-_exits", "its process has ended by itself with exit code 0 in execute"),
     ] {
-        rows.push(Row::new("execute:10", way, Batches, Outcome::Invalid, &[says]).with(ISOLATE));
+        rows.push(Row::isolated("execute:10", way, Batches, Outcome::Invalid, &[says]));
     }
     for (call, dispatch) in
         [("open", Batches), ("load_model", Queries), ("execute", Batches), ("issue", Queries)]
     {
         let says = format!("crashed with SIGSEGV in {call}");
-        let row = Row::new(&numbered(call), "message-behind", dispatch, outcome(call), &[&says]);
-        rows.push(row.with(ISOLATE));
+        rows.push(Row::isolated(&numbered(call), "message-behind", dispatch, outcome(call), &[&says]));
     }
     let says = ["create_instance failed", "its process can be given no more files"];
-    rows.push(Row::new("open", "no-files", Batches, Outcome::Refused, &says).with(ISOLATE));
-    rows.push(
-        Row::new("constructor", "_exit", Batches, Outcome::Refused, &["libwayward_sut.so", "exit code 0"])
-            .with(ISOLATE),
-    );
+    rows.push(Row::isolated("open", "no-files", Batches, Outcome::Refused, &says));
+    let says = ["libwayward_sut.so", "exit code 0"];
+    rows.push(Row::isolated("constructor", "_exit", Batches, Outcome::Refused, &says));
     rows
 }
 
@@ -92,10 +87,7 @@ pub(super) fn hangs() -> Vec<Row> {
             "execute" => "execute a batch",
             call => task(call),
         };
-        let says = format!("it hangs: it was asked to {task}, and did not return within watchdog_ms = 1000");
-        let says = ["its process was ended by SIGKILL", &says];
-        let row = Row::new(&numbered(call), "hang", dispatch, outcome(call), &says);
-        row.with("--isolate --set watchdog_ms=1000")
+        Row::isolated_hang(&numbered(call), dispatch, outcome(call), task)
     };
     let mut rows: Vec<_> = CALLS.iter().map(|(call, dispatch)| hang(call, *dispatch)).collect();
     rows.push(hang("constructor", Batches));
@@ -108,7 +100,7 @@ pub(super) fn misses() -> Vec<Row> {
         .map(|(way, context)| {
             let called = format!("plugin wayward: called complete with {context}");
             let says = [called.as_str(), "1 sample was never completed: sample 9 "];
-            Row::new("issue:10", way, Queries, Outcome::Waits, &says).with(ISOLATE)
+            Row::isolated("issue:10", way, Queries, Outcome::Waits, &says)
         })
         .to_vec()
 }

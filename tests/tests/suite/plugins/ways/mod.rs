@@ -7,7 +7,7 @@
 mod answers;
 mod calls;
 mod changes;
-mod drafts;
+mod extensions;
 mod isolated;
 mod lost;
 mod row;
@@ -40,10 +40,10 @@ proctor_tests::test_tables! {
     fn a_call_does_not_return() { check_hanging(calls::hangs()) }
     fn a_call_fails() { check(calls::failures()) }
     fn a_later_test_goes_astray() { check(calls::in_a_later_test()) }
-    fn the_process_ends_in_a_call_of_an_extension() { check(drafts::ends()) }
-    fn a_call_of_an_extension_does_not_return() { check_hanging(drafts::hangs()) }
-    fn a_process_of_its_own_ends_in_a_call_of_an_extension() { check(drafts::isolated_ends()) }
-    fn a_call_of_an_extension_in_a_process_of_its_own_hangs() { check_hanging(drafts::isolated_hangs()) }
+    fn the_process_ends_in_a_call_of_an_extension() { check(extensions::ends()) }
+    fn a_call_of_an_extension_does_not_return() { check_hanging(extensions::hangs()) }
+    fn a_process_of_its_own_ends_in_a_call_of_an_extension() { check(extensions::isolated_ends()) }
+    fn a_call_of_an_extension_in_a_process_of_its_own_hangs() { check_hanging(extensions::isolated_hangs()) }
     fn a_table_or_a_manifest_is_wrong() { check(tables::rows()) }
     fn an_answer_is_lost() { check_hanging(lost::rows()) }
     fn an_answer_is_wrong() { check(answers::rows()) }

@@ -73,6 +73,32 @@ impl Row {
         }
     }
 
+    /// A call that does not return, by its number, for which the watchdog ends the program. `task` is what it was asked
+    /// to do.
+    pub(super) fn hang(call: &str, dispatch: Dispatch, task: &str) -> Self {
+        let says =
+            format!("hangs: it was asked to {task}, and did not return within watchdog_ms = {WATCHDOG_MS}");
+        Self::new(call, "hang", dispatch, Outcome::Hangs, &[&says])
+    }
+
+    /// As [`new`](Self::new), of a plugin that has a process of its own.
+    pub(super) fn isolated(
+        call: &str,
+        way: &str,
+        dispatch: Dispatch,
+        outcome: Outcome,
+        says: &[&str],
+    ) -> Self {
+        Self::new(call, way, dispatch, outcome, says).with("--isolate")
+    }
+
+    /// As [`hang`](Self::hang), of a plugin that has a process of its own, which is ended.
+    pub(super) fn isolated_hang(call: &str, dispatch: Dispatch, outcome: Outcome, task: &str) -> Self {
+        let says = Self::hang(call, dispatch, task).says;
+        let says = ["its process was ended by SIGKILL", &says[0]];
+        Self::isolated(call, "hang", dispatch, outcome, &says)
+    }
+
     pub(super) fn with(self, flags: &'static str) -> Self {
         Self { flags, ..self }
     }
@@ -142,7 +168,7 @@ impl Row {
     fn flags(&self) -> String {
         let issue = self.dispatch == Dispatch::Queries;
         let mut flags = format!("--set issue={issue} {}", self.flags);
-        if matches!(self.outcome, Outcome::Hangs | Outcome::Waits) {
+        if self.way == "hang" || matches!(self.outcome, Outcome::Hangs | Outcome::Waits) {
             flags += &format!(" --set watchdog_ms={WATCHDOG_MS}");
         }
         if self.call != "warm_up" {
