@@ -28,7 +28,7 @@ pub(super) enum Outcome {
     Invalid,
     /// As `Invalid`, after a wait for a sample that is not completed.
     Waits,
-    /// The run has no test, and is INVALID for the reason.
+    /// The run has no test, or one without a query, and is INVALID for the reason.
     Untested,
     /// The host has undone it, and says so.
     PutRight,
@@ -59,6 +59,15 @@ pub(super) struct Row {
 
 /// The host's limit of a call that hangs, in ms: far more than the plugin takes for all of its calls.
 const WATCHDOG_MS: u32 = 1000;
+
+/// Calls after the last sample that may come before anything is written, which is waited for.
+const EARLY: [&str; 2] = ["flush", "end_thread"];
+
+/// Calls that come when what was measured is written.
+const LATE: [&str; 5] = ["stop", "release_samples", "destroy_instance", "unload_model", "close"];
+
+/// Calls at the end of the accuracy run, for which its result is kept; later ones have a number.
+const WITH_SCORE: [&str; 4] = ["end_thread", "flush", "stop", "release_samples"];
 
 impl Row {
     pub(super) fn new(call: &str, way: &str, dispatch: Dispatch, outcome: Outcome, says: &[&str]) -> Self {
@@ -135,22 +144,20 @@ impl Row {
 
     /// Whether all samples have completed when it happens, so that there is a result to keep.
     fn is_after_the_test(&self) -> bool {
-        // Both may come before anything is written, which is waited for; an end without a word leaves nobody to write.
-        let is_silent =
-            ["flush", "end_thread"].contains(&self.name_of_call()) && self.way.starts_with("_exit");
-        let is_last_reading = self.call == "energy:2";
-        is_last_reading
-            || !is_silent
-                && [
-                    "flush",
-                    "end_thread",
-                    "stop",
-                    "release_samples",
-                    "destroy_instance",
-                    "unload_model",
-                    "close",
-                ]
-                .contains(&self.name_of_call())
+        // The first reading is before the test.
+        if self.call == "energy:2" {
+            return true;
+        }
+        if EARLY.contains(&self.name_of_call()) {
+            // An end without a word leaves nobody to write.
+            return !self.way.starts_with("_exit");
+        }
+        LATE.contains(&self.name_of_call())
+    }
+
+    /// Whether the accuracy run is scored when it happens.
+    fn must_have_score(&self) -> bool {
+        self.outcome == Outcome::Down && WITH_SCORE.contains(&self.call.as_str())
     }
 
     /// Runs it; the error says what does not hold.
@@ -232,16 +239,7 @@ impl Row {
     /// The loss of what was measured in a test that had finished.
     fn something_lost(&self, run: &Run) -> Option<String> {
         if self.tests == Tests::Both {
-            let log = run.find_text("accuracy/mlperf_log_accuracy.json").unwrap_or_default();
-            let is_whole = log.ends_with("]\n") && log.matches("\"seq_id\"").count() == 600;
-            if !is_whole {
-                return Some("the log of the accuracy run is lost".to_owned());
-            }
-            // With the plugin's end of the accuracy run, for which its result is kept.
-            let is_kept = ["flush", "stop", "release_samples"].contains(&self.call.as_str());
-            let has_score = run.find_result().is_some_and(|result| result["accuracy"]["value"].is_number());
-            let is_lost = is_kept && self.outcome == Outcome::Down && !has_score;
-            return is_lost.then(|| "the accuracy is lost".to_owned());
+            return self.accuracy_lost(run);
         }
         if self.outcome == Outcome::Untested {
             return run.find_result().is_none().then(|| "result.json is lost".to_owned());
@@ -262,7 +260,28 @@ impl Row {
         {
             return Some("the logs are lost".to_owned());
         }
-        let shown = run.finished.stdout.matches("  verdict     INVALID").count();
-        (shown != 1).then(|| format!("the verdict is shown {shown} times"))
+        shown_otherwise_than_once(run)
     }
+
+    /// The loss of what was measured in an accuracy run that had finished.
+    fn accuracy_lost(&self, run: &Run) -> Option<String> {
+        let log = run.find_text("accuracy/mlperf_log_accuracy.json").unwrap_or_default();
+        if !log.ends_with("]\n") || log.matches("\"seq_id\"").count() != 600 {
+            return Some("the log of the accuracy run is lost".to_owned());
+        }
+        if !self.must_have_score() {
+            return None;
+        }
+        let has_score = run.find_result().is_some_and(|result| result["accuracy"]["value"].is_number());
+        if !has_score {
+            return Some("the accuracy is lost".to_owned());
+        }
+        shown_otherwise_than_once(run)
+    }
+}
+
+/// Says how often the verdict is shown, unless it is once.
+fn shown_otherwise_than_once(run: &Run) -> Option<String> {
+    let shown = run.finished.stdout.matches("  verdict     INVALID").count();
+    (shown != 1).then(|| format!("the verdict is shown {shown} times"))
 }
