@@ -154,6 +154,16 @@ fn a_search_whose_plugin_does_not_close_is_not_good() {
 }
 
 #[test]
+fn a_search_ends_where_the_end_of_an_instances_thread_crashes() {
+    let Some(wayward) = Wayward::new() else { return };
+    let searched = wayward.search_with("end_thread segv", "--set issue=false");
+    searched.assert_error(CRASHED, &["plugin wayward crashed with SIGSEGV in instance_thread.end"]);
+    for said in [&searched.stdout, &searched.stderr] {
+        assert!(!said.contains("did not return"), "{searched}");
+    }
+}
+
+#[test]
 fn a_search_names_answers_that_come_twice() {
     let Some(wayward) = Wayward::new() else { return };
     let searched = wayward.search_with("execute:1+ complete-own", "--set issue=false");

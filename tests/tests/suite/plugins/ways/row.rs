@@ -210,6 +210,9 @@ impl Row {
         if self.outcome == Outcome::Refused && self.flags.contains("--isolate") && run.folder().exists() {
             return Some("a folder without anything is left".to_owned());
         }
+        if self.outcome == Outcome::Down && said.contains("did not return") {
+            return Some("it takes the end of the program for a hang".to_owned());
+        }
         if self.way.contains("hang") && said.contains("after the end of their phase") {
             return Some("it takes what the host gave up for a late answer".to_owned());
         }
