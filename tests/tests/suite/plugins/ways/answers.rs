@@ -134,7 +134,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// Ways to misuse a service, and the reason.
-const SERVICES: [(&str, &str); 23] = [
+const SERVICES: [(&str, &str); 22] = [
     ("40-metrics", "of at most 128 bytes; and 39 more of this kind"),
     ("metric-no-name", "metric \"\" = 1 is not taken: it has no name"),
     ("metric-two-words", "metric \"two words\" = 1 is not taken: name and unit are printable ASCII"),
@@ -158,10 +158,9 @@ const SERVICES: [(&str, &str); 23] = [
     ("metric-unaligned", "is not taken: ProctorMetric "),
     ("metric-size=0", "is not taken: ProctorMetric "),
     ("metric-size=0x10000000000", "is not taken: ProctorMetric "),
-    ("stray-complete", "plugin wayward: called complete with a context that is null"),
-    ("stray-metric", "plugin wayward: called metric with a context that is null"),
-    ("stray-progress", "plugin wayward: called progress with a context that is null"),
-    ("stray-log", "plugin wayward: called log with a context that is null"),
+    ("metric-context-null", "plugin wayward: called metric with a context that is null"),
+    ("progress-context-null", "plugin wayward: called progress with a context that is null"),
+    ("log-context-null", "plugin wayward: called log with a context that is null"),
     ("progress-null", "reported progress that cannot be: ProctorProgress is null"),
     ("progress-size=0", "reported progress that cannot be: ProctorProgress has 0 bytes"),
 ];
@@ -175,8 +174,15 @@ pub(super) fn services() -> Vec<Row> {
     for (way, says) in SERVICES {
         rows.push(row("start", way, Batches, says));
         rows.push(row("issue:10", way, Queries, says));
-        // Its own process notices, and the host is told.
-        rows.push(row("start", way, Batches, says).with("--isolate"));
+    }
+    // A process of its own notices, and the host is told: of each service that it has.
+    for (way, says) in [
+        ("complete-null", "responses that cannot be: ProctorResponses is null"),
+        ("metric-nan", "the value is not finite"),
+        ("progress-null", "reported progress that cannot be: ProctorProgress is null"),
+        ("log-context-null", "plugin wayward: called log with a context that is null"),
+    ] {
+        rows.push(Row::isolated("start", way, Batches, Outcome::Invalid, &[says]));
     }
     let (none, unknown) =
         ("answered samples while no test was running", "an unknown response id: response id 0x7");
