@@ -14,12 +14,12 @@ use std::{
     ffi::{CString, c_int, c_long, c_void},
     fs::File,
     io, mem,
-    os::{fd::IntoRawFd, unix::ffi::OsStrExt},
+    os::unix::ffi::OsStrExt,
     path::Path,
     ptr,
     sync::{
         OnceLock,
-        atomic::{AtomicBool, AtomicI32, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -31,7 +31,7 @@ use crate::{
         last_words::write_last_words,
         process::{self, EXIT_PLUGIN_CRASHED},
         report::Report,
-        report_file::ReportFile,
+        report_file::{self, ReportFile},
         shared::{self, Slot, own_id},
     },
 };
@@ -52,9 +52,6 @@ const SIGNAL_COUNT: usize = CRASHES.len() + ENDINGS.len();
 /// Where the report goes.
 // SAFETY: no other slot has this index.
 static REPORT_FILE: Slot<ReportFile> = unsafe { Slot::new(2) };
-
-/// Descriptor of a file that is open for the report, never closed, or -1.
-static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
 
 /// The actions that were in place before, in the order of [`signals`].
 static PREVIOUS: OnceLock<[libc::sigaction; SIGNAL_COUNT]> = OnceLock::new();
@@ -94,7 +91,7 @@ pub fn install_without_folder() -> Result<(), PluginHostError> {
 /// # Errors
 /// [`PluginHostError::CrashReport`] if the handler cannot be installed.
 pub fn install_with_file(report: File) -> Result<(), PluginHostError> {
-    OPEN_FILE.store(report.into_raw_fd(), Ordering::Release);
+    report_file::open_for_reports(report);
     if PREVIOUS.get().is_none() {
         install_handlers()
             .map_err(|cause| PluginHostError::CrashReport(format!("to an open file: {cause}")))?;
@@ -220,50 +217,12 @@ fn report_host(name: &str) {
 /// Writes the report to the file, then to stderr, which may have no reader, and the answer that waits, if any does.
 pub(super) fn write(mut report: Report) {
     shared::note_report();
-    write_to_open_file(&report);
+    report_file::write_to_open_file(&report);
     if let Some(file) = REPORT_FILE.get().filter(|file| file.write(&report)) {
         report.text("the report is in ").raw(file.path().to_bytes()).text("\n");
     }
     report.write_to_stderr();
     write_last_words();
-}
-
-/// Writes the report to the file that is open for it, if there is one, in the place of the call that was noted there.
-pub(super) fn write_to_open_file(report: &Report) {
-    if let Some(open) = emptied_file() {
-        report.write_to(open);
-    }
-}
-
-/// Notes the call in the file that is open for the report, if there is one: whoever has the other end finds it there,
-/// whatever ends the process.
-#[inline]
-pub(super) fn note_call(activity: &Activity) {
-    if let Some(open) = emptied_file() {
-        let mut note = Report::new();
-        note.text("plugin ").text(activity.plugin()).text(" was at work").place(activity).text("\n");
-        note.write_to(open);
-    }
-}
-
-/// Takes the note of a call back, which has returned.
-#[inline]
-pub(super) fn forget_call() {
-    emptied_file();
-}
-
-/// The file that is open for the report, if there is one, without what was written to it before.
-fn emptied_file() -> Option<c_int> {
-    let open = OPEN_FILE.load(Ordering::Acquire);
-    if open < 0 {
-        return None;
-    }
-    // SAFETY: a descriptor that is never closed; both are async-signal-safe.
-    unsafe {
-        libc::ftruncate(open, 0);
-        libc::lseek(open, 0, libc::SEEK_SET);
-    }
-    Some(open)
 }
 
 /// Puts back what was there before, so that the faulting instruction, run again, has its usual effect. A signal that

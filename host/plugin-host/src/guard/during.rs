@@ -6,7 +6,7 @@ use crate::{
     call::Call,
     guard::{
         activity::Activity,
-        crash, process,
+        crash, process, report_file,
         thread_state::{ThreadState, is_guarded},
     },
 };
@@ -30,7 +30,7 @@ impl Activity {
         let state = is_guarded(call).then(ThreadState::read);
         self.enter(call);
         if state.is_some() {
-            crash::note_call(self);
+            report_file::note_call(self);
         }
         // Nothing of a plugin runs where an output is lent.
         let is_bare = call.is_timed() || call == Call::LendOutput;
@@ -40,7 +40,7 @@ impl Activity {
         }
         if let Some(state) = state {
             state.put_back(self.plugin(), call);
-            crash::forget_call();
+            report_file::forget_call();
         }
         self.leave();
         result

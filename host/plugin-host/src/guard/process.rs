@@ -22,10 +22,9 @@ use std::{
 
 use crate::guard::{
     activity::Activity,
-    crash,
     last_words::write_last_words,
     report::Report,
-    report_file::ReportFile,
+    report_file::{self, ReportFile},
     shared::{self, Slot, keep, keep_text},
 };
 
@@ -98,7 +97,7 @@ pub fn report_end_in(path: &Path, beginning: &str) {
 
 /// Reports that a plugin has ended the process.
 pub(super) fn report_end(report: &Report) {
-    crash::write_to_open_file(report);
+    report_file::write_to_open_file(report);
     if let Some(EndReport { file, beginning }) = END_REPORT.get() {
         let mut text = Report::new();
         text.text(beginning).raw(report.bytes());

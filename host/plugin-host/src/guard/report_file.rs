@@ -1,13 +1,22 @@
-//! A file for a report, which is made when there is something to report.
+//! Files for reports: one that is made when there is something to report, and one that is open all the time.
 
-use std::ffi::{CStr, c_int};
+use std::{
+    ffi::{CStr, c_int},
+    fs::File,
+    os::fd::IntoRawFd,
+    sync::atomic::{AtomicI32, Ordering},
+};
 
 use crate::guard::{
+    activity::Activity,
     report::Report,
     shared::{keep, keep_bytes},
 };
 
-/// The file.
+/// Descriptor of a file that is open for reports, never closed, or -1.
+static OPEN_FILE: AtomicI32 = AtomicI32::new(-1);
+
+/// A file that is made for a report.
 pub(super) struct ReportFile {
     /// Its path, with the zero at the end.
     path: &'static [u8],
@@ -35,4 +44,47 @@ impl ReportFile {
         }
         descriptor >= 0
     }
+}
+
+/// Sets the file that is open for reports.
+pub(super) fn open_for_reports(file: File) {
+    OPEN_FILE.store(file.into_raw_fd(), Ordering::Release);
+}
+
+/// Writes the report to the file that is open for it, if there is one, in the place of the call that was noted there.
+pub(super) fn write_to_open_file(report: &Report) {
+    if let Some(open) = emptied_file() {
+        report.write_to(open);
+    }
+}
+
+/// Notes the call in the file that is open for the report, if there is one: whoever has the other end finds it there,
+/// whatever ends the process.
+#[inline]
+pub(super) fn note_call(activity: &Activity) {
+    if let Some(open) = emptied_file() {
+        let mut note = Report::new();
+        note.text("plugin ").text(activity.plugin()).text(" was at work").place(activity).text("\n");
+        note.write_to(open);
+    }
+}
+
+/// Takes the note of a call back, which has returned.
+#[inline]
+pub(super) fn forget_call() {
+    emptied_file();
+}
+
+/// The file that is open for the report, if there is one, without what was written to it before.
+fn emptied_file() -> Option<c_int> {
+    let open = OPEN_FILE.load(Ordering::Acquire);
+    if open < 0 {
+        return None;
+    }
+    // SAFETY: a descriptor that is never closed; both are async-signal-safe.
+    unsafe {
+        libc::ftruncate(open, 0);
+        libc::lseek(open, 0, libc::SEEK_SET);
+    }
+    Some(open)
 }

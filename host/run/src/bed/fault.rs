@@ -232,7 +232,8 @@ impl fmt::Display for Fault {
             }
             Self::End(error) => error.fmt(f),
             Self::NotEnded { plugin } => {
-                let calls = [Call::Flush, Call::Stop, Call::ReleaseSamples, Call::UnloadModel];
+                let calls =
+                    [Call::Flush, Call::EndThread, Call::Stop, Call::ReleaseSamples, Call::UnloadModel];
                 let calls = calls.map(Call::name).join(", ");
                 write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
             }
@@ -329,7 +330,7 @@ mod tests {
             ),
             (
                 Fault::NotEnded { plugin: "p".to_owned() },
-                "plugin p did not come back from flush, stop, release_samples, unload_model or close",
+                "plugin p did not come back from flush, instance_thread.end, stop, release_samples, unload_model or close",
                 None,
             ),
             (

@@ -106,8 +106,8 @@ impl System {
     }
 }
 
-/// Ends the threads of instances. Waits for them up to `limit`, but not once one has crashed there: that one waits until
-/// what was measured is written, and is to blame alone. Returns who hangs, and whether any thread has not ended.
+/// Ends the threads of instances. Waits for them up to `limit`, but not once one has crashed there: that one waits
+/// until what was measured is written, and is to blame alone. Returns who hangs, and whether any has not ended.
 fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> (Vec<InFlight>, bool) {
     expect_last_words();
     let begun = Instant::now();

@@ -16,7 +16,7 @@ use proctor_loadgen::{
     Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
     StopHandle, TestOutcome, TestSettings, TokenRoom, VirtualClock, config_file,
 };
-use proctor_plugin_host::{Model, PluginMetric, PluginStage};
+use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TensorSpec, TestMode};
 
@@ -392,7 +392,8 @@ impl<'a> TestBed<'a> {
         if is_abandoned {
             self.library.leave();
             self.model.abandon();
-        } else {
+        }
+        if !is_abandoned || last_words_are_awaited() {
             faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
         }
         Fault::add_all(blamed(faults, &outcome), &mut outcome.findings);

@@ -96,7 +96,7 @@ impl RunFolder {
         }
     }
 
-    /// A folder of a run within this one, with room for a result of its own. Removes what an earlier attempt left there.
+    /// A folder of a run within this one, with its own room for a result. Removes what an earlier attempt left there.
     ///
     /// # Errors
     /// [`HostError::Output`] if it cannot be made, or there is no room.

@@ -99,7 +99,7 @@ proptest! {
         prop_assert!(search.probes.len() <= 30, "{}", search.probes.len());
     }
 
-    /// The second probe is so close to the capacity that its tail is longer than that of the hopeless first probe, which
+    /// The second probe is so close to the capacity that its tail is longer than that of the hopeless first one, which
     /// ended early.
     #[test]
     fn a_hopeless_probe_does_not_say_that_lower_loads_help_no_more(above in 1.0001..1.02_f64, utilisation in 0.3..0.97_f64) {

@@ -199,8 +199,8 @@ impl Isolated {
         self.changed(plugin, || self.before.change(held))
     }
 
-    /// Runs `act`, and returns also a change of the host's own process meanwhile. The calling thread may be held to some
-    /// processors.
+    /// Runs `act`, and returns also a change of the host's own process meanwhile. The calling thread may be held to
+    /// some processors.
     pub(crate) fn watch_host<T>(&self, plugin: &str, act: impl FnOnce() -> T) -> (T, Option<Fault>) {
         let state = HostState::read();
         let done = act();
