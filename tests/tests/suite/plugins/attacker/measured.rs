@@ -54,8 +54,7 @@ impl Change {
     }
 }
 
-/// Makes the attempts of a group where the host is not asked, and so cannot refuse them. `None` where the test is to skip
-/// itself.
+/// Makes the attempts of a group where the host is not asked, and so cannot refuse them. `None` to skip the test.
 fn run_compared(user: User, group: &str, flags: &str) -> Option<Run> {
     let world = World::new(user, |_| Vec::new()).and_then(World::in_sandbox)?;
     let run = world.run(group, flags);
