@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{error::ResultsError, result_file::TestPart, samples::Samples, versioned::read_versioned};
+use crate::{error::ResultsError, samples::Samples, schema::test::TestPart, versioned::read_versioned};
 
 /// Latest instant that is one, in ns: 292 years. No sum of a few overflows.
 const INSTANT_MAX_NS: u64 = u64::MAX >> 1;

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::latency_keys::LatencyKeys;
-use crate::{error::ResultsError, result_file::LatencyPart};
+use crate::{error::ResultsError, schema::latency::LatencyPart};
 
 /// Beginning of each entry.
 const MARK: &str = ":::MLLOG ";

@@ -6,8 +6,9 @@
 //! of scaling, which has several runs.
 //!
 //! # Choices
-//! - A result is read by what a reader needs, [`ResultFile`], and is there as a whole beside it as JSON. Keys that are
-//!   absent are `None`, so that a result of an earlier host of the same schema is read, too.
+//! - The parts of a result have one type each, which a run fills and every reader takes. A key that no reader needs is
+//!   read as far as it has the form that is written here, so that a result of an earlier host of the same schema is
+//!   read, too. The result is there as a whole beside it as JSON.
 //! - Nothing is guessed: a file that is cut, torn or of another version is an error, or is said to be so beside what
 //!   could be read.
 //! - Samples are read into memory, 16 bytes each, as in their file.
@@ -33,11 +34,10 @@ mod detail;
 mod error;
 mod find;
 mod loadgen_logs;
-mod noise;
 mod result_file;
 mod run;
 mod samples;
-mod scaling;
+mod schema;
 mod series;
 mod summary;
 mod summary_log;
@@ -49,16 +49,24 @@ pub use detail::DetailLog;
 pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
-pub use noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval};
 pub use result_file::{
-    AccuracyPart, AccuracyPhasesPart, ArrivalsPart, BenchmarkPart, DeviationPart, FiguresPart, Finding,
-    FloorPart, LatencyPart, MachinePart, MetricPart, Origin, PluginPart, Reason, ResultFile, SchedulerPart,
-    SearchPart, SearchStep, SettingPart, StagePart, Standing, TestPart, TokenPart, VerdictPart,
+    AccuracyPart, ArrivalsPart, DeviationPart, FloorPart, MachinePart, MetricPart, Origin, ResultFile,
+    SettingPart,
 };
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
-pub use scaling::{
-    Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window,
+pub use schema::{
+    benchmark::{BenchmarkPart, SuitePart},
+    energy::{EnergyPart, ProcessorEnergyPart},
+    figures::{FiguresPart, IntervalPart},
+    finding::{Finding, LimitPart, RemedyPart, Standing},
+    latency::LatencyPart,
+    noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval},
+    plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
+    scaling::{Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window},
+    test::{AccuracyPhasesPart, BusyPart, SchedulerPart, TestPart},
+    tokens::{SearchPart, SearchStep, TokenPart},
+    verdict::{Reason, VerdictPart},
 };
 pub use series::{CurvePoint, FindMaxFile, FullRun, Place, ScaleFile, Series, SeriesKind};
 pub use summary::{RunOutcome, RunSummary};

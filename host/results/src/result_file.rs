@@ -5,7 +5,13 @@ use std::{collections::BTreeMap, fmt, path::Path};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::{error::ResultsError, noise::NoisePart, scaling::ScalingPart, versioned::read_versioned};
+use crate::{
+    error::ResultsError,
+    schema::{
+        benchmark::BenchmarkPart, finding::Standing, plugin::PluginPart, test::TestPart, verdict::VerdictPart,
+    },
+    versioned::read_versioned,
+};
 
 /// Kind of the deviation of a run in virtual time.
 pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
@@ -127,24 +133,6 @@ impl ResultFile {
     }
 }
 
-/// The verdict of a run.
-#[derive(Debug, Clone, Deserialize)]
-pub struct VerdictPart {
-    /// True if the run is VALID.
-    pub valid: bool,
-    /// True if the accuracy passed; `None` if it was not measured.
-    pub accuracy_passed: Option<bool>,
-    /// True if the user ended it.
-    #[serde(default)]
-    pub interrupted: bool,
-    /// Why it is not VALID, in words.
-    #[serde(default)]
-    pub reasons: Vec<Reason>,
-}
-
-/// A reason in words.
-pub type Reason = String;
-
 /// A metric.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct MetricPart {
@@ -174,187 +162,6 @@ pub struct AccuracyPart {
     pub line: Option<String>,
 }
 
-/// One test.
-#[derive(Debug, Clone, Deserialize)]
-pub struct TestPart {
-    /// Its mode.
-    pub mode: String,
-    /// True if it is VALID.
-    pub valid: bool,
-    /// Rules that the verdict rests on.
-    #[serde(default)]
-    pub findings: Vec<Finding>,
-    /// From the start of issuing to the last completion, in ns.
-    pub duration_ns: u64,
-    /// Number of queries.
-    pub issued_query_count: u64,
-    /// Number of samples.
-    pub issued_sample_count: u64,
-    /// Samples that completed as failed; `None` in results of earlier versions, which do not count them.
-    #[serde(default)]
-    pub failed_sample_count: Option<u64>,
-    /// Samples that never completed; `None` likewise.
-    #[serde(default)]
-    pub missing_sample_count: Option<u64>,
-    /// Responses that came after the end of their test.
-    #[serde(default)]
-    pub late_response_count: u64,
-    /// Responses that came once more for a sample.
-    #[serde(default)]
-    pub repeated_response_count: u64,
-    /// Greatest lateness of a query that has a schedule, in ns.
-    #[serde(default)]
-    pub issue_delay_max_ns: u64,
-    /// The mean lateness, in ns.
-    #[serde(default)]
-    pub issue_delay_mean_ns: u64,
-    /// The median lateness, in ns.
-    #[serde(default)]
-    pub issue_delay_p50_ns: u64,
-    /// The lateness that 99 % of the queries keep, in ns.
-    #[serde(default)]
-    pub issue_delay_p99_ns: u64,
-    /// The lateness that 99.9 % of the queries keep, in ns.
-    #[serde(default)]
-    pub issue_delay_p99_9_ns: u64,
-    /// Figures of a performance run.
-    pub figures: Option<FiguresPart>,
-    /// The scheduler's part, where the host formed batches.
-    pub scheduler: Option<SchedulerPart>,
-    /// A search for the peak.
-    pub search: Option<SearchPart>,
-    /// The course of a policy that scales.
-    pub scaling: Option<ScalingPart>,
-    /// The noise of the machine.
-    pub noise: Option<NoisePart>,
-    /// Energy that the plugin counted.
-    pub energy: Option<Value>,
-    /// Energy of the processor.
-    pub processor_energy: Option<Value>,
-    /// The accuracy phases of a test of accuracy and performance in one.
-    pub accuracy_phases: Option<AccuracyPhasesPart>,
-}
-
-/// Accuracy phases beside a performance phase.
-#[derive(Debug, Clone, Deserialize)]
-pub struct AccuracyPhasesPart {
-    /// Number of samples.
-    pub issued_sample_count: u64,
-}
-
-/// A rule that the verdict rests on.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Finding {
-    /// Its name.
-    pub rule: String,
-    /// True if it is kept.
-    pub standing: Standing,
-    /// Measured value, in `unit`.
-    pub measured: Option<f64>,
-    /// Bound of the rule, in `unit`.
-    pub bound: Option<f64>,
-    /// Unit of both.
-    pub unit: Option<String>,
-    /// All of it as a sentence.
-    pub text: String,
-}
-
-/// True if a rule is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// It is not: the test is INVALID.
-    Broken,
-    /// It is, and limits the result or the length most.
-    Limiting,
-    /// It is.
-    Met,
-}
-
-/// Figures of a performance run.
-#[derive(Debug, Clone, Deserialize)]
-pub struct FiguresPart {
-    /// Latencies of queries.
-    pub query_latency: LatencyPart,
-    /// Latencies of samples.
-    pub sample_latency: LatencyPart,
-    /// Estimate of early stopping, in ns.
-    pub early_stopping_estimate_ns: Option<u64>,
-    /// Samples above the bound of Server.
-    pub over_latency_count: Option<u64>,
-    /// Tokens.
-    pub tokens: Option<TokenPart>,
-}
-
-/// A distribution of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[expect(missing_docs, reason = "each is what it says, in ns but for the count")]
-pub struct LatencyPart {
-    pub count: u64,
-    pub min_ns: u64,
-    pub mean_ns: u64,
-    pub max_ns: u64,
-    pub p50_ns: u64,
-    pub p90_ns: u64,
-    pub p95_ns: u64,
-    pub p97_ns: u64,
-    pub p99_ns: u64,
-    pub p99_9_ns: u64,
-}
-
-/// Tokens of a run.
-#[derive(Debug, Clone, Deserialize)]
-pub struct TokenPart {
-    /// Number of tokens.
-    pub token_count: Option<u64>,
-    /// Rate of tokens.
-    pub tokens_per_second: Option<f64>,
-    /// To the first token.
-    pub time_to_first_token: Option<LatencyPart>,
-    /// Mean between the tokens of a sample.
-    pub time_per_output_token: Option<LatencyPart>,
-    /// From each report of tokens to the one before it.
-    pub time_between_tokens: Option<LatencyPart>,
-}
-
-/// The scheduler's part.
-#[derive(Debug, Clone, Deserialize)]
-pub struct SchedulerPart {
-    /// Number of batches.
-    pub batch_count: u64,
-    /// Mean number of samples of a batch.
-    pub batch_size_mean: f64,
-    /// Number of batches by their size.
-    #[serde(default)]
-    pub batch_sizes: BTreeMap<u64, u64>,
-    /// Largest number of samples that waited.
-    pub queue_depth_max: u64,
-    /// Time that each instance was busy, in ns.
-    #[serde(default)]
-    pub instance_busy_ns: Vec<u64>,
-}
-
-/// A search for the peak.
-#[derive(Debug, Clone, Deserialize)]
-pub struct SearchPart {
-    /// The peak, in queries per second.
-    pub peak_qps: Option<f64>,
-    /// Position of the reported step.
-    pub reported_step: Option<usize>,
-    /// Its steps.
-    #[serde(default)]
-    pub steps: Vec<SearchStep>,
-}
-
-/// A step of a search.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct SearchStep {
-    /// Rate, in queries per second.
-    pub rate_qps: f64,
-    /// True if it was met.
-    pub met: Option<bool>,
-}
-
 /// The floor of the harness.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FloorPart {
@@ -368,66 +175,6 @@ pub struct FloorPart {
     /// Figures under ten times the floor.
     #[serde(default)]
     pub marked: Vec<String>,
-}
-
-/// The benchmark.
-#[derive(Debug, Clone, Deserialize)]
-pub struct BenchmarkPart {
-    /// Its id.
-    pub id: String,
-    /// Name of the model.
-    pub model: String,
-    /// Name of the data set.
-    pub dataset: String,
-    /// Samples of the library.
-    pub total_sample_count: u64,
-    /// Samples of the performance set.
-    pub performance_sample_count: u64,
-}
-
-/// The plugin.
-#[derive(Debug, Clone, Deserialize)]
-pub struct PluginPart {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its vendor.
-    #[serde(default)]
-    pub vendor: String,
-    /// Where it came from.
-    #[serde(default)]
-    pub source: String,
-    /// SHA-256 of its file.
-    pub sha256: Option<String>,
-    /// Precision that it computed in.
-    pub precision: String,
-    /// How it was given its work.
-    #[serde(default)]
-    pub dispatch: String,
-    /// Its options.
-    #[serde(default)]
-    pub options: BTreeMap<String, String>,
-    /// Files of the model, as docs/run-folder.md has them.
-    #[serde(default)]
-    pub model_files: Vec<Value>,
-    /// Figures that it reported, as docs/run-folder.md has them.
-    pub metrics: Option<BTreeMap<String, Value>>,
-    /// Stages of its work.
-    pub stages: Option<BTreeMap<String, StagePart>>,
-}
-
-/// A stage of a plugin's work.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct StagePart {
-    /// How often it was there.
-    pub count: u64,
-    /// Its least length in ns.
-    pub least_ns: u64,
-    /// Its greatest length in ns.
-    pub greatest_ns: u64,
-    /// Its mean length in ns.
-    pub mean_ns: f64,
 }
 
 /// The machine.
@@ -540,19 +287,5 @@ impl AccuracyPart {
             None => return None,
         };
         Some(["accuracy.passed true".to_owned(), found])
-    }
-}
-
-impl TestPart {
-    /// The finding of a rule.
-    #[must_use]
-    pub fn finding(&self, rule: &str) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.rule == rule)
-    }
-
-    /// The latency bound of the scenario in ns, if it has one.
-    #[must_use]
-    pub fn latency_bound_ns(&self) -> Option<f64> {
-        self.finding("latency_bound").filter(|it| it.unit.as_deref() == Some("ns")).and_then(|it| it.bound)
     }
 }

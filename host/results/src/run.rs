@@ -171,16 +171,15 @@ impl Run {
     pub fn performance_folder(&self) -> Result<PathBuf, ResultsError> {
         let none = |why| ResultsError::NoPerformanceRun { path: self.folder.clone(), why };
         let RunKind::Whole(run) = &self.kind else { return Ok(self.folder.clone()) };
-        let WholeRun { result, json } = &**run;
-        if result.performance_run.is_none() {
+        let WholeRun { result, .. } = &**run;
+        let Some(deciding) = &result.performance_run else {
             return Err(none("the result has none; leave out --mode accuracy for one"));
-        }
+        };
         if result.performance_runs.is_empty() {
             return Ok(self.folder.clone());
         }
         // Each has a folder of its own, numbered from 1.
-        let all = json["performance_runs"].as_array().into_iter().flatten();
-        let place = all.into_iter().position(|test| *test == json["performance_run"]);
+        let place = result.performance_runs.iter().position(|test| test == deciding);
         let place = place.ok_or_else(|| none("none of its several runs is the one that decides"))?;
         Ok(self.folder.join(format!("run_{}", place + 1)))
     }

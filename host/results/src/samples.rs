@@ -10,7 +10,7 @@ use proctor_vocabulary::open_regular;
 
 use crate::{
     error::ResultsError,
-    result_file::{LatencyPart, TestPart},
+    schema::{latency::LatencyPart, test::TestPart},
 };
 
 /// Bytes of a record.

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::{
     error::ResultsError,
-    result_file::{DeviationPart, MachinePart, PluginPart, SettingPart},
+    result_file::{DeviationPart, MachinePart, SettingPart},
     run::folder_name,
-    scaling::ScalingPart,
+    schema::{plugin::PluginPart, scaling::ScalingPart},
     versioned::read_versioned,
 };
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{
-    result_file::{DeviationPart, LatencyPart, MetricPart, VIRTUAL_TIME},
+    result_file::{DeviationPart, MetricPart, VIRTUAL_TIME},
     run::{Ending, Run, RunKind},
+    schema::latency::LatencyPart,
 };
 
 /// A run in one row: what it was of, and what came of it.

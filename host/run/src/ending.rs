@@ -33,7 +33,7 @@ use crate::{
     observer::Observer,
     overhead::floor::Floor,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RESULT, RunResult, Tests, metric_parts, sample_memory, stage_parts},
+    result::{PluginPart, RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
     spans::enter,
     threads::lock,
 };
@@ -69,7 +69,7 @@ impl UnfinishedResult {
             folder: folder.clone(),
             observer: Arc::clone(observer),
             host_side: bed.plugin.backend.host_side(),
-            plugin: PluginPart::of(bed),
+            plugin: plugin_part(bed),
             machine: bed.machine.clone(),
             accuracy_run: None,
             performance_runs: PerformanceRuns::default(),

@@ -2,12 +2,13 @@
 
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
+use proctor_results::DevicePart;
 
 use crate::{
     bed::{
         call_watchdog::Watchdog,
         clock::HostClock,
-        placement::{Placement, allowed_cores, devices::DevicePart},
+        placement::{Placement, allowed_cores},
         plugin::Plugin,
     },
     error::HostError,

@@ -18,39 +18,6 @@ pub(crate) struct Metric {
     pub(crate) unit: &'static str,
 }
 
-/// The spread of latencies, all in ns. Percentiles are whole measured values, not interpolated.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Latencies {
-    /// Number of latencies.
-    pub count: u64,
-    /// The shortest.
-    pub min_ns: u64,
-    /// Their mean, rounded down.
-    pub mean_ns: u64,
-    /// The longest.
-    pub max_ns: u64,
-    /// The median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 95th percentile.
-    pub p95_ns: u64,
-    /// 97th percentile.
-    pub p97_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p99_9_ns: u64,
-}
-
-impl From<&LatencyStatistics> for Latencies {
-    fn from(statistics: &LatencyStatistics) -> Self {
-        let [p50_ns, p90_ns, p95_ns, p97_ns, p99_ns, p99_9_ns] = statistics.percentiles_ns;
-        let LatencyStatistics { count, min_ns, max_ns, mean_ns, .. } = *statistics;
-        Self { count, min_ns, mean_ns, max_ns, p50_ns, p90_ns, p95_ns, p97_ns, p99_ns, p99_9_ns }
-    }
-}
-
 /// The figure of this kind; its value is NaN where the run was too short for it, or did not measure it.
 pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
     let value = match kind {

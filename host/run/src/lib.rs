@@ -65,7 +65,7 @@ pub use crate::{
     },
     error::HostError,
     explain_model::explain_model,
-    figures::{Latencies, query_latencies},
+    figures::query_latencies,
     files::{
         cache_folder::lasting_folder,
         model_files::{FoundFile, find as find_model_files},

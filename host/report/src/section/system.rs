@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proctor_results::{MachinePart, PluginPart};
-use serde_json::Value;
+use proctor_results::{MachinePart, PluginMetricPart, PluginPart};
 
 use crate::{
     facts::Facts,
@@ -58,10 +57,9 @@ pub(crate) fn plugin(html: &mut Html, plugin: &PluginPart, figures: Figures) {
     if !plugin.model_files.is_empty() {
         table(html, "Model files", &["model file", "format", "SHA-256"], |html| {
             for file in &plugin.model_files {
-                let part = |name: &str| file[name].as_str().unwrap_or("–");
-                row(html, part("path"), |html| {
-                    cell(html, |html| html.text(part("format")));
-                    cell(html, |html| hash(html, file["sha256"].as_str()));
+                row(html, &file.path.to_string_lossy(), |html| {
+                    cell(html, |html| html.text(&file.format));
+                    cell(html, |html| hash(html, Some(&file.sha256)));
                 });
             }
         });
@@ -76,11 +74,11 @@ pub(crate) fn plugin(html: &mut Html, plugin: &PluginPart, figures: Figures) {
     }
 }
 
-fn metrics(html: &mut Html, metrics: Option<&BTreeMap<String, Value>>, figures: Figures) {
+fn metrics(html: &mut Html, metrics: Option<&BTreeMap<String, PluginMetricPart>>, figures: Figures) {
     let Some(metrics) = metrics.filter(|metrics| !metrics.is_empty()) else { return };
     table(html, "Metrics of the plugin", &["metric", "last", "least", "mean", "greatest"], |html| {
         for (name, metric) in metrics {
-            let unit = Unit::named(metric["unit"].as_str().unwrap_or(""));
+            let unit = Unit::named(&metric.unit);
             row(html, name, |html| {
                 for part in ["last", "least", "mean", "greatest"] {
                     let key = format!("plugin.metrics.{}.{part}", key_part(name));

@@ -44,25 +44,30 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     let figures = facts.figures();
     const PREFIX: &str = "performance_run.figures.tokens";
     html.within("dl", &[("class", &"tiles")], |html| {
-        for (name, key) in [
-            ("tokens", "token_count"),
-            ("rate", "tokens_per_second"),
-            ("rate, inferred", "inferred_tokens_per_second"),
+        // Samples that are left out are shown if there are any.
+        let is_any = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        for (name, key, is_shown) in [
+            ("tokens", "token_count", tokens.token_count.is_some()),
+            ("rate", "tokens_per_second", tokens.tokens_per_second.is_some()),
+            ("rate, inferred", "inferred_tokens_per_second", tokens.inferred_tokens_per_second.is_some()),
+            (
+                "samples without a first token",
+                "no_first_token_sample_count",
+                is_any(tokens.no_first_token_sample_count),
+            ),
+            (
+                "samples with fewer than two tokens",
+                "too_few_tokens_sample_count",
+                is_any(tokens.too_few_tokens_sample_count),
+            ),
+            (
+                "samples with more tokens than their data can hold",
+                "too_many_tokens_sample_count",
+                is_any(tokens.too_many_tokens_sample_count),
+            ),
         ] {
-            let key = format!("{PREFIX}.{key}");
-            if figures.get(&key).is_some() {
-                tile(html, name, |html| figures.show(html, &key));
-            }
-        }
-        // Samples that are left out, if there are any.
-        for (name, key) in [
-            ("samples without a first token", "no_first_token_sample_count"),
-            ("samples with fewer than two tokens", "too_few_tokens_sample_count"),
-            ("samples with more tokens than their data can hold", "too_many_tokens_sample_count"),
-        ] {
-            let key = format!("{PREFIX}.{key}");
-            if figures.get(&key).is_some_and(|count| count > 0.0) {
-                tile(html, name, |html| figures.show(html, &key));
+            if is_shown {
+                tile(html, name, |html| figures.show(html, &format!("{PREFIX}.{key}")));
             }
         }
     });
@@ -79,10 +84,7 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     ];
     let head = ["time", "count", "least", "mean", "p50", "p90", "p95", "p97", "p99", "p99.9", "greatest"];
     table(html, "Tokens", &head, |html| {
-        for (part, title, ..) in PARTS {
-            if figures.get(&format!("{PREFIX}.{part}.count")).is_none() {
-                continue;
-            }
+        for ((part, title, ..), _) in PARTS.into_iter().zip(parts).filter(|(_, times)| times.is_some()) {
             row(html, title, |html| {
                 for key in keys {
                     cell(html, |html| figures.show(html, &format!("{PREFIX}.{part}.{key}")));

@@ -1,11 +1,11 @@
 //! The files of a benchmark's model: found and verified, or made.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proctor_config::{Benchmark, ModelFile, Settings};
 use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
-use serde::Serialize;
+pub use proctor_results::ModelFilePart as FoundFile;
 
 use crate::{
     error::HostError,
@@ -13,33 +13,14 @@ use crate::{
     observer::Observer,
 };
 
-/// A file of the model, which is what it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FoundFile {
-    /// Format, as a benchmark's definition names it.
-    pub format: String,
-    /// Absolute path.
-    pub path: PathBuf,
-    /// SHA-256 of the file, in hexadecimal.
-    pub sha256: String,
-    /// Name of the recipe of a file that was made here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recipe: Option<String>,
-    /// True if it holds random weights in the place of trained ones that the user has not given.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub stands_in: bool,
-}
-
-impl FoundFile {
-    /// Why a run with this file is INVALID, if it is.
-    pub(crate) fn objection(&self) -> Option<String> {
-        let recipe = self.recipe.as_deref().filter(|_| self.stands_in)?;
-        Some(format!(
-            "the weights are random, of the recipe {recipe}, so the answers and their accuracy mean nothing: give the \
-             trained ones with --model-file FILE.{}",
-            self.format
-        ))
-    }
+/// Why a run with this file is INVALID, if it is.
+pub(crate) fn objection(file: &FoundFile) -> Option<String> {
+    let recipe = file.recipe.as_deref().filter(|_| file.stands_in)?;
+    Some(format!(
+        "the weights are random, of the recipe {recipe}, so the answers and their accuracy mean nothing: give the \
+         trained ones with --model-file FILE.{}",
+        file.format
+    ))
 }
 
 /// Finds the files for a precision of those formats that are wanted.

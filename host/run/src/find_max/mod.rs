@@ -47,7 +47,7 @@ use crate::{
     frame::Frame,
     interrupt::Interrupt,
     performance_runs::PerformanceRuns,
-    result::{Conclusion, PluginPart, RESULT, RunResult, Tests, deviations},
+    result::{Conclusion, RESULT, RunResult, Tests, deviations, objections, plugin_part},
     text,
 };
 
@@ -94,7 +94,7 @@ fn search_in(
     let Frame { settings, folder, interrupt, .. } = frame;
     let mut seeker = Seeker { folder, plan, bed: &bed, interrupt, state };
     let show = |text: String| interrupt.observer().answer(&text);
-    for objection in PluginPart::of(&bed).objections() {
+    for objection in objections(&plugin_part(&bed)) {
         interrupt.observer().message(&format!("warning: no load will count: {objection}"));
         seeker.state.object(objection);
     }
@@ -113,7 +113,7 @@ fn search_in(
             Step::Done(end) => break end,
         }
     };
-    let plugin = PluginPart::of(&bed);
+    let plugin = plugin_part(&bed);
     let state = seeker.state;
     let end = state.judged(end);
     let mut result = FindMaxResult::new(plan, settings, &state, end, plugin, bed.machine.clone());
@@ -249,9 +249,9 @@ impl Seeker<'_> {
         settings: &Settings,
         runs: &PerformanceRuns,
     ) -> Result<(), HostError> {
-        let plugin = PluginPart::of(self.bed);
+        let plugin = plugin_part(self.bed);
         let of_tests = runs.tests.iter().flat_map(|test| test.outcome.broken()).map(Finding::reason);
-        let known: Vec<_> = plugin.objections().chain(of_tests).collect();
+        let known: Vec<_> = objections(&plugin).chain(of_tests).collect();
         let further = self.state.objections.iter().filter(|objection| !known.contains(objection));
         let further_reasons = further.cloned().collect();
         let tests = Tests { further_reasons, ..Tests::of_performance(runs) };

@@ -6,13 +6,14 @@
 
 use proctor_config::Settings;
 use proctor_loadgen::{TestOutcome, TestSettings};
+use proctor_results::LatencyPart;
 use proctor_vocabulary::Scenario;
 use serde::Serialize;
 
 use crate::{
     bed::{dispatch::Dispatch, scaling::settings::fixed_knobs},
     error::HostError,
-    figures::{Latencies, query_latencies},
+    figures::query_latencies,
     interrupt::Interrupt,
     overhead::null_run::NullRun,
     spans::enter,
@@ -96,8 +97,8 @@ impl Floor {
 
     fn new(outcome: &TestOutcome, test: &TestSettings, longer: f64, how: String) -> Self {
         let is_server = test.scenario == Scenario::Server;
-        let latencies = outcome.performance.as_ref().map(|result| Latencies::from(query_latencies(result)));
-        let latency = |of: fn(&Latencies) -> u64| {
+        let latencies = outcome.performance.as_ref().map(|result| LatencyPart::from(query_latencies(result)));
+        let latency = |of: fn(&LatencyPart) -> u64| {
             let ns = latencies.as_ref().map_or(0, of);
             (ns as f64 * longer) as u64
         };
@@ -117,7 +118,7 @@ impl Floor {
     }
 
     /// Marks the latencies of a run that are too near.
-    pub(crate) fn mark(&mut self, run: &Latencies) {
+    pub(crate) fn mark(&mut self, run: &LatencyPart) {
         let pairs =
             [("p50_ns", run.p50_ns, self.latency_p50_ns), ("p99_ns", run.p99_ns, self.latency_p99_ns)];
         let near = |(_, latency, floor): &(_, u64, u64)| *latency < floor.saturating_mul(MARKED_BELOW);
@@ -128,7 +129,7 @@ impl Floor {
     }
 
     /// Remark about the marked latencies, if there are any.
-    pub(crate) fn remark(&self, run: &Latencies) -> Option<String> {
+    pub(crate) fn remark(&self, run: &LatencyPart) -> Option<String> {
         let say = |name: &&str| {
             let (name, latency, floor) = match *name {
                 "p50_ns" => ("p50", run.p50_ns, self.latency_p50_ns),
@@ -200,8 +201,8 @@ pub(super) mod tests {
         Interrupt::never(Arc::new(Nobody))
     }
 
-    fn latencies(p50_ns: u64, p99_ns: u64) -> Latencies {
-        Latencies {
+    fn latencies(p50_ns: u64, p99_ns: u64) -> LatencyPart {
+        LatencyPart {
             count: 5,
             min_ns: 1,
             mean_ns: p50_ns,
@@ -249,7 +250,7 @@ pub(super) mod tests {
     #[test]
     fn a_run_without_completions_has_nothing_to_mark() {
         let mut floor = floor(300, 2_000);
-        floor.mark(&Latencies { count: 0, ..latencies(0, 0) });
+        floor.mark(&LatencyPart { count: 0, ..latencies(0, 0) });
         assert_eq!(floor.marked.len(), 0);
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct DeviationPart {
 impl DeviationPart {
     /// All of a run of a plugin with these settings.
     pub(crate) fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
-        let is_on_device = plugin.sample_memory.contains(&MemoryKind::Device.name());
+        let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
         let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
         let of_network = plugin.network.then(|| of_network(settings)).flatten();
         let deviations =
@@ -104,7 +104,7 @@ mod tests {
             ("host", &[][..]),
             ("device", &["samples lie in the memory of a device before the clock starts"][..]),
         ] {
-            let plugin = PluginPart { sample_memory: vec![kind], ..tests::plugin() };
+            let plugin = PluginPart { sample_memory: vec![kind.to_owned()], ..tests::plugin() };
             assert_eq!(texts(&[], &plugin), expected);
         }
         let remote = PluginPart { network: true, ..tests::plugin() };

@@ -21,24 +21,22 @@ use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_config::{Effective, MetricKind, NotOfficial, Settings, Suite, round_rules};
 use proctor_loadgen::{Finding, Rule};
-use proctor_plugin_api::MemoryKind;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
-use serde::{Serialize, Serializer};
+pub(crate) use proctor_results::PluginPart;
+use proctor_results::{BenchmarkPart, PluginMetricPart, StagePart, SuitePart, VerdictPart};
+use serde::Serialize;
 use serde_json::json;
 
-use self::{arrivals::ArrivalsPart, deviations::DeviationPart, test_part::TestPart};
+use self::{
+    arrivals::ArrivalsPart,
+    deviations::DeviationPart,
+    test_part::{TestPart, test_part},
+};
 use crate::{
-    bed::{
-        dispatch::Dispatch,
-        placement::devices::DevicePart,
-        plugin::isolated::part::IsolationPart,
-        sample_library::input_forms::{InputForms, InputPart},
-        test::Test,
-        test_bed::TestBed,
-    },
+    bed::{dispatch::Dispatch, sample_library::input_forms::InputForms, test::Test, test_bed::TestBed},
     error::HostError,
     figures::{Metric, plain_kind},
-    files::model_files::FoundFile,
+    files::model_files,
     machine::Machine,
     observer::VerdictForms,
     overhead::floor::Floor,
@@ -87,7 +85,10 @@ pub struct RunResult {
     /// When the result was made; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) finished_at_utc: Option<String>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: VerdictPart,
+    /// The reasons of the verdict, each with what to do about it, which the file has with the finding.
+    #[serde(skip)]
+    pub(crate) advised: Vec<String>,
     pub(crate) scenario: &'static str,
     pub(crate) virtual_time: bool,
     pub(crate) preset: String,
@@ -148,107 +149,9 @@ pub struct Program {
     pub version: &'static str,
 }
 
-#[derive(Debug, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) valid: bool,
-    /// Null if it was not measured.
-    pub(crate) accuracy_passed: Option<bool>,
-    pub(crate) interrupted: bool,
-    /// Why the run is not valid.
-    pub(crate) reasons: Vec<Reason>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct BenchmarkPart {
-    pub(crate) id: String,
-    pub(crate) task: String,
-    pub(crate) model: String,
-    pub(crate) dataset: String,
-    pub(crate) preprocessing: String,
-    /// Which one of the official suites it is; left out if it is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) suite: Option<SuitePart>,
-    pub(crate) total_sample_count: u64,
-    pub(crate) performance_sample_count: u64,
-    pub(crate) accuracy_reference: f64,
-    pub(crate) accuracy_target_ratio: f64,
-}
-
-/// A benchmark of the official suites.
-#[derive(Debug, Serialize)]
-pub(crate) struct SuitePart {
-    pub(crate) id: String,
-    /// True if the round of the run has it. Then bounds and accuracy target are those of the round.
-    pub(crate) in_round: bool,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct PluginPart {
-    pub(crate) name: String,
-    pub(crate) vendor: String,
-    pub(crate) version: String,
-    pub(crate) license: String,
-    /// Path of the library, or that it is linked in.
-    pub(crate) source: String,
-    pub(crate) sha256: Option<String>,
-    pub(crate) abi_version: String,
-    pub(crate) layout_checked: bool,
-    pub(crate) precision: String,
-    /// Memory that the samples were loaded into, for each input: `host`, or of the plugin `pinned` or `device`.
-    pub(crate) sample_memory: Vec<&'static str>,
-    /// The inputs as the plugin was given them; left out if they were as the benchmark has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) inputs: Vec<InputPart>,
-    /// True if the system is reached by a network; left out if not.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) network: bool,
-    /// Devices that the plugin lists and the run used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) devices: Vec<DevicePart>,
-    /// Index of the device of each instance, where the plugin lists devices.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) instance_devices: Vec<u32>,
-    /// `batches` or `whole queries`: what the plugin was given.
-    pub(crate) dispatch: &'static str,
-    /// The process of its own, if it had one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) isolation: Option<IsolationPart>,
-    pub(crate) options: BTreeMap<String, String>,
-    pub(crate) model_files: Vec<FoundFile>,
-    /// Figures of the plugin's own; not in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metrics: Option<BTreeMap<String, MetricPart>>,
-    /// The stages that its work was made of; not in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) stages: Option<BTreeMap<String, StagePart>>,
-}
-
-/// The stages with one name, over all batches or completions of the run except those of the warm-up.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct StagePart {
-    count: u64,
-    least_ns: u64,
-    greatest_ns: u64,
-    mean_ns: f64,
-}
-
-/// A figure of the plugin's own.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct MetricPart {
-    /// Unit, such as `W`; empty for a count or a ratio.
-    unit: String,
-    last: f64,
-    least: f64,
-    greatest: f64,
-    /// Weighted by how long each value held, the last one to the end of the last test.
-    mean: f64,
-    /// Number of values.
-    count: u64,
-}
-
 /// The memory of each input's samples as the file has it.
-pub(crate) fn sample_memory(host_side: HostSide) -> Vec<&'static str> {
-    host_side.memory_kinds().into_iter().map(MemoryKind::name).collect()
+pub(crate) fn sample_memory(host_side: HostSide) -> Vec<String> {
+    host_side.memory_kinds().into_iter().map(|kind| kind.name().to_owned()).collect()
 }
 
 /// The figures of a plugin as the file has them. `end_ns` is the instant until which the last values hold, on the
@@ -256,11 +159,11 @@ pub(crate) fn sample_memory(host_side: HostSide) -> Vec<&'static str> {
 pub(crate) fn metric_parts(
     metrics: BTreeMap<String, PluginMetric>,
     end_ns: u64,
-) -> BTreeMap<String, MetricPart> {
+) -> BTreeMap<String, PluginMetricPart> {
     let part = |metric: PluginMetric| {
         let mean = metric.mean_until(end_ns);
         let PluginMetric { unit, last, least, greatest, count, .. } = metric;
-        MetricPart { unit, last, least, greatest, mean, count }
+        PluginMetricPart { unit, last, least, greatest, mean, count }
     };
     metrics.into_iter().map(|(name, metric)| (name, part(metric))).collect()
 }
@@ -296,20 +199,22 @@ impl RunResult {
         if is_virtual {
             effective.remove("output_folder");
         }
-        let part = performance_run.map(TestPart::new);
-        let objections = plugin.objections().map(Reason::of_run).collect::<Vec<_>>();
+        let part = performance_run.map(test_part);
+        let mut reasons = reasons(settings, accuracy_run, performance_runs, further_reasons);
+        reasons.extend(objections(&plugin).map(Reason::of_run));
+        let tests = [accuracy_run, performance_run];
+        let verdict = VerdictPart {
+            valid: reasons.is_empty(),
+            accuracy_passed: accuracy.as_ref().map(|accuracy| accuracy.passed),
+            interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
+            reasons: reasons.iter().map(|reason| reason.text.clone()).collect(),
+        };
         Self {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
-            verdict: Verdict::new(
-                settings,
-                accuracy_run,
-                performance_runs,
-                accuracy.as_ref(),
-                further_reasons,
-            )
-            .with(objections.into_iter()),
+            verdict,
+            advised: reasons.into_iter().map(|reason| reason.advised).collect(),
             scenario: settings.run.scenario.name(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
@@ -326,10 +231,10 @@ impl RunResult {
             accuracy,
             no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
             performance_run: part,
-            performance_runs: performance_runs.several().iter().map(TestPart::new).collect(),
-            accuracy_run: accuracy_run.map(TestPart::new),
+            performance_runs: performance_runs.several().iter().map(test_part).collect(),
+            accuracy_run: accuracy_run.map(test_part),
             harness_floor: None,
-            benchmark: BenchmarkPart::new(settings),
+            benchmark: benchmark_part(settings),
             plugin,
             seeds: seeds(settings),
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
@@ -361,7 +266,7 @@ impl RunResult {
     /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path, or
     /// why it is not written.
     fn verdict_line(&self, folder: &Path, unwritten: Option<&str>) -> String {
-        let Verdict { valid, accuracy_passed, interrupted, reasons } = &self.verdict;
+        let VerdictPart { valid, accuracy_passed, interrupted, reasons } = &self.verdict;
         let event = json!({
             "event": "verdict",
             "valid": valid,
@@ -381,7 +286,7 @@ impl RunResult {
     /// The conclusion from verdict and accuracy.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        let Verdict { valid, accuracy_passed, interrupted, .. } = self.verdict;
+        let VerdictPart { valid, accuracy_passed, interrupted, .. } = self.verdict;
         match (interrupted, valid && accuracy_passed != Some(false)) {
             (true, _) => Conclusion::Interrupted,
             (false, true) => Conclusion::Good,
@@ -390,11 +295,10 @@ impl RunResult {
     }
 }
 
-/// Why a run is not valid: a sentence, and the same with what to do about it, which `result.json` has with the finding.
-#[derive(Debug, Clone)]
-pub(crate) struct Reason {
-    pub(crate) text: String,
-    pub(crate) advised: String,
+/// Why a run is not valid: a sentence, and the same with what to do about it.
+struct Reason {
+    text: String,
+    advised: String,
 }
 
 impl Reason {
@@ -409,130 +313,96 @@ impl Reason {
     }
 }
 
-impl Serialize for Reason {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+/// Why a run with these tests is not valid.
+fn reasons(
+    settings: &Settings,
+    accuracy_run: Option<&Test>,
+    performance_runs: &PerformanceRuns,
+    further_reasons: Vec<String>,
+) -> Vec<Reason> {
+    let of = |test: Option<&Test>, run: &str| {
+        let broken = test.map(|test| test.outcome.broken()).unwrap_or_default();
+        let reason = |finding: &Finding| (finding.rule, Reason::new(run, finding));
+        broken.into_iter().map(reason).collect::<Vec<_>>()
+    };
+    let mut reasons = of(accuracy_run, "accuracy run: ");
+    reasons.extend(performance_runs.numbered().flat_map(|(run, test)| of(Some(test), &run)));
+    // What the user did comes before what followed from it.
+    reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
+    let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
+    let ended = performance_runs.numbered().filter(|(_, test)| test.outcome.ended_before_performance());
+    reasons.extend(ended.map(|(run, _)| {
+        Reason::of_run(format!("{run}there was no performance phase: the test ended before it"))
+    }));
+    let is_explained = performance_runs.deciding().is_some() || !further_reasons.is_empty();
+    reasons.extend(further_reasons.into_iter().map(Reason::of_run));
+    if !is_explained && settings.run.mode.is_none() {
+        let text = "there was no performance run, because the accuracy run did not come to its end";
+        reasons.push(Reason::of_run(text.to_owned()));
+    }
+    let (made_count, planned_count) = (performance_runs.tests.len() as u64, performance_runs.planned_count);
+    if reasons.is_empty() && made_count < planned_count {
+        // The reason why they ended, such as a full disk, is the error of the run.
+        reasons.push(Reason::of_run(format!("only {made_count} of {planned_count} runs were made")));
+    }
+    reasons
+}
+
+fn benchmark_part(settings: &Settings) -> BenchmarkPart {
+    let benchmark = &settings.benchmark;
+    BenchmarkPart {
+        id: benchmark.id.clone(),
+        task: benchmark.task.clone(),
+        model: benchmark.model.id.clone(),
+        dataset: benchmark.dataset.clone(),
+        preprocessing: benchmark.preprocessing.clone(),
+        suite: benchmark
+            .suite
+            .as_ref()
+            .map(|id| SuitePart { id: id.clone(), in_round: benchmark.row(settings.run.rules).is_some() }),
+        total_sample_count: benchmark.qsl.total_sample_count,
+        performance_sample_count: benchmark.qsl.performance_sample_count,
+        accuracy_reference: benchmark.quality.reference,
+        accuracy_target_ratio: benchmark.quality.target_ratio,
     }
 }
 
-impl Verdict {
-    fn new(
-        settings: &Settings,
-        accuracy_run: Option<&Test>,
-        performance_runs: &PerformanceRuns,
-        accuracy: Option<&AccuracyResult>,
-        further_reasons: Vec<String>,
-    ) -> Self {
-        let performance_run = performance_runs.deciding();
-        let of = |test: Option<&Test>, run: &str| {
-            let broken = test.map(|test| test.outcome.broken()).unwrap_or_default();
-            let reason = |finding: &Finding| (finding.rule, Reason::new(run, finding));
-            broken.into_iter().map(reason).collect::<Vec<_>>()
-        };
-        let mut reasons = of(accuracy_run, "accuracy run: ");
-        reasons.extend(performance_runs.numbered().flat_map(|(run, test)| of(Some(test), &run)));
-        // What the user did comes before what followed from it.
-        reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
-        let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
-        let ended = performance_runs.numbered().filter(|(_, test)| test.outcome.ended_before_performance());
-        reasons.extend(ended.map(|(run, _)| {
-            Reason::of_run(format!("{run}there was no performance phase: the test ended before it"))
-        }));
-        let is_explained = performance_run.is_some() || !further_reasons.is_empty();
-        reasons.extend(further_reasons.into_iter().map(Reason::of_run));
-        if !is_explained && settings.run.mode.is_none() {
-            let text = "there was no performance run, because the accuracy run did not come to its end";
-            reasons.push(Reason::of_run(text.to_owned()));
-        }
-        let (made_count, planned_count) =
-            (performance_runs.tests.len() as u64, performance_runs.planned_count);
-        if reasons.is_empty() && made_count < planned_count {
-            // The reason why they ended, such as a full disk, is the error of the run.
-            reasons.push(Reason::of_run(format!("only {made_count} of {planned_count} runs were made")));
-        }
-        let tests = [accuracy_run, performance_run];
-        Self {
-            valid: reasons.is_empty(),
-            accuracy_passed: accuracy.map(|accuracy| accuracy.passed),
-            interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
-            reasons,
-        }
-    }
-
-    /// The verdict with further reasons, which have nothing to do with how the tests went.
-    fn with(mut self, objections: impl Iterator<Item = Reason>) -> Self {
-        self.reasons.extend(objections);
-        Self { valid: self.reasons.is_empty(), ..self }
+/// The plugin of a test bed at the end of a run.
+pub(crate) fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
+    let plugin = &bed.plugin;
+    let (manifest, identity) = (plugin.library.manifest(), plugin.library.identity());
+    PluginPart {
+        name: manifest.name.clone(),
+        vendor: manifest.vendor.clone(),
+        version: manifest.version.clone(),
+        license: manifest.license.clone(),
+        source: identity.source.clone(),
+        sha256: plugin.library.sha256().map(str::to_owned),
+        abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
+        layout_checked: identity.layout_checked,
+        precision: bed.model().precision().to_owned(),
+        sample_memory: sample_memory(bed.plugin.backend.host_side()),
+        inputs: plugin.input_forms.get().map_or_else(Vec::new, InputForms::parts),
+        network: manifest.network,
+        devices: plugin.devices.parts(bed.settings().run.instances),
+        instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
+        dispatch: match plugin.dispatch {
+            Dispatch::Batches => "batches".to_owned(),
+            Dispatch::WholeQueries => "whole queries".to_owned(),
+        },
+        isolation: plugin.isolated.as_ref().map(|isolated| isolated.part(bed.settings())),
+        options: plugin.options.iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
+        model_files: plugin.model_files.get().cloned().unwrap_or_default(),
+        metrics: (!bed.settings().run.virtual_time)
+            .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
+        stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
     }
 }
 
-impl BenchmarkPart {
-    fn new(settings: &Settings) -> Self {
-        let benchmark = &settings.benchmark;
-        Self {
-            id: benchmark.id.clone(),
-            task: benchmark.task.clone(),
-            model: benchmark.model.id.clone(),
-            dataset: benchmark.dataset.clone(),
-            preprocessing: benchmark.preprocessing.clone(),
-            suite: benchmark.suite.as_ref().map(|id| SuitePart {
-                id: id.clone(),
-                in_round: benchmark.row(settings.run.rules).is_some(),
-            }),
-            total_sample_count: benchmark.qsl.total_sample_count,
-            performance_sample_count: benchmark.qsl.performance_sample_count,
-            accuracy_reference: benchmark.quality.reference,
-            accuracy_target_ratio: benchmark.quality.target_ratio,
-        }
-    }
-}
-
-impl PluginPart {
-    /// The plugin of a test bed at the end of a run.
-    pub(crate) fn of(bed: &TestBed<'_>) -> Self {
-        let plugin = &bed.plugin;
-        let (manifest, identity) = (plugin.library.manifest(), plugin.library.identity());
-        Self {
-            name: manifest.name.clone(),
-            vendor: manifest.vendor.clone(),
-            version: manifest.version.clone(),
-            license: manifest.license.clone(),
-            source: identity.source.clone(),
-            sha256: plugin.library.sha256().map(str::to_owned),
-            abi_version: format!("{}.{}", identity.abi_major, identity.abi_minor),
-            layout_checked: identity.layout_checked,
-            precision: bed.model().precision().to_owned(),
-            sample_memory: sample_memory(bed.plugin.backend.host_side()),
-            inputs: plugin.input_forms.get().map_or_else(Vec::new, InputForms::parts),
-            network: manifest.network,
-            devices: plugin.devices.parts(bed.settings().run.instances),
-            instance_devices: plugin.devices.of_instances(bed.settings().run.instances),
-            dispatch: match plugin.dispatch {
-                Dispatch::Batches => "batches",
-                Dispatch::WholeQueries => "whole queries",
-            },
-            isolation: plugin.isolated.as_ref().map(|isolated| isolated.part(bed.settings())),
-            options: plugin
-                .options
-                .iter()
-                .map(|(name, value)| (name.to_owned(), value.to_string()))
-                .collect(),
-            model_files: plugin.model_files.get().cloned().unwrap_or_default(),
-            metrics: (!bed.settings().run.virtual_time)
-                .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
-            stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
-        }
-    }
-
-    /// Reasons why no run with it is VALID: random weights, and answers within its reach.
-    pub(crate) fn objections(&self) -> impl Iterator<Item = String> {
-        self.model_files.iter().filter_map(FoundFile::objection).chain(self.exposure())
-    }
-
-    /// Why nothing that it has done counts, if it could read the answers.
-    pub(crate) fn exposure(&self) -> Option<String> {
-        self.isolation.as_ref().and_then(IsolationPart::objection)
-    }
+/// Reasons why no run with this plugin is VALID: random weights, and answers within its reach.
+pub(crate) fn objections(plugin: &PluginPart) -> impl Iterator<Item = String> {
+    let exposure = plugin.isolation.iter().filter_map(|it| it.objection.clone());
+    plugin.model_files.iter().filter_map(model_files::objection).chain(exposure)
 }
 
 /// The seeds in effect, test 05 included if it is on.

@@ -1,44 +1,25 @@
 //! The part of a result that depends on the round, for programs and for people.
 
 use proctor_loadgen::{IntervalResult, Rules};
-use serde::Serialize;
+use proctor_results::IntervalPart;
 
 use crate::{
     result::RunResult,
     text::{counted, counted_queries, duration},
 };
 
-/// The fixed intervals of MultiStream.
-#[derive(Debug, Serialize)]
-pub(crate) struct IntervalPart {
-    /// Samples in each query: the metric.
-    pub(crate) stream_count: u64,
-    pub(crate) interval_ns: u64,
-    /// From the start to the last query; each had one or was skipped.
-    pub(crate) interval_count: u64,
-    pub(crate) skipped_interval_count: u64,
-    /// The most in a row.
-    pub(crate) longest_skip_count: u64,
-    /// Queries that caused skipped intervals.
-    pub(crate) skipping_query_count: u64,
-    /// Those, and queries that took longer than an interval.
-    pub(crate) late_query_count: u64,
-    pub(crate) allowed_late_query_count: u64,
-}
-
-impl From<&IntervalResult> for IntervalPart {
-    fn from(result: &IntervalResult) -> Self {
-        let record = result.record;
-        Self {
-            stream_count: result.stream_count,
-            interval_ns: record.interval_ns,
-            interval_count: record.elapsed_interval_count,
-            skipped_interval_count: record.skipped_interval_count,
-            longest_skip_count: record.longest_skip_count,
-            skipping_query_count: record.skipping_query_count,
-            late_query_count: record.late_query_count,
-            allowed_late_query_count: result.allowed_late_query_count,
-        }
+/// The fixed intervals of MultiStream as the file has them.
+pub(super) fn interval_part(result: &IntervalResult) -> IntervalPart {
+    let record = result.record;
+    IntervalPart {
+        stream_count: result.stream_count,
+        interval_ns: record.interval_ns,
+        interval_count: record.elapsed_interval_count,
+        skipped_interval_count: record.skipped_interval_count,
+        longest_skip_count: record.longest_skip_count,
+        skipping_query_count: record.skipping_query_count,
+        late_query_count: record.late_query_count,
+        allowed_late_query_count: result.allowed_late_query_count,
     }
 }
 

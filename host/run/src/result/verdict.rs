@@ -2,17 +2,11 @@
 
 use std::path::Path;
 
-use proctor_loadgen::Standing;
+use proctor_results::{FiguresPart, Standing};
 
 use crate::{
     accuracy::text::in_words,
-    result::{
-        RunResult, deviations,
-        energy::{EnergyPart, ProcessorEnergyPart},
-        noise, round,
-        test_part::FiguresPart,
-        tokens::TokenPart,
-    },
+    result::{RunResult, deviations, energy, noise, round, tokens},
     text::{self, counted, counted_queries, duration},
 };
 
@@ -39,7 +33,8 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
             row("", format!("{shown} ({name}), the metric by the text of {rules}"))
         }));
         rows.push(row("latency", latency(figures)));
-        rows.extend(figures.tokens.iter().flat_map(TokenPart::rows).map(|(name, text)| row(name, text)));
+        let tokens = result.performance_run.iter().flat_map(tokens::rows);
+        rows.extend(tokens.map(|(name, text)| row(name, text)));
         let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
         remarks.extend(remark);
     }
@@ -49,8 +44,8 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
         // A test may have ended before its performance phase.
         let length = || row("length", format!("{queries}, {} of {time}", duration(test.duration_ns)));
         rows.extend((test.issued_query_count > 0).then(length));
-        let texts = test.energy.iter().map(EnergyPart::text);
-        let texts = texts.chain(test.processor_energy.iter().map(ProcessorEnergyPart::text));
+        let texts = test.energy.iter().map(energy::text);
+        let texts = texts.chain(test.processor_energy.iter().map(energy::text_of_processor));
         rows.extend(texts.map(|text| row("energy", text)));
         rows.extend(test.noise.iter().map(|noise| row("noise", noise::text(noise))));
     }
@@ -99,7 +94,7 @@ fn work(result: &RunResult) -> String {
             scheduler.batch_size_mean,
             counted(scheduler.instance_busy_ns.len() as u64, "instance")
         ),
-        None => result.plugin.dispatch.to_owned(),
+        None => result.plugin.dispatch.clone(),
     }
 }
 
@@ -138,8 +133,7 @@ fn reasons(result: &RunResult) -> Vec<String> {
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
-    let own = result.verdict.reasons.iter().map(|reason| reason.advised.clone());
-    let all: Vec<_> = own.chain(accuracy).collect();
+    let all: Vec<_> = result.advised.iter().cloned().chain(accuracy).collect();
     let mut shown: Vec<_> = all.iter().take(REASONS_SHOWN).cloned().collect();
     if all.len() > shown.len() {
         shown.push(format!("and {} more, in result.json", all.len() - shown.len()));

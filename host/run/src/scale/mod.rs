@@ -34,7 +34,7 @@ use crate::{
     frame::Frame,
     interrupt::Interrupt,
     observer::Observer,
-    result::{Conclusion, PluginPart, deviations},
+    result::{Conclusion, deviations, plugin_part},
     text::duration,
     warnings,
 };
@@ -146,7 +146,7 @@ fn scale_in(
         show(&answer::clipped(serve::CLIENTS_MAX, wanted));
     }
     let mut result =
-        ScaleResult::new(settings, options, (goal, base), PluginPart::of(&bed), bed.machine.clone());
+        ScaleResult::new(settings, options, (goal, base), plugin_part(&bed), bed.machine.clone());
     let mut faults = result.object(of_base);
     let host_side = bed.plugin.backend.host_side();
     let system = format!("{} {} by {}", settings.benchmark.id, bed.model().precision(), result.plugin.name);

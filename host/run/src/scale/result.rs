@@ -121,7 +121,7 @@ impl ScaleResult {
             courses: Vec::new(),
             kept_curve: None,
             faults: Vec::new(),
-            objections: plugin.exposure().into_iter().collect(),
+            objections: plugin.isolation.iter().filter_map(|it| it.objection.clone()).collect(),
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
             deviations: deviations(settings, &plugin),

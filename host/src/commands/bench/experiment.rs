@@ -4,7 +4,8 @@ use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy}
 use proctor_vocabulary::Scenario;
 
 use super::flags::HarnessFlags;
-use proctor_run::{Dispatch, HostError, Interrupt, Latencies, NullRun, direct_run, query_latencies};
+use proctor_results::LatencyPart;
+use proctor_run::{Dispatch, HostError, Interrupt, NullRun, direct_run, query_latencies};
 
 /// A rate that no harness keeps up with, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;
@@ -303,7 +304,7 @@ pub(super) fn latency_p99_us(outcome: &TestOutcome) -> f64 {
     latency_us(outcome, |latencies| latencies.p99_ns)
 }
 
-fn latency_us(outcome: &TestOutcome, of: fn(&Latencies) -> u64) -> f64 {
+fn latency_us(outcome: &TestOutcome, of: fn(&LatencyPart) -> u64) -> f64 {
     let result = outcome.performance.as_ref().expect("it is a performance test");
     of(&query_latencies(result).into()) as f64 / 1e3
 }

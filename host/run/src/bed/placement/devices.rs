@@ -3,7 +3,7 @@
 use proctor_config::{Origin, Settings};
 use proctor_plugin_api::Device;
 use proctor_plugin_host::{Backend, DeviceList};
-use serde::Serialize;
+use proctor_results::DevicePart;
 
 use crate::error::HostError;
 
@@ -13,17 +13,6 @@ pub(crate) struct Devices {
     list: DeviceList,
     /// Positions in the list; empty if there is none.
     chosen: Vec<u32>,
-}
-
-/// A device in `result.json`.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct DevicePart {
-    /// Position in the plugin's list.
-    pub(crate) index: u32,
-    pub(crate) name: String,
-    pub(crate) id: Option<String>,
-    pub(crate) memory_bytes: Option<u64>,
-    pub(crate) numa_node: Option<u32>,
 }
 
 impl Devices {

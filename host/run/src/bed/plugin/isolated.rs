@@ -3,7 +3,7 @@
 mod environment;
 mod fence;
 pub(crate) mod host_state;
-pub(crate) mod part;
+mod part;
 
 use std::{
     env,
@@ -18,10 +18,11 @@ use proctor_isolated::{Isolation, Launch, protocol::Code};
 use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
+use proctor_results::IsolationPart;
 
 use self::{
     host_state::{HostAtStart, HostPart, HostState},
-    part::IsolationPart,
+    part::isolation_part,
 };
 use crate::{
     bed::fault::Fault, error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock,
@@ -259,7 +260,7 @@ impl Isolated {
     pub(crate) fn part(&self, settings: &Settings) -> IsolationPart {
         let fence = self.isolation.fence();
         let exposure = fence::exposure(settings, &fence);
-        IsolationPart::new(self.isolation.restrictions(), &fence, exposure)
+        isolation_part(self.isolation.restrictions(), &fence, exposure)
     }
 }
 

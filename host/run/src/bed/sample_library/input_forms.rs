@@ -2,8 +2,8 @@
 
 use proctor_plugin_host::{Backend, ModelDemand};
 use proctor_preprocess::{Pipeline, in_form, with_forms};
+use proctor_results::InputPart;
 use proctor_vocabulary::{ElementType, InputForm, Layout, TensorSpec};
-use serde::Serialize;
 
 use crate::error::HostError;
 
@@ -16,20 +16,6 @@ pub(crate) struct InputForms {
     given: Vec<TensorSpec>,
     /// As the plugin is given them.
     formed: Vec<TensorSpec>,
-}
-
-/// An input as the plugin was given it, in a result.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct InputPart {
-    name: String,
-    element_type: &'static str,
-    shape: Vec<usize>,
-    layout: &'static str,
-    /// Integers for real values: value / scale + zero point.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zero_point: Option<i32>,
 }
 
 impl InputForms {
@@ -80,9 +66,9 @@ impl InputForms {
             let quantization = is_quantized.then_some(quantization);
             InputPart {
                 name: formed.name.clone(),
-                element_type: element_type.name(),
+                element_type: element_type.name().to_owned(),
                 shape: formed.shape.clone(),
-                layout: Layout::name(*layout),
+                layout: Layout::name(*layout).to_owned(),
                 scale: quantization.map(|quantization| quantization.scale),
                 zero_point: quantization.map(|quantization| quantization.zero_point),
             }

@@ -1,0 +1,78 @@
+//! The form of `result.json`, a file for each part. What each key means is in docs/run-folder.md.
+//!
+//! A run fills these types, and every reader takes them. The order of fields is that of the keys in the file. A key
+//! that is added has a default, so that results of earlier versions are read; where no reader needs it, a value of
+//! another form reads as the default, too ([`or_default`]). A key that is removed or changes its meaning raises the
+//! version of the file.
+
+pub(crate) mod benchmark;
+pub(crate) mod energy;
+pub(crate) mod figures;
+pub(crate) mod finding;
+pub(crate) mod latency;
+pub(crate) mod noise;
+pub(crate) mod plugin;
+pub(crate) mod scaling;
+pub(crate) mod test;
+pub(crate) mod tokens;
+pub(crate) mod verdict;
+
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Reads a value that no reader needs: one of another form than this version writes reads as the default.
+fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// The number in the place of one that is not there.
+fn nan() -> f64 {
+    f64::NAN
+}
+
+/// Reads a number, and NaN in the place of null, by which JSON has a number that is not finite.
+fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        finding::{Finding, RemedyPart},
+        plugin::PluginPart,
+        *,
+    };
+
+    #[test]
+    fn a_value_of_another_form_is_no_fault_where_no_reader_needs_it() {
+        let plugin = |keys: Value| {
+            let mut plugin = json!({"name": "p", "version": "1", "precision": "f32", "sha256": null});
+            for (key, value) in keys.as_object().unwrap() {
+                plugin[key] = value.clone();
+            }
+            serde_json::from_value::<PluginPart>(plugin)
+        };
+        let bare = plugin(json!({})).unwrap();
+        assert_eq!((bare.model_files, bare.devices, bare.license.as_str()), (Vec::new(), Vec::new(), ""));
+        let later = json!({"isolation": {"mode": "machine"}, "devices": 3, "metrics": {"x": {"mean": null}}});
+        let later = plugin(later).unwrap();
+        assert_eq!((later.isolation, later.devices), (None, Vec::new()));
+        assert!(later.metrics.unwrap()["x"].mean.is_nan());
+        assert!(plugin(json!({"options": 3})).is_err());
+    }
+
+    #[test]
+    fn a_remedy_of_a_later_version_is_left_out() {
+        let finding = |remedy: Value| {
+            let finding = json!({"rule": "r", "standing": "broken", "text": "t", "remedy": remedy});
+            serde_json::from_value::<Finding>(finding).unwrap().remedy
+        };
+        assert_eq!(finding(json!({"kind": "meet_bound_first"})), Some(RemedyPart::MeetBoundFirst));
+        assert_eq!(finding(json!({"kind": "wait"})), None);
+    }
+}

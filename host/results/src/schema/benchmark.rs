@@ -1,0 +1,44 @@
+//! The benchmark of a run.
+
+use serde::{Deserialize, Serialize};
+
+use super::{nan, or_default, or_nan};
+
+/// The benchmark.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct BenchmarkPart {
+    /// Its id.
+    pub id: String,
+    /// Name of the task.
+    #[serde(default, deserialize_with = "or_default")]
+    pub task: String,
+    /// Name of the model.
+    pub model: String,
+    /// Name of the data set.
+    pub dataset: String,
+    /// Name of the preprocessing.
+    #[serde(default, deserialize_with = "or_default")]
+    pub preprocessing: String,
+    /// Its benchmark of the official suites, if it is one of them.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub suite: Option<SuitePart>,
+    /// Samples of the library.
+    pub total_sample_count: u64,
+    /// Samples of the performance set.
+    pub performance_sample_count: u64,
+    /// Accuracy of the reference.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub accuracy_reference: f64,
+    /// Share of it that passes.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub accuracy_target_ratio: f64,
+}
+
+/// A benchmark of the official suites.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct SuitePart {
+    /// Its id.
+    pub id: String,
+    /// True if the round of the run has it. Then bounds and accuracy target are those of the round.
+    pub in_round: bool,
+}

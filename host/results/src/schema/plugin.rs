@@ -1,0 +1,186 @@
+//! The plugin of a run.
+
+use std::{collections::BTreeMap, ops::Not, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{nan, or_default, or_nan};
+
+/// The plugin.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct PluginPart {
+    /// Its name.
+    pub name: String,
+    /// Its vendor.
+    #[serde(default)]
+    pub vendor: String,
+    /// Its version.
+    pub version: String,
+    /// Its license.
+    #[serde(default, deserialize_with = "or_default")]
+    pub license: String,
+    /// Path of the library, or that it is linked in.
+    #[serde(default)]
+    pub source: String,
+    /// SHA-256 of its file.
+    pub sha256: Option<String>,
+    /// Version of the boundary that it was built for.
+    #[serde(default, deserialize_with = "or_default")]
+    pub abi_version: String,
+    /// True if the layouts of its structures were compared.
+    #[serde(default, deserialize_with = "or_default")]
+    pub layout_checked: bool,
+    /// Precision that it computed in.
+    pub precision: String,
+    /// Memory that the samples were loaded into, for each input: `host`, or of the plugin `pinned` or `device`.
+    #[serde(default, deserialize_with = "or_default")]
+    pub sample_memory: Vec<String>,
+    /// The inputs as it was given them; empty if they were as the benchmark has them.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputPart>,
+    /// True if the system is reached by a network.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Not::not")]
+    pub network: bool,
+    /// Devices that it lists and the run used.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DevicePart>,
+    /// Index of the device of each instance, where it lists devices.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub instance_devices: Vec<u32>,
+    /// How it was given its work: `batches` or `whole queries`.
+    #[serde(default)]
+    pub dispatch: String,
+    /// The process of its own, if it had one.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<IsolationPart>,
+    /// Its options.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Files of the model.
+    #[serde(default, deserialize_with = "or_default")]
+    pub model_files: Vec<ModelFilePart>,
+    /// Figures that it reported; not in virtual time.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<BTreeMap<String, PluginMetricPart>>,
+    /// Stages of its work; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stages: Option<BTreeMap<String, StagePart>>,
+}
+
+/// The stages with one name, over all batches or completions of the run except those of the warm-up.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct StagePart {
+    /// How often it was there.
+    pub count: u64,
+    /// Its least length in ns.
+    pub least_ns: u64,
+    /// Its greatest length in ns.
+    pub greatest_ns: u64,
+    /// Its mean length in ns.
+    pub mean_ns: f64,
+}
+
+/// A figure of the plugin's own.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct PluginMetricPart {
+    /// Unit, such as `W`; empty for a count or a ratio.
+    #[serde(default, deserialize_with = "or_default")]
+    pub unit: String,
+    /// The last value.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub last: f64,
+    /// The least value.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub least: f64,
+    /// The greatest value.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub greatest: f64,
+    /// Weighted by how long each value held, the last one to the end of the last test.
+    #[serde(default = "nan", deserialize_with = "or_nan")]
+    pub mean: f64,
+    /// Number of values.
+    #[serde(default)]
+    pub count: u64,
+}
+
+/// An input as the plugin was given it.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct InputPart {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub element_type: String,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// `as_given`, or `channels_last`.
+    pub layout: String,
+    /// Integers for real values: value / scale + zero point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f32>,
+    /// The zero point of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zero_point: Option<i32>,
+}
+
+/// A device that the plugin lists.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct DevicePart {
+    /// Position in the plugin's list.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Name that tells it apart from others, such as a UUID.
+    pub id: Option<String>,
+    /// Its memory.
+    pub memory_bytes: Option<u64>,
+    /// Node of the processors that are near it.
+    pub numa_node: Option<u32>,
+}
+
+/// A file of the model, which is what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct ModelFilePart {
+    /// Format, as a benchmark's definition names it.
+    pub format: String,
+    /// Absolute path.
+    pub path: PathBuf,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+    /// Name of the recipe of a file that was made here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
+    /// True if it holds random weights in the place of trained ones that the user has not given.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub stands_in: bool,
+}
+
+/// The process of the plugin, and what was kept from it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct IsolationPart {
+    /// How the plugin is apart from the host: `process`.
+    pub mode: String,
+    /// Version of landlock that holds; 0 for none.
+    pub landlock_abi: u32,
+    /// `restricted` to those that it was given, or `open`.
+    pub files: String,
+    /// True if data sets or results are among the files that it was given, or nothing restricts it.
+    pub data_readable: bool,
+    /// Why the run does not count, if the plugin could read the answers; not in the file.
+    #[serde(skip)]
+    pub objection: Option<String>,
+    /// `out of reach` or `open`.
+    pub host_memory: String,
+    /// `out of reach` of its signals, or `open`.
+    pub other_processes: String,
+    /// Limits, priority, scheduler and processors of the host: `out of reach`, or `compared` after each test.
+    pub host_limits: String,
+    /// `filtered` or `open`.
+    pub calls: String,
+    /// `none`, or `kept` as the user has them.
+    pub capabilities: String,
+    /// `denied`; `allowed` if the settings say so; or `open`.
+    pub network: String,
+    /// Keys of the above that are the process's own word, from before it had any code of the plugin.
+    pub word_of_process: Vec<String>,
+}
