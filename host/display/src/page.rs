@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use proctor_run::{
-    Machine, Program,
+    Machine, Program, read_machine,
     text::{self, counted},
 };
 
@@ -31,7 +31,7 @@ impl Origin {
             schema_version,
             program: Program::this(),
             command: words.join(" "),
-            machine: Machine::read(),
+            machine: read_machine(),
             quick,
             optimized: !cfg!(debug_assertions),
         }
@@ -50,7 +50,7 @@ impl Origin {
                 memory_bytes: None,
                 os: None,
                 kernel: None,
-                architecture: "x86_64",
+                architecture: Some("x86_64".to_owned()),
                 load_average: Some([0.25, 0.5, 1.0]),
             },
             quick: false,
@@ -69,7 +69,7 @@ impl Origin {
     pub fn machine(&self) -> String {
         let Machine { cpu_model, cpu_count, kernel, load_average, .. } = &self.machine;
         let cpu = cpu_model.as_deref().unwrap_or("an unknown processor");
-        let count = cpu_count.map_or(String::new(), |count| format!(" ({})", counted(count as u64, "core")));
+        let count = cpu_count.map_or(String::new(), |count| format!(" ({})", counted(count, "core")));
         let kernel = kernel.as_ref().map_or(String::new(), |kernel| format!(", Linux {kernel}"));
         let load = load_average.map_or(String::new(), |[one, ..]| format!(", load {one:.2} before"));
         format!("{cpu}{count}{kernel}{load}")

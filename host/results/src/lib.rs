@@ -50,8 +50,7 @@ pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
 pub use result_file::{
-    AccuracyPart, ArrivalsPart, DeviationPart, FloorPart, MachinePart, MetricPart, Origin, ResultFile,
-    SettingPart,
+    AccuracyPart, ArrivalsPart, DeviationPart, FloorPart, MetricPart, Origin, ResultFile, SettingPart,
 };
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
@@ -61,6 +60,7 @@ pub use schema::{
     figures::{FiguresPart, IntervalPart},
     finding::{Finding, LimitPart, RemedyPart, Standing},
     latency::LatencyPart,
+    machine::MachinePart,
     noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval},
     plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
     scaling::{Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window},

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::{
     error::ResultsError,
     schema::{
-        benchmark::BenchmarkPart, finding::Standing, plugin::PluginPart, test::TestPart, verdict::VerdictPart,
+        benchmark::BenchmarkPart, finding::Standing, machine::MachinePart, plugin::PluginPart,
+        test::TestPart, verdict::VerdictPart,
     },
     versioned::read_versioned,
 };
@@ -175,25 +176,6 @@ pub struct FloorPart {
     /// Figures under ten times the floor.
     #[serde(default)]
     pub marked: Vec<String>,
-}
-
-/// The machine.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct MachinePart {
-    /// Name of the processor.
-    pub cpu_model: Option<String>,
-    /// Processors that the host could use.
-    pub cpu_count: Option<u64>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Name of the system.
-    pub os: Option<String>,
-    /// Version of the kernel.
-    pub kernel: Option<String>,
-    /// Instruction set.
-    pub architecture: Option<String>,
-    /// Mean number of running threads over 1, 5 and 15 minutes.
-    pub load_average: Option<[f64; 3]>,
 }
 
 /// A setting.

@@ -10,6 +10,7 @@ pub(crate) mod energy;
 pub(crate) mod figures;
 pub(crate) mod finding;
 pub(crate) mod latency;
+pub(crate) mod machine;
 pub(crate) mod noise;
 pub(crate) mod plugin;
 pub(crate) mod scaling;

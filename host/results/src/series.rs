@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::{
     error::ResultsError,
-    result_file::{DeviationPart, MachinePart, SettingPart},
+    result_file::{DeviationPart, SettingPart},
     run::folder_name,
-    schema::{plugin::PluginPart, scaling::ScalingPart},
+    schema::{machine::MachinePart, plugin::PluginPart, scaling::ScalingPart},
     versioned::read_versioned,
 };
 

@@ -74,7 +74,7 @@ pub use crate::{
     find_max::{find_max, options::FindMaxOptions},
     frame::load_plugin,
     interrupt::Interrupt,
-    machine::{Machine, process_memory_bytes},
+    machine::{Machine, process_memory_bytes, read_machine},
     observer::{Observer, ShownTest, TestPlan, VerdictForms},
     overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},

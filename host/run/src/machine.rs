@@ -2,44 +2,22 @@
 
 use std::{fs, thread};
 
+pub use proctor_results::MachinePart as Machine;
 use proctor_vocabulary::proc_value;
-use serde::Serialize;
 
-/// The machine, as its system describes it. Unknown fields are null.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Machine {
-    /// Name of the processor.
-    pub cpu_model: Option<String>,
-    /// Processors that this process may use.
-    pub cpu_count: Option<usize>,
-    /// Memory of the whole machine.
-    pub memory_bytes: Option<u64>,
-    /// Name of the system.
-    pub os: Option<String>,
-    /// Version of the kernel.
-    pub kernel: Option<String>,
-    /// Instruction set, as Rust names it.
-    pub architecture: &'static str,
-    /// Mean number of running threads in the last 1, 5 and 15 minutes. Not there in virtual time, which it does not
-    /// touch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_average: Option<[f64; 3]>,
-}
-
-impl Machine {
-    /// Reads the description from the system.
-    #[must_use]
-    pub fn read() -> Self {
-        let text = |path: &str| fs::read_to_string(path).ok();
-        Self {
-            cpu_model: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
-            cpu_count: thread::available_parallelism().ok().map(usize::from),
-            memory_bytes: text("/proc/meminfo").and_then(|text| bytes_of(&text, "MemTotal")),
-            os: text("/etc/os-release").and_then(|text| os_name(&text)),
-            kernel: text("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned()),
-            architecture: std::env::consts::ARCH,
-            load_average: text("/proc/loadavg").and_then(|text| load_average(&text)),
-        }
+/// Reads the description of this machine from its system.
+#[must_use]
+pub fn read_machine() -> Machine {
+    let text = |path: &str| fs::read_to_string(path).ok();
+    let cpu_count = thread::available_parallelism().ok();
+    Machine {
+        cpu_model: text("/proc/cpuinfo").and_then(|text| cpu_model(&text)),
+        cpu_count: cpu_count.map(|count| count.get() as u64),
+        memory_bytes: text("/proc/meminfo").and_then(|text| bytes_of(&text, "MemTotal")),
+        os: text("/etc/os-release").and_then(|text| os_name(&text)),
+        kernel: text("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned()),
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        load_average: text("/proc/loadavg").and_then(|text| load_average(&text)),
     }
 }
 

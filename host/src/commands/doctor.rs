@@ -3,7 +3,7 @@
 use clap::Args;
 use proctor_display::print;
 use proctor_noise::doctor::{Check, Fitness, examine};
-use proctor_run::{Conclusion, HostError, Machine, text::table};
+use proctor_run::{Conclusion, HostError, read_machine, text::table};
 use serde_json::json;
 
 /// Flags of `host doctor`.
@@ -19,7 +19,7 @@ impl DoctorFlags {
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let checks = examine();
         if self.json {
-            let report = json!({ "schema_version": 1, "machine": Machine::read(), "checks": checks });
+            let report = json!({ "schema_version": 1, "machine": read_machine(), "checks": checks });
             print(format!("{report:#}\n"));
         } else {
             print(text(&checks));

@@ -20,7 +20,12 @@ use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
-use crate::{bed::fault::Fault, error::HostError, machine::Machine, spans::enter};
+use crate::{
+    bed::fault::Fault,
+    error::HostError,
+    machine::{Machine, read_machine},
+    spans::enter,
+};
 
 /// Memory for samples if the system does not tell how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
@@ -167,7 +172,7 @@ impl Data {
 /// If the data are missing or damaged, or there is no room for them.
 pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    let data = Data::open(settings, &root, &Machine::read())?;
+    let data = Data::open(settings, &root, &read_machine())?;
     data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
 }
 

@@ -41,7 +41,7 @@ use crate::{
     error::HostError,
     files::{cache_folder::CacheFolder, logs::Logs},
     interrupt::{Interrupt, RunningTest},
-    machine::Machine,
+    machine::{Machine, read_machine},
 };
 
 use batcher_wait::BatcherWait;
@@ -120,7 +120,7 @@ impl<'a> TestBed<'a> {
         let Equipment { clock, cache, data, watchdog, audit_config, stages } = equipment;
         // What a plugin may change is looked at before it is there: processors and working folder.
         allowed_cores();
-        let machine = Machine::read();
+        let machine = read_machine();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
         let observer = interrupt.observer();
         let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;

@@ -113,7 +113,7 @@ fn machine() -> Machine {
         memory_bytes: Some(1 << 30),
         os: None,
         kernel: None,
-        architecture: "x86_64",
+        architecture: Some("x86_64".into()),
         load_average: Some([0.5, 0.0, 0.0]),
     }
 }

@@ -1,0 +1,23 @@
+//! The machine of a run.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, as its system describes it. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct MachinePart {
+    /// Name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processors that the host could use.
+    pub cpu_count: Option<u64>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Name of the system.
+    pub os: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Instruction set, as Rust names it.
+    pub architecture: Option<String>,
+    /// Mean number of running threads over 1, 5 and 15 minutes. Not there in virtual time, which it does not touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<[f64; 3]>,
+}
