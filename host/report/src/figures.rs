@@ -32,11 +32,6 @@ impl<'a> Figures<'a> {
         self.value(key)?.as_number()
     }
 
-    /// A number by its key.
-    pub(crate) fn get(&self, key: &str) -> Option<f64> {
-        self.number(key)?.as_f64()
-    }
-
     /// Shows the number of a key in the unit that the key ends in.
     pub(crate) fn show(&self, html: &mut Html, key: &str) {
         self.show_in(html, key, Unit::of_key(key));

@@ -50,7 +50,7 @@ pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
 pub use result_file::{
-    AccuracyPart, ArrivalsPart, DeviationPart, FloorPart, MetricPart, Origin, ResultFile, SettingPart,
+    AccuracyPart, ArrivalsPart, DeviationPart, MetricPart, Origin, Program, ResultFile, SettingPart,
 };
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;
@@ -59,6 +59,7 @@ pub use schema::{
     energy::{EnergyPart, ProcessorEnergyPart},
     figures::{FiguresPart, IntervalPart},
     finding::{Finding, LimitPart, RemedyPart, Standing},
+    floor::FloorPart,
     latency::LatencyPart,
     machine::MachinePart,
     noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval},

@@ -1,6 +1,6 @@
-//! `result.json`, as far as readers need it. What each key means is in docs/run-folder.md.
+//! `result.json` as a whole, and those of its parts that readers take less of than a run writes.
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{collections::BTreeMap, fmt, ops::Not, path::Path};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::{
     error::ResultsError,
     schema::{
-        benchmark::BenchmarkPart, finding::Standing, machine::MachinePart, plugin::PluginPart,
-        test::TestPart, verdict::VerdictPart,
+        benchmark::BenchmarkPart, finding::Standing, floor::FloorPart, machine::MachinePart,
+        plugin::PluginPart, test::TestPart, verdict::VerdictPart,
     },
     versioned::read_versioned,
 };
@@ -17,10 +17,22 @@ use crate::{
 /// Kind of the deviation of a run in virtual time.
 pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
 
-/// A result.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ResultFile {
+/// A result. A run has some parts in the types of those who make them.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct ResultFile<
+    Test = TestPart,
+    Accuracy = AccuracyPart,
+    Arrivals = ArrivalsPart,
+    Deviation = DeviationPart,
+    Setting = SettingPart,
+> {
+    /// Version of the form of the file.
+    pub schema_version: u32,
+    /// The program that wrote it.
+    #[serde(default)]
+    pub program: Program,
     /// When it was made; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at_utc: Option<String>,
     /// The verdict.
     pub verdict: VerdictPart,
@@ -31,42 +43,43 @@ pub struct ResultFile {
     pub virtual_time: bool,
     /// Name of the preset.
     pub preset: String,
-    /// Name of the round of rules.
+    /// Name of the round of rules that it was judged by.
     pub rules: String,
     /// Name of its suite, if the run is for one.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
     /// True if the run was as long as the rules want it.
     #[serde(default)]
     pub official_length: bool,
     /// True if the calls were recorded, which makes each of them longer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub recorded: bool,
     /// The arrival process, if it is not that of the rules.
-    #[serde(default)]
-    pub arrivals: Option<ArrivalsPart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// Rules of the round that the run does not keep.
-    #[serde(default)]
-    pub deviations: Vec<DeviationPart>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<Deviation>,
     /// The metric of the scenario; `None` if none was measured, the run was too short for it, or it is withheld.
     #[serde(default, deserialize_with = "measured")]
     pub metric: Option<MetricPart>,
     /// The figure without the correction that is in the metric, where there is one.
-    #[serde(default, deserialize_with = "measured")]
+    #[serde(default, deserialize_with = "measured", skip_serializing_if = "Option::is_none")]
     pub metric_plain: Option<MetricPart>,
-    /// The metric by the text of the round, where it is another one.
-    #[serde(default, deserialize_with = "measured")]
+    /// The metric by the text of the round, where its result checker has another one.
+    #[serde(default, deserialize_with = "measured", skip_serializing_if = "Option::is_none")]
     pub metric_by_text: Option<MetricPart>,
     /// The accuracy; `None` if it was not measured.
-    pub accuracy: Option<AccuracyPart>,
+    pub accuracy: Option<Accuracy>,
     /// The performance run that decides.
-    pub performance_run: Option<TestPart>,
+    pub performance_run: Option<Test>,
     /// All performance runs, where there should be several.
-    #[serde(default)]
-    pub performance_runs: Vec<TestPart>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub performance_runs: Vec<Test>,
     /// The accuracy run.
-    pub accuracy_run: Option<TestPart>,
-    /// The floor of the harness.
+    pub accuracy_run: Option<Test>,
+    /// Latencies that a plugin without any work would have; not in virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub harness_floor: Option<FloorPart>,
     /// The benchmark.
     pub benchmark: BenchmarkPart,
@@ -78,11 +91,29 @@ pub struct ResultFile {
     /// The machine.
     pub machine: MachinePart,
     /// Settings by key.
-    #[serde(default)]
-    pub settings: BTreeMap<String, SettingPart>,
+    #[serde(default = "BTreeMap::new")]
+    pub settings: BTreeMap<String, Setting>,
     /// Warnings about them.
     #[serde(default)]
     pub setting_warnings: Vec<String>,
+}
+
+/// The program that wrote a result.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Program {
+    /// Name of the project.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Program {
+    /// This program.
+    #[must_use]
+    pub fn this() -> Self {
+        Self { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
 }
 
 /// Reads a metric, and none where its value is null.
@@ -139,7 +170,7 @@ impl ResultFile {
 pub struct MetricPart {
     /// Its name.
     pub name: String,
-    /// Its value.
+    /// Its value. A run has NaN, and the file null, where it was too short for it.
     pub value: f64,
     /// Unit of the value.
     pub unit: String,
@@ -152,6 +183,12 @@ pub struct AccuracyPart {
     pub metric: String,
     /// Its value; larger is better.
     pub value: f64,
+    /// Samples answered rightly, where the value is a share of samples.
+    pub correct_count: Option<u64>,
+    /// Samples that were judged.
+    pub judged_count: Option<u64>,
+    /// Samples of the data set.
+    pub sample_count: Option<u64>,
     /// Least value that passes.
     pub target: f64,
     /// True if it does.
@@ -161,21 +198,6 @@ pub struct AccuracyPart {
     pub reasons: Vec<String>,
     /// The line of the reference's script.
     pub line: Option<String>,
-}
-
-/// The floor of the harness.
-#[derive(Debug, Clone, Deserialize)]
-pub struct FloorPart {
-    /// Median latency with the null plugin, in ns.
-    pub latency_p50_ns: u64,
-    /// Latency that 99 % of the queries keep with it, in ns.
-    pub latency_p99_ns: u64,
-    /// How it was measured.
-    #[serde(default)]
-    pub how: String,
-    /// Figures under ten times the floor.
-    #[serde(default)]
-    pub marked: Vec<String>,
 }
 
 /// A setting.

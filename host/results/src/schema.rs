@@ -9,6 +9,7 @@ pub(crate) mod benchmark;
 pub(crate) mod energy;
 pub(crate) mod figures;
 pub(crate) mod finding;
+pub(crate) mod floor;
 pub(crate) mod latency;
 pub(crate) mod machine;
 pub(crate) mod noise;

@@ -22,6 +22,7 @@ use std::{
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
+use proctor_results::FloorPart;
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -31,7 +32,6 @@ use crate::{
     files::run_folder::RunFolder,
     machine::Machine,
     observer::Observer,
-    overhead::floor::Floor,
     performance_runs::PerformanceRuns,
     result::{PluginPart, RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
     spans::enter,
@@ -48,7 +48,7 @@ pub(crate) struct UnfinishedResult {
     machine: Machine,
     pub(crate) accuracy_run: Option<Test>,
     pub(crate) performance_runs: PerformanceRuns,
-    pub(crate) floor: Option<Floor>,
+    pub(crate) floor: Option<FloorPart>,
     accuracy: Option<AccuracyResult>,
     /// Reasons against the run that are no findings of its tests.
     further_reasons: Vec<String>,

@@ -2,24 +2,19 @@
 
 use proctor_config::MetricKind;
 use proctor_loadgen::{EffectiveSettings, LatencyStatistics, PerformanceResult, ScenarioFigures};
-use serde::Serialize;
+use proctor_results::MetricPart;
 
 use crate::text;
 
 /// The unit of a whole number of streams.
 const STREAMS: &str = MetricKind::Streams.unit();
 
-/// The one number of a scenario.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Metric {
-    pub(crate) name: String,
-    /// Null if the run was too short for it.
-    pub(crate) value: f64,
-    pub(crate) unit: &'static str,
-}
-
 /// The figure of this kind; its value is NaN where the run was too short for it, or did not measure it.
-pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &EffectiveSettings) -> Metric {
+pub(crate) fn metric(
+    kind: MetricKind,
+    result: &PerformanceResult,
+    settings: &EffectiveSettings,
+) -> MetricPart {
     let value = match kind {
         MetricKind::Percentile => Some(query_latencies(result).target_ns as f64),
         MetricKind::EarlyStoppingEstimate => result.early_stopping.estimate_ns.map(|ns| ns as f64),
@@ -31,10 +26,10 @@ pub(crate) fn metric(kind: MetricKind, result: &PerformanceResult, settings: &Ef
         }
         MetricKind::InferredCompletedTokens | MetricKind::InferredTokens => rates(result).inferred_tokens,
     };
-    Metric {
+    MetricPart {
         name: kind.title(settings.target_latency_percentile),
         value: value.unwrap_or(f64::NAN),
-        unit: kind.unit(),
+        unit: kind.unit().to_owned(),
     }
 }
 
@@ -89,8 +84,8 @@ fn rates(result: &PerformanceResult) -> Rates {
     }
 }
 
-pub(crate) fn peak_metric(qps: f64) -> Metric {
-    Metric { name: "peak rate".to_owned(), value: qps, unit: "queries/s" }
+pub(crate) fn peak_metric(qps: f64) -> MetricPart {
+    MetricPart { name: "peak rate".to_owned(), value: qps, unit: "queries/s".to_owned() }
 }
 
 /// The latencies that people want to see: those of queries.
@@ -101,18 +96,16 @@ pub fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
     }
 }
 
-impl Metric {
-    /// The same without its value, for this reason.
-    pub(crate) fn withheld(self, why: &str) -> Self {
-        Self { name: format!("{}, withheld: {why}", self.name), value: f64::NAN, ..self }
-    }
+/// The same metric without its value, for this reason.
+pub(crate) fn withheld(metric: MetricPart, why: &str) -> MetricPart {
+    MetricPart { name: format!("{}, withheld: {why}", metric.name), value: f64::NAN, ..metric }
+}
 
-    /// The value with its unit, for people.
-    pub(crate) fn shown(&self) -> String {
-        match self.unit {
-            STREAMS if self.value.is_finite() => text::counted(self.value as u64, "stream"),
-            unit => text::quantity(self.value, unit),
-        }
+/// The value of a metric with its unit, for people.
+pub(crate) fn shown(metric: &MetricPart) -> String {
+    match metric.unit.as_str() {
+        STREAMS if metric.value.is_finite() => text::counted(metric.value as u64, "stream"),
+        unit => text::quantity(metric.value, unit),
     }
 }
 
@@ -122,12 +115,13 @@ mod tests {
 
     #[test]
     fn a_metric_is_shown_with_its_unit() {
-        let metric = |value, unit| Metric { name: String::new(), value, unit };
-        assert_eq!(metric(1_500_000.0, "ns").shown(), "1.500 ms");
-        assert_eq!(metric(8.0, STREAMS).shown(), "8 streams");
-        assert_eq!(metric(f64::NAN, STREAMS).shown(), "not known");
-        assert_eq!(metric(f64::NAN, "samples/s").shown(), "not known");
-        assert_eq!(metric(f64::INFINITY, "samples/s").shown(), "not known");
-        assert_eq!(metric(12_345.6, "samples/s").shown(), "12346 samples/s");
+        let shown =
+            |value, unit: &str| shown(&MetricPart { name: String::new(), value, unit: unit.to_owned() });
+        assert_eq!(shown(1_500_000.0, "ns"), "1.500 ms");
+        assert_eq!(shown(8.0, STREAMS), "8 streams");
+        assert_eq!(shown(f64::NAN, STREAMS), "not known");
+        assert_eq!(shown(f64::NAN, "samples/s"), "not known");
+        assert_eq!(shown(f64::INFINITY, "samples/s"), "not known");
+        assert_eq!(shown(12_345.6, "samples/s"), "12346 samples/s");
     }
 }

@@ -78,11 +78,12 @@ pub use crate::{
     observer::{Observer, ShownTest, TestPlan, VerdictForms},
     overhead::{direct_run::direct_run, isolated_call::IsolatedCall, null_run::NullRun},
     replay::{Replay, replay},
-    result::{Conclusion, Program, RunResult, arrivals::arrivals_remark},
+    result::{Conclusion, RunResult, arrivals::arrivals_remark},
     run::{run, settings_of_run},
     scale::{ScaleOptions, TargetChange, input::ScaleInput, scale},
     threads::Ticker,
     warnings::refuse_if_strict,
 };
 pub use proctor_noise::SoFar as NoiseSoFar;
+pub use proctor_results::Program;
 pub use proctor_scaling::Knobs;

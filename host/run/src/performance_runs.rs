@@ -5,12 +5,12 @@
 //! run gets a fresh process, which shows whether that happens each time.
 
 use proctor_config::Settings;
+use proctor_results::MetricPart;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
     bed::{test::Test, test_bed::TestBed},
     error::HostError,
-    figures::Metric,
     files::run_folder::RunFolder,
 };
 
@@ -89,11 +89,11 @@ impl PerformanceRuns {
     }
 
     /// The metric of the result, that of the deciding run, and how many runs it is the lowest of, if it is.
-    pub(crate) fn name(&self, metric: Metric) -> Metric {
+    pub(crate) fn name(&self, metric: MetricPart) -> MetricPart {
         let is_lowest = self.deciding_position() == self.lowest_position();
         match self.tests.len() {
             count if count > 1 && is_lowest => {
-                Metric { name: format!("{}, lowest of {count} runs", metric.name), ..metric }
+                MetricPart { name: format!("{}, lowest of {count} runs", metric.name), ..metric }
             }
             _ => metric,
         }

@@ -17,7 +17,7 @@ use crate::{
     files::{recording, run_folder::RunFolder},
     frame::Frame,
     interrupt::Interrupt,
-    overhead::floor::Floor,
+    overhead::floor,
     result::RunResult,
     spans::enter,
     warnings::{self, of_scaled_run},
@@ -144,7 +144,7 @@ fn make_tests(
     if let Some(mode) = modes.performance.filter(|_| result.may_go_on()) {
         result.settle_accuracy(bed);
         if result.may_go_on() {
-            result.floor = Floor::of_run(settings, bed.plugin.dispatch, interrupt);
+            result.floor = floor::of_run(settings, bed.plugin.dispatch, interrupt);
             result.performance_runs.make(bed, mode, folder)?;
             if modes.scores_performance {
                 result.score_performance(bed);

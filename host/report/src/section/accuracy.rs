@@ -20,12 +20,12 @@ pub(crate) fn write(html: &mut Html, facts: &Facts) {
     html.within("dl", &[("class", &"tiles")], |html| {
         tile(html, &accuracy.metric, |html| figures.show_in(html, "accuracy.value", Unit::Named("")));
         tile(html, "target", |html| figures.show_in(html, "accuracy.target", Unit::Named("")));
-        for (name, key) in [
-            ("right", "accuracy.correct_count"),
-            ("judged", "accuracy.judged_count"),
-            ("samples", "accuracy.sample_count"),
+        for (name, key, count) in [
+            ("right", "accuracy.correct_count", accuracy.correct_count),
+            ("judged", "accuracy.judged_count", accuracy.judged_count),
+            ("samples", "accuracy.sample_count", accuracy.sample_count),
         ] {
-            if figures.get(key).is_some() {
+            if count.is_some() {
                 tile(html, name, |html| figures.show(html, key));
             }
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 use proctor_config::MetricKind;
 use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
 use proctor_noise::Noise;
+use proctor_results::MetricPart;
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     },
     energy::{NoEnergy, PackageEnergy},
     error::HostError,
-    figures::{Metric, is_of_tokens, metric, peak_metric},
+    figures::{is_of_tokens, metric, peak_metric, withheld},
     files::{logs::Logs, run_folder::write_json},
     observer::Observer,
 };
@@ -89,7 +90,7 @@ pub(crate) struct Test {
 
 impl Test {
     /// The figure that it reports; `None` where no performance was measured. Of a search, the peak rate.
-    pub(crate) fn metric(&self) -> Option<Metric> {
+    pub(crate) fn metric(&self) -> Option<MetricPart> {
         match &self.outcome.peak_search {
             Some(search) => search.peak_qps().map(peak_metric),
             None => self.figure(self.metric_kind),
@@ -97,13 +98,13 @@ impl Test {
     }
 
     /// The figure of this kind; `None` where no performance was measured, and of a search.
-    pub(crate) fn figure(&self, kind: MetricKind) -> Option<Metric> {
+    pub(crate) fn figure(&self, kind: MetricKind) -> Option<MetricPart> {
         let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
         let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
         if self.has_unanswered() {
-            metric.map(|metric| metric.withheld("not every sample was answered"))
+            metric.map(|metric| withheld(metric, "not every sample was answered"))
         } else if self.has_tokenless() && is_of_tokens(kind) {
-            metric.map(|metric| metric.withheld("not every sample has its tokens"))
+            metric.map(|metric| withheld(metric, "not every sample has its tokens"))
         } else {
             metric
         }

@@ -6,9 +6,8 @@
 
 use proctor_config::Settings;
 use proctor_loadgen::{TestOutcome, TestSettings};
-use proctor_results::LatencyPart;
+use proctor_results::{FloorPart, LatencyPart};
 use proctor_vocabulary::Scenario;
-use serde::Serialize;
 
 use crate::{
     bed::{dispatch::Dispatch, scaling::settings::fixed_knobs},
@@ -31,117 +30,94 @@ const SERVER_QUERIES: f64 = 250.0;
 /// Offline: samples at most. A longer query is extrapolated.
 const OFFLINE_SAMPLES: u64 = 1 << 20;
 
-/// The floor of one scenario at one rate. Times are in ns.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Floor {
-    pub(crate) scenario: &'static str,
-    /// Server: queries per second that arrived.
-    pub(crate) queries_per_second: Option<f64>,
-    pub(crate) query_count: u64,
-    pub(crate) samples_per_query: u64,
-    /// Latencies of queries.
-    pub(crate) latency_p50_ns: u64,
-    pub(crate) latency_p99_ns: u64,
-    /// Server: how late queries were issued.
-    pub(crate) dispatch_error_p50_ns: Option<u64>,
-    pub(crate) dispatch_error_p99_ns: Option<u64>,
-    pub(crate) how: String,
-    /// The latencies of the run that are below ten times the floor, by their names in `figures.query_latency`.
-    pub(crate) marked: Vec<&'static str>,
+/// Measures the floor of a run with these settings, if it is wanted and there is one: time that passes
+/// only in a model has no floor. What goes wrong is no reason not to run.
+pub(crate) fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Option<FloorPart> {
+    if settings.run.virtual_time || !settings.run.floor {
+        return None;
+    }
+    match measure(settings, dispatch, interrupt) {
+        Ok(floor) => Some(floor),
+        // The test that follows ends for the same reason, and has it in its results.
+        Err(HostError::Interrupted(_)) => None,
+        Err(error) => {
+            tracing::warn!("cannot measure the harness's own floor: {error}");
+            None
+        }
+    }
 }
 
-impl Floor {
-    /// Measures the floor of a run with these settings, if it is wanted and there is one: time that passes
-    /// only in a model has no floor. What goes wrong is no reason not to run.
-    pub(crate) fn of_run(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Option<Self> {
-        if settings.run.virtual_time || !settings.run.floor {
-            return None;
-        }
-        match Self::measure(settings, dispatch, interrupt) {
-            Ok(floor) => Some(floor),
-            // The test that follows ends for the same reason, and has it in its results.
-            Err(HostError::Interrupted(_)) => None,
-            Err(error) => {
-                tracing::warn!("cannot measure the harness's own floor: {error}");
-                None
-            }
-        }
-    }
+fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<FloorPart, HostError> {
+    let _span = enter!("measure floor");
+    let (test, longer) = test_settings(settings)?;
+    let null_run = NullRun {
+        settings: test.clone(),
+        dispatch,
+        on_thread: false,
+        wait: settings.run.wait_policy(),
+        batch_size: settings.run.batch_size,
+        // A policy that scales begins with the fewest; a plugin that takes no time needs no more.
+        instances: fixed_knobs(&settings.run)?.instances,
+        isolate: settings.run.isolate,
+        isolate_spin_us: Some(settings.run.isolate_spin_us),
+    };
+    let outcome = null_run.run(interrupt)?;
+    let way = match dispatch {
+        Dispatch::Batches => "batches that nothing waits for to fill",
+        Dispatch::WholeQueries => "whole queries",
+    };
+    let wait = settings.run.wait.name();
+    let scaled = if longer > 1.0 { ", times the length of the run's query" } else { "" };
+    let place = if settings.run.isolate { " in a process of its own" } else { "" };
+    let how = format!("null plugin{place}, {way}, wait = {wait}, right before the performance run{scaled}");
+    Ok(floor_part(&outcome, &test, longer, how))
+}
 
-    fn measure(settings: &Settings, dispatch: Dispatch, interrupt: &Interrupt) -> Result<Self, HostError> {
-        let _span = enter!("measure floor");
-        let (test, longer) = test_settings(settings)?;
-        let null_run = NullRun {
-            settings: test.clone(),
-            dispatch,
-            on_thread: false,
-            wait: settings.run.wait_policy(),
-            batch_size: settings.run.batch_size,
-            // A policy that scales begins with the fewest; a plugin that takes no time needs no more.
-            instances: fixed_knobs(&settings.run)?.instances,
-            isolate: settings.run.isolate,
-            isolate_spin_us: Some(settings.run.isolate_spin_us),
-        };
-        let outcome = null_run.run(interrupt)?;
-        let way = match dispatch {
-            Dispatch::Batches => "batches that nothing waits for to fill",
-            Dispatch::WholeQueries => "whole queries",
-        };
-        let wait = settings.run.wait.name();
-        let scaled = if longer > 1.0 { ", times the length of the run's query" } else { "" };
-        let place = if settings.run.isolate { " in a process of its own" } else { "" };
-        let how =
-            format!("null plugin{place}, {way}, wait = {wait}, right before the performance run{scaled}");
-        Ok(Self::new(&outcome, &test, longer, how))
+fn floor_part(outcome: &TestOutcome, test: &TestSettings, longer: f64, how: String) -> FloorPart {
+    let is_server = test.scenario == Scenario::Server;
+    let latencies = outcome.performance.as_ref().map(|result| LatencyPart::from(query_latencies(result)));
+    let latency = |of: fn(&LatencyPart) -> u64| {
+        let ns = latencies.as_ref().map_or(0, of);
+        (ns as f64 * longer) as u64
+    };
+    let phase = outcome.phases.last().filter(|_| is_server);
+    FloorPart {
+        scenario: test.scenario.name().to_owned(),
+        queries_per_second: is_server.then_some(test.server_target_qps),
+        query_count: outcome.phases.iter().map(|phase| phase.record.issued_query_count).sum(),
+        samples_per_query: outcome.effective.samples_per_query,
+        latency_p50_ns: latency(|latencies| latencies.p50_ns),
+        latency_p99_ns: latency(|latencies| latencies.p99_ns),
+        dispatch_error_p50_ns: phase.map(|phase| phase.issue_delay.p50_ns),
+        dispatch_error_p99_ns: phase.map(|phase| phase.issue_delay.p99_ns),
+        how,
+        marked: Vec::new(),
     }
+}
 
-    fn new(outcome: &TestOutcome, test: &TestSettings, longer: f64, how: String) -> Self {
-        let is_server = test.scenario == Scenario::Server;
-        let latencies = outcome.performance.as_ref().map(|result| LatencyPart::from(query_latencies(result)));
-        let latency = |of: fn(&LatencyPart) -> u64| {
-            let ns = latencies.as_ref().map_or(0, of);
-            (ns as f64 * longer) as u64
-        };
-        let phase = outcome.phases.last().filter(|_| is_server);
-        Self {
-            scenario: test.scenario.name(),
-            queries_per_second: is_server.then_some(test.server_target_qps),
-            query_count: outcome.phases.iter().map(|phase| phase.record.issued_query_count).sum(),
-            samples_per_query: outcome.effective.samples_per_query,
-            latency_p50_ns: latency(|latencies| latencies.p50_ns),
-            latency_p99_ns: latency(|latencies| latencies.p99_ns),
-            dispatch_error_p50_ns: phase.map(|phase| phase.issue_delay.p50_ns),
-            dispatch_error_p99_ns: phase.map(|phase| phase.issue_delay.p99_ns),
-            how,
-            marked: Vec::new(),
-        }
+/// Marks the latencies of a run that are too near.
+pub(crate) fn mark(floor: &mut FloorPart, run: &LatencyPart) {
+    let pairs = [("p50_ns", run.p50_ns, floor.latency_p50_ns), ("p99_ns", run.p99_ns, floor.latency_p99_ns)];
+    let near = |(_, latency, floor): &(_, u64, u64)| *latency < floor.saturating_mul(MARKED_BELOW);
+    floor.marked = pairs.into_iter().filter(near).map(|(name, ..)| name.to_owned()).collect();
+    if run.count == 0 {
+        floor.marked.clear();
     }
+}
 
-    /// Marks the latencies of a run that are too near.
-    pub(crate) fn mark(&mut self, run: &LatencyPart) {
-        let pairs =
-            [("p50_ns", run.p50_ns, self.latency_p50_ns), ("p99_ns", run.p99_ns, self.latency_p99_ns)];
-        let near = |(_, latency, floor): &(_, u64, u64)| *latency < floor.saturating_mul(MARKED_BELOW);
-        self.marked = pairs.into_iter().filter(near).map(|(name, ..)| name).collect();
-        if run.count == 0 {
-            self.marked.clear();
-        }
-    }
-
-    /// Remark about the marked latencies, if there are any.
-    pub(crate) fn remark(&self, run: &LatencyPart) -> Option<String> {
-        let say = |name: &&str| {
-            let (name, latency, floor) = match *name {
-                "p50_ns" => ("p50", run.p50_ns, self.latency_p50_ns),
-                _ => ("p99", run.p99_ns, self.latency_p99_ns),
-            };
-            format!("{name} {} (floor {})", duration(latency), duration(floor))
+/// Remark about the marked latencies, if there are any.
+pub(crate) fn remark(floor: &FloorPart, run: &LatencyPart) -> Option<String> {
+    let say = |name: &String| {
+        let (name, latency_ns, floor_ns) = match name.as_str() {
+            "p50_ns" => ("p50", run.p50_ns, floor.latency_p50_ns),
+            _ => ("p99", run.p99_ns, floor.latency_p99_ns),
         };
-        let said: Vec<_> = self.marked.iter().map(say).collect();
-        let verb = if said.len() == 1 { "is" } else { "are" };
-        (!said.is_empty())
-            .then(|| format!("latency {} {verb} under ten times the harness's own floor", said.join(" and ")))
-    }
+        format!("{name} {} (floor {})", duration(latency_ns), duration(floor_ns))
+    };
+    let said: Vec<_> = floor.marked.iter().map(say).collect();
+    let verb = if said.len() == 1 { "is" } else { "are" };
+    (!said.is_empty())
+        .then(|| format!("latency {} {verb} under ten times the harness's own floor", said.join(" and ")))
 }
 
 /// A short test in the scenario and at the rate of a run, with Poisson arrivals; and how many times longer the query of
@@ -216,9 +192,9 @@ pub(super) mod tests {
         }
     }
 
-    fn floor(p50_ns: u64, p99_ns: u64) -> Floor {
-        Floor {
-            scenario: "Server",
+    fn floor(p50_ns: u64, p99_ns: u64) -> FloorPart {
+        FloorPart {
+            scenario: "Server".to_owned(),
             queries_per_second: Some(1000.0),
             query_count: 100,
             samples_per_query: 1,
@@ -235,22 +211,22 @@ pub(super) mod tests {
     fn only_latencies_below_ten_floors_are_marked() {
         let mut floor = floor(300, 2_000);
         let run = latencies(3_000, 19_999);
-        floor.mark(&run);
+        mark(&mut floor, &run);
         assert_eq!(floor.marked, ["p99_ns"]);
         let expected = "latency p99 20.00 us (floor 2.000 us) is under ten times the harness's own floor";
-        assert_eq!(floor.remark(&run).as_deref(), Some(expected));
+        assert_eq!(remark(&floor, &run).as_deref(), Some(expected));
         let run = latencies(2_999, 20_000);
-        floor.mark(&run);
+        mark(&mut floor, &run);
         assert_eq!(floor.marked, ["p50_ns"]);
         let far = latencies(1_000_000, 2_000_000);
-        floor.mark(&far);
-        assert_eq!((floor.marked.len(), floor.remark(&far)), (0, None));
+        mark(&mut floor, &far);
+        assert_eq!((floor.marked.len(), remark(&floor, &far)), (0, None));
     }
 
     #[test]
     fn a_run_without_completions_has_nothing_to_mark() {
         let mut floor = floor(300, 2_000);
-        floor.mark(&LatencyPart { count: 0, ..latencies(0, 0) });
+        mark(&mut floor, &LatencyPart { count: 0, ..latencies(0, 0) });
         assert_eq!(floor.marked.len(), 0);
     }
 
@@ -285,7 +261,7 @@ pub(super) mod tests {
         for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
             let settings = settings(&[&format!("scenario={scenario}"), "server_target_qps=5000"]);
             for dispatch in [Dispatch::Batches, Dispatch::WholeQueries] {
-                let floor = Floor::of_run(&settings, dispatch, &interrupt()).unwrap();
+                let floor = of_run(&settings, dispatch, &interrupt()).unwrap();
                 assert_eq!(floor.scenario, scenario);
                 assert!(
                     floor.latency_p50_ns > 0 && floor.latency_p99_ns >= floor.latency_p50_ns,
@@ -294,6 +270,6 @@ pub(super) mod tests {
                 assert_eq!(floor.dispatch_error_p99_ns.is_some(), scenario == "Server");
             }
         }
-        assert_eq!(Floor::of_run(&settings(&["floor=false"]), Dispatch::Batches, &interrupt()), None);
+        assert_eq!(of_run(&settings(&["floor=false"]), Dispatch::Batches, &interrupt()), None);
     }
 }

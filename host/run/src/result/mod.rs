@@ -19,11 +19,13 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_config::{Effective, MetricKind, NotOfficial, Settings, Suite, round_rules};
+use proctor_config::{Effective, MetricKind, NotOfficial, Settings, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
-pub(crate) use proctor_results::PluginPart;
-use proctor_results::{BenchmarkPart, PluginMetricPart, StagePart, SuitePart, VerdictPart};
+use proctor_results::{
+    BenchmarkPart, FloorPart, PluginMetricPart, ResultFile, StagePart, SuitePart, VerdictPart,
+};
+pub(crate) use proctor_results::{PluginPart, Program};
 use serde::Serialize;
 use serde_json::json;
 
@@ -35,11 +37,11 @@ use self::{
 use crate::{
     bed::{dispatch::Dispatch, sample_library::input_forms::InputForms, test::Test, test_bed::TestBed},
     error::HostError,
-    figures::{Metric, plain_kind},
+    figures::plain_kind,
     files::model_files,
     machine::Machine,
     observer::VerdictForms,
-    overhead::floor::Floor,
+    overhead::floor,
     performance_runs::PerformanceRuns,
 };
 
@@ -77,76 +79,24 @@ pub enum Conclusion {
     Interrupted,
 }
 
-/// Everything about a run.
+/// The file of a result, with the parts of other crates in their own types.
+type File = ResultFile<TestPart, AccuracyResult, ArrivalsPart, DeviationPart, Effective>;
+
+/// Everything about a run: the file, and what people are told besides.
 #[derive(Debug, Serialize)]
+#[serde(transparent)]
 pub struct RunResult {
-    pub(crate) schema_version: u32,
-    pub(crate) program: Program,
-    /// When the result was made; not in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) finished_at_utc: Option<String>,
-    pub(crate) verdict: VerdictPart,
+    pub(crate) file: File,
     /// The reasons of the verdict, each with what to do about it, which the file has with the finding.
     #[serde(skip)]
     pub(crate) advised: Vec<String>,
-    pub(crate) scenario: &'static str,
-    pub(crate) virtual_time: bool,
-    pub(crate) preset: String,
-    /// The round of rules that it was judged by.
-    pub(crate) rules: &'static str,
-    /// The suite of the round that it is for; left out if the run has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) suite: Option<&'static str>,
-    /// True if the run was as long as the rules want it.
-    pub(crate) official_length: bool,
-    /// The reason why it was not; in `result.json` the preset, the settings and the deviations tell.
+    /// The reason why it was not as long as the rules want it; in the file the preset, the settings and the deviations
+    /// tell.
     #[serde(skip)]
     pub(crate) not_official: Option<NotOfficial>,
-    /// True if the calls were recorded, which makes each of them longer; left out if not.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) recorded: bool,
-    /// The arrival process, if it is not that of the rules; left out if it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) arrivals: Option<ArrivalsPart>,
-    /// Rules of the round that the run does not keep; left out if it keeps all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) deviations: Vec<DeviationPart>,
-    pub(crate) metric: Option<Metric>,
-    /// The figure without the correction that is in the metric; left out where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metric_plain: Option<Metric>,
-    /// The metric by the text of the round, where its result checker has another one; left out where they agree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metric_by_text: Option<Metric>,
-    pub(crate) accuracy: Option<AccuracyResult>,
     /// Why no run could have measured the accuracy, where a setting leaves none.
     #[serde(skip)]
     pub(crate) no_accuracy: Option<&'static str>,
-    /// The run that decides, where there should be several.
-    pub(crate) performance_run: Option<TestPart>,
-    /// All that were made, where there should be several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) performance_runs: Vec<TestPart>,
-    pub(crate) accuracy_run: Option<TestPart>,
-    /// Latencies that a plugin without any work would have; not in virtual time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) harness_floor: Option<Floor>,
-    pub(crate) benchmark: BenchmarkPart,
-    pub(crate) plugin: PluginPart,
-    pub(crate) seeds: BTreeMap<&'static str, u64>,
-    pub(crate) machine: Machine,
-    /// Each setting with its origin and what it replaced.
-    pub(crate) settings: BTreeMap<String, Effective>,
-    pub(crate) setting_warnings: Vec<String>,
-}
-
-/// The program that wrote a result.
-#[derive(Debug, Serialize)]
-pub struct Program {
-    /// Name of the project.
-    pub name: &'static str,
-    /// Its version.
-    pub version: &'static str,
 }
 
 /// The memory of each input's samples as the file has it.
@@ -177,14 +127,6 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
     stages.into_iter().map(|(name, stage)| (name, part(stage))).collect()
 }
 
-impl Program {
-    /// This program.
-    #[must_use]
-    pub fn this() -> Self {
-        Self { name: "proctor", version: env!("CARGO_PKG_VERSION") }
-    }
-}
-
 impl RunResult {
     /// Puts everything together.
     pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
@@ -209,19 +151,17 @@ impl RunResult {
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
             reasons: reasons.iter().map(|reason| reason.text.clone()).collect(),
         };
-        Self {
+        let file = File {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
             verdict,
-            advised: reasons.into_iter().map(|reason| reason.advised).collect(),
-            scenario: settings.run.scenario.name(),
+            scenario: settings.run.scenario.name().to_owned(),
             virtual_time: is_virtual,
             preset: settings.run.preset.clone(),
-            rules: settings.run.rules.name,
-            suite: settings.run.suite.map(Suite::name),
+            rules: settings.run.rules.name.to_owned(),
+            suite: settings.run.suite.map(|suite| suite.name().to_owned()),
             official_length: settings.is_of_official_length(),
-            not_official: settings.not_official(),
             recorded: settings.run.record.is_some(),
             arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
             deviations: DeviationPart::all(settings, &plugin),
@@ -229,7 +169,6 @@ impl RunResult {
             metric_plain: figure(plain),
             metric_by_text: figure(by_text.copied()),
             accuracy,
-            no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
             performance_run: part,
             performance_runs: performance_runs.several().iter().map(test_part).collect(),
             accuracy_run: accuracy_run.map(test_part),
@@ -240,17 +179,23 @@ impl RunResult {
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
             settings: effective,
             setting_warnings: settings.warnings.clone(),
+        };
+        Self {
+            file,
+            advised: reasons.into_iter().map(|reason| reason.advised).collect(),
+            not_official: settings.not_official(),
+            no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
         }
     }
 
     /// Adds the harness's own floor, with marks where the latencies of the run are near it.
-    pub(crate) fn with_floor(self, floor: Option<Floor>) -> Self {
-        let latencies = self.performance_run.as_ref().and_then(|test| test.figures.as_ref());
-        let marked = floor.map(|mut floor| {
-            latencies.inspect(|figures| floor.mark(&figures.query_latency));
+    pub(crate) fn with_floor(mut self, floor: Option<FloorPart>) -> Self {
+        let figures = self.file.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+        self.file.harness_floor = floor.map(|mut floor| {
+            figures.inspect(|figures| floor::mark(&mut floor, &figures.query_latency));
             floor
         });
-        Self { harness_floor: marked, ..self }
+        self
     }
 
     /// The verdict in each of its forms; `folder` is where the run is kept. `unwritten` is the reason why it has no
@@ -266,16 +211,16 @@ impl RunResult {
     /// One line of JSON: an event `verdict` with the keys of `result.json` that it is made of, and that file's path, or
     /// why it is not written.
     fn verdict_line(&self, folder: &Path, unwritten: Option<&str>) -> String {
-        let VerdictPart { valid, accuracy_passed, interrupted, reasons } = &self.verdict;
+        let VerdictPart { valid, accuracy_passed, interrupted, reasons } = &self.file.verdict;
         let event = json!({
             "event": "verdict",
             "valid": valid,
             "accuracy_passed": accuracy_passed,
             "interrupted": interrupted,
             "reasons": reasons,
-            "official_length": self.official_length,
-            "deviations": self.deviations,
-            "metric": self.metric,
+            "official_length": self.file.official_length,
+            "deviations": self.file.deviations,
+            "metric": self.file.metric,
             "folder": folder.display().to_string(),
             "result": unwritten.is_none().then(|| folder.join(RESULT).display().to_string()),
             "not_written": unwritten,
@@ -286,7 +231,7 @@ impl RunResult {
     /// The conclusion from verdict and accuracy.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
-        let VerdictPart { valid, accuracy_passed, interrupted, .. } = self.verdict;
+        let VerdictPart { valid, accuracy_passed, interrupted, .. } = self.file.verdict;
         match (interrupted, valid && accuracy_passed != Some(false)) {
             (true, _) => Conclusion::Interrupted,
             (false, true) => Conclusion::Good,
@@ -406,14 +351,15 @@ pub(crate) fn objections(plugin: &PluginPart) -> impl Iterator<Item = String> {
 }
 
 /// The seeds in effect, test 05 included if it is on.
-fn seeds(settings: &Settings) -> BTreeMap<&'static str, u64> {
+fn seeds(settings: &Settings) -> BTreeMap<String, u64> {
     let test = settings.measured();
-    BTreeMap::from([
+    let seeds = [
         ("qsl_rng_seed", test.qsl_rng_seed),
         ("sample_index_rng_seed", test.sample_index_rng_seed),
         ("schedule_rng_seed", test.schedule_rng_seed),
         ("accuracy_log_rng_seed", test.accuracy_log_rng_seed),
-    ])
+    ];
+    seeds.into_iter().map(|(name, seed)| (name.to_owned(), seed)).collect()
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ pub(super) fn interval_part(result: &IntervalResult) -> IntervalPart {
 pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    if !result.performance_runs.is_empty() {
-        let valid_count = result.performance_runs.iter().filter(|test| test.valid).count();
-        row("runs", format!("{} made, {valid_count} of them VALID", result.performance_runs.len()));
+    if !result.file.performance_runs.is_empty() {
+        let valid_count = result.file.performance_runs.iter().filter(|test| test.valid).count();
+        row("runs", format!("{} made, {valid_count} of them VALID", result.file.performance_runs.len()));
     }
-    let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+    let figures = result.file.performance_run.as_ref().and_then(|test| test.figures.as_ref());
     if let Some(intervals) = figures.and_then(|figures| figures.intervals.as_ref()) {
         row(
             "intervals",
@@ -44,11 +44,11 @@ pub(crate) fn rows(result: &RunResult) -> Vec<Vec<String>> {
             ),
         );
     }
-    if result.rules != Rules::default().name {
-        row("rules", result.rules.to_owned());
+    if result.file.rules != Rules::default().name {
+        row("rules", result.file.rules.clone());
     }
-    if let Some(suite) = result.suite {
-        row("suite", suite.to_owned());
+    if let Some(suite) = &result.file.suite {
+        row("suite", suite.clone());
     }
     rows
 }

@@ -6,6 +6,8 @@ use proctor_results::{FiguresPart, Standing};
 
 use crate::{
     accuracy::text::in_words,
+    figures::shown,
+    overhead::floor,
     result::{RunResult, deviations, energy, noise, round, tokens},
     text::{self, counted, counted_queries, duration},
 };
@@ -16,31 +18,34 @@ const REASONS_SHOWN: usize = 6;
 /// The text of the verdict. `folder` is where the run is kept, `unwritten` the reason why it has no file of the result.
 pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>) -> String {
     let mut rows = vec![
-        row("model", format!("{} ({})", result.benchmark.model, result.plugin.precision)),
-        row("data set", format!("{}, {}", result.benchmark.dataset, samples(result))),
+        row("model", format!("{} ({})", result.file.benchmark.model, result.file.plugin.precision)),
+        row("data set", format!("{}, {}", result.file.benchmark.dataset, samples(result))),
         row("plugin", plugin(result)),
         row("work in", work(result)),
         row("accuracy", accuracy(result)),
     ];
     let mut remarks = Vec::new();
-    let figures = result.performance_run.as_ref().and_then(|test| test.figures.as_ref());
-    if let (Some(metric), Some(figures)) = (&result.metric, figures.filter(|it| it.query_latency.count > 0)) {
-        rows.push(row("metric", format!("{} ({})", metric.shown(), metric.name)));
-        let plain = result.metric_plain.iter();
-        rows.extend(plain.map(|metric| row("", format!("{} ({})", metric.shown(), metric.name))));
-        rows.extend(result.metric_by_text.iter().map(|metric| {
-            let (shown, name, rules) = (metric.shown(), &metric.name, result.rules);
-            row("", format!("{shown} ({name}), the metric by the text of {rules}"))
+    let figures = result.file.performance_run.as_ref().and_then(|test| test.figures.as_ref());
+    if let (Some(metric), Some(figures)) =
+        (&result.file.metric, figures.filter(|it| it.query_latency.count > 0))
+    {
+        rows.push(row("metric", format!("{} ({})", shown(metric), metric.name)));
+        let plain = result.file.metric_plain.iter();
+        rows.extend(plain.map(|metric| row("", format!("{} ({})", shown(metric), metric.name))));
+        rows.extend(result.file.metric_by_text.iter().map(|metric| {
+            let (value, name, rules) = (shown(metric), &metric.name, &result.file.rules);
+            row("", format!("{value} ({name}), the metric by the text of {rules}"))
         }));
         rows.push(row("latency", latency(figures)));
-        let tokens = result.performance_run.iter().flat_map(tokens::rows);
+        let tokens = result.file.performance_run.iter().flat_map(tokens::rows);
         rows.extend(tokens.map(|(name, text)| row(name, text)));
-        let remark = result.harness_floor.as_ref().and_then(|floor| floor.remark(&figures.query_latency));
+        let remark =
+            result.file.harness_floor.as_ref().and_then(|floor| floor::remark(floor, &figures.query_latency));
         remarks.extend(remark);
     }
-    if let Some(test) = &result.performance_run {
+    if let Some(test) = &result.file.performance_run {
         let queries = counted_queries(test.issued_query_count);
-        let time = if result.virtual_time { "virtual time" } else { "time" };
+        let time = if result.file.virtual_time { "virtual time" } else { "time" };
         // A test may have ended before its performance phase.
         let length = || row("length", format!("{queries}, {} of {time}", duration(test.duration_ns)));
         rows.extend((test.issued_query_count > 0).then(length));
@@ -49,7 +54,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
         rows.extend(texts.map(|text| row("energy", text)));
         rows.extend(test.noise.iter().map(|noise| row("noise", noise::text(noise))));
     }
-    let scaling = result.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
+    let scaling = result.file.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
     rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));
     rows.extend(round::rows(result));
     let unkept = if unwritten.is_some() { ", not written" } else { "" };
@@ -58,17 +63,17 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
     rows.extend(limits(result).map(|limits| row("limited by", limits)));
     rows.extend(reasons(result).into_iter().map(|reason| row("", format!("- {reason}"))));
     rows.extend(result.not_official.iter().map(|why| row("note", deviations::length_remark(why))));
-    let deviations = deviations::remark(result.rules, &result.deviations);
+    let deviations = deviations::remark(&result.file.rules, &result.file.deviations);
     rows.extend(deviations.map(|remark| row("note", remark)));
-    rows.extend(result.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
+    rows.extend(result.file.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
     rows.extend(scaling.map(|scaling| row("note", scaling.remark())));
-    if result.recorded {
+    if result.file.recorded {
         let note = "recorded: each call took longer for it, so this is no result to submit";
         rows.push(row("note", note.to_owned()));
     }
     rows.extend(remarks.into_iter().map(|remark| row("note", remark)));
     rows.push(row("run folder", folder.display().to_string()));
-    format!("{} on {}\n{}", result.benchmark.id, result.scenario, text::table(&rows))
+    format!("{} on {}\n{}", result.file.benchmark.id, result.file.scenario, text::table(&rows))
 }
 
 fn row(name: &str, value: String) -> Vec<String> {
@@ -76,30 +81,30 @@ fn row(name: &str, value: String) -> Vec<String> {
 }
 
 fn samples(result: &RunResult) -> String {
-    counted(result.benchmark.total_sample_count, "sample")
+    counted(result.file.benchmark.total_sample_count, "sample")
 }
 
 fn plugin(result: &RunResult) -> String {
-    let plugin = &result.plugin;
+    let plugin = &result.file.plugin;
     let network = if plugin.network { ", reached by a network" } else { "" };
     format!("{} {} ({}){network}", plugin.name, plugin.version, plugin.source)
 }
 
 /// The way in which the plugin was given its work.
 fn work(result: &RunResult) -> String {
-    let tests = [&result.performance_run, &result.accuracy_run];
+    let tests = [&result.file.performance_run, &result.file.accuracy_run];
     match tests.into_iter().flatten().find_map(|test| test.scheduler.as_ref()) {
         Some(scheduler) => format!(
             "batches of {:.2} samples on average, on {}",
             scheduler.batch_size_mean,
             counted(scheduler.instance_busy_ns.len() as u64, "instance")
         ),
-        None => result.plugin.dispatch.clone(),
+        None => result.file.plugin.dispatch.clone(),
     }
 }
 
 fn accuracy(result: &RunResult) -> String {
-    match (&result.accuracy, result.no_accuracy) {
+    match (&result.file.accuracy, result.no_accuracy) {
         (Some(accuracy), _) => in_words(accuracy),
         (None, Some(why)) => format!("not measured: {why}"),
         (None, None) => "not measured".to_owned(),
@@ -118,7 +123,7 @@ fn latency(figures: &FiguresPart) -> String {
 }
 
 fn judgement(result: &RunResult) -> String {
-    match (result.verdict.valid, result.verdict.interrupted) {
+    match (result.file.verdict.valid, result.file.verdict.interrupted) {
         (true, _) => "VALID".to_owned(),
         (false, true) => "INVALID (interrupted)".to_owned(),
         (false, false) => "INVALID".to_owned(),
@@ -128,7 +133,7 @@ fn judgement(result: &RunResult) -> String {
 /// Why the run is INVALID or its accuracy failed.
 fn reasons(result: &RunResult) -> Vec<String> {
     // A value below the target is seen already, and is the first reason then.
-    let accuracy = result.accuracy.iter().flat_map(|accuracy| {
+    let accuracy = result.file.accuracy.iter().flat_map(|accuracy| {
         let seen_count = usize::from(!accuracy.reaches_target());
         accuracy.reasons.iter().skip(seen_count)
     });
@@ -143,7 +148,7 @@ fn reasons(result: &RunResult) -> Vec<String> {
 
 /// Limits of the result and of the length of a VALID run.
 fn limits(result: &RunResult) -> Option<String> {
-    let findings = &result.performance_run.as_ref().filter(|_| result.verdict.valid)?.findings;
+    let findings = &result.file.performance_run.as_ref().filter(|_| result.file.verdict.valid)?.findings;
     let limiting = findings.iter().filter(|finding| finding.standing == Standing::Limiting);
     let texts: Vec<_> = limiting.map(|finding| finding.text.clone()).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
