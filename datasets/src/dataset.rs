@@ -35,13 +35,23 @@ pub trait Dataset: Send + Sync {
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError>;
 }
 
-/// A data set that can be opened, registered with `inventory::submit!`.
+/// A data set, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
 pub struct DatasetEntry {
     /// The name in benchmark definitions.
     pub name: &'static str,
-    /// Opens the data set, its files verified.
-    pub open: fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>,
+    /// The way to its samples.
+    pub open: Open,
+}
+
+/// The way to the samples of a data set.
+#[derive(Debug, Clone, Copy)]
+pub enum Open {
+    /// Opens the data set in the program that runs on it, its files verified.
+    Here(fn(&DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError>),
+    /// The data set lies in the layout that it is published in. The program `host-data` alone has the reader, with the
+    /// decoders, and prepares its samples.
+    Published,
 }
 
 /// The model and the amount that a data set is opened for.
@@ -73,10 +83,16 @@ pub fn dataset_entries() -> Vec<&'static DatasetEntry> {
     registry::sorted(inventory::iter::<DatasetEntry>())
 }
 
+/// Tells if there is a data set of this name that `host-data` alone can open.
+#[must_use]
+pub fn is_published(name: &str) -> bool {
+    dataset_entries().iter().any(|entry| entry.name == name && matches!(entry.open, Open::Published))
+}
+
 /// Opens the data set of this name, which lies on disk.
 ///
 /// # Errors
-/// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
+/// As [`open_dataset_for`].
 pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, DatasetError> {
     open_dataset_for(name, &DatasetRequest { root, model: "", inputs: &[], sample_count: 0 })
 }
@@ -84,9 +100,14 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
 /// Opens the data set of this name for a model.
 ///
 /// # Errors
-/// [`DatasetError::Unknown`] with a suggestion, or the error of opening it.
+/// [`DatasetError::Unknown`] with a suggestion, [`DatasetError::Elsewhere`] for a published one, or the error of opening
+/// it.
 pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
-    (registry::find(inventory::iter::<DatasetEntry>(), name)?.open)(request)
+    let entry = registry::find(inventory::iter::<DatasetEntry>(), name)?;
+    match entry.open {
+        Open::Here(open) => open(request),
+        Open::Published => Err(DatasetError::Elsewhere(entry.name)),
+    }
 }
 
 #[cfg(test)]
@@ -98,5 +119,12 @@ mod tests {
         let error = open_dataset("digit", &DataRoot::search()).err().unwrap().to_string();
         let expected = "unknown data set \"digit\", did you mean \"digits\"?; known are ";
         assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[test]
+    fn a_published_data_set_is_known_and_not_opened_here() {
+        assert!(is_published("imagenet") && !is_published("digits") && !is_published("image-net"));
+        let error = open_dataset("imagenet", &DataRoot::search()).err().unwrap();
+        assert!(matches!(error, DatasetError::Elsewhere("imagenet")), "{error}");
     }
 }

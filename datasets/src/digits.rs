@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{
     checksum::VerifiedFolder,
-    dataset::{Dataset, DatasetEntry, RawSample},
+    dataset::{Dataset, DatasetEntry, Open, RawSample},
     error::DatasetError,
     idx::IdxArray,
     root::DataRoot,
@@ -18,10 +18,16 @@ const IMAGES: &str = "images.idx3-ubyte";
 const SPLIT: &str = "split.toml";
 
 inventory::submit! {
-    DatasetEntry { name: DigitsPart::Validation.dataset_name(), open: |request| open(request.root, DigitsPart::Validation) }
+    DatasetEntry {
+        name: DigitsPart::Validation.dataset_name(),
+        open: Open::Here(|request| open(request.root, DigitsPart::Validation)),
+    }
 }
 inventory::submit! {
-    DatasetEntry { name: DigitsPart::Calibration.dataset_name(), open: |request| open(request.root, DigitsPart::Calibration) }
+    DatasetEntry {
+        name: DigitsPart::Calibration.dataset_name(),
+        open: Open::Here(|request| open(request.root, DigitsPart::Calibration)),
+    }
 }
 
 /// A part of the images that is a data set of its own. The training part is not: no benchmark may see it.

@@ -10,6 +10,9 @@ pub enum DatasetError {
     /// No registered data set has this name.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
+    /// Another program opens the data set.
+    #[error("data set \"{0}\" is opened by the program host-data alone, which has its reader")]
+    Elsewhere(&'static str),
     /// None of the folders that were searched holds the file or folder.
     #[error(
         "\"{wanted}\" not found in {}; say where the data are with --set data_root=DIR, where DIR/{wanted} exists",

@@ -11,7 +11,9 @@
 //!   a damaged file is an error with its name, not a strange accuracy.
 //! - [`SampleStore`] holds one set at a time and insists that the list of the load comes back at the unload, because
 //!   LoadGen does so, and anything else is a mistake of the caller. Its buffers never move while loaded.
-//! - Data sets register themselves through `inventory`: a new one is a new file with a `submit!`.
+//! - Data sets register themselves through `inventory`: a new one is a new file with a `submit!`. Those in the layouts
+//!   that they are published in are registered here by name alone, so that every program knows them and `host-data` alone
+//!   has their decoders.
 //!
 //! # Example
 //! ```
@@ -46,13 +48,15 @@ mod idx;
 pub mod librispeech;
 mod memory;
 pub mod npy;
+mod published;
 mod root;
 mod store;
 mod text_file;
 
 pub use checksum::{VerifiedFolder, read_file, read_verified, sha256_hex, sha256_of_file};
 pub use dataset::{
-    Dataset, DatasetEntry, DatasetRequest, RawSample, dataset_entries, open_dataset, open_dataset_for,
+    Dataset, DatasetEntry, DatasetRequest, Open, RawSample, dataset_entries, is_published, open_dataset,
+    open_dataset_for,
 };
 pub use digits::DigitsPart;
 pub use error::{DatasetError, IdxError};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use proctor_datasets::{Dataset, DatasetEntry, DatasetError, DatasetRequest, RawSample};
+use proctor_datasets::{Dataset, DatasetEntry, DatasetError, DatasetRequest, Open, RawSample};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 const NAME: &str = "generated";
 
 inventory::submit! {
-    DatasetEntry { name: NAME, open: |request| Ok(Box::new(Generated::open(request)?)) }
+    DatasetEntry { name: NAME, open: Open::Here(|request| Ok(Box::new(Generated::open(request)?))) }
 }
 
 /// Samples of a recipe.

@@ -73,18 +73,3 @@ const INDEX: &str = "index";
 const RECIPE: &str = "recipe.json";
 /// Name of the file with the list of the samples.
 const LISTING: &str = "listing.json";
-
-/// Data sets that `host-data` knows, by the names in definitions of benchmarks.
-pub const PUBLISHED: &[&str] = &[
-    "imagenet",
-    "coco",
-    "coco-annotated",
-    "open-images",
-    "wmt",
-    "librispeech",
-    "squad",
-    "kits19",
-    "brats",
-    "criteo",
-    "criteo-multi-hot",
-];

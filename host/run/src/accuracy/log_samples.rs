@@ -2,8 +2,8 @@
 
 use proctor_accuracy::{PublishedSamples, listed_samples};
 use proctor_config::Settings;
-use proctor_datasets::DataRoot;
-use proctor_prepared::{PUBLISHED, RowAggregation};
+use proctor_datasets::{DataRoot, is_published};
+use proctor_prepared::RowAggregation;
 
 use super::{recorded::FoundLog, sample_count};
 use crate::{
@@ -72,7 +72,7 @@ fn fitted(published: &Published, settings: &mut Settings) -> Result<PublishedSam
 /// The samples of the list that has the labels; `None` for a data set without one.
 fn listed(settings: &Settings, root: &DataRoot) -> Result<Option<PublishedSamples>, HostError> {
     let dataset = settings.benchmark.dataset.as_str();
-    if !PUBLISHED.contains(&dataset) || settings.run.row_aggregation != RowAggregation::default() {
+    if !is_published(dataset) || settings.run.row_aggregation != RowAggregation::default() {
         return Ok(None);
     }
     Ok(listed_samples(dataset, &dataset_folder(settings, root)?)?)

@@ -64,7 +64,9 @@ fn one_list() {
         "{plugins}"
     );
     let datasets = bench.host("list datasets");
-    assert!(datasets.stdout.contains("digits-calibration"), "{datasets}");
+    for name in ["digits-calibration", "generated", "imagenet", "criteo-multi-hot"] {
+        assert!(datasets.stdout.contains(&format!("\n  {name}\n")), "{name}: {datasets}");
+    }
     bench.host("list everything").assert_error(2, &["everything", "plugins"]);
 }
 

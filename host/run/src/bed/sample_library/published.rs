@@ -9,8 +9,8 @@ use std::{
 
 use proctor_accuracy::PublishedSamples;
 use proctor_config::{QslCounts, Settings};
-use proctor_datasets::{DataRoot, SampleStore, StoreError};
-use proctor_prepared::{Delivery, Input, Order, PUBLISHED, Reader, RowAggregation};
+use proctor_datasets::{DataRoot, SampleStore, StoreError, is_published};
+use proctor_prepared::{Delivery, Input, Order, Reader, RowAggregation};
 use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
 
 use crate::{
@@ -41,7 +41,7 @@ impl Published {
     /// The data set or the program is not there, or does not fit the benchmark.
     pub(crate) fn open(settings: &Settings, root: &DataRoot) -> Result<Option<Self>, HostError> {
         let benchmark = &settings.benchmark;
-        if !PUBLISHED.contains(&benchmark.dataset.as_str()) {
+        if !is_published(&benchmark.dataset) {
             let rows = &settings.run.row_aggregation;
             return if *rows == RowAggregation::default() {
                 Ok(None)
