@@ -50,6 +50,7 @@ mod memory;
 pub mod npy;
 mod published;
 mod root;
+mod rows;
 mod store;
 mod text_file;
 
@@ -63,5 +64,6 @@ pub use error::{DatasetError, IdxError};
 pub use idx::IdxArray;
 pub use memory::{ALIGNMENT_BYTES, MemoryRange, OwnMemory, PAGE_BYTES, SampleMemory};
 pub use root::DataRoot;
+pub use rows::RowAggregation;
 pub use store::{FillError, SampleStore, StoreError};
 pub use text_file::{TextFault, check_text_start, read_named_text, read_text, text_of};

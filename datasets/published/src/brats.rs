@@ -21,6 +21,7 @@ pub use generate::generate;
 
 use crate::{
     defect::{Defect, LineFault, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::stays_inside,
     generate::Generate,
     volumes::{check_labels, check_scan},
@@ -39,6 +40,22 @@ const GROUPS: [&str; 2] = ["HGG", "LGG"];
 const SEPARATOR: &str = "__";
 /// Background, dead core, edema, enhancing tumour.
 const LABELS: &[u8] = &[0, 1, 2, 4];
+
+pub(crate) const ENTRY: Published = Published {
+    name: "brats",
+    layout,
+    open: OpenFolder::Samples(|folder| {
+        let dataset = open(folder)?;
+        let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
+        Ok(Opened::new(dataset, names, missing_count))
+    }),
+    verify,
+    note,
+    calibration: CalibrationLists::of_samples(
+        "calibration/BraTS/brats_cal_images_list.py: 40 cases of the folds 0, 2, 3 and 4, not of the data set",
+    ),
+    generate,
+};
 
 /// The cases of the list whose four modalities are all there.
 ///

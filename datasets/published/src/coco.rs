@@ -8,6 +8,7 @@ use proctor_datasets::DatasetError;
 
 use crate::{
     defect::Defect,
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::FileSamples,
     generate::Generate,
     instances::{
@@ -29,6 +30,24 @@ const COLLECTION: Collection = Collection {
 
 /// Ids of the categories: 1 to 90 without ten that were given up.
 const GIVEN_UP: [u64; 10] = [12, 26, 29, 30, 45, 66, 68, 69, 71, 83];
+
+pub(crate) const ENTRY: Published = Published {
+    name: "coco",
+    layout,
+    open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_files(
+        "calibration/COCO/coco_cal_images_list.txt: 500 pictures for training, in train2017.zip: --files says where they are",
+    ),
+    generate,
+};
+
+pub(crate) const ANNOTATED: Published = Published {
+    name: "coco-annotated",
+    open: OpenFolder::Samples(|folder| open_annotated(folder).map(Opened::files)),
+    ..ENTRY
+};
 
 /// Opens the data set. The bytes of a sample are those of its JPEG file; its name is the id of the image in decimal
 /// digits. The order is that of `images` in the list.

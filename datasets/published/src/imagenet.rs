@@ -13,6 +13,7 @@ pub use generate::generate;
 
 use crate::{
     defect::{Defect, LineFault, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::FileSamples,
     generate::Generate,
     imagenet::list::List,
@@ -28,6 +29,18 @@ const SAMPLE_COUNT: u64 = 50_000;
 
 /// Number of classes; labels are below it.
 const CLASS_COUNT: u64 = 1000;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "imagenet",
+    layout,
+    open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_files(
+        "calibration/ImageNet/cal_image_list_option_1.txt or cal_image_list_option_2.txt, not both: 500 pictures each, of the validation set itself",
+    ),
+    generate,
+};
 
 /// Opens the data set. The bytes of a sample are those of its JPEG file; its name is its path in the list.
 ///

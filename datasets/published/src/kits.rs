@@ -12,6 +12,7 @@ pub use generate::generate;
 
 use crate::{
     defect::Defect,
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::FileSamples,
     generate::Generate,
     volumes::{check_labels, check_scan},
@@ -29,6 +30,21 @@ const IMAGING: &str = "imaging.nii.gz";
 const SEGMENTATION: &str = "segmentation.nii.gz";
 /// Background, kidney and tumour.
 const LABELS: &[u8] = &[0, 1, 2];
+
+pub(crate) const ENTRY: Published = Published {
+    name: "kits19",
+    layout,
+    open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists {
+        open_listed: Some(open_listed),
+        ..CalibrationLists::of_samples(
+            "calibration/KiTS/calibration_cases.txt: 20 cases for training, not of the data set, in the same folder",
+        )
+    },
+    generate,
+};
 
 /// Opens the data set. The bytes of a sample are those of the scan of its case; its name is that of the case's folder.
 ///

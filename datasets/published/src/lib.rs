@@ -2,7 +2,8 @@
 //!
 //! Each data set is a module with the same four functions. `open` reads lists and headers and hands out samples as they
 //! lie on disk; `layout` says what must lie where, and how to get it; `verify` looks at every file and returns each
-//! [`Defect`]; `generate` makes a small set in the same layout, for those who have none, as [`Generate`] asks.
+//! [`Defect`]; `generate` makes a small set in the same layout, for those who have none, as [`Generate`] asks. Its entry
+//! in [`PUBLISHED`] has them by its name, with the lists of samples for calibration.
 //!
 //! # Choices
 //! - Labels are never kept. Where a list holds names and labels, a reader takes the names; the crate `accuracy` reads
@@ -35,6 +36,7 @@ pub mod brats;
 pub mod coco;
 pub mod criteo;
 mod defect;
+mod entry;
 mod files;
 mod generate;
 pub mod imagenet;
@@ -49,5 +51,21 @@ mod volumes;
 pub mod wmt;
 
 pub use defect::{AnnotationFault, Defect, EntryFault, LineFault, Problem, RowField};
+pub use entry::{CalibrationLists, OpenFolder, Opened, Published};
 pub use files::FileSamples;
 pub use generate::Generate;
+
+/// All data sets.
+pub const PUBLISHED: &[Published] = &[
+    imagenet::ENTRY,
+    coco::ENTRY,
+    coco::ANNOTATED,
+    open_images::ENTRY,
+    wmt::ENTRY,
+    librispeech::ENTRY,
+    squad::ENTRY,
+    kits::ENTRY,
+    brats::ENTRY,
+    criteo::day::ENTRY,
+    criteo::multi_hot::ENTRY,
+];

@@ -9,6 +9,7 @@ use proctor_datasets::DatasetError;
 
 use crate::{
     defect::Defect,
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::FileSamples,
     generate::Generate,
     instances::{
@@ -21,6 +22,18 @@ const COLLECTION: Collection = Collection {
     list: "annotations/openimages-mlperf.json",
     pictures: "",
     counts: Counts { images: Some(24_781), annotated: None, annotations: None, categories: Some(264) },
+};
+
+pub(crate) const ENTRY: Published = Published {
+    name: "open-images",
+    layout,
+    open: OpenFolder::Samples(|folder| open(folder).map(Opened::files)),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_files(
+        "calibration/openimages/openimages_cal_images_list.txt: 500 pictures for training: --files says where they are",
+    ),
+    generate,
 };
 
 /// Opens the data set. The bytes of a sample are those of its JPEG file; its name is the id of the image in decimal

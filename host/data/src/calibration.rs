@@ -13,14 +13,14 @@ use proctor_config::Benchmark;
 use proctor_datasets::{Dataset, DatasetError, read_named_text, sha256_hex};
 use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
-use proctor_published::FileSamples;
+use proctor_published::{FileSamples, Opened, Published};
 use proctor_run::{HostError, output, write_json};
 use proctor_vocabulary::SampleIndex;
 use serde::Serialize;
 
 use crate::{
     arrays::{ArrayFile, file_name},
-    catalogue::{Opened, Published},
+    catalogue::{open, try_open},
     prepare::{Source, fill},
 };
 
@@ -184,10 +184,10 @@ fn wanted(
         (CalibrationSource::DataSet(folder), Words::Names(names), Some(open_listed)) => {
             // They may be others than those of the data set, of which there may be none.
             let samples = open_listed(folder, list, names)?;
-            Ok(of_files(samples, names, published.try_open(folder, &rows).ok()))
+            Ok(of_files(samples, names, try_open(published, folder, &rows).ok()))
         }
         (CalibrationSource::DataSet(folder), ..) => {
-            let Opened { dataset, names, files, .. } = published.open(folder, &rows)?;
+            let Opened { dataset, names, files, .. } = open(published, folder, &rows)?;
             let indices = words.among(&by_name(&names, &files), dataset.sample_count());
             let indices = indices.map_err(|reason| malformed(list, reason))?;
             let name = |index: u64| {
@@ -203,7 +203,7 @@ fn wanted(
         }
         (CalibrationSource::Files { files, data_set }, Words::Names(names), _) => {
             let samples = FileSamples::below(published.name, list, files, names)?;
-            let there = data_set.as_ref().map(|folder| published.open(folder, &rows)).transpose()?;
+            let there = data_set.as_ref().map(|folder| open(published, folder, &rows)).transpose()?;
             Ok(of_files(samples, names, there))
         }
     }

@@ -11,14 +11,15 @@ use proctor_config::{Benchmark, Loader};
 use proctor_datasets::DataRoot;
 use proctor_display::{CountLine, print};
 use proctor_prepared::{Input, Order, RowAggregation};
-use proctor_published::Generate;
+use proctor_published::{Generate, PUBLISHED, Published};
 use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
 use proctor_vocabulary::InputForm;
 
 use crate::{
     calibration::{Calibrated, CalibrationSource, calibrate},
-    catalogue::{self, PUBLISHED, Published},
+    catalogue,
     prepare::prepare,
+    verify::look,
 };
 
 /// Defects that are listed one by one.
@@ -161,7 +162,7 @@ fn definition(name: &str) -> Result<Benchmark, HostError> {
 
 fn info(published: &Published, place: &Place) -> String {
     let there = match place.of(published).and_then(|folder| {
-        let opened = published.try_open(&folder, &RowAggregation::default())?;
+        let opened = catalogue::try_open(published, &folder, &RowAggregation::default())?;
         let (count, missing) = (opened.dataset.sample_count(), opened.missing_count);
         let note = (published.note)(&folder).map(|note| format!("\n{note}")).unwrap_or_default();
         Ok(format!("{}: {count} samples, {missing} more are listed and not there{note}", folder.display()))
@@ -177,7 +178,7 @@ fn info(published: &Published, place: &Place) -> String {
 fn verify(published: &Published, place: &Place) -> Result<Conclusion, HostError> {
     let folder = place.of(published)?;
     let mut line = CountLine::new("looking at", "files");
-    let defects = (published.verify)(&folder, &mut |done, total| line.show(done, total))?;
+    let defects = look(published, &folder, &mut |done, total| line.show(done, total))?;
     if defects.is_empty() {
         print(format!("{}: nothing is missing or damaged\n", folder.display()));
         return Ok(Conclusion::Good);
@@ -224,7 +225,7 @@ fn prepare_samples(benchmark: &Benchmark, place: &Place, which: &Which) -> Resul
     let published = catalogue::find(&benchmark.dataset)?;
     let folder = place.of(published)?;
     let settings = Loader::from_system().load()?;
-    let count = published.open(&folder, &settings.run.row_aggregation)?.dataset.sample_count();
+    let count = catalogue::open(published, &folder, &settings.run.row_aggregation)?.dataset.sample_count();
     // LoadGen loads the first samples of the library for performance, in any order.
     let performance = which.performance.then_some(benchmark.qsl.performance_sample_count);
     let wanted = performance.or(which.samples).unwrap_or(count).min(count);

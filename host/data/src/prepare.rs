@@ -13,13 +13,11 @@ use std::{
 use proctor_datasets::Dataset;
 use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
+use proctor_published::Opened;
 use proctor_run::HostError;
 use proctor_vocabulary::{SampleIndex, TensorSpec, printable};
 
-use crate::{
-    catalogue::{self, Opened},
-    contents,
-};
+use crate::{catalogue, contents};
 
 /// Samples that are ready and not yet written, for each thread: more would only take memory.
 const AHEAD: usize = 2;
@@ -41,7 +39,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
     // Of a folder that is not there, whoever opens it says what should be in it.
     let contents = contents::sum(&order.folder, &order.rows)
-        .or_else(|error| published.open(&order.folder, &order.rows).and(Err(error.into())))?;
+        .or_else(|error| catalogue::open(published, &order.folder, &order.rows).and(Err(error.into())))?;
     let recipe = Recipe {
         dataset: order.dataset.clone(),
         contents,
@@ -58,7 +56,8 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     if let Some(Listing { sample_count, missing_count, .. }) = listed(&folder, &wanted) {
         return Ok(Delivery { folder, sample_count, missing_count, notes });
     }
-    let Opened { dataset, names, missing_count, .. } = published.open(&order.folder, &order.rows)?;
+    let Opened { dataset, names, missing_count, .. } =
+        catalogue::open(published, &order.folder, &order.rows)?;
     let listing = Listing { sample_count: dataset.sample_count(), missing_count, names };
     let mut writer = Writer::open(&folder, &recipe, &listing)?;
     let reader = Reader::open(&folder)?;

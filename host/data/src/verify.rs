@@ -3,21 +3,34 @@
 use std::{error::Error, io::Read, path::Path};
 
 use proctor_datasets::{Dataset, DatasetError};
-use proctor_published::{Defect, Problem, brats, kits};
+use proctor_published::{Defect, Problem, Published, brats, kits};
 use proctor_vocabulary::{SampleIndex, open_regular};
 use proctor_volumes::VolumeError;
 
 /// Bytes of a scan that are read for its header, which is packed together with what follows.
 const HEAD_BYTES: u64 = 1 << 16;
 
+/// Looks at every file of a folder, and at volumes as their preprocessing does.
+///
+/// # Errors
+/// Same as [`Published::verify`], and [`DatasetError::Read`] if a volume cannot be read again.
+pub(crate) fn look(
+    published: &Published,
+    folder: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Defect>, DatasetError> {
+    match published.name {
+        "kits19" => verify_kits(folder, progress),
+        "brats" => verify_brats(folder, progress),
+        _ => (published.verify)(folder, progress),
+    }
+}
+
 /// Looks at every voxel of KiTS19, and at the headers of sound scans as their preprocessing does.
 ///
 /// # Errors
 /// Same as [`kits::verify`], and [`DatasetError::Read`] if a scan cannot be read again.
-pub(crate) fn verify_kits(
-    folder: &Path,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Vec<Defect>, DatasetError> {
+fn verify_kits(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let mut defects = kits::verify(folder, progress)?;
     // Where no case is there, the defects say so.
     let Ok(samples) = kits::open(folder) else { return Ok(defects) };
@@ -39,10 +52,7 @@ pub(crate) fn verify_kits(
 ///
 /// # Errors
 /// Same as [`brats::verify`], and [`DatasetError::Read`] if a case cannot be read again.
-pub(crate) fn verify_brats(
-    folder: &Path,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Vec<Defect>, DatasetError> {
+fn verify_brats(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     // All files are read once more.
     let mut defects = brats::verify(folder, &mut |done, count| progress(done, 2 * count))?;
     let Ok(samples) = brats::open(folder) else { return Ok(defects) };

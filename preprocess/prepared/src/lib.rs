@@ -52,15 +52,15 @@ mod order;
 mod reader;
 mod recipe;
 mod record;
-mod rows;
 mod writer;
+
+pub use proctor_datasets::RowAggregation;
 
 pub use error::PreparedError;
 pub use listing::Listing;
 pub use order::{Delivery, Order};
 pub use reader::Reader;
 pub use recipe::{Input, Recipe};
-pub use rows::RowAggregation;
 pub use writer::Writer;
 
 /// Name of the folder below that of caches.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use proctor_datasets::RowAggregation;
 use serde::{Deserialize, Serialize};
 
-use crate::{recipe::Input, rows::RowAggregation};
+use crate::recipe::Input;
 
 /// Samples that the host wants prepared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_datasets::sha256_hex;
+use proctor_datasets::{RowAggregation, sha256_hex};
 use proctor_vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::{FOLDER, rows::RowAggregation};
+use crate::FOLDER;
 
 /// The data set that samples are prepared from, and how: recipes that are equal make the same bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

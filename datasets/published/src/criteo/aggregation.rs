@@ -5,7 +5,7 @@
 
 use std::{fmt::Write, ops::Range, path::Path};
 
-use proctor_datasets::DatasetError;
+use proctor_datasets::{DatasetError, RowAggregation, read_named_text};
 use proctor_mt19937::Mt19937;
 
 /// Seed of the draws.
@@ -85,6 +85,15 @@ pub enum TraceError {
 }
 
 impl Aggregation {
+    /// The draw that a user asks for. Samples of a trace are read instead.
+    pub(super) fn of(rows: &RowAggregation) -> Self {
+        match *rows {
+            RowAggregation::Fixed(rows) => Self::Fixed(rows),
+            RowAggregation::Uniform { least, most } => Self::Uniform { least, most },
+            RowAggregation::Quantiles | RowAggregation::Trace(_) => Self::Quantiles,
+        }
+    }
+
     /// The samples that `row_count` rows make. The last one has what is left.
     ///
     /// # Panics
@@ -187,6 +196,12 @@ impl Samples {
         }
     }
 
+    /// Names of the samples, which are their rows: `0..200`.
+    pub(super) fn names(&self) -> Vec<String> {
+        let rows = (0..self.count()).filter_map(|index| self.rows(index));
+        rows.map(|Range { start, end }| format!("{start}..{end}")).collect()
+    }
+
     /// Refuses a file of `row_count` rows that lacks some of them.
     pub(super) fn fit(&self, row_count: u64, path: &Path) -> Result<(), DatasetError> {
         if self.row_count <= row_count {
@@ -207,6 +222,19 @@ impl Samples {
             writeln!(trace, "{start}, {end}, {}", end - start).expect("writing to a string cannot fail");
         }
         trace
+    }
+
+    /// The samples of the trace that a user names, if one is named.
+    ///
+    /// # Errors
+    /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the trace.
+    pub(super) fn of_trace(rows: &RowAggregation) -> Result<Option<Self>, DatasetError> {
+        let RowAggregation::Trace(path) = rows else { return Ok(None) };
+        let samples = Self::from_trace(&read_named_text(path)?);
+        samples.map(Some).map_err(|error| DatasetError::Malformed {
+            path: path.clone(),
+            reason: format!("{error}; give a trace as the reference writes it"),
+        })
     }
 
     /// The samples of a trace file.

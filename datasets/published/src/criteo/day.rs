@@ -19,6 +19,7 @@ use crate::{
         rows::{CATEGORY_FIELDS, COUNT_FIELDS, FIELDS, parse},
     },
     defect::{Defect, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     generate::{Generate, write_file},
 };
 
@@ -36,6 +37,25 @@ const BUFFER_BYTES: usize = 1 << 20;
 const GENERATED_COUNTS: u32 = 100;
 /// A generated row is a click if its first count is at least this.
 const CLICK_FROM: u32 = 75;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "criteo",
+    layout,
+    open: OpenFolder::Rows(|folder, rows| {
+        let dataset = match Samples::of_trace(rows)? {
+            Some(samples) => open(folder)?.with_samples(samples)?,
+            None => open_aggregated(folder, Aggregation::of(rows))?,
+        };
+        let names = dataset.samples().names();
+        Ok(Opened::new(dataset, names, 0))
+    }),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_samples(
+        "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
+    ),
+    generate,
+};
 
 /// A day's rows, aggregated into samples.
 ///

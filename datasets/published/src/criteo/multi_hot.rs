@@ -29,6 +29,7 @@ use crate::{
         zip::{Member, archive, members},
     },
     defect::{Defect, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     generate::{Generate, write_file},
 };
 
@@ -51,6 +52,25 @@ const ELEMENT_BYTES: u64 = 4;
 const PART_BYTES: usize = 1 << 20;
 /// A generated row is a click if its first dense feature is at least this: about a quarter of them.
 const CLICK_FROM: f32 = 1.5;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "criteo-multi-hot",
+    layout,
+    open: OpenFolder::Rows(|folder, rows| {
+        let dataset = match Samples::of_trace(rows)? {
+            Some(samples) => open(folder)?.with_samples(samples)?,
+            None => open_aggregated(folder, Aggregation::of(rows))?,
+        };
+        let names = dataset.samples().names();
+        Ok(Opened::new(dataset, names, 0))
+    }),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_samples(
+        "calibration/CriteoTerabyte/README.md: the first 128,000 rows of the second half of day 23, rows of the data set itself",
+    ),
+    generate,
+};
 
 /// The rows of the arrays, aggregated into samples.
 ///

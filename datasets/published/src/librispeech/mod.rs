@@ -18,6 +18,7 @@ pub use generate::generate;
 
 use crate::{
     defect::{Defect, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     files::{FileSamples, stays_inside},
     generate::Generate,
     librispeech::manifest::{Manifest, Recording},
@@ -26,6 +27,22 @@ use crate::{
 
 /// Recordings of the published set that are short enough.
 const SAMPLE_COUNT: u64 = 2513;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "librispeech",
+    layout,
+    open: OpenFolder::Samples(|folder| {
+        let dataset = open(folder)?;
+        let (names, missing_count) = (dataset.sample_names().to_vec(), dataset.missing().len());
+        Ok(Opened::new(dataset, names, missing_count))
+    }),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_samples(
+        "calibration/LibriSpeech/calibration_files.txt: 500 recordings of train-clean-100, not of the data set",
+    ),
+    generate,
+};
 
 /// The recordings that are short enough. The bytes of a sample are those of its WAV or FLAC file.
 #[derive(Debug, Clone, PartialEq, Eq)]

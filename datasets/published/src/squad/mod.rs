@@ -15,6 +15,7 @@ pub use generate::generate;
 
 use crate::{
     defect::{Defect, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     generate::Generate,
     squad::file::File,
     texts::look_at,
@@ -32,6 +33,22 @@ const VOCABULARY_MD5: &str = "64800d5d8528ce344256daf115d4965e";
 /// Questions and rows of the published set.
 const QUESTION_COUNT: u64 = 10_570;
 const SAMPLE_COUNT: u64 = 10_833;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "squad",
+    layout,
+    open: OpenFolder::Samples(|folder| {
+        let dataset = open(folder)?;
+        let names = dataset.sample_names().to_vec();
+        Ok(Opened::new(dataset, names, 0))
+    }),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_samples(
+        "calibration/SQuAD-v1.1/bert-calibration.txt or bert_calibration_qas_ids.txt, not both: 100 rows or questions of the data set itself",
+    ),
+    generate,
+};
 
 /// The questions as rows of tokens. A sample is i32 `[2, n]`: the numbers of its tokens, and 0 or 1 for the segment of
 /// each. Its name is that of its question.

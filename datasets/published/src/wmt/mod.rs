@@ -14,6 +14,7 @@ pub use generate::generate;
 
 use crate::{
     defect::{Defect, LineFault, Problem},
+    entry::{CalibrationLists, OpenFolder, Opened, Published},
     generate::Generate,
     texts::look_at,
 };
@@ -35,6 +36,18 @@ const PUBLISHED: [(&str, &str); 4] = [
 
 /// Sentences of the published set.
 const SAMPLE_COUNT: u64 = 3003;
+
+pub(crate) const ENTRY: Published = Published {
+    name: "wmt",
+    layout,
+    open: OpenFolder::Samples(|folder| Ok(Opened::new(open(folder)?, Vec::new(), 0))),
+    verify,
+    note: |_| None,
+    calibration: CalibrationLists::of_samples(
+        "calibration/translation/calibration_data.tok.bpe.en: sentences for training, not of the data set",
+    ),
+    generate,
+};
 
 /// The sentences to translate. A sample is i32 `[n]`: the numbers of its tokens.
 #[derive(Debug)]

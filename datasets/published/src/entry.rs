@@ -1,0 +1,89 @@
+//! The entry of a data set: all that can be done with its folder.
+
+use std::path::{Path, PathBuf};
+
+use proctor_datasets::{Dataset, DatasetError, RowAggregation};
+
+use crate::{defect::Defect, files::FileSamples, generate::Generate};
+
+/// Looks at everything in a folder, tells how many files of how many are done, and lists the defects.
+type Verify = fn(&Path, &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError>;
+
+/// A data set in the layout that it is published in.
+#[derive(Debug, Clone, Copy)]
+pub struct Published {
+    /// Name, by which the registry of all data sets has it, and that of its folder below a data root.
+    pub name: &'static str,
+    /// Describes the folder, and how to come by it.
+    pub layout: fn() -> &'static str,
+    /// Way of opening a folder.
+    pub open: OpenFolder,
+    /// Looks at everything in a folder, and lists what is wrong.
+    pub verify: Verify,
+    /// Says what one has to know of the samples of a folder, if there is anything.
+    pub note: fn(&Path) -> Option<String>,
+    /// The calibration samples that MLPerf Inference publishes for it.
+    pub calibration: CalibrationLists,
+    /// Makes a small data set of this layout.
+    pub generate: fn(&Path, &Generate) -> Result<(), DatasetError>,
+}
+
+/// Opens a folder.
+#[derive(Debug, Clone, Copy)]
+pub enum OpenFolder {
+    /// With the samples that the data set has.
+    Samples(fn(&Path) -> Result<Opened, DatasetError>),
+    /// With samples that are put together of rows.
+    Rows(fn(&Path, &RowAggregation) -> Result<Opened, DatasetError>),
+}
+
+/// Opens the samples of a folder that a list names, which need not be of the data set.
+type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetError>;
+
+/// The published lists of the calibration samples of a data set.
+#[derive(Debug, Clone, Copy)]
+pub struct CalibrationLists {
+    /// Which lists there are, and what they are of.
+    pub lists: &'static str,
+    /// True if a sample is a file that may as well lie elsewhere, in the data for training.
+    pub is_of_files: bool,
+    /// Way to such samples that lie beside those of the data set, and are named as they are.
+    pub open_listed: Option<OpenListed>,
+}
+
+impl CalibrationLists {
+    pub(crate) const fn of_files(lists: &'static str) -> Self {
+        Self { lists, is_of_files: true, open_listed: None }
+    }
+
+    pub(crate) const fn of_samples(lists: &'static str) -> Self {
+        Self { lists, is_of_files: false, open_listed: None }
+    }
+}
+
+/// A data set that is open.
+pub struct Opened {
+    /// The samples.
+    pub dataset: Box<dyn Dataset>,
+    /// Names of its samples, by which their labels are found.
+    pub names: Vec<String>,
+    /// Names of their files without folders, where each is one file. A picture of COCO has the name of its id.
+    pub files: Vec<String>,
+    /// Samples that it lists, but does not have.
+    pub missing_count: u64,
+}
+
+impl Opened {
+    /// A data set whose samples have these names, or none.
+    pub(crate) fn new(dataset: impl Dataset + 'static, names: Vec<String>, missing_count: usize) -> Self {
+        Self { dataset: Box::new(dataset), names, files: Vec::new(), missing_count: missing_count as u64 }
+    }
+
+    /// A data set of files, each of which is a sample.
+    pub(crate) fn files(samples: FileSamples) -> Self {
+        let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len());
+        let file = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let files = samples.paths().iter().map(file).collect();
+        Self { files, ..Self::new(samples, names, missing_count) }
+    }
+}
