@@ -93,9 +93,7 @@ impl UnfinishedResult {
             self.further_reasons.push(format!("the answers were not scored: {error}"));
             return;
         }
-        let precision = bed.model().precision();
-        let observer = self.observer.as_ref();
-        match score(&self.settings, &test.outcome, logs.folder(), &bed.data_root, precision, observer) {
+        match score(&self.settings, &test.outcome, logs.folder(), bed, self.observer.as_ref()) {
             Ok(accuracy) => self.accuracy = Some(accuracy),
             Err(error) => {
                 self.further_reasons.push(error.messages().join(": "));

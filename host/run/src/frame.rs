@@ -12,7 +12,7 @@ use crate::{
     bed::{
         call_watchdog::Watchdog,
         fault::Fault,
-        sample_library::published,
+        sample_library::published::{Published, open_fitted},
         system::scheduler_config,
         test_bed::{Equipment, TestBed},
     },
@@ -30,6 +30,8 @@ pub(crate) struct Frame {
     pub(crate) interrupt: Interrupt,
     /// Watches the calls into the plugin.
     pub(crate) watchdog: Watchdog,
+    /// The data set of the benchmark, if it is a published one, until the test bed has it.
+    published: Option<Published>,
     /// The results that wait for the end of the plugin, if any do.
     pub(crate) pending: Pending,
 }
@@ -69,7 +71,7 @@ impl Frame {
         for path in paths.into_iter().flatten() {
             *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
         }
-        published::fit(&mut settings)?;
+        let published = open_fitted(&mut settings)?;
         warn(&mut settings)?;
         for warning in &settings.warnings {
             interrupt.observer().message(&format!("warning: {}", printable(warning)));
@@ -84,7 +86,7 @@ impl Frame {
             },
         )?;
         let (watchdog, pending) = (Watchdog::default(), Pending::default());
-        Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, pending })
+        Ok(Self { settings, folder, interrupt: interrupt.clone(), watchdog, published, pending })
     }
 
     /// Opens the test bed with the plugin under watch, and does the work on it, which drops the bed when its results
@@ -100,8 +102,9 @@ impl Frame {
         audit_config: Option<String>,
         work: impl FnOnce(&Self, ManuallyDrop<TestBed<'_>>) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
+        let published = self.published.take();
         let worked = self.watch_plugin().and_then(|()| {
-            let bed = self.open(audit_config)?;
+            let bed = self.open(published, audit_config)?;
             work(&self, ManuallyDrop::new(bed))
         });
         worked.inspect_err(|error| {
@@ -118,16 +121,21 @@ impl Frame {
     ///
     /// # Errors
     /// If any of them is missing, damaged, or does not fit the others.
-    fn open(&self, audit_config: Option<String>) -> Result<TestBed<'_>, HostError> {
+    fn open(
+        &self,
+        published: Option<Published>,
+        audit_config: Option<String>,
+    ) -> Result<TestBed<'_>, HostError> {
         let Self { settings, interrupt, watchdog, .. } = self;
         accuracy::response_form(&settings.benchmark)?;
-        let equipment = Equipment { watchdog: watchdog.clone(), audit_config, ..Equipment::of(settings) };
+        let watched = watchdog.clone();
+        let equipment = Equipment { published, watchdog: watched, audit_config, ..Equipment::of(settings) };
         let bed = TestBed::open(settings, equipment, interrupt)?;
         let plugin = bed.plugin.backend.host_side();
         interrupt.on_second(move || plugin.cancel());
         let watchdog = watchdog.clone();
         interrupt.end_plugin_by(move || watchdog.end_isolated());
-        accuracy::check(settings, &bed.data_root, bed.model().precision(), interrupt.observer().as_ref())?;
+        accuracy::check(settings, &bed, interrupt.observer().as_ref())?;
         Ok(bed)
     }
 

@@ -13,28 +13,24 @@ use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::{
-    bed::sample_library::published::Published, error::HostError, files::model_files, observer::Observer,
-};
+use crate::{bed::test_bed::TestBed, error::HostError, files::model_files, observer::Observer};
 
 /// Name of LoadGen's log of responses.
 const LOG: &str = "mlperf_log_accuracy.json";
 
-/// Checks before a run whether its answers can be scored in this precision, if they are to be.
+/// Checks before a run whether its answers can be scored in the precision of its model, if they are to be.
 ///
 /// # Errors
 /// If the benchmark's outputs do not fit its metric, or there are no answers to compare with.
 pub(crate) fn check(
     settings: &Settings,
-    root: &DataRoot,
-    precision: &str,
+    bed: &TestBed<'_>,
     observer: &dyn Observer,
 ) -> Result<(), HostError> {
     let is_scored =
         matches!(settings.run.mode, None | Some(TestMode::AccuracyOnly) | Some(TestMode::SubmissionRun));
     if is_scored && !settings.test.test05 {
-        let samples = samples(settings, root)?;
-        checked(settings, samples, root, precision, observer)?.check_answers(root)?;
+        checked_on(settings, bed, observer)?.check_answers(&bed.data_root)?;
     }
     Ok(())
 }
@@ -47,22 +43,26 @@ pub(crate) fn score(
     settings: &Settings,
     outcome: &TestOutcome,
     folder: &Path,
-    root: &DataRoot,
-    precision: &str,
+    bed: &TestBed<'_>,
     observer: &dyn Observer,
 ) -> Result<AccuracyResult, HostError> {
     let check = AccuracyCheck {
         padding_record_count: padding_count(&outcome.effective),
         performance_seq_id: performance_seq_id(outcome),
-        ..checked(settings, samples(settings, root)?, root, precision, observer)?
+        ..checked_on(settings, bed, observer)?
     };
-    Ok(check.run(&folder.join(LOG), root)?)
+    Ok(check.run(&folder.join(LOG), &bed.data_root)?)
 }
 
-/// The samples of a run, if they are of a published data set.
-fn samples(settings: &Settings, root: &DataRoot) -> Result<Option<PublishedSamples>, HostError> {
-    let published = Published::open(settings, root)?;
-    published.map(|published| published.named(sample_count(&settings.benchmark))).transpose()
+/// The check of a log of a test on this bed, without padding.
+fn checked_on(
+    settings: &Settings,
+    bed: &TestBed<'_>,
+    observer: &dyn Observer,
+) -> Result<AccuracyCheck, HostError> {
+    let published = bed.library.published();
+    let samples = published.map(|published| published.named(sample_count(&settings.benchmark)));
+    checked(settings, samples.transpose()?, &bed.data_root, bed.model().precision(), observer)
 }
 
 /// Number of samples of the library.

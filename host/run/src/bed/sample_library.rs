@@ -66,14 +66,20 @@ impl Source {
 }
 
 impl Data {
-    /// Opens the data set and builds the preprocessing.
+    /// Opens the data set, unless it is `published` and open already, and builds the preprocessing.
     ///
     /// # Errors
     /// If the data are missing or damaged, or the benchmark does not fit them.
-    pub(crate) fn open(settings: &Settings, root: &DataRoot, machine: &Machine) -> Result<Self, HostError> {
+    pub(crate) fn open(
+        settings: &Settings,
+        root: &DataRoot,
+        machine: &Machine,
+        published: Option<Published>,
+    ) -> Result<Self, HostError> {
         let _span = enter!("open data");
         let benchmark = &settings.benchmark;
-        let source = match Published::open(settings, root)? {
+        let published = published.map_or_else(|| Published::open(settings, root), |open| Ok(Some(open)))?;
+        let source = match published {
             Some(published) => Source::Published(Box::new(published)),
             None => {
                 let request = DatasetRequest {
@@ -172,7 +178,7 @@ impl Data {
 /// If the data are missing or damaged, or there is no room for them.
 pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    let data = Data::open(settings, &root, &read_machine())?;
+    let data = Data::open(settings, &root, &read_machine(), None)?;
     data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
 }
 
@@ -280,6 +286,14 @@ impl SampleLibrary {
     /// The sizes of the library.
     pub(crate) fn counts(&self) -> QslCounts {
         self.data.counts
+    }
+
+    /// The data set that the samples are of, if it is a published one.
+    pub(crate) fn published(&self) -> Option<&Published> {
+        match &self.data.source {
+            Source::Here { .. } => None,
+            Source::Published(published) => Some(published),
+        }
     }
 
     /// The flush of the model. The end of the phase waits for it.

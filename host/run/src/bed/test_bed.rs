@@ -32,7 +32,7 @@ use crate::{
             isolated::{Isolated, loadgen_limit},
         },
         plugin_instance::{BatchStages, PluginInstance, StageLog, batch_log::BatchLog, scheduled},
-        sample_library::{Data, SampleLibrary},
+        sample_library::{Data, SampleLibrary, published::Published},
         scaling::scaler_thread::ScalerThread,
         system::{System, SystemReport, scheduler_config},
         test::{Test, TestRequest, blamed},
@@ -80,6 +80,8 @@ pub(crate) struct Equipment {
     pub(crate) cache: CacheFolder,
     /// Samples; those of the benchmark if it is `None`.
     pub(crate) data: Option<Data>,
+    /// The data set of the benchmark, if it is a published one and open already.
+    pub(crate) published: Option<Published>,
     pub(crate) watchdog: Watchdog,
     pub(crate) audit_config: Option<String>,
     pub(crate) stages: Option<StageLog>,
@@ -93,7 +95,15 @@ impl Equipment {
     }
 
     pub(crate) fn new(clock: HostClock, cache: CacheFolder) -> Self {
-        Self { clock, cache, data: None, watchdog: Watchdog::default(), audit_config: None, stages: None }
+        Self {
+            clock,
+            cache,
+            data: None,
+            published: None,
+            watchdog: Watchdog::default(),
+            audit_config: None,
+            stages: None,
+        }
     }
 }
 
@@ -117,14 +127,14 @@ impl<'a> TestBed<'a> {
         equipment: Equipment,
         interrupt: &Interrupt,
     ) -> Result<Self, HostError> {
-        let Equipment { clock, cache, data, watchdog, audit_config, stages } = equipment;
+        let Equipment { clock, cache, data, published, watchdog, audit_config, stages } = equipment;
         // What a plugin may change is looked at before it is there: processors and working folder.
         allowed_cores();
         let machine = read_machine();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
         let observer = interrupt.observer();
         let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;
-        let data = data.map_or_else(|| Data::open(settings, &data_root, &machine), Ok)?;
+        let data = data.map_or_else(|| Data::open(settings, &data_root, &machine, published), Ok)?;
         let placement = Placement::new(settings, plugin.dispatch);
         let model = plugin.load_model(settings, &placement, observer.as_ref())?;
         let data = match plugin.input_forms.get() {

@@ -1,9 +1,9 @@
 //! `host data`: data sets in the layouts that they are published in.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use proctor_nifti_file::{AxisOrder, Image, NewImage, encode};
-use proctor_tests::{Bench, Finished};
+use proctor_tests::{Bench, Finished, built, plugin};
 use serde_json::Value;
 
 const GOOD: i32 = 0;
@@ -94,6 +94,33 @@ fn a_run_without_the_data_set_says_where_it_was_looked_for() {
     run.finished.assert_error(DATA, &["val_map.txt", "data set \"imagenet\" cannot be prepared"]);
     let run = Bench::new().run("--plugin mock --benchmark resnet50");
     run.finished.assert_error(DATA, &["\"imagenet\" not found in "]);
+}
+
+/// Opening one means to look at each of its files, of which there are many.
+#[test]
+fn a_run_opens_a_data_set_once() {
+    let bench = Bench::new();
+    assert_says(&data(&bench, "generate imagenet --samples 4 --out", "made"), GOOD, &[]);
+    // A program of its own, beside a host-data that notes when it is started.
+    let noted = format!("#!/bin/sh\necho \"$1\" >> starts\nexec '{}' \"$@\"\n", built("host-data").display());
+    let noted = bench.write("bin/host-data", noted);
+    fs::set_permissions(noted, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(built("host"), bench.file("bin/host")).unwrap();
+    let mock = plugin("mock");
+    let flags = format!(
+        "run --plugin {} --benchmark resnet50 --dataset-folder made --scenario Offline --mode accuracy \
+         --set mock.service=fixed --set mock.service_us=1",
+        mock.display()
+    );
+    let starts = || {
+        let finished = bench.start_command(bench.command_in_shell("exec bin/host \"$@\"", &flags)).finish();
+        assert!(finished.code() < 2, "{finished}");
+        let starts = fs::read_to_string(bench.file("starts")).unwrap();
+        fs::remove_file(bench.file("starts")).unwrap();
+        starts.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(starts().len() > 1, "the samples have to be prepared");
+    assert_eq!(starts(), ["order"]);
 }
 
 /// Writes a volume again, with voxels that lie at these distances.

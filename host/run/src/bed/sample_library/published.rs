@@ -84,7 +84,8 @@ impl Published {
         Self::ordered(self.program, Order { inputs, ..self.order })
     }
 
-    /// As [`fit`], of the benchmark that it was opened for.
+    /// Fits the counts of the benchmark that it was opened for to a data set that has fewer samples, such as a generated
+    /// one, with a warning about it and about samples that it lists and does not have.
     ///
     /// # Errors
     /// It has no samples.
@@ -187,17 +188,17 @@ impl Published {
     }
 }
 
-/// Fits the counts of a benchmark to a published data set that has fewer samples, such as a generated one, with a
-/// warning about it and about samples that it lists and does not have.
+/// Opens the data set of a benchmark if it is a published one, and fits the counts of the benchmark to it.
 ///
 /// # Errors
 /// The data set or the program is not there, or it has no samples.
-pub(crate) fn fit(settings: &mut Settings) -> Result<(), HostError> {
+pub(crate) fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
-    match Published::open(settings, &root)? {
-        Some(published) => published.fit(settings),
-        None => Ok(()),
+    let published = Published::open(settings, &root)?;
+    if let Some(published) = &published {
+        published.fit(settings)?;
     }
+    Ok(published)
 }
 
 /// Fits the counts of a benchmark to a folder with so many samples, with a warning if they are other ones.
