@@ -54,7 +54,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
     wanted.sort_unstable();
     wanted.dedup();
     if let Some(Listing { sample_count, missing_count, .. }) = listed(&folder, &wanted) {
-        return Ok(Delivery { folder, sample_count, missing_count, notes });
+        return Ok(Delivery { recipe, folder, sample_count, missing_count, notes });
     }
     let Opened { dataset, names, missing_count, .. } =
         catalogue::open(published, &order.folder, &order.rows)?;
@@ -73,7 +73,7 @@ pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Resu
         let bytes: Vec<_> = tensors.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         Ok(writer.append(index, &shapes, &bytes)?)
     })?;
-    Ok(Delivery { folder, sample_count: listing.sample_count, missing_count, notes })
+    Ok(Delivery { recipe, folder, sample_count: listing.sample_count, missing_count, notes })
 }
 
 /// The list of the data set that a folder was prepared from; `None` if the folder lacks the list or one of the samples,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proctor_datasets::RowAggregation;
 use serde::{Deserialize, Serialize};
 
-use crate::recipe::Input;
+use crate::recipe::{Input, Recipe};
 
 /// Samples that the host wants prepared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,9 +28,11 @@ pub struct Order {
 }
 
 /// The answer to an [`Order`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
+    /// Everything that decides the samples, and so their folder.
+    pub recipe: Recipe,
     /// The folder with the samples.
     pub folder: PathBuf,
     /// Number of samples of the data set.

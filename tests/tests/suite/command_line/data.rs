@@ -107,20 +107,22 @@ fn a_run_opens_a_data_set_once() {
     fs::set_permissions(noted, fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(built("host"), bench.file("bin/host")).unwrap();
     let mock = plugin("mock");
-    let flags = format!(
-        "run --plugin {} --benchmark resnet50 --dataset-folder made --scenario Offline --mode accuracy \
-         --set mock.service=fixed --set mock.service_us=1",
-        mock.display()
-    );
-    let starts = || {
+    let starts = |form: &str| {
+        let flags = format!(
+            "run --plugin {} --benchmark resnet50 --dataset-folder made --scenario Offline --mode accuracy \
+             --set mock.service=fixed --set mock.service_us=1 --set mock.input_form={form}",
+            mock.display()
+        );
         let finished = bench.start_command(bench.command_in_shell("exec bin/host \"$@\"", &flags)).finish();
         assert!(finished.code() < 2, "{finished}");
         let starts = fs::read_to_string(bench.file("starts")).unwrap();
         fs::remove_file(bench.file("starts")).unwrap();
         starts.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert!(starts().len() > 1, "the samples have to be prepared");
-    assert_eq!(starts(), ["order"]);
+    for form in ["none", "f16"] {
+        assert!(starts(form).len() > 1, "the samples have to be prepared");
+        assert_eq!(starts(form), ["order"], "{form}");
+    }
 }
 
 /// Writes a volume again, with voxels that lie at these distances.

@@ -10,7 +10,7 @@ use std::{
 use proctor_accuracy::PublishedSamples;
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, SampleStore, StoreError, is_published};
-use proctor_prepared::{Delivery, Input, Order, Reader, RowAggregation};
+use proctor_prepared::{Delivery, Input, Order, Reader, Recipe, RowAggregation};
 use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
 
 use crate::{
@@ -81,7 +81,18 @@ impl Published {
         if inputs == self.order.inputs {
             return Ok(self);
         }
-        Self::ordered(self.program, Order { inputs, ..self.order })
+        let Self { program, order, delivery, .. } = self;
+        let order = Order { inputs, ..order };
+        let recipe = Recipe { inputs: order.inputs.clone(), ..delivery.recipe.clone() };
+        let folder = recipe.folder(&order.caches);
+        match Reader::open(&folder) {
+            // An earlier run has had them in these forms.
+            Ok(reader) if reader.listing().is_ok() => {
+                let delivery = Delivery { recipe, folder, ..delivery };
+                Ok(Self { program, order, delivery, reader })
+            }
+            _ => Self::ordered(program, order),
+        }
     }
 
     /// Fits the counts of the benchmark that it was opened for to a data set that has fewer samples, such as a generated
