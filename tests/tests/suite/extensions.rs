@@ -99,6 +99,7 @@ fn the_worked_examples_work_by_their_own_files_alone() {
         "accuracy 1\npolicy eager\nround v7.0: 3 runs of Server\nsetting note = given (flag --set note)\n\
          flag --note TEXT: A note for the reader of the result [default: no note]\n"
     );
-    // The program with its plugin would take minutes to build; that its commands fit together is checked.
+    // The programs would take minutes to build; that their parts fit together is checked.
     copy.cargo(&["check", "--quiet", "--package", "host", "--bin", "host"]);
+    copy.cargo(&["check", "--quiet", "--package", "proctor-data"]);
 }
