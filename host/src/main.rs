@@ -17,10 +17,10 @@ use proctor_recurrent_layers as _;
 
 use crate::commands::Command;
 
-/// Proctor: measures how fast and how well a plugin runs a machine-learning model.
+/// Proctor: measures how fast and how accurately a plugin runs a machine-learning model.
 ///
-/// A benchmark is a model with its data; a plugin is what runs the model. Queries arrive in one of four scenarios;
-/// the result is a metric, VALID or INVALID by the rules of MLPerf Inference, and the accuracy of the answers.
+/// A benchmark is a model with its data set; a plugin runs the model. Queries arrive in one of four scenarios. The
+/// result is a metric, a verdict (VALID or INVALID) under the MLPerf Inference rules, and the accuracy.
 #[derive(Debug, Parser)]
 #[command(name = "host", version, arg_required_else_help = true, after_help = EXIT_CODES, after_long_help = HELP)]
 struct Cli {
@@ -30,20 +30,20 @@ struct Cli {
 
 const HELP: &str = "\
 Examples:
-  host run                           digits, LSTM, the CPU plugin: a few seconds
+  host run                           handwritten digits, an LSTM on the CPU: a few seconds
   host run --plugin ./libmine_sut.so --scenario Server --target-qps 500
   host describe mock                 what a plugin can run, and its options
-  host validate mock                 whether a plugin keeps the rules of the ABI
-  host find-max --plugin mock        the highest rate that is VALID
-  host report runs/mine              the page of a run, for people to look at
+  host validate mock                 check a plugin against the rules of the ABI
+  host find-max --plugin mock        find the highest VALID rate
+  host report runs/mine              write an HTML report of a run
   host explain --scenario Offline    every setting, and where it comes from
-  host doctor                        whether this machine is fit to be measured on
-  host bench                         what the harness itself costs
+  host doctor                        check whether this machine is fit for measurements
+  host bench                         measure the overhead of the harness
 
-Settings come, the weakest first, from defaults, the preset, the benchmark,
-proctor.toml, --mlperf-conf, --user-conf, environment variables
-(PROCTOR_BATCH_SIZE=8) and flags. PROCTOR_LOG shows more of what happens (error,
-warn, info, debug, trace); PROCTOR_PLUGIN_PATH names folders with plugins.
+Settings come from these sources, later ones taking precedence: defaults, the
+preset, the benchmark, proctor.toml, --mlperf-conf, --user-conf, environment
+variables (PROCTOR_BATCH_SIZE=8), flags. PROCTOR_LOG sets the log level (error,
+warn, info, debug, trace); PROCTOR_PLUGIN_PATH lists folders with plugins.
 
 Exit codes: see `host run --help`.";
 

@@ -112,12 +112,12 @@ mod tests {
         let help = SettingFlags::augment_args(Command::new("run")).render_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
-            "--plugin <NAME|PATH> Name of the plugin, or path of its library [default: cpu-rnn]",
+            "--plugin <NAME|PATH> Name of the plugin, or path to its library [default: cpu-rnn]",
             "SingleStream, MultiStream, Server, Offline, Interactive [default: SingleStream]",
-            "--suite <SUITE> Suite of the round that a run is for: its scenarios and targets apply: datacenter, edge [default: \
-             all suites of the round]",
-            "-o, --output <FOLDER> Folder for the results [default: a new one below runs/]",
-            "--strict Refuse to run wherever there would be a warning about settings",
+            "--suite <SUITE> Suite of the round to run for; its scenarios and targets apply: datacenter, edge [default: all \
+             suites of the round]",
+            "-o, --output <FOLDER> Folder for the results [default: a new one in runs/]",
+            "--strict Refuse to run if there is a warning about settings",
         ] {
             assert!(help.contains(expected), "{expected}: {help}");
         }

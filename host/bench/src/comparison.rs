@@ -10,10 +10,10 @@ use serde::Serialize;
 /// The files that a comparison writes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputFlags {
-    /// Write all figures to a file
+    /// Write all figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the tables to a file in Markdown, with machine, versions and command
+    /// Write the tables to this file as Markdown, with machine, versions and command
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 }

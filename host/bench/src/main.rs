@@ -27,7 +27,7 @@ use crate::{
     rnn::flags::{RNN_HELP, RnnFlags, WorkerFlags},
 };
 
-/// Measures layers, models and work on data beside other systems, for `host bench rnn`, `engines` and `data`.
+/// Compares layers, models and data processing with other systems, for `host bench rnn`, `engines` and `data`.
 #[derive(Debug, Parser)]
 #[command(name = "host-bench", bin_name = "host bench", version, arg_required_else_help = true)]
 struct Cli {
@@ -37,20 +37,19 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    /// Recurrent layers on the CPU: DeepCPU's table against the usual alternatives.
     #[command(after_help = RNN_HELP)]
     Rnn(RnnFlags),
     /// Runs a plugin on layers as it is asked to, for `rnn`.
     #[command(hide = true)]
     RnnWorker(WorkerFlags),
-    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside
-    /// it.
+    /// Whole models: overhead of host and plugin over ONNX Runtime called directly, and other engines.
     #[command(after_help = ENGINES_HELP)]
     Engines(EnginesFlags),
     /// Makes tests with a plugin as it is asked to, for `engines`.
     #[command(hide = true)]
     EnginesWorker(EnginesWorkerFlags),
-    /// Work on samples and answers: preprocessing, scores, logs and the cache of prepared samples.
+    /// Preprocessing, scoring, logs and the cache of prepared samples, against OpenCV, pycocotools and librosa.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
     /// Reads an accuracy log, for `data`.

@@ -60,7 +60,7 @@ pub struct Key {
 /// The default of a setting of the host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum DefaultValue {
-    /// No value, with the meaning of that, such as `a new one below runs/`.
+    /// No value, with the meaning of that, such as `a new one in runs/`.
     Unset(&'static str),
     /// A switch.
     Bool(bool),

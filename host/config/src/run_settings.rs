@@ -68,143 +68,142 @@ macro_rules! run_settings {
 }
 
 run_settings! {
-    /// Name of the plugin, or path of its library.
+    /// Name of the plugin, or path to its library.
     plugin: String = DefaultValue::Text("cpu-rnn"), Kind::Text, flag Flag::taking("plugin", "NAME|PATH");
-    /// Name of the benchmark, or path of its definition.
+    /// Name of the benchmark, or path to its definition.
     benchmark: String = DefaultValue::Text("digits-lstm"), Kind::Text, flag Flag::taking("benchmark", "NAME|PATH");
-    /// How queries arrive, and what is measured of them.
+    /// How queries arrive and what is measured.
     scenario: RoundScenario = DefaultValue::Text("SingleStream"), Kind::Scenario, flag Flag::new("scenario");
-    /// Accuracy, performance, both, or the search for the highest rate.
+    /// Accuracy, performance, both, or a search for the highest rate.
     mode: Option<TestMode> = DefaultValue::Unset("accuracy, then performance"), Kind::Mode, flag Flag::new("mode");
-    /// Length of a run, a few seconds or as long as the rules want.
+    /// Length of the run, a few seconds or as long as the rules require.
     preset: String = DefaultValue::Text("quick"), Kind::Choice(PRESETS), flag Flag::new("preset");
-    /// Round of the MLPerf rules that a run is made and judged by.
+    /// Round of the MLPerf rules to run and judge by.
     rules: Rules = DefaultValue::Text(Rules::DEFAULT_NAME), Kind::Choice(Rules::NAMES), flag Flag::taking("rules", "ROUND");
-    /// Suite of the round that a run is for: its scenarios and targets apply.
+    /// Suite of the round to run for; its scenarios and targets apply.
     suite: Option<Suite> = DefaultValue::Unset("all suites of the round"), Kind::Choice(Suite::NAMES), flag Flag::taking("suite", "SUITE");
-    /// Share of the reference's quality to aim at, for a benchmark whose round has several, such as 99 and 99.9.
+    /// Accuracy target as a percentage of the reference, if the round has several, such as 99 and 99.9.
     quality_target: Option<f64> = DefaultValue::Unset("the first of the round"), Kind::Number { min: 0.0, max: 100.0, inclusive: false },
         unit "percent", flag Flag::taking("quality-target", "PERCENT");
-    /// Server: performance runs that make one result, which is their lowest.
+    /// Server: number of performance runs per result; the lowest one counts.
     server_run_count: u64 = DefaultValue::Integer(1), Kind::integer(1, 100);
-    /// Server: how queries are spread over time. All but poisson are outside the rules.
+    /// Server: arrival process of the queries (the rules allow only poisson).
     arrivals: ArrivalKind = DefaultValue::Text("poisson"), Kind::Choice(ArrivalKind::NAMES), flag Flag::taking("arrivals", "PROCESS");
-    /// With arrivals = gamma: standard deviation of the gaps over their mean; 1 is poisson, above come bursts.
+    /// With arrivals = gamma: coefficient of variation of the gaps (1 is poisson, higher values are burstier).
     arrivals_cv: f64 = DefaultValue::Number(2.0), Kind::number(&ArrivalProcess::CV), flag Flag::taking("arrivals-cv", "NUMBER");
     /// With arrivals = on-off: mean length of a burst.
     arrivals_on_ms: f64 = DefaultValue::Number(100.0), Kind::number(&ArrivalProcess::PERIOD_MS), unit "ms",
         flag Flag::taking("arrivals-on-ms", "MS");
-    /// With arrivals = on-off: mean time between two bursts.
+    /// With arrivals = on-off: mean time between bursts.
     arrivals_off_ms: f64 = DefaultValue::Number(400.0), Kind::number(&ArrivalProcess::PERIOD_MS), unit "ms",
         flag Flag::taking("arrivals-off-ms", "MS");
-    /// With arrivals = on-off: rate between bursts, as a share of that in them.
+    /// With arrivals = on-off: rate between bursts, as a fraction of the rate within them.
     arrivals_off_share: f64 = DefaultValue::Number(0.0), Kind::number(&ArrivalProcess::SHARE), unit "fraction",
         flag Flag::taking("arrivals-off-share", "SHARE");
     /// With arrivals = diurnal: time from one peak of the rate to the next.
     arrivals_period_s: f64 = DefaultValue::Number(60.0), Kind::number(&ArrivalProcess::PERIOD_S), unit "s",
         flag Flag::taking("arrivals-period-s", "S");
-    /// With arrivals = diurnal: how far the rate goes above and below its mean, as a share of it.
+    /// With arrivals = diurnal: swing of the rate above and below its mean, as a fraction of the mean.
     arrivals_amplitude: f64 = DefaultValue::Number(0.5), Kind::number(&ArrivalProcess::SHARE), unit "fraction",
         flag Flag::taking("arrivals-amplitude", "SHARE");
-    /// With arrivals = trace: file with an arrival instant on each line, in seconds or the unit that its header names.
+    /// With arrivals = trace: file with one arrival time per line, in seconds or the unit named in its header.
     arrivals_trace: Option<PathBuf> = DefaultValue::Unset("no trace"), Kind::Text, flag Flag::taking("arrivals-trace", "FILE");
-    /// With arrivals = trace: how many times as fast as recorded it is played, where no rate is given.
+    /// With arrivals = trace: playback speed relative to the recording, if no rate is given.
     arrivals_speed: f64 = DefaultValue::Number(1.0), Kind::number(&SPEED), unit "factor",
         flag Flag::taking("arrivals-speed", "FACTOR");
-    /// Folder of the data sets and models.
-    data_root: Option<PathBuf> = DefaultValue::Unset("the one that comes with the program"), Kind::Text,
+    /// Folder with the data sets and models.
+    data_root: Option<PathBuf> = DefaultValue::Unset("the one shipped with the program"), Kind::Text,
         flag Flag::taking("data-root", "FOLDER");
-    /// File of the model that takes the place of the benchmark's of this format, which its ending names, such as .onnx.
-    model_file: Option<PathBuf> = DefaultValue::Unset("the one that the benchmark names"), Kind::Text,
+    /// Model file to use instead of the benchmark's; its extension, such as .onnx, gives the format.
+    model_file: Option<PathBuf> = DefaultValue::Unset("the one the benchmark names"), Kind::Text,
         flag Flag::taking("model-file", "FILE");
-    /// Folder of the benchmark's data set, if that is a published one, such as ImageNet.
-    dataset_folder: Option<PathBuf> = DefaultValue::Unset("the one with its name below data_root"), Kind::Text,
+    /// Folder of the benchmark's data set, if it is a published one such as ImageNet.
+    dataset_folder: Option<PathBuf> = DefaultValue::Unset("the folder with its name in data_root"), Kind::Text,
         flag Flag::taking("dataset-folder", "FOLDER");
-    /// How rows of clicks become samples, for DLRM: quantiles, fixed:ROWS, uniform:LEAST-MOST or trace:FILE.
+    /// DLRM: how rows are grouped into samples: quantiles, fixed:ROWS, uniform:LEAST-MOST or trace:FILE.
     row_aggregation: RowAggregation = DefaultValue::Text("quantiles"), Kind::Rows;
     /// Folder for the results.
-    output_folder: Option<PathBuf> = DefaultValue::Unset("a new one below runs/"), Kind::Text,
+    output_folder: Option<PathBuf> = DefaultValue::Unset("a new one in runs/"), Kind::Text,
         flag Flag::taking("output", "FOLDER").or_short('o');
-    /// Folder for a recording of the calls between host and plugin; the run is marked, and no result to submit.
-    record: Option<PathBuf> = DefaultValue::Unset("nothing is recorded"), Kind::Text,
+    /// Record the calls between host and plugin into this folder; the run is marked and cannot be submitted.
+    record: Option<PathBuf> = DefaultValue::Unset("no recording"), Kind::Text,
         flag Flag::taking("record", "FOLDER");
-    /// Folders in which to look for plugins, first to last, separated as in PATH.
-    plugin_path: Vec<PathBuf> = DefaultValue::Unset("only those where plugins always are"), Kind::Text;
+    /// Folders to search for plugins, in order, separated as in PATH.
+    plugin_path: Vec<PathBuf> = DefaultValue::Unset("only the standard ones"), Kind::Text;
     /// Precision to compute in, such as f32, bf16 or int8.
     precision: Option<String> = DefaultValue::Unset("the plugin's first for the model"), Kind::Text,
         flag Flag::new("precision");
     /// Kind of device to run on, such as cpu or cuda.
     device: Option<String> = DefaultValue::Unset("the plugin's first for the model"), Kind::Text;
-    /// Devices that the instances are spread over in turn, as positions in the plugin's list, such as 0,2.
+    /// Devices to spread the instances over, round-robin, as positions in the plugin's list, such as 0,2.
     devices: Option<String> = DefaultValue::Unset("all that the plugin lists"), Kind::Text;
-    /// Folder in which plugins keep what is costly to make again.
+    /// Cache folder for plugins, prepared samples and generated models.
     cache_folder: Option<PathBuf> = DefaultValue::Unset("proctor/ in XDG_CACHE_HOME or ~/.cache"), Kind::Text;
-    /// File that overrides settings of the performance run, the audit.config of an MLPerf audit.
-    audit_config: Option<PathBuf> = DefaultValue::Unset("no such file"), Kind::Text;
-    /// Refuse to run wherever there would be a warning about settings.
+    /// File that overrides settings of the performance run: the audit.config of an MLPerf audit.
+    audit_config: Option<PathBuf> = DefaultValue::Unset("no audit"), Kind::Text;
+    /// Refuse to run if there is a warning about settings.
     strict: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("strict");
-    /// Write mlperf_log_trace.json, for viewers of Chrome traces: some 3,000 samples and issue calls of each phase.
+    /// Write mlperf_log_trace.json for Chrome trace viewers: about 3,000 samples and issue calls per phase.
     enable_trace: bool = DefaultValue::Bool(true), Kind::Bool;
-    /// Print mlperf_log_summary.txt after each test, too.
+    /// Also print mlperf_log_summary.txt after each test.
     copy_summary_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
-    /// Print mlperf_log_detail.txt after each test, too.
+    /// Also print mlperf_log_detail.txt after each test.
     copy_detail_to_stdout: bool = DefaultValue::Bool(false), Kind::Bool;
-    /// Simulate: time passes only in the model of the plugin, which has to support it; the same seed gives the same
-    /// result.
+    /// Simulate the run in virtual time, if the plugin supports it; the same seed gives the same result.
     virtual_time: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("virtual-time");
-    /// Run the plugin in a process of its own, so that its end is not that of the program.
+    /// Run the plugin in its own process, so that a crash does not take the host down.
     isolate: bool = DefaultValue::Bool(false), Kind::Bool, flag Flag::new("isolate");
-    /// With isolate: most memory that the process of the plugin may map.
+    /// With isolate: maximum memory the plugin process may map.
     isolate_memory_mib: Option<u64> = DefaultValue::Unset("no limit"), Kind::integer(1, 1 << 40), unit "MiB";
-    /// With isolate: how long threads of both processes wait awake for each other before they sleep.
+    /// With isolate: how long threads of the two processes spin before they sleep.
     isolate_spin_us: u64 = DefaultValue::Integer(50), Kind::integer(0, 1_000_000), unit "us";
-    /// With isolate: further files and folders that the plugin may read, separated as in PATH.
+    /// With isolate: additional files and folders the plugin may read, separated as in PATH.
     isolate_read: Vec<PathBuf> = DefaultValue::Unset("its library, its model and the system"), Kind::Text;
-    /// With isolate: further devices, and folders that the plugin may write, such as /dev/shm, as in PATH.
+    /// With isolate: additional devices, and folders the plugin may write such as /dev/shm, separated as in PATH.
     isolate_devices: Vec<PathBuf> = DefaultValue::Unset("null, zero, full, random, urandom and GPUs"), Kind::Text;
-    /// With isolate: further variables of the environment that the plugin gets, separated by colons.
-    isolate_env: Vec<String> = DefaultValue::Unset("those of languages and of libraries that compute"), Kind::Text;
-    /// With isolate: let the plugin use the network, and sockets of other programs.
+    /// With isolate: additional environment variables the plugin receives, separated by colons.
+    isolate_env: Vec<String> = DefaultValue::Unset("those of the locale, compute libraries and drivers"), Kind::Text;
+    /// With isolate: let the plugin use the network and other programs' sockets.
     isolate_network: bool = DefaultValue::Bool(false), Kind::Bool;
-    /// Time without any completion after which the plugin counts as hung.
+    /// Time without a completion after which the plugin counts as hung.
     watchdog_ms: u64 = DefaultValue::Integer(60_000), Kind::integer(1, DAY_MS), unit "ms";
-    /// Memory for the responses that a performance run logs, such as those of accuracy_log_sampling_target.
+    /// Memory for responses logged in a performance run, such as those of accuracy_log_sampling_target.
     response_arena_bytes: u64 = DefaultValue::Integer(16 << 20), Kind::integer(0, 1 << 34), unit "bytes";
-    /// Measure the harness's own floor before the performance run, for a fraction of a second; not in virtual time.
+    /// Measure the harness's own floor before the performance run (a fraction of a second); not in virtual time.
     floor: bool = DefaultValue::Bool(true), Kind::Bool;
-    /// Observe how quiet the machine is during a performance run, by readings once a second; not in virtual time.
+    /// Check once a second how quiet the machine is during the performance run; not in virtual time.
     noise: bool = DefaultValue::Bool(true), Kind::Bool;
-    /// How the issuing thread waits: asleep, awake (which takes a processor), or asleep until shortly before.
+    /// How the issuing thread waits: sleep, spin (occupies a processor), or hybrid (sleep, then spin).
     wait: Wait = DefaultValue::Text("hybrid"), Kind::Choice(&["sleep", "hybrid", "spin"]);
-    /// With wait = hybrid: how long before its instant a query is waited for awake, and at first a completion.
+    /// With wait = hybrid: how long to spin before a query is due, and at first while waiting for a completion.
     wait_spin_us: u64 = DefaultValue::Integer(100), Kind::integer(0, 1_000_000), unit "us";
-    /// Hand whole queries to the plugin: if it can, always, or never.
+    /// Hand whole queries to the plugin: if it takes them (auto), always (true), or never (false).
     issue: IssueMode = DefaultValue::Text("auto"), Kind::Choice(&["auto", "true", "false"]);
-    /// How the scheduler forms batches, or scales; `host list policies` shows the ways.
+    /// Scheduler policy for batching or scaling; `host list policies` lists them.
     policy: String = DefaultValue::Text("fixed"), Kind::Text, flag Flag::new("policy");
-    /// Largest number of samples in a batch.
+    /// Maximum number of samples in a batch.
     batch_size: usize = DefaultValue::Integer(1), Kind::integer(1, 1 << 20), flag Flag::taking("batch-size", "SAMPLES");
-    /// Number of instances of the model that run at the same time.
+    /// Number of model instances that run concurrently.
     instances: usize = DefaultValue::Integer(1), Kind::integer(1, 1024), flag Flag::taking("instances", "COUNT");
-    /// Give each instance processors of its own and the issuing thread another, or leave it to the system.
+    /// Give each instance its own processors and the issuing thread another, or leave it to the system.
     placement: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "off"]);
-    /// With a policy that scales: latency that the tail may have.
-    slo_ms: Option<f64> = DefaultValue::Unset("none; a policy that scales needs it, or, in host scale, slo_x"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
+    /// With a scaling policy: maximum tail latency.
+    slo_ms: Option<f64> = DefaultValue::Unset("none; a scaling policy needs it (or slo_x in host scale)"), Kind::Number { min: 0.0, max: DAY_MS as f64, inclusive: false },
         unit "ms", flag Flag::taking("slo-ms", "MS");
-    /// With host scale, in place of slo_ms: a multiple of the latency of one sample on one instance, measured first.
-    slo_x: Option<f64> = DefaultValue::Unset("none: slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },
+    /// With host scale, instead of slo_ms: multiple of the latency of one sample on one instance, measured first.
+    slo_x: Option<f64> = DefaultValue::Unset("none; slo_ms is the target"), Kind::Number { min: 1.0, max: 1e6, inclusive: false },
         unit "factor", flag Flag::taking("slo-x", "FACTOR");
-    /// With a policy that scales: the percentile that is called the tail.
+    /// With a scaling policy: percentile used as the tail.
     tail: f64 = DefaultValue::Number(95.0), Kind::Number { min: 1.0, max: 100.0, inclusive: false }, flag Flag::taking("tail", "PERCENTILE");
-    /// With a policy that scales: what it turns, both batch size and instances, or one of them.
+    /// With a scaling policy: adjust the batch size, the number of instances, or both.
     approach: String = DefaultValue::Text("auto"), Kind::Choice(&["auto", "batching", "multi-tenancy"]), flag Flag::new("approach");
-    /// With a policy that scales: file of measured latency curves, which dnnscaler estimates by and host scale adds to.
+    /// With a scaling policy: file of measured latency curves; dnnscaler reads it and host scale extends it.
     curves: Option<PathBuf> = DefaultValue::Unset("those of the DNNScaler paper"), Kind::Text, flag Flag::taking("curves", "FILE");
-    /// How long the oldest sample may wait for its batch to fill.
+    /// Maximum time the oldest sample waits for its batch to fill.
     batch_timeout_us: u64 = DefaultValue::Integer(1000), Kind::integer(0, 60_000_000), unit "us";
-    /// Largest number of samples that wait at once; Offline gets room for its whole query.
+    /// Maximum number of samples in the queue; Offline gets room for its whole query.
     queue_capacity: usize = DefaultValue::Integer(1 << 20), Kind::integer(1, 1 << 28);
-    /// Batches that each instance runs before the test, untimed; queries, where the plugin is given whole ones.
+    /// Untimed batches that each instance runs before the test (queries, if the plugin takes whole queries).
     warm_up_batches: u64 = DefaultValue::Integer(3), Kind::integer(0, 1_000_000);
 }
 

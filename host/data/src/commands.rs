@@ -27,15 +27,15 @@ const LISTED: usize = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what has to lie where, how to come by it, and what is there.
+    /// Show which files a data set needs, where to get them, and what is present.
     #[command(after_help = INFO_HELP)]
     Info {
-        /// Name of a benchmark or a data set; all data sets if left out.
+        /// Name of a benchmark or a data set [default: all data sets]
         name: Option<String>,
         #[command(flatten)]
         place: Place,
     },
-    /// Look at every file of a data set, and list all that is missing or damaged.
+    /// Check every file of a data set and list what is missing or damaged.
     #[command(after_help = VERIFY_HELP)]
     Verify {
         /// Name of a benchmark or a data set.
@@ -43,32 +43,32 @@ pub(crate) enum Command {
         #[command(flatten)]
         place: Place,
     },
-    /// Make a small data set of the same layout, to try a benchmark without the real one.
+    /// Generate a small data set in the published layout, to try a benchmark without the real one.
     #[command(after_help = GENERATE_HELP)]
     Generate {
         /// Name of a benchmark or a data set.
         name: String,
-        /// Folder to make, which must be empty or not there.
+        /// Folder to create; it must be empty or not exist.
         #[arg(long, value_name = "FOLDER")]
         out: PathBuf,
         /// Number of samples.
         #[arg(long, value_name = "COUNT", default_value_t = 64)]
         samples: u64,
-        /// Seed that they are drawn from.
+        /// Seed for the samples.
         #[arg(long, value_name = "NUMBER", default_value_t = 1)]
         seed: u64,
     },
-    /// Prepare the samples of a benchmark, which a run otherwise does when it first needs them.
+    /// Prepare the samples of a benchmark ahead of the first run that needs them.
     #[command(after_help = PREPARE_HELP)]
     Prepare {
-        /// Name of a benchmark, or path of its definition.
+        /// Name of a benchmark, or path to its definition.
         benchmark: String,
         #[command(flatten)]
         place: Place,
         #[command(flatten)]
         which: Which,
     },
-    /// Prepare what the order on stdin says, for a run.
+    /// Prepare the samples that the order on stdin lists, for a run.
     #[command(hide = true)]
     Order,
 }
@@ -76,19 +76,19 @@ pub(crate) enum Command {
 /// The samples that are prepared: all, if nothing is said.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
-    /// Prepare the first samples alone.
+    /// Prepare only this many samples, from the first.
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["performance", "calibration"])]
     samples: Option<u64>,
-    /// Prepare the samples of the performance set alone.
+    /// Prepare only the samples of the performance set.
     #[arg(long, conflicts_with = "calibration")]
     performance: bool,
-    /// Prepare the samples of a list, as arrays for those who quantise a model.
+    /// Prepare the samples of this list, as arrays for quantising a model.
     #[arg(long, value_name = "LIST", requires = "out")]
     calibration: Option<PathBuf>,
-    /// Folder of the files that the list names, if they are none of the data set.
+    /// Folder of the files in the list, if they are not part of the data set.
     #[arg(long, value_name = "FOLDER", requires = "calibration")]
     files: Option<PathBuf>,
-    /// Folder to make for the arrays, which must be empty or not there.
+    /// Folder to create for the arrays; it must be empty or not exist.
     #[arg(long, value_name = "FOLDER", requires = "calibration")]
     out: Option<PathBuf>,
 }
@@ -96,10 +96,10 @@ pub(crate) struct Which {
 /// Where a data set is.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
-    /// Folder of the data set [default: the one with its name below the data root].
+    /// Folder of the data set [default: the folder with its name in the data root]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    /// Folder of the data sets and models.
+    /// Folder with the data sets and models.
     #[arg(long, value_name = "FOLDER", conflicts_with = "folder")]
     data_root: Option<PathBuf>,
 }
@@ -315,28 +315,28 @@ Examples:
   host data verify imagenet --folder /data/imagenet
   host data verify resnet50
 
-Exit code 1: something is missing or damaged.";
+Exit code 1 if something is missing or damaged.";
 
 const GENERATE_HELP: &str = "\
 Examples:
   host data generate imagenet --out /tmp/imagenet
   host data generate resnet50 --out /tmp/imagenet --samples 500 --seed 7
 
-The same seed makes the same files. Labels follow from what is drawn.";
+The same seed gives the same files. The labels match the generated content.";
 
 const PREPARE_HELP: &str = "\
 Examples:
   host data prepare resnet50 --folder /data/imagenet
   host data prepare resnet50 --folder /data/imagenet --performance
-  host data prepare resnet50 --folder /data/imagenet \
+  host data prepare resnet50 --folder /data/imagenet \\
       --calibration cal_image_list_option_1.txt --out calibration
-  host data prepare ssd-resnet34 --folder /data/coco --files /data/train2017 \
+  host data prepare ssd-resnet34 --folder /data/coco --files /data/train2017 \\
       --calibration coco_cal_images_list.txt --out calibration
 
-Samples go into the folder prepared/ of cache_folder, and stay until it is deleted.
-A plugin that wants its inputs in another form than the benchmark's has them prepared
-once more when it first runs.
+Samples go into prepared/ in cache_folder and stay until you delete it. For a plugin
+that wants its inputs in a different layout than the benchmark's, the first run
+prepares them again.
 
-Samples for calibration go into --out: INPUT.npy for each input, all samples in the
-order of the list, or INPUT-00000.npy and so on where they differ in shape, and
-calibration.json, which names them. `host data info` says which lists there are.";
+Calibration samples go into --out: INPUT.npy for each input with all samples in the
+order of the list (INPUT-00000.npy and so on if their shapes differ), and an index,
+calibration.json. `host data info` shows which calibration lists exist.";

@@ -23,7 +23,7 @@ use proctor_images as _;
 use proctor_speech as _;
 use proctor_volumes as _;
 
-/// Looks after data sets in the layouts that they are published in, for `host data`.
+/// Manages data sets in their published layouts, for `host data`.
 #[derive(Debug, Parser)]
 #[command(name = "host-data", bin_name = "host data", version, arg_required_else_help = true)]
 struct Cli {

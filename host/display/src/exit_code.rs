@@ -24,7 +24,7 @@ Exit codes:
   3    the plugin cannot be loaded or used
   4    a data set, a model or another input file is missing or damaged
   5    the results or the answer cannot be written
-  70   the plugin crashed or ended the program; the report is in the run folder
+  70   the plugin crashed or ended the program; see the report in the run folder
   130  interrupted";
 
 /// The code of a run that is VALID and whose accuracy passed.

@@ -13,40 +13,40 @@ use crate::setting_flags::SettingFlags;
 /// The flags of a log. Of a run of this host, its result has the settings, and flags go before them.
 #[derive(Debug, Args)]
 pub(crate) struct AccuracyFlags {
-    /// The log, mlperf_log_accuracy.json, or the folder that a run has left it in
+    /// The log, mlperf_log_accuracy.json, or the run folder that contains it
     #[arg(value_name = "FOLDER|FILE")]
     log: PathBuf,
-    /// Name of the benchmark, or path of its definition [default: that of the run]
+    /// Name of the benchmark, or path to its definition [default: that of the run]
     #[arg(long, value_name = "NAME|PATH")]
     benchmark: Option<String>,
-    /// Round of the MLPerf rules that the target is of [default: that of the run, or v5.0]
+    /// Round of the MLPerf rules whose target applies [default: that of the run, or v5.0]
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
-    /// Suite of the round that the target is of, datacenter or edge [default: that of the run]
+    /// Suite of the round whose target applies, datacenter or edge [default: that of the run]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
-    /// Share of the reference's quality to aim at, where the round has several, such as 99 and 99.9
+    /// Accuracy target as a percentage of the reference, if the round has several, such as 99 and 99.9
     #[arg(long, value_name = "PERCENT")]
     quality_target: Option<String>,
-    /// Folder of the benchmark's data set, if that is a published one, such as ImageNet
+    /// Folder of the benchmark's data set, if it is a published one such as ImageNet
     #[arg(long, value_name = "FOLDER")]
     dataset_folder: Option<String>,
-    /// Folder of the data sets and models [default: the one that comes with the program]
+    /// Folder with the data sets and models [default: the one shipped with the program]
     #[arg(long, value_name = "FOLDER")]
     data_root: Option<String>,
-    /// Type of the elements of a response, if it is another one than the benchmark's, such as f32
+    /// Element type of the responses, such as f32, if it differs from the benchmark's
     #[arg(long, value_name = "TYPE", value_parser = element_type)]
     element_type: Option<ElementType>,
-    /// Logits of BERT stand as [2, n] in place of [n, 2]
+    /// BERT: logits are laid out as [2, n] instead of [n, 2]
     #[arg(long)]
     output_transposed: bool,
-    /// Classes of boxes count the categories from 1, in place of their ids
+    /// Detection: classes number the categories from 1 instead of being category ids
     #[arg(long)]
     use_inv_map: bool,
-    /// Precision that the answers were computed in, where it decides how close they have to be
+    /// Precision the answers were computed in, if the tolerance depends on it
     #[arg(long)]
     precision: Option<String>,
-    /// Scenario of the run: MultiStream answers some samples twice [default: that of the log beside it]
+    /// Scenario of the run (MultiStream answers some samples twice) [default: that of the log beside it]
     #[arg(long)]
     scenario: Option<String>,
     /// Set any setting; may be repeated
@@ -123,21 +123,22 @@ Examples:
                 --dataset-folder /data/imagenet --element-type f32
   host accuracy mlperf_log_accuracy.json --benchmark gnmt --rules v0.5 --json
 
-Scores a log in LoadGen's form, whichever program has written it. The first line is
-that of the reference's script, for benchmarks of MLPerf. Exit code 0 says that the
-accuracy passed: the value reaches the target of the round, both in five significant
-figures, and each sample was answered once and whole. Otherwise it is 1, with all
-that is missing, damaged, repeated or unknown.
+Scores a log in LoadGen's format, no matter which program wrote it. For MLPerf
+benchmarks the first line is the one the reference script prints. Exit code 0 means
+that the accuracy passed: the value reaches the target of the round, both rounded to
+five significant figures, and every sample has exactly one complete answer. Otherwise
+the exit code is 1, and the output lists all missing, damaged, repeated and unknown
+answers.
 
-Of a run of this program, result.json beside the log or one folder above has the
-benchmark and the settings; flags go before them. Otherwise the scenario is that of
-mlperf_log_detail.txt or mlperf_log_summary.txt beside the log, or else the first that
-the benchmark has. Only in MultiStream may samples be answered twice.
+For a run of this program, the benchmark and settings come from result.json, beside
+the log or one folder above; flags override them. For other logs, the scenario comes
+from mlperf_log_detail.txt or mlperf_log_summary.txt beside the log, or else it is the
+benchmark's first. Only MultiStream may answer a sample twice.
 
-Samples of published data sets are not prepared. Of ImageNet, COCO, Open Images,
-LibriSpeech and WMT the list with the labels is enough. The reference's scripts know
---element-type as --dtype or --output_dtype, and --output-transposed and --use-inv-map
-by these names.";
+Scoring does not prepare samples of published data sets. For ImageNet, COCO, Open
+Images, LibriSpeech and WMT, the label list is all that is needed. --element-type is
+--dtype or --output_dtype of the reference scripts; --output-transposed and
+--use-inv-map have the same names there.";
 
 #[cfg(test)]
 mod tests {

@@ -29,34 +29,34 @@ pub(crate) struct DataFlags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
-    /// List the models that can be made, their size, and where they are if they have been made
+    /// List the models that can be generated, their sizes, and the paths of existing ones
     List {
-        /// Folder of the data sets and models
+        /// Folder with the data sets and models
         #[arg(long, value_name = "FOLDER")]
         data_root: Option<String>,
     },
-    /// Make the files of a model, which a run otherwise does when it first needs them
+    /// Generate the files of a model ahead of the first run that needs them
     #[command(after_help = MAKE_MODEL_HELP)]
     MakeModel {
         /// Name of the model
         name: String,
-        /// Folder for the files [default: `generated` in the folder of the data sets, or in that of caches]
+        /// Folder for the files [default: `generated` in the data set folder, or in the cache folder]
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
-        /// Folder of the data sets and models
+        /// Folder with the data sets and models
         #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
         data_root: Option<String>,
     },
-    /// Say what has to lie where for a data set, how to come by it, and what is there
+    /// Show which files a data set needs, where to get them, and what is present
     #[command(disable_help_flag = true)]
     Info(SiblingFlags),
-    /// Look at every file of a data set, and list all that is missing or damaged
+    /// Check every file of a data set and list what is missing or damaged
     #[command(disable_help_flag = true)]
     Verify(SiblingFlags),
-    /// Make a small data set of the published layout, to try a benchmark without the real one
+    /// Generate a small data set in the published layout, to try a benchmark without the real one
     #[command(disable_help_flag = true)]
     Generate(SiblingFlags),
-    /// Prepare the samples of a benchmark, which a run otherwise does when it first needs them
+    /// Prepare the samples of a benchmark ahead of the first run that needs them
     #[command(disable_help_flag = true)]
     Prepare(SiblingFlags),
 }
@@ -120,12 +120,12 @@ pub(super) const DATA_HELP: &str = "\
 Examples:
   host data list
   host data make-model gnmt
-  host data info imagenet                              what has to lie where
-  host data verify resnet50 --folder /data/imagenet    is all of it there
-  host data generate imagenet --out /tmp/imagenet      a small one to try with
+  host data info imagenet                              which files it needs, and where
+  host data verify resnet50 --folder /data/imagenet    check that it is complete
+  host data generate imagenet --out /tmp/imagenet      a small one for a first try
   host data prepare resnet50 --folder /data/imagenet
 
-The last four are the program host-data: cargo build --release -p proctor-data.";
+The last four start the program host-data: cargo build --release -p proctor-data.";
 
 const MAKE_MODEL_HELP: &str = "\
 Examples:
@@ -133,11 +133,11 @@ Examples:
   host data make-model resnet50 --out models
   host data make-model rnn-lstm-256-256-1-100 --out models
 
-The weights are random, of the true shape and from a fixed seed, so that the file
-is the same everywhere. It is written under another name and renamed when it is
-whole. NAME.safetensors holds the weights; models of general engines have a graph,
-too, NAME.onnx, whose constants are in the same file of weights: keep both in one
-folder.";
+The weights have the true shapes and random values from a fixed seed, so the files
+are identical everywhere. They appear only when complete: each is written under a
+temporary name and then renamed. NAME.safetensors holds the weights. Models for
+general engines also have a graph, NAME.onnx, which refers to that file: keep both
+in one folder.";
 
 fn list(settings: &Settings, root: &DataRoot) -> String {
     let fallback = lasting_folder(settings);

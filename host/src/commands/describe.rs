@@ -14,24 +14,24 @@ use proctor_run::{HostError, Interrupt, explain_model, load_plugin, text};
 /// Flags of `host describe`.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeFlags {
-    /// Name of a plugin, or path of its library.
+    /// Name of a plugin, or path to its library
     plugin: String,
-    /// Load the model of this benchmark, as a run would, and show how the plugin will run it
+    /// Load the model of this benchmark, as a run would, and show how the plugin would run it
     #[arg(long, value_name = "BENCHMARK")]
     plan: Option<String>,
-    /// With --plan: the scenario of the run [default: SingleStream]
+    /// With --plan: scenario of the run [default: SingleStream]
     #[arg(long, requires = "plan")]
     scenario: Option<String>,
-    /// With --plan: most samples in a batch [default: 1]
+    /// With --plan: maximum number of samples in a batch [default: 1]
     #[arg(long, value_name = "SAMPLES", requires = "plan")]
     batch_size: Option<String>,
     /// With --plan: precision to compute in [default: the plugin's first for the model]
     #[arg(long, requires = "plan")]
     precision: Option<String>,
-    /// With --plan: folder of the data sets and models
+    /// With --plan: folder with the data sets and models
     #[arg(long, value_name = "FOLDER", requires = "plan")]
     data_root: Option<String>,
-    /// With --plan: set any setting, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    /// With --plan: set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "plan")]
     set: Vec<String>,
 }

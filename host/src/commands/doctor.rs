@@ -31,12 +31,12 @@ impl DoctorFlags {
 
 pub(super) const DOCTOR_HELP: &str = "\
 Examples:
-  host doctor                         before a campaign of measurements
+  host doctor                         run it before a series of measurements
   host doctor --json | jq -r '.checks[].command // empty'
 
-Nothing is changed. Each check is fine, unknown (the system does not say, as virtual
-machines often do not), or comes with advice: what to do, why, and the command. Exit
-code 0 if there is no advice, else 1. docs/noise.md says more about each check.";
+The command changes nothing. Each check reports fine, unknown (the system does not
+expose the information, as is common on virtual machines), or advice: what to do,
+why, and the command. Exit code 0 if there is no advice, else 1. See docs/noise.md.";
 
 /// The checks for people: a line each, with advice and command below.
 fn text(checks: &[Check]) -> String {

@@ -13,10 +13,10 @@ Examples:
   host explain
   host explain --scenario Server --set target_latency=15 --user-conf user.conf
 
-The plugin is not loaded: its options are shown, and not checked, and neither is
-the precision if it is not given. host describe PLUGIN lists the options.
+The plugin is not loaded. Its options are shown but not checked, and a precision
+that you leave out stays unknown; host describe PLUGIN lists the options.
 
-With --strict warnings are errors at the end, as in a run: the exit code is 2.";
+With --strict, warnings become errors as in a run, with exit code 2.";
 
 /// Prints the text for the settings of these flags, and refuses them where a run would because they are strict, as far
 /// as this is known without data set and plugin.

@@ -15,25 +15,25 @@ use proctor_run::{Conclusion, FindMaxOptions, HostError, Interrupt, find_max};
 pub(crate) struct FindMaxFlags {
     #[command(flatten)]
     run: RunFlags,
-    /// Server: how near to the limit, as a fraction of the rate
+    /// Server: how close to get to the limit, as a fraction of the rate
     #[arg(long, value_name = "FRACTION", default_value_t = FindMaxOptions::RESOLUTION, value_parser = fraction)]
     resolution: f64,
-    /// Lowest rate, or fewest samples of a query, to look at
+    /// Lowest rate, or fewest samples per query, to consider
     #[arg(long, value_name = "LOAD")]
     from: Option<f64>,
-    /// Highest rate, or most samples of a query, to look at
+    /// Highest rate, or most samples per query, to consider
     #[arg(long, value_name = "LOAD")]
     to: Option<f64>,
-    /// Full runs that have to be VALID at the result [default: server_run_count, which is that of the rules]
+    /// Full runs that must be VALID at the result [default: server_run_count, from the rules]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     confirm_runs: Option<u32>,
-    /// MultiStream: the latency that a query may take: 50ms
+    /// MultiStream: maximum latency of a query, such as 50ms
     #[arg(long, value_name = "TIME", value_parser = duration_ns, allow_hyphen_values = true)]
     latency_bound: Option<u64>,
-    /// Share of samples that may fail; above 0 the result does not follow the rules
+    /// Fraction of samples that may fail; above 0 the result is outside the rules
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = share)]
     max_error_share: f64,
-    /// Go on with an interrupted search: its folder, with the same flags
+    /// Resume an interrupted search from its folder, with the same flags
     #[arg(long, value_name = "FOLDER")]
     resume: Option<PathBuf>,
 }
@@ -76,15 +76,14 @@ Examples:
                 --set mock.service_us=1000 --target-qps 100
   host find-max --preset official --from 500 --to 2000 --resolution 0.005
   host find-max --scenario MultiStream --latency-bound 20ms
-  host find-max --preset official --set rules=v0.7    five full runs at the result
+  host find-max --preset official --set rules=v0.7    confirm with five full runs
   host find-max --resume runs/2026-01-31T12-00-00-digits-lstm-Server-find-max.partial
 
-Probes are the beginnings of runs at other rates. Each ends when a sequential
-test knows, with a confidence of 95% and of 99.8% near the limit, on which side of
-the bound its rate is, when the queue grows without end, or after a fifth of a full
-run. Full runs, as long as
-the preset wants them, decide; docs/find-max.md tells how.
+A probe is the start of a run at some rate. It ends when a sequential test knows
+on which side of the bound the rate lies (confidence 95%, near the limit 99.8%),
+when the queue grows without bound, or after a fifth of a full run. Full runs of
+the length that the preset asks for decide; see docs/find-max.md.
 
-A line for each probe and the result go to stdout. The folder holds probes.json,
-with the curve, find_max.json, and a run folder for each full run. LoadGen's own
-search is host run --scenario Server --mode FindPeakPerformance.";
+Each probe prints a line to stdout, followed by the result. The folder holds
+probes.json with the curve, find_max.json, and a run folder for each full run. For
+LoadGen's own search, use host run --scenario Server --mode FindPeakPerformance.";

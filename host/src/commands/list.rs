@@ -33,22 +33,22 @@ pub(super) const LIST_HELP: &str = "\
 Examples:
   host list
   host list plugins
-  host list benchmarks --rules v5.0 --suite edge      # what the round asks of each, and whether it runs here
-  host list benchmarks --rules v0.5                   # the first round, which has no suites
-  host list runs                                      # the runs below runs/, with their verdicts
+  host list benchmarks --rules v5.0 --suite edge      what the round requires, and what runs here
+  host list benchmarks --rules v0.5                   the first round, which has no suites
+  host list runs                                      the runs in runs/, with their verdicts
   host list runs results/nightly";
 
 #[derive(Debug, Args)]
 pub(crate) struct ListFlags {
-    /// The kind to list: plugins, benchmarks, datasets, policies or runs; all but runs if left out.
+    /// Kind to list: plugins, benchmarks, datasets, policies or runs [default: all but runs]
     #[arg(value_parser = list_kind)]
     kind: Option<ListKind>,
-    /// With runs: the folder below which they are [default: runs].
+    /// With runs: folder to search [default: runs]
     folder: Option<PathBuf>,
-    /// With benchmarks: those of a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes.
+    /// With benchmarks: those of a round of the MLPerf rules, with scenarios, constraints, targets and QSL sizes
     #[arg(long, value_name = "ROUND")]
     rules: Option<String>,
-    /// With benchmarks: those of one suite of the round, datacenter or edge [default: all suites].
+    /// With benchmarks: those of one suite of the round, datacenter or edge [default: all suites]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
 }

@@ -49,52 +49,52 @@ pub(crate) enum Command {
     /// Run a benchmark: accuracy, then performance, then the verdict.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{RUN_HELP}\n\n{EXIT_CODES}"))]
     Run(RepeatFlags),
-    /// Find the highest rate of Server, or the most samples of a query of MultiStream, that is VALID.
+    /// Find the highest VALID Server rate, or the most samples per MultiStream query.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{FIND_MAX_HELP}\n\n{EXIT_CODES}"))]
     FindMax(FindMaxFlags),
-    /// Find the batch size and the number of instances that serve the most under a latency target.
+    /// Find the batch size and number of instances with the highest throughput under a latency target.
     #[command(allow_negative_numbers = true, after_help = EXIT_CODES, after_long_help = format!("{SCALE_HELP}\n\n{EXIT_CODES}"))]
     Scale(ScaleFlags),
-    /// Make the calls of a recording again on another build of the plugin, and say where the two differ.
+    /// Replay a recording against another build of the plugin and report where they differ.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{REPLAY_HELP}\n\n{EXIT_CODES}"))]
     Replay(ReplayFlags),
-    /// Say whether runs differ, and by how much.
+    /// Compare runs: whether they differ, and by how much.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{COMPARE_HELP}\n\n{EXIT_CODES}"))]
     Compare(CompareFlags),
-    /// Write the page of a run, with its verdict, figures and pictures; of a search or official logs, too.
+    /// Write an HTML report of a run, a search, or the logs of the official LoadGen.
     #[command(after_help = REPORT_HELP)]
     Report(ReportFlags),
-    /// Score the answers in an accuracy log, of this program or of LoadGen.
+    /// Score an accuracy log, from this program or from LoadGen.
     #[command(after_help = EXIT_CODES, after_long_help = format!("{ACCURACY_HELP}\n\n{EXIT_CODES}"))]
     Accuracy(AccuracyFlags),
-    /// Write runs in the forms that other programs read: CSV, JSON, Markdown, OpenMetrics, a Chrome trace.
+    /// Export runs for other programs, as CSV, JSON, Markdown, OpenMetrics or a Chrome trace.
     #[command(after_help = EXPORT_HELP)]
     Export(ExportFlags),
-    /// List, or remove, run folders that are not needed any more.
+    /// List or remove run folders that are no longer needed.
     #[command(after_help = CLEAN_HELP)]
     Clean(CleanFlags),
-    /// List plugins, benchmarks, data sets and policies; the benchmarks of a round of the MLPerf rules; or runs.
+    /// List plugins, benchmarks, data sets, policies or runs.
     #[command(after_help = LIST_HELP)]
     List(ListFlags),
-    /// Show what a plugin can run, and its options; or how it will run a model.
+    /// Show what a plugin can run and its options, or how it would run a model.
     #[command(after_help = DESCRIBE_HELP)]
     Describe(DescribeFlags),
-    /// Write the beginning of a plugin, in C, C++ or Rust, which is whole and runs.
+    /// Scaffold a complete, runnable plugin in C, C++ or Rust.
     #[command(after_help = NEW_PLUGIN_HELP)]
     NewPlugin(NewPluginFlags),
-    /// Test whether a plugin keeps the rules of the ABI: the conformance suite.
+    /// Run the conformance suite: check that a plugin follows the rules of the ABI.
     #[command(after_help = VALIDATE_HELP)]
     Validate(ValidateFlags),
-    /// Look after data sets as they are published, and make model files that are generated.
+    /// Manage published data sets and generate model files.
     #[command(after_help = DATA_HELP)]
     Data(DataFlags),
-    /// Check this machine before a campaign: what makes figures vary, and the command that mends it.
+    /// Check this machine for what makes measurements vary, with a command to fix each finding.
     #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorFlags),
-    /// Show each setting that a run with these flags would have, and where it comes from.
+    /// Show every setting a run with these flags would use, and where it comes from.
     #[command(allow_negative_numbers = true, after_help = EXPLAIN_HELP)]
     Explain(RunFlags),
-    /// Measure the harness itself, what it adds to what it measures; or layers and models beside other systems.
+    /// Measure the overhead of the harness, or compare layers and models with other systems.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
 }

@@ -15,14 +15,14 @@ use proctor_run::HostError;
 pub(crate) struct NewPluginFlags {
     /// Name of the plugin: lower-case letters, digits and hyphens, as in `my-chip`
     name: String,
-    /// Language to write it in
+    /// Language of the plugin
     #[arg(long)]
     lang: Language,
-    /// Folder to make [default: one of that name, in the current folder]
+    /// Folder to create [default: the name, in the current folder]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// In Rust: folder of the crate proctor-plugin-api [default: `plugin-api` in the current folder, in that of this
-    /// program, or in one above them]
+    /// Rust: folder of the crate proctor-plugin-api [default: `plugin-api` in the current folder, the folder of this
+    /// program, or a parent of either]
     #[arg(long, value_name = "FOLDER")]
     plugin_api: Option<PathBuf>,
 }

@@ -34,11 +34,11 @@ use super::{
 pub(crate) struct RepeatFlags {
     #[command(flatten)]
     pub(super) run: RunCommand,
-    /// Make that many runs, one after the other, and say how they vary or differ
+    /// Make this many runs, one after the other, and report how they vary or differ
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["json", "trace_host"], value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
-    /// Make as many runs of this plugin in between, with the same settings and seeds, and compare; its options are set
-    /// by its name, as in --set mine.threads=4
+    /// Alternate with runs of this plugin, with the same settings and seeds, and compare the two; set its options by
+    /// its name, as in --set mine.threads=4
     #[arg(long, value_name = "NAME|PATH", requires = "repeat")]
     against: Option<String>,
 }

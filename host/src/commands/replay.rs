@@ -9,19 +9,19 @@ use proctor_run::{Conclusion, HostError, Interrupt, Replay, replay};
 /// The flags of a replay.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayFlags {
-    /// Folder of the recording, as host run --record made it
+    /// Folder of the recording, made by host run --record
     #[arg(value_name = "FOLDER")]
     recording: PathBuf,
-    /// Name of the plugin, or path of its library
+    /// Name of the plugin, or path to its library
     #[arg(long, value_name = "NAME|PATH")]
     plugin: String,
-    /// Folder for the recording of the replay [default: it is not kept]
+    /// Folder to keep the recording of the replay in [default: not kept]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Folder of the data sets and models [default: the one that comes with the program]
+    /// Folder with the data sets and models [default: the one shipped with the program]
     #[arg(long, value_name = "FOLDER")]
     data_root: Option<PathBuf>,
-    /// Change a setting of the recording, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    /// Change a setting of the recording, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -50,9 +50,9 @@ Examples:
   host replay recording --plugin ./fixed/libmine_sut.so --output replayed
   host replay recording --plugin mine --set mine.threads=4
 
-The plugin is given the same model, options, samples and batches or queries in
-the same order. Exit code 0 says that all calls have the same status and all
-answers the same bytes, 1 that something differs, with the first call and the
-first sample that do. Answers of a warm-up are thrown away, and not compared. Times
-are shown beside each other and not compared. A recording holds no tensors and no
-model; docs/record-and-replay.md describes it.";
+The plugin receives the same model, options, samples, and batches or queries in the
+same order. Exit code 0: every call returned the same status and every answer has the
+same bytes. Exit code 1: something differs; the output names the first call and the
+first sample that do. Warm-up answers are not compared. Times are shown side by side
+but do not count. A recording holds no tensors and no model; see
+docs/record-and-replay.md.";

@@ -14,13 +14,13 @@ use proctor_run::{Conclusion, HostError, Interrupt, scales};
 pub(crate) struct RunCommand {
     #[command(flatten)]
     pub(super) run: RunFlags,
-    /// Show no progress: only the verdict and warnings
+    /// Show no progress, only the verdict and warnings
     #[arg(long)]
     pub(super) quiet: bool,
-    /// Print lines of JSON instead: tests that begin and end, progress once a second, and the verdict
+    /// Print events as lines of JSON: test start and end, progress once a second, and the verdict
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
-    /// Write a timeline of this program to FILE, as a Chrome trace: loading, preparing, each test, writing
+    /// Write a Chrome trace of the host itself to FILE: loading, preparing, each test, writing
     #[arg(long, value_name = "FILE")]
     trace_host: Option<PathBuf>,
 }
@@ -55,25 +55,25 @@ impl RunCommand {
 pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(super) settings: SettingFlags,
-    /// How long to issue queries at least: 10 (seconds), 500ms, 2m
+    /// Minimum time to issue queries for: 10 (seconds), 500ms, 2m
     #[arg(long, value_parser = duration_ms, allow_hyphen_values = true)]
     pub(super) duration: Option<u64>,
-    /// Server: queries per second that arrive; Offline: samples per second to expect
+    /// Server: arrival rate in queries per second; Offline: expected samples per second
     #[arg(long, value_name = "QPS")]
     pub(super) target_qps: Option<String>,
-    /// Seed of the choice of samples, their order, and the arrivals
+    /// Seed for the choice of samples, their order, and the arrival times
     #[arg(long)]
     pub(super) seed: Option<String>,
-    /// Configuration file [default: proctor.toml of the current folder, if there is one]
+    /// Configuration file [default: proctor.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// File in LoadGen's format with the settings of the rules
+    /// Settings of the rules, a file in LoadGen's format (mlperf.conf)
     #[arg(long, value_name = "FILE")]
     pub(super) mlperf_conf: Option<PathBuf>,
-    /// File in LoadGen's format with the settings of the submitter
+    /// Settings of the submitter, a file in LoadGen's format (user.conf)
     #[arg(long, value_name = "FILE")]
     pub(super) user_conf: Option<PathBuf>,
-    /// Set any setting, or an option of a plugin as PLUGIN.OPTION; may be repeated
+    /// Set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// The setting that --target-qps is, where it is not that of the scenario.
@@ -175,29 +175,28 @@ Examples:
   host run --plugin mine --repeat 5 --against ./new/libmine_sut.so
   host run --quiet                    only the verdict and warnings
   host run --json | jq .event
-  host run --trace-host host.json     open it in ui.perfetto.dev
+  host run --trace-host host.json     then open it in ui.perfetto.dev
 
-A plugin that takes whole queries is handed them, unless a setting of the
-scheduler (policy, batch_size, instances, batch_timeout_us) is given;
---set issue=true and --set issue=false decide it.
+A plugin that takes whole queries receives them, unless you give a scheduler
+setting (policy, batch_size, instances, batch_timeout_us). Force it either way
+with --set issue=true or --set issue=false.
 
-A policy that scales turns batch size and instances during the performance run
-of Server or Offline, within --slo-ms; docs/scaling.md tells how.
+A scaling policy adjusts batch size and instances during the performance run of
+Server or Offline to stay within --slo-ms; see docs/scaling.md.
 
---trace-host writes a timeline of everything around the timed part, in the form of
-host export --format trace, but without samples and counters. The file is whole
+--trace-host writes a timeline of everything around the timed part, in the format
+of host export --format trace, but without samples and counters. The file is valid
 however the run ends; docs/run-folder.md lists its spans.
 
---repeat makes several runs in one folder, each in a process of its own;
-with --against those of two plugins in the order A B B A, so that a drift of the
-machine meets both. Settings and seeds are the same in all. The comparison at the
-end is that of host compare.
+--repeat makes several runs in one folder, each in its own process. With --against,
+runs of two plugins alternate in the order A B B A, which cancels a drift of the
+machine. All runs use the same settings and seeds, and host compare compares them
+at the end.
 
-The verdict goes to stdout, progress and messages to stderr. With --json lines of
-JSON go to stdout, an event each (test_begins, progress, test_ends, verdict), and
-messages to stderr; docs/run-folder.md has their keys. The run folder
-holds result.json, LoadGen's logs, and samples.bin; its name ends in .partial
-until it is whole.";
+The verdict goes to stdout, progress and messages to stderr. With --json, stdout
+has one JSON event per line (test_begins, progress, test_ends, verdict);
+docs/run-folder.md lists the keys. The run folder holds result.json, LoadGen's
+logs, and samples.bin; its name ends in .partial until the run is complete.";
 
 #[cfg(test)]
 mod tests {

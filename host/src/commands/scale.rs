@@ -14,13 +14,13 @@ use crate::values::duration_ns;
 pub(crate) struct ScaleFlags {
     #[command(flatten)]
     run: RunFlags,
-    /// Change the target during the run: 30s=20ms; may be repeated
+    /// Change the latency target during the run, such as 30s=20ms; may be repeated
     #[arg(long, value_name = "TIME=LATENCY", value_parser = change)]
     slo_at: Vec<TargetChange>,
-    /// Let several policies scale one after the other, and print a table; a setting, such as 64x3, is one that stays
+    /// Run several policies in turn and print a table; 64x3 is a fixed batch size and number of instances
     #[arg(long, value_name = "POLICIES", value_delimiter = ',', num_args = 0.., default_missing_value = COMPARED)]
     compare: Option<Vec<String>>,
-    /// Go through the policies this many times, every other time in reverse; the table has medians
+    /// Number of passes through the policies, every second one in reverse; the table has medians
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "compare",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -123,17 +123,17 @@ Examples:
   host scale --slo-ms 20 --plugin mock --virtual-time --set mock.service=fixed \\
              --set mock.service_us=4000 --set mock.per_sample_us=100
 
-Policies turn the batch size and the number of instances while the plugin serves. Without
-a rate there is always another sample, and latency is the service time of a batch; with
---target-qps, or server_target_qps of any other source, samples arrive at that rate, and
-latency counts from their arrival.
+Policies adjust the batch size and the number of instances while the plugin serves.
+Without a rate, the next sample is always waiting and latency is the service time of a
+batch. With --target-qps, or server_target_qps from any other source, samples arrive at
+that rate and latency counts from their arrival.
 
-With --slo-x the latency of one sample on one instance is measured first, and the target
-is that many times its mean.
+--slo-x first measures the latency of one sample on one instance; the target is that
+many times its mean.
 
-A line for each decision, the setting to use and its figures go to stdout. The folder
-holds scale.json, with every decision, what it was made of and why, and a picture of the
-course. docs/scaling.md tells how the policies work and how they compare.";
+Each decision prints a line to stdout, followed by the setting to use and its figures.
+The folder holds scale.json, with every decision, its inputs and its reason, and a
+picture of the run. See docs/scaling.md for the policies and how they compare.";
 
 #[cfg(test)]
 mod tests {

@@ -12,42 +12,42 @@ use crate::values::duration_ms;
 /// Flags of `host validate`.
 #[derive(Debug, Args)]
 pub(crate) struct ValidateFlags {
-    /// Name of a plugin, or path of its library.
+    /// Name of a plugin, or path to its library
     #[arg(required_unless_present = "list")]
     plugin: Option<String>,
-    /// Benchmark whose model the plugin is to run [default: a small one of ours that it declares]
+    /// Benchmark whose model the plugin runs [default: a small built-in one that the plugin declares]
     #[arg(long, value_name = "NAME|PATH")]
     benchmark: Option<String>,
     /// Precision to compute in [default: the plugin's first for the model]
     #[arg(long)]
     precision: Option<String>,
-    /// Folder of the data sets and models
+    /// Folder with the data sets and models
     #[arg(long, value_name = "FOLDER")]
     data_root: Option<PathBuf>,
-    /// Set any setting, or an option of the plugin as PLUGIN.OPTION; may be repeated
+    /// Set any setting, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Only the cases that have this in their name; may be repeated
+    /// Run only the cases whose name contains this; may be repeated
     #[arg(long = "case", value_name = "PATTERN")]
     cases: Vec<String>,
-    /// Time that a case may take: 30 (seconds), 500ms, 2m
+    /// Time limit per case: 30 (seconds), 500ms, 2m
     #[arg(long, value_name = "TIME", value_parser = duration_ms, default_value = "30s")]
     limit: u64,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// List the cases instead
+    /// List the cases and run none
     #[arg(long)]
     list: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
-    /// For people.
+    /// Readable text.
     Text,
-    /// For programs.
+    /// JSON.
     Json,
-    /// JUnit XML, for systems of continuous integration.
+    /// JUnit XML, for CI systems.
     Junit,
 }
 
@@ -98,10 +98,10 @@ Examples:
   host validate mock --format junit > junit.xml
   host validate --list
 
-Each case runs in a process of its own, so that a plugin that crashes or hangs
-fails that case alone. PASS, FAIL, SKIP (the plugin does not declare what the case
-is about) or CRASH; exit code 0 if nothing failed or crashed, else 1. Progress goes
-to stderr. docs/validate.md says more.";
+Each case runs in its own process: a plugin that crashes or hangs fails only that
+case. A case ends in PASS, FAIL, SKIP (the plugin does not declare the feature) or
+CRASH. Exit code 0 if nothing failed or crashed, else 1. Progress goes to stderr.
+See docs/validate.md.";
 
 /// The cases with their subjects.
 fn list() -> String {

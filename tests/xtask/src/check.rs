@@ -11,8 +11,8 @@ use crate::{
 
 pub(crate) const LONG_ABOUT: &str = "Check format, packages, lints and documentation.
 
-Runs cargo fmt, cargo clippy over all targets and cargo doc, cheapest first, with every warning an error. Looks at \
-the licences, sources and versions of all packages, and compares the C header with those of the versions that are kept.";
+Runs cargo fmt, cargo clippy on all targets and cargo doc, cheapest first, and treats every warning as an error. \
+Checks the licences, sources and versions of all packages, and compares the C header with the frozen versions.";
 
 /// Checks format, packages, lints and documentation, cheapest first, and the C header against those that are kept.
 ///

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use crate::command::{cargo, run as run_command, target_folder};
 
-pub(crate) const LONG_ABOUT: &str = "Make pairs of runs of the mock in virtual time, and count how often host compare is right.
+pub(crate) const LONG_ABOUT: &str = "Make pairs of mock runs in virtual time and count how often host compare is right.
 
-Each pair are two runs of the same thing with seeds of their own, which should show no difference in 95 of 100, and a \
-third run that takes 5 % longer, which should be found where the runs are long enough. The latencies of three systems have no \
-correlation and correlations of 0.8 and 0.9 with the one before, those of the fourth come from a queue. Runs and \
-comparisons are those of the program, by way of run folders, which are removed. 1000 pairs of each take a quarter of an \
-hour on two idle cores.";
+Each pair is two runs of the same system with different seeds, which should show no difference in 95 of 100 pairs. A \
+third run takes 5 % longer, which should be found if the runs are long enough. There are four systems: latencies with a \
+correlation of 0, 0.8 and 0.9 to the previous one, and latencies from a queue. The program itself makes and compares \
+the runs, in run folders that are removed afterwards. 1000 pairs of each system take a quarter of an hour on two idle \
+cores.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask compare-campaign                          1000 pairs of each system
@@ -28,13 +28,13 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 #[derive(Args)]
 pub(crate) struct CampaignArgs {
-    /// Pairs of each system.
+    /// Number of pairs per system.
     #[arg(long, default_value_t = 1000)]
     pairs: u64,
-    /// Seed of the first pair; each has seeds of its own.
+    /// Seed of the first pair; each pair has its own seeds.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Take the programs of the debug build as they are, and build nothing.
+    /// Use the existing debug build and build nothing.
     #[arg(long)]
     debug: bool,
 }

@@ -7,10 +7,10 @@ use crate::{
     python,
 };
 
-pub(crate) const LONG_ABOUT: &str = "Compare the load generator with the official one in random settings.
+pub(crate) const LONG_ABOUT: &str = "Compare the load generator with the official one under random settings.
 
-The same comparison as in cargo xtask test, with as many cases as wanted. It needs the Python package mlcommons-loadgen, \
-which is set up first. A difference that is not listed ends it with the smallest case that shows it, to be run alone.";
+The comparison of cargo xtask test with any number of cases. It first sets up the Python package mlcommons-loadgen. An \
+unlisted difference stops it and prints the smallest case that shows the difference, ready to run on its own.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask differential --cases 2000 --seed 7";

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use crate::command::{cargo, run as run_command, workspace_root};
 use crate::setup;
 
-pub(crate) const LONG_ABOUT: &str = "Run the fuzz targets of the readers of files, one after the other.
+pub(crate) const LONG_ABOUT: &str = "Fuzz the file readers, one target after the other.
 
-Installs cargo-fuzz if it is missing, and builds with the address sanitizer, which stable Rust allows behind \
-RUSTC_BOOTSTRAP=1. What is found lies in target/fuzz/artifacts; the corpus grows in target/fuzz/corpus from the seeds in \
-tests/fuzz/seeds, and goes on from there the next time.";
+Installs cargo-fuzz if it is missing, and builds with AddressSanitizer, which stable Rust allows with \
+RUSTC_BOOTSTRAP=1. Findings go to target/fuzz/artifacts. The corpus starts from tests/fuzz/seeds, grows in \
+target/fuzz/corpus, and is reused the next time.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask fuzz                              each target for a minute

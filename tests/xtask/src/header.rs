@@ -7,15 +7,15 @@ use crate::{
     frozen,
 };
 
-pub(crate) const LONG_ABOUT: &str = "Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
+pub(crate) const LONG_ABOUT: &str = "Regenerate the C header of the plugin ABI after a change to plugin-api/src/abi.
 
-The header of each minor version is kept in plugin-api/include/frozen, without its drafts. A later one may append to it, \
-and change nothing that a plugin was compiled against.";
+plugin-api/include/frozen keeps the header of each minor version, without its drafts. A later version may append to it \
+but must not change anything a plugin was compiled against.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask header                   write it
-  cargo xtask header --check-frozen    compare it with those that are kept, as `cargo xtask check` does
-  cargo xtask header --freeze          write it and keep it, once for each minor version";
+  cargo xtask header --check-frozen    compare it with the frozen ones, as `cargo xtask check` does
+  cargo xtask header --freeze          write it and freeze it, once per minor version";
 
 /// Writes plugin-api/include/proctor_plugin.h, by the test that otherwise compares it, and keeps it with `freeze`.
 ///

@@ -40,97 +40,97 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  cargo xtask test                     set up what is missing, then run the first tier of the tests
+  cargo xtask test                     set up what is missing, then run the first tier of tests
   cargo xtask test --all               both tiers
   cargo xtask test -- early_stopping   run the tests whose name contains early_stopping
-  cargo xtask check                    format, packages, lints and documentation, as CI checks them
-  cargo xtask package                  a folder to pass on, and an archive of it";
+  cargo xtask check                    check format, packages, lints and documentation, as CI does
+  cargo xtask package                  build a redistributable folder and an archive of it";
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install what the tests need; touches only what is missing.
+    /// Install what the tests need and is missing.
     #[command(long_about = setup::LONG_ABOUT, after_help = "Examples:\n  cargo xtask setup")]
     Setup,
-    /// Set up, build everything, and run the tests.
+    /// Set up, build everything and run the tests.
     #[command(long_about = test::LONG_ABOUT, after_help = test::EXAMPLES)]
     Test(TestArgs),
     /// Check format, packages, lints and documentation.
     #[command(long_about = check::LONG_ABOUT, after_help = "Examples:\n  cargo xtask check")]
     Check,
-    /// Plant mistakes in the sources, and see whether the tests find them.
+    /// Plant faults in the sources and check that the tests find them.
     #[command(long_about = faults::LONG_ABOUT, after_help = faults::EXAMPLES)]
     Faults(FaultArgs),
-    /// Compare the load generator with the official one in random settings.
+    /// Compare the load generator with the official one under random settings.
     #[command(long_about = differential::LONG_ABOUT, after_help = differential::EXAMPLES)]
     Differential(DifferentialArgs),
-    /// Count how often `host compare` is right.
+    /// Measure how often `host compare` is right.
     #[command(long_about = compare_campaign::LONG_ABOUT, after_help = compare_campaign::EXAMPLES)]
     CompareCampaign(CampaignArgs),
-    /// Run the fuzz targets of the readers of files.
+    /// Fuzz the file readers.
     #[command(long_about = fuzz::LONG_ABOUT, after_help = fuzz::EXAMPLES)]
     Fuzz(FuzzArgs),
-    /// Run what has unsafe code under AddressSanitizer.
+    /// Run the tests of unsafe code under AddressSanitizer.
     #[command(long_about = sanitize::ASAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask asan --minutes 10")]
     Asan(SanitizeArgs),
     /// Run the plugin host with linked plugins under Valgrind.
     #[command(long_about = sanitize::MEMCHECK_LONG_ABOUT, after_help = "Examples:\n  cargo xtask memcheck --minutes 10")]
     Memcheck(SanitizeArgs),
-    /// Run scheduler and completions under ThreadSanitizer.
+    /// Run the scheduler and completions under ThreadSanitizer.
     #[command(long_about = sanitize::TSAN_LONG_ABOUT, after_help = "Examples:\n  cargo xtask tsan --minutes 10")]
     Tsan(SanitizeArgs),
-    /// Run MLPerf's networks in their true shapes from end to end.
+    /// Run MLPerf's networks end to end in their true shapes.
     #[command(long_about = true_shapes::LONG_ABOUT, after_help = true_shapes::EXAMPLES)]
     TrueShapes(TrueShapesArgs),
-    /// Write the C header of the plugin ABI again, after a change of plugin-api/src/abi.
+    /// Regenerate the C header of the plugin ABI after a change to plugin-api/src/abi.
     #[command(long_about = header::LONG_ABOUT, after_help = header::EXAMPLES)]
     Header(HeaderArgs),
-    /// Make a folder that works without the source tree, and an archive of it.
+    /// Build a folder that works without the source tree, and an archive of it.
     #[command(long_about = package::LONG_ABOUT, after_help = package::EXAMPLES)]
     Package(PackageArgs),
-    /// Make a folder that checks and measures the plugin cuda on a machine with a GPU.
+    /// Build a folder that checks and measures the plugin cuda on a machine with a GPU.
     #[command(long_about = gpu_check::LONG_ABOUT, after_help = gpu_check::EXAMPLES)]
     GpuCheck(GpuCheckArgs),
 }
 
 #[derive(Args)]
 struct HeaderArgs {
-    /// Compare it with the headers that are kept, and write nothing.
+    /// Compare it with the frozen headers and write nothing.
     #[arg(long, conflicts_with = "freeze")]
     check_frozen: bool,
-    /// Keep it, without its drafts, as the header of its version.
+    /// Freeze it, without its drafts, as the header of its version.
     #[arg(long)]
     freeze: bool,
 }
 
 #[derive(Args)]
 struct FuzzArgs {
-    /// How long each target runs.
+    /// Minutes per target.
     #[arg(long, value_name = "N", default_value_t = 1)]
     minutes: u32,
-    /// The one target to run; without it, all.
+    /// Target to run [default: all]
     target: Option<String>,
 }
 
 #[derive(Args)]
 struct SanitizeArgs {
-    /// How long the tests are repeated; they run once at least.
+    /// Minutes to repeat the tests for; they run at least once.
     #[arg(long, value_name = "N", default_value_t = 1)]
     minutes: u32,
 }
 
 #[derive(Args)]
 struct DifferentialArgs {
-    /// Cases of each scenario; there are four times as many of configuration files.
+    /// Number of cases per scenario; configuration files get four times as many.
     #[arg(long, default_value_t = 500)]
     cases: u32,
-    /// Seed of the random settings.
+    /// Seed for the random settings.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
 
 #[derive(Args)]
 struct TrueShapesArgs {
-    /// The benchmarks to run; without any, all.
+    /// Benchmarks to run [default: all]
     benchmarks: Vec<String>,
 }
 

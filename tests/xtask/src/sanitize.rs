@@ -11,20 +11,20 @@ use crate::{
 
 pub(crate) const ASAN_LONG_ABOUT: &str = "Run the tests of the plugin host, the mock and cpu-rnn's engine under AddressSanitizer.
 
-They are built with the sanitizer, which stable Rust allows behind RUSTC_BOOTSTRAP=1. It sees what reads or writes beyond \
-its memory or after its end, on heap, stack and in globals, but not inside the standard library, which is built without it. \
-Leaks are not looked for: what plugins may still use is left to them on purpose.";
+Builds the tests with the sanitizer, which stable Rust allows with RUSTC_BOOTSTRAP=1. It finds out-of-bounds accesses and \
+uses after free, on the heap, the stack and in globals, but not inside the standard library, which is built without it. \
+Leak checks are off: the host deliberately never frees what a plugin may still use.";
 
 pub(crate) const MEMCHECK_LONG_ABOUT: &str = "Run the plugin host with linked plugins under Valgrind's memcheck.
 
-It sees every access of the process, the standard library's too, and decisions by memory that nobody has written. It runs \
-one thread at a time and some thirty times as long, and knows no AVX-512.";
+Checks every memory access of the process, including the standard library's, and branches on uninitialised memory. It \
+runs one thread at a time, takes about thirty times as long, and does not support AVX-512.";
 
 pub(crate) const TSAN_LONG_ABOUT: &str = "Run the stress program of scheduler and completions under ThreadSanitizer.
 
-It sees accesses from two threads that nothing orders. The standard library is built without it, so what a Mutex, a Condvar \
-or a OnceLock orders looks like a race: tests/stress/tsan.supp names these places, and another report is a hint to be read, \
-not a proof. The proofs are the tests under loom.";
+Finds data races. The standard library is built without the sanitizer, so synchronisation by a Mutex, a Condvar or a \
+OnceLock looks like a race. tests/stress/tsan.supp lists these places; treat any other report as a hint, not a proof. \
+The proofs are the tests under loom.";
 
 /// The target triple: with one, build scripts and macros are built without the sanitizer.
 const TARGET: &str = "x86_64-unknown-linux-gnu";

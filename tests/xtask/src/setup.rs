@@ -9,12 +9,12 @@ use anyhow::{Context, Result, bail};
 use crate::command::{cargo, run as run_command, succeeds};
 use crate::{onnxruntime, python};
 
-pub(crate) const LONG_ABOUT: &str = "Install what the tests need; touches only what is missing.
+pub(crate) const LONG_ABOUT: &str = "Install what the tests need and is missing.
 
-Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. The official LoadGen, the \
-library of ONNX Runtime and its package with NumPy, the compiler of CUDA, and the packages that tests compare with come \
-from pip into target/, where python3 and pip can get them; what needs them skips itself otherwise, or fails where CI is \
-set. Each command is printed before it runs. On a system without apt, the error names what to install by hand.";
+Programs come from apt (through sudo unless run as root), cargo-nextest from cargo install. pip installs into target/: \
+the official LoadGen, the ONNX Runtime library and package with NumPy, the CUDA compiler, and the packages that tests \
+compare with. If python3 or pip cannot get them, the tests that need them are skipped, or fail if CI is set. Each \
+command is printed before it runs. On a system without apt, the error names what to install by hand.";
 
 /// Programs from apt: the program, the packages that bring it, and what needs it.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[

@@ -10,12 +10,12 @@ use crate::{
     onnxruntime,
 };
 
-pub(crate) const LONG_ABOUT: &str = "Run MLPerf's networks in their true shapes from end to end, with random weights.
+pub(crate) const LONG_ABOUT: &str = "Run MLPerf's networks end to end in their true shapes, with random weights.
 
-Makes a small data set in the published layout and a model for each benchmark, in target/true-shapes, and runs it with \
-accuracy in SingleStream, judged by the median, and Offline: through onnx, and gnmt and rnnt through cpu-rnn. Prints a \
-table with the time of each run. Answers mean nothing, and an INVALID run is no failure; it takes half an hour and 16 GB of \
-memory on two cores.";
+Generates a small data set in the published layout and a model for each benchmark, in target/true-shapes. Runs each with \
+accuracy in SingleStream, judged by the median, and in Offline: gnmt and rnnt through cpu-rnn, all others through onnx. \
+Prints a table with the time of each run. The answers are meaningless, and an INVALID run is not a failure. It takes half \
+an hour and 16 GB of memory on two cores.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask true-shapes                       every benchmark

@@ -10,25 +10,25 @@ use crate::comparison::OutputFlags;
 /// Flags of `host bench data`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataFlags {
-    /// Parts, separated by commas
+    /// Parts to measure, comma-separated
     #[arg(long, value_enum, value_name = "PART", value_delimiter = ',', default_values_t = Part::ALL)]
     pub(super) part: Vec<Part>,
-    /// JPEG files to prepare, separated by commas [default: some that are drawn]
+    /// JPEG files to prepare, comma-separated [default: generated ones]
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     pub(super) pictures: Vec<PathBuf>,
-    /// Processors to prepare pictures on
+    /// Number of processors to prepare pictures on
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     cores: u32,
-    /// Folder on the disk to load prepared samples from [default: that of temporary files]
+    /// Folder on the disk to load prepared samples from [default: the temporary folder]
     #[arg(long, value_name = "FOLDER")]
     pub(super) folder: Option<PathBuf>,
-    /// A Python that has the packages; may be repeated [default: that of the virtual environment, or python3]
+    /// Python that has the packages; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
-    /// How often each side has its turn
+    /// Number of turns per side
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     pub(super) quick: bool,
     #[command(flatten)]
@@ -85,20 +85,21 @@ impl DataFlags {
 /// Examples for `host bench data --help`.
 pub(crate) const DATA_HELP: &str = "\
 Examples:
-  host bench data --python venv/bin/python                 everything; this takes some minutes
-  host bench data --part pictures --pictures a.jpg,b.jpg   on photographs of your own
-  host bench data --part cache --folder /data              from the disk that is to be measured
-  host bench data --quick --json data.json                 does it run
+  host bench data --python venv/bin/python                 everything; takes a few minutes
+  host bench data --part pictures --pictures a.jpg,b.jpg   your own photographs
+  host bench data --part cache --folder /data              the disk to measure
+  host bench data --quick --json data.json                 a smoke test
   host bench data --markdown data.md
 
-Pictures beside OpenCV and Pillow, average precision beside pycocotools, the features
-of speech beside librosa, all as the reference implementations use them; accuracy logs;
-and prepared samples beside the bare reading of their file. What is not there is skipped:
+Compares pictures with OpenCV and Pillow, average precision with pycocotools, and speech
+features with librosa, all used as in the reference implementations. Also measures
+accuracy logs, and loading prepared samples against a bare read of their file. Missing
+packages are skipped:
   python3 -m venv venv
   venv/bin/pip install opencv-python-headless pillow pycocotools librosa
 
-The sides have their turns in rounds, and are compared round by round. Ctrl-C ends it
-with what was measured so far. docs/performance.md says how to read the tables.";
+The sides take turns in rounds and are compared round by round. Ctrl-C stops and reports
+the measurements so far. See docs/performance.md.";
 
 #[cfg(test)]
 mod tests {

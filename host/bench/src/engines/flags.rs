@@ -14,7 +14,7 @@ use crate::{
 /// Flags of `host bench engines`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EnginesFlags {
-    /// Benchmarks, separated by commas: names, or paths of definitions
+    /// Benchmarks, comma-separated: names, or paths to definitions
     #[arg(
         long,
         value_name = "NAME|PATH",
@@ -22,34 +22,34 @@ pub(crate) struct EnginesFlags {
         default_value = "digits-cnn,resnet50-generated,bert-base-generated"
     )]
     pub(super) benchmark: Vec<String>,
-    /// Samples in a query, separated by commas: 1 is SingleStream, more are MultiStream
+    /// Samples per query, comma-separated: 1 is SingleStream, more are MultiStream
     #[arg(long, value_name = "SAMPLES", value_delimiter = ',', default_value = "1,8", value_parser = clap::value_parser!(u32).range(1..=1024))]
     batch: Vec<u32>,
-    /// Numbers of threads, separated by commas
+    /// Numbers of threads, comma-separated
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
-    /// Plugins, separated by commas: names, or paths of libraries
+    /// Plugins, comma-separated: names, or paths to libraries
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', default_value = "onnx,candle")]
     pub(super) engine: Vec<String>,
-    /// Set any setting of the runs, or an option of a plugin as PLUGIN.OPTION; may be repeated
+    /// Set any setting of the runs, or a plugin option as PLUGIN.OPTION; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// System to run beside them
+    /// System to compare with
     #[arg(long, value_enum, value_name = "PACKAGE", default_value_t = Peer::Onnxruntime)]
     pub(super) peer: Peer,
-    /// A Python that has the package; may be repeated [default: that of the virtual environment, or python3]
+    /// Python that has the package; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
-    /// How often each system has its turn
+    /// Number of turns per system
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// How long a turn takes at least
+    /// Minimum length of a turn
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
     seconds: f64,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     pub(super) quick: bool,
-    /// Folder of the data sets and models
+    /// Folder with the data sets and models
     #[arg(long, value_name = "FOLDER")]
     pub(super) data_root: Option<String>,
     #[command(flatten)]
@@ -158,21 +158,21 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Examples for `host bench engines --help`.
 pub(crate) const ENGINES_HELP: &str = "\
 Examples:
-  host bench engines --python venv/bin/python              everything; this takes about half an hour
+  host bench engines --python venv/bin/python              everything; takes about half an hour
   host bench engines --benchmark digits-cnn --batch 1      one network
   host bench engines --benchmark bert-large-generated --engine onnx --rounds 3
-  host bench engines --engine onnx --set onnx.threads=2    threads that are not those of the row
-  host bench engines --quick --json engines.json           does it run
+  host bench engines --engine onnx --set onnx.threads=2    a fixed number of threads
+  host bench engines --quick --json engines.json           a smoke test
   host bench engines --peer none --markdown engines.md
 
-A query of the plugins goes the way of a run: LoadGen, scheduler, plugin boundary,
-plugin, engine; its latency is the one that LoadGen records. Beside it is the
-package onnxruntime, called directly from Python with the same file, threads and
-library. What is not there is skipped:
+A query to a plugin takes the path of a run: load generator, scheduler, plugin
+boundary, plugin, engine. Its latency is the one the load generator records. The peer
+is the package onnxruntime, called directly from Python with the same file, threads
+and library. Missing systems are skipped:
   python3 -m venv venv && venv/bin/pip install numpy onnxruntime
 
-The systems have their turns in rounds, and are compared round by round. Ctrl-C
-ends it with what was measured so far. docs/engines.md says how to read the tables.";
+The systems take turns in rounds and are compared round by round. Ctrl-C stops and
+reports the measurements so far. See docs/engines.md.";
 
 #[cfg(test)]
 mod tests {

@@ -26,47 +26,47 @@ const PEERS_OR_NONE: [&str; 5] = ["onnxruntime", "openvino", "torch", "tensorflo
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RnnFlags {
-    /// Groups of layers, separated by commas; `sweep` for all that sweep a size, `all` for all others
+    /// Groups of layers, comma-separated; `sweep` for all that sweep a size, `all` for all others
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "table1", value_parser = groups)]
     groups: Vec<Groups>,
-    /// Only layers whose name has this text, such as "lstm 256,256,1"; may be repeated
+    /// Only layers whose name contains this text, such as "lstm 256,256,1"; may be repeated
     #[arg(long = "match", value_name = "TEXT")]
     matches: Vec<String>,
-    /// Instead of groups, draw this many layers: 1 to 1536 inputs and hidden units, 1 to 64 sequences of 1 to 300
-    /// steps, at most 4 GFLOP a call
+    /// Instead of groups, draw this many random layers: 1 to 1536 inputs and hidden units, 1 to 64 sequences of 1 to
+    /// 300 steps, at most 4 GFLOP per call
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["groups", "ablation"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     random: Option<u32>,
-    /// Seed of the layers of --random and of the bursts of --interference
+    /// Seed for the layers of --random and the bursts of --interference
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// Numbers of threads, separated by commas
+    /// Numbers of threads, comma-separated
     #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Vec<u32>,
-    /// Name of the plugin, or path of its library
+    /// Name of the plugin, or path to its library
     #[arg(long, value_name = "NAME|PATH", default_value = BUILT_IN_PLUGIN)]
     pub(super) plugin: String,
-    /// Option of the plugin as OPTION=VALUE; may be repeated
+    /// Plugin option as OPTION=VALUE; may be repeated
     #[arg(long, value_name = "OPTION=VALUE", value_parser = assignment)]
     pub(super) set: Vec<(String, String)>,
-    /// Number formats of the weights, separated by commas; peers are measured in f32 alone
+    /// Number formats of the weights, comma-separated; peers run only in f32
     #[arg(long, value_delimiter = ',', default_value = "f32", value_parser = precision())]
     precision: Vec<Precision>,
-    /// Systems to run beside it, separated by commas, or none; tensorflow is compiled by XLA
+    /// Systems to compare with, comma-separated, or none; tensorflow is compiled by XLA
     #[arg(long, value_delimiter = ',', default_value = "onnxruntime,openvino,torch", value_parser = PEERS_OR_NONE)]
     peers: Vec<String>,
-    /// A Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
+    /// Python that has some of them; may be repeated [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(super) python: Vec<PathBuf>,
-    /// How often to go through the systems for each layer; the fastest median of each counts
+    /// Number of passes through the systems per layer; the fastest median of each counts
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) repeat: u32,
-    /// Instead, run LSTMs in the four ways of the paper's figure 4: what each of its techniques brings
+    /// Instead, run LSTMs in the four variants of the paper's figure 4, to show what each technique gains
     #[arg(long)]
     pub(super) ablation: bool,
-    /// Burn the last processor meanwhile, which all systems use, in bursts of 1 to 10 ms for 20 % of the time
+    /// Load the last processor, which all systems use, in bursts of 1 to 10 ms for 20 % of the time
     #[arg(long, conflicts_with = "ablation")]
     interference: bool,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     pub(super) quick: bool,
     #[command(flatten)]
@@ -183,20 +183,19 @@ pub(crate) const RNN_HELP: &str = "\
 Examples:
   host bench rnn                                   table 1 of DeepCPU, LSTM and GRU, at 1 and 2 threads
   host bench rnn --groups all --repeat 2           everything but the sweeps
-  host bench rnn --groups sweep                    dimension, time and batch swept
+  host bench rnn --groups sweep                    sweeps of dimension, time and batch
   host bench rnn --match \"lstm 64,1024\" --precision f32,bf16,int8
-  host bench rnn --random 50 --seed 7              layers that nobody tuned for
-  host bench rnn --interference --match 256        beside a program that burns a processor now and then
-  host bench rnn --ablation                        what each technique of the paper brings
-  host bench rnn --peers none --quick              does it run
+  host bench rnn --random 50 --seed 7              layers that nothing was tuned for
+  host bench rnn --interference --match 256        with bursts of load on one processor
+  host bench rnn --ablation                        what each technique of the paper gains
+  host bench rnn --peers none --quick              a smoke test
   host bench rnn --python venv/bin/python --json rnn.json --markdown rnn.md
 
-Peers are Python packages; those that no given Python has are skipped:
+Peers are Python packages; missing ones are skipped:
   python3 -m venv venv && venv/bin/pip install numpy onnxruntime openvino torch
 
-Each layer is run by every system in turn, on the last processors that the program
-may use. Ctrl-C ends it with what was measured so far. docs/rnn.md says how to read
-the tables.";
+All systems run each layer in turn, on the last processors that the program may use.
+Ctrl-C stops and reports the measurements so far. See docs/rnn.md.";
 
 #[cfg(test)]
 mod tests {

@@ -7,31 +7,31 @@ use proctor_vocabulary::Scenario;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HarnessFlags {
-    /// Only this scenario: SingleStream, MultiStream, Server or Offline
+    /// Measure only this scenario: SingleStream, MultiStream, Server or Offline
     #[arg(long)]
     pub(crate) scenario: Option<Scenario>,
-    /// Server: rate at which to measure how late queries are issued; may be repeated [default: 1000, 10000, 100000]
+    /// Server: rate at which to measure the issue delay; may be repeated [default: 1000, 10000, 100000]
     #[arg(long, value_name = "QPS", value_parser = rate)]
     pub(crate) rate: Vec<f64>,
-    /// How often to measure everything; the table has medians [default: 5; 1 with --quick]
+    /// Number of repetitions; the table has medians [default: 5; 1 with --quick]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: Option<u32>,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Measure with the plugin in a process of its own, and what that adds to a call
+    /// Run the plugin in its own process, and measure what that adds to a call
     #[arg(long, conflicts_with = "against")]
     pub(crate) isolate: bool,
-    /// Run the official LoadGen beside it, in turn, and show the ratios
+    /// Alternate with the official LoadGen and show the ratios
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) against: Option<Opponent>,
-    /// The Python that has the official package [default: that of the virtual environment, or python3]
+    /// Python with the official package [default: that of the virtual environment, or python3]
     #[arg(long, value_name = "PATH", requires = "against")]
     pub(crate) python: Option<PathBuf>,
-    /// Write all figures to a file
+    /// Write all figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Print the table in Markdown, with the machine and the command
+    /// Print the table as Markdown, with the machine and the command
     #[arg(long)]
     pub(crate) markdown: bool,
 }

@@ -42,37 +42,35 @@ pub(crate) struct BenchFlags {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchKind {
-    /// The harness itself, with a plugin that completes at once: what `host bench` alone does.
+    /// Overhead of the harness, with a plugin that completes immediately (the default).
     #[command(after_help = BENCH_HELP)]
     Harness(HarnessFlags),
-    /// Recurrent layers on the CPU: DeepCPU's table beside the systems that a user would pick otherwise.
+    /// Recurrent layers on the CPU: DeepCPU's table against the usual alternatives.
     #[command(disable_help_flag = true)]
     Rnn {
         /// Flags of the program `host-bench`, which takes them; `--help` shows them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Whole models through plugins: what host and plugin add to ONNX Runtime called directly, and other engines beside
-    /// it.
+    /// Whole models: overhead of host and plugin over ONNX Runtime called directly, and other engines.
     #[command(disable_help_flag = true)]
     Engines {
         /// Flags of the program `host-bench`, which takes them; `--help` shows them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// Work on samples and answers, beside OpenCV, pycocotools and librosa: preprocessing, scores, logs and the cache
-    /// of prepared samples.
+    /// Preprocessing, scoring, logs and the cache of prepared samples, against OpenCV, pycocotools and librosa.
     #[command(disable_help_flag = true)]
     Data {
         /// Flags of the program `host-bench`, which takes them; `--help` shows them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
         flags: Vec<OsString>,
     },
-    /// The policies of host scale over the 30 jobs of the DNNScaler paper, in virtual time.
+    /// Policies of host scale on the 30 jobs of the DNNScaler paper, in virtual time.
     Scaling(ScalingFlags),
-    /// The scheduler from issue to completion, beside two bare threads over the same queue.
+    /// Scheduler from issue to completion, against two bare threads over the same queue.
     Scheduler(SchedulerFlags),
-    /// The page of a run of ten million samples: how long `host report` takes for it, and how much memory.
+    /// Time and memory that `host report` takes for a run of ten million samples.
     Page(PageFlags),
     /// Makes a page, and prints how long it took and how much memory. The parent process reads it.
     #[command(hide = true)]
@@ -124,18 +122,18 @@ Examples:
   host bench                                  the table, in half a minute
   host bench --scenario Server --rate 5000    how late queries are issued at 5000 queries/s
   host bench --quick --json floor.json
-  host bench --isolate                        the same with the plugin in a process of its own
+  host bench --isolate                        with the plugin in its own process
   host bench --against python --python venv/bin/python
   host bench --markdown > table.md
-  host bench scheduler                        the scheduler beside two bare threads
-  host bench scaling --output results         policies over the jobs of the DNNScaler paper
-  host bench page                             the page of a run of ten million samples
-  host bench rnn --help                       another one: recurrent layers on the CPU
-  host bench engines --help                   a third one: whole models, beside ONNX Runtime
-  host bench data --help                      and a fourth: preprocessing, scores, logs, the cache
+  host bench scheduler                        the scheduler against two bare threads
+  host bench scaling --output results         policies on the jobs of the DNNScaler paper
+  host bench page                             the report of a run of ten million samples
+  host bench rnn --help                       recurrent layers on the CPU
+  host bench engines --help                   whole models, against ONNX Runtime
+  host bench data --help                      preprocessing, scores, logs, the cache
 
-The last three are the program host-bench: cargo build --release -p proctor-bench.
+The last three start the program host-bench: cargo build --release -p proctor-bench.
 
-The null plugin takes the place of a real one behind the real plugin table, so that
-what is measured is the harness itself. Figures are medians over repetitions, with the
-least and the greatest. docs/performance.md says how to read them.";
+The null plugin replaces a real one behind the real plugin table, so only the harness
+is measured. Figures are medians over repetitions, with minimum and maximum. See
+docs/performance.md.";

@@ -41,16 +41,16 @@ pub(crate) struct PageFlags {
     /// Samples of the run [default: 10000000; 10000 with --quick]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     samples: Option<u64>,
-    /// How many pages to make of it; the table has medians [default: 5; 1 with --quick]
+    /// Number of pages to make; the table has medians [default: 5; 1 with --quick]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100))]
     repetitions: Option<u32>,
-    /// Folder for the run and its page, which stay [default: one that is removed]
+    /// Folder to keep the run and its page in [default: a temporary one]
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     quick: bool,
-    /// Print the table in Markdown, with the machine and the command
+    /// Print the table as Markdown, with the machine and the command
     #[arg(long)]
     markdown: bool,
 }

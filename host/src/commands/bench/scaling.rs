@@ -16,7 +16,7 @@ pub(crate) struct ScalingFlags {
     /// Folder for scaling-results.md and its pictures
     #[arg(long, value_name = "FOLDER", default_value = "scaling-jobs")]
     output: PathBuf,
-    /// Write each job as tables for the plugin mock, too, into the folder mock: how long its batches take
+    /// Also write the batch times of each job as tables for the plugin mock, into the folder mock
     #[arg(long)]
     mock_tables: bool,
 }

@@ -40,16 +40,16 @@ const SAMPLE_COUNT: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SchedulerFlags {
-    /// Queries per second of Server
+    /// Server: queries per second
     #[arg(long, value_name = "QPS", default_value_t = 500_000)]
     rate: u32,
-    /// How many pairs of runs to make; the table has medians [default: 61; 1 with --quick]
+    /// Number of pairs of runs; the table has medians [default: 61; 1 with --quick]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: Option<u32>,
-    /// Measure for a moment only: to see that it works
+    /// Measure only briefly, as a smoke test
     #[arg(long)]
     quick: bool,
-    /// Print the table in Markdown, with the machine and the command
+    /// Print the table as Markdown, with the machine and the command
     #[arg(long)]
     markdown: bool,
 }

@@ -18,38 +18,38 @@ use crate::values::duration_ms;
 
 pub(crate) const CLEAN_HELP: &str = "\
 Examples:
-  host clean                             list the runs below runs/ that have no result
+  host clean                             list the runs in runs/ that have no result
   host clean --yes                       remove them
-  host clean --invalid --keep-last 20    INVALID ones, too, but for the newest 20 runs
+  host clean --invalid --keep-last 20    also INVALID runs, but keep the newest 20 runs
   host clean results --all --newer-than 48h --keep results/paper --yes
 
-Without --yes it lists what it would remove and removes nothing. A run that goes on or
-may do so, one in whose folder another one lies, a folder of LoadGen's own logs, and a
-result that cannot be read stay in any case; a search that can be resumed stays unless
---all is given. The age of a run is that of its
-result, or of what was last written into it if it has none.";
+Without --yes, the command lists what it would remove and removes nothing. It never
+removes a run that is or may be in progress, a folder that contains another run, a
+folder of LoadGen's own logs, or a result that it cannot read. It removes a search that
+can be resumed only with --all. The age of a run is the age of its result or, if it has
+none, the time of the last write to its folder.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanFlags {
-    /// Folder below which the runs are [default: runs]
+    /// Folder to search for runs [default: runs]
     #[arg(value_name = "FOLDER")]
     below: Option<PathBuf>,
-    /// Also runs that are INVALID, were interrupted, or whose accuracy failed
+    /// Include runs that are INVALID, were interrupted, or failed their accuracy
     #[arg(long)]
     invalid: bool,
-    /// All runs
+    /// Include all runs
     #[arg(long)]
     all: bool,
-    /// Keep a run; may be repeated
+    /// Keep this run; may be repeated
     #[arg(long, value_name = "FOLDER")]
     keep: Vec<PathBuf>,
-    /// Keep the newest runs, as many as this
+    /// Keep this many of the newest runs
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     keep_last: usize,
-    /// Keep runs that have changed within this time: 2h, 90m
+    /// Keep runs that changed within this time: 2h, 90m
     #[arg(long, value_name = "TIME", value_parser = duration_ms)]
     newer_than: Option<u64>,
-    /// Remove them, instead of listing them
+    /// Remove the runs instead of listing them
     #[arg(long)]
     yes: bool,
 }

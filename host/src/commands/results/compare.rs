@@ -14,23 +14,23 @@ use crate::values::confidence;
 /// The flags of a comparison.
 #[derive(Debug, Args)]
 pub(crate) struct CompareFlags {
-    /// Run folders, or folders with repeats of a run: the baseline A, then what is compared with it; one folder with
-    /// repeats says how they vary
+    /// Run folders, or folders with repeats of a run: the baseline A, then those to compare with it; a single folder
+    /// with repeats shows how they vary
     #[arg(value_name = "FOLDER", required = true, num_args = 1..)]
     folders: Vec<PathBuf>,
-    /// Fail if a figure is certain to be worse by more, "p99 > 5%", or a run is INVALID; may be repeated
+    /// Fail if a figure is certainly worse by more than this, as in "p99 > 5%", or a run is INVALID; may be repeated
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
-    /// Probability that an interval holds the true difference
+    /// Confidence level of the intervals
     #[arg(long, value_name = "SHARE", default_value_t = Method::default().confidence, value_parser = confidence)]
     confidence: f64,
-    /// Seed of the resamples
+    /// Seed for resampling
     #[arg(long, default_value_t = Method::default().seed)]
     seed: u64,
-    /// Draw the shifts of the percentiles into a file
+    /// Write a picture of the percentile shifts to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Print it as JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
 }
@@ -111,18 +111,18 @@ Examples:
   host run --plugin mine --repeat 5 --against ./new/libmine_sut.so -o runs/both
   host compare runs/both/a runs/both/b --json --svg shifts.svg
 
-First comes everything that the runs differ in beside the figures. The figures
-are percentiles and the mean of the latency, throughput, and accuracy; the
-difference of each has an interval, by resamples of blocks of neighbours and, where
-a folder has several runs, of these. An interval that holds 0 means that the
-difference is inside the noise. docs/comparing-runs.md tells how it is made.
+The output first lists everything but the figures that differs. Then come the figures:
+latency percentiles and mean, throughput, and accuracy. Each difference has a confidence
+interval, from resampling blocks of neighbouring samples and, if a folder has several
+runs, the runs. If the interval contains 0, the difference is within the noise. See
+docs/comparing-runs.md for the method.
 
-A condition names a figure (p50, p90, p95, p97, p99, p99.9, mean, throughput,
-accuracy) and by how much it may get worse: up for latencies, down for throughput
-and accuracy. It fails, with exit code 1, only if the whole interval is beyond; but
-every condition fails, and says why, where
-  - a run of either side is INVALID, has errors in its detail log, did not pass its
-    accuracy, or has a samples.bin with another number of samples than its result;
-  - a repeat is not whole, as after a crash;
-  - B leaves a greater share of its samples without an answer than A;
+A condition names a figure (p50, p90, p95, p97, p99, p99.9, mean, throughput, accuracy)
+and how much worse it may get: up for latencies, down for throughput and accuracy. It
+fails, with exit code 1, only if the whole interval lies beyond that. Every condition
+fails, with a reason, if
+  - a run is INVALID, has errors in its detail log, did not pass its accuracy, or has
+    a samples.bin with a different number of samples than its result;
+  - a repeat is incomplete, for example after a crash;
+  - B leaves a larger fraction of its samples unanswered than A;
   - a figure is withheld.";

@@ -16,37 +16,37 @@ use super::{open_runs, unreadable};
 /// Forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A line for each sample of one run.
+    /// One line per sample of one run.
     Csv,
-    /// An object for each run.
+    /// One object per run.
     Json,
-    /// A table with a row for each run.
+    /// A table with one row per run.
     Markdown,
-    /// A gauge for each figure, for Prometheus and its like.
+    /// One gauge per figure, for Prometheus and similar tools.
     Openmetrics,
-    /// The timeline of one run, for Perfetto and other viewers of Chrome traces.
+    /// Timeline of one run, for Perfetto and other Chrome trace viewers.
     Trace,
 }
 
 pub(crate) const EXPORT_HELP: &str = "\
 Examples:
-  host export runs/mine --format csv -o samples.csv       each sample
+  host export runs/mine --format csv -o samples.csv       every sample
   host export runs/mine --format trace -o trace.json      open it in ui.perfetto.dev
   host export runs/* --format markdown                    a table of runs
-  host export runs/* --format openmetrics                 for Prometheus and its like
+  host export runs/* --format openmetrics                 for Prometheus and similar tools
   host export runs/* --format json | jq '.[].metric'
 
-docs/run-folder.md has readers of samples.bin in ten lines of Python and Rust.";
+docs/run-folder.md shows how to read samples.bin in ten lines of Python or Rust.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportFlags {
-    /// Folders that runs have left; csv and trace take one
+    /// Run folders; csv and trace take one
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Form of the export
+    /// Format of the export
     #[arg(long, short, value_enum)]
     format: Format,
-    /// File to write, which appears when it is whole [default: stdout]
+    /// File to write; it appears only when complete [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

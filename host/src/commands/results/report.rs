@@ -16,24 +16,24 @@ pub(crate) const REPORT_HELP: &str = "\
 Examples:
   host report runs/2026-11-21T18-43-00-digits-lstm-SingleStream
   host report runs/mine -o mine.html
-  host report runs/a runs/b -o both.html       several runs one after the other
-  host report results/resnet50/Server          a folder of logs of the official LoadGen
+  host report runs/a runs/b -o both.html       several runs on one page
+  host report results/resnet50/Server          logs of the official LoadGen
   host report runs/2026-11-21T18-43-00-digits-lstm-SingleStream.partial
 
-The page is one file that needs no network and no script, for a screen of any width,
-light or dark, and for paper. docs/reading-a-result.md explains each picture.
+The report is a single file that needs no network and no scripts. It fits any screen
+width, light and dark themes, and print. docs/reading-a-result.md explains each picture.
 
-A folder of host find-max or host scale has a page, too, and so has a run that has not
-come to its end: it shows what is there, and says what is not. The path of the page
-goes to stdout.";
+Folders of host find-max and host scale work too, and so does an unfinished run: the
+report shows what exists and says what is missing. The path of the report goes to
+stdout.";
 
 /// Flags of a page.
 #[derive(Debug, Args)]
 pub(crate) struct ReportFlags {
-    /// Folders of runs, of searches, or of logs of the official LoadGen
+    /// Folders of runs, searches, or logs of the official LoadGen
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
-    /// File of the page, or a folder for it [default: report.html in the folder of the run]
+    /// File to write, or a folder for it [default: report.html in the run folder]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

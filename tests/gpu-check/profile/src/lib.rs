@@ -25,7 +25,7 @@ pub use crate::planned::Precision;
 
 /// Command line of a program, with flags of its own.
 #[derive(Parser)]
-#[command(about = "What a device can do at most, and how near each call of a model comes to it.")]
+#[command(about = "Measures a device's peak performance, and how close each call of a model comes to it.")]
 pub struct Cli<Own: Args> {
     /// Number of the device in the driver's list.
     #[arg(long, default_value_t = 0)]
@@ -41,32 +41,32 @@ pub struct Cli<Own: Args> {
 /// Measurement.
 #[derive(Subcommand)]
 pub enum Task {
-    /// Measure the bandwidth of copies and of a kernel that adds, and products of square matrices.
+    /// Measure the bandwidth of copies and of an addition kernel, and products of square matrices.
     Ceilings {
-        /// Bytes of a copy, and of each operand of the addition.
+        /// Bytes per copy, and per operand of the addition.
         #[arg(long, default_value_t = 256 << 20)]
         bytes: usize,
         /// Rows of the matrices.
         #[arg(long, value_delimiter = ',', default_values_t = [512, 1024, 2048, 4096, 8192])]
         extents: Vec<usize>,
-        /// Kind of device that kernels are planned for, without it that of the device.
+        /// Kind of device to plan kernels for [default: that of the device]
         #[arg(long, value_enum)]
         tuning: Option<Kind>,
-        /// Times that each is measured.
+        /// Number of measurements of each.
         #[arg(long, default_value_t = 9)]
         rounds: usize,
     },
     /// Measure the time of each call of a model.
     Model {
-        /// The ONNX file.
+        /// ONNX file of the model.
         file: PathBuf,
-        /// Samples of a batch.
+        /// Samples per batch.
         #[arg(long, default_value_t = 1)]
         batch_size: usize,
-        /// The precision, that of the file or one to which f32 is rounded.
+        /// Precision: that of the file, or one that f32 is rounded to.
         #[arg(long, value_enum, default_value_t = Precision::F32)]
         precision: Precision,
-        /// Times that each is measured.
+        /// Number of measurements of each.
         #[arg(long, default_value_t = 9)]
         rounds: usize,
     },

@@ -17,19 +17,19 @@ use crate::{
     test::{build, changed_groups, first_failure},
 };
 
-pub(crate) const LONG_ABOUT: &str = "Plant mistakes in the sources, and see whether the tests find them.
+pub(crate) const LONG_ABOUT: &str = "Plant faults in the sources and check that the tests find them.
 
-Plants one fault at a time, builds, and runs what `.ci/run` would run after such a change, until a test fails: first tests \
-of the first tier, then the groups of the second tier that the fault concerns. Stops at a fault \
-whose file has uncommitted changes. Restores each file afterwards, except after Ctrl-C. Fails if a fault is not found.";
+Plants one fault at a time, builds, and runs what `.ci/run` would run after such a change, until a test fails: first the \
+first tier, then the groups of the second tier that the fault affects. Stops at a fault whose file has uncommitted \
+changes. Restores each file afterwards, except after Ctrl-C. Fails if a fault is not found.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  cargo xtask faults             all of them, which takes hours
-  cargo xtask faults judge gemm  those whose name contains one of these";
+  cargo xtask faults             all faults; takes hours
+  cargo xtask faults judge gemm  faults whose name contains judge or gemm";
 
 #[derive(Args)]
 pub(crate) struct FaultArgs {
-    /// Only the faults whose name contains one of these.
+    /// Only faults whose name contains one of these.
     names: Vec<String>,
 }
 

@@ -19,15 +19,15 @@ use crate::{
     },
 };
 
-pub(crate) const LONG_ABOUT: &str = "Make a folder that checks and measures the plugin cuda on a machine with a GPU.
+pub(crate) const LONG_ABOUT: &str = "Build a folder that checks and measures the plugin cuda on a machine with a GPU.
 
-The folder has the program, the plugins cuda, opencl and onnx, the digits, small benchmarks and the script gpu_check.py. It \
-needs no Rust and no network there, and is small enough to be copied quickly; weights of the large models are made there. \
-docs/gpu.md has the details.";
+The folder has the program, the plugins cuda, opencl and onnx, the digits, small benchmarks and the script gpu_check.py. \
+The GPU machine needs no Rust and no network. The folder is small enough to copy quickly; the weights of large models \
+are generated there. See docs/gpu.md.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask gpu-check                                target/gpu-check, for glibc 2.28 and later
-  cargo xtask gpu-check --built target/release         what is built there, for the glibc of this machine and later
+  cargo xtask gpu-check --built target/release         an existing build, for the glibc of this machine and later
   python3 target/gpu-check/gpu_check.py --quick        run it";
 
 /// The folder under the workspace.
@@ -59,16 +59,16 @@ const PYTHON_CACHE: &str = "checks/__pycache__";
 /// Flags of `cargo xtask gpu-check`.
 #[derive(Args)]
 pub(crate) struct GpuCheckArgs {
-    /// The folder to make, in the place of an older one [default: target/gpu-check]
+    /// Folder to create or replace [default: target/gpu-check]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Take program and plugins from this folder, and build nothing
+    /// Use the program and plugins in this folder and build nothing
     #[arg(long, value_name = "FOLDER")]
     built: Option<PathBuf>,
-    /// Newest glibc that program and plugins may need [default: 2.28; with --built any]
+    /// Newest glibc the program and plugins may need [default: 2.28; with --built any]
     #[arg(long, value_name = "VERSION")]
     glibc: Option<GlibcVersion>,
-    /// Largest size of the folder; machines are lent with little room for what is brought
+    /// Maximum size of the folder; borrowed machines accept only small uploads
     #[arg(long, value_name = "MB", default_value_t = 80)]
     size_max_mb: u64,
 }

@@ -28,17 +28,17 @@ use crate::{
     },
 };
 
-pub(crate) const LONG_ABOUT: &str = "Make a folder that works without the source tree, and an archive of it.
+pub(crate) const LONG_ABOUT: &str = "Build a folder that works without the source tree, and an archive of it.
 
-The folder has the program, our plugins, the digits, and what plugins are built with: headers in C and C++ with files \
-for CMake and pkg-config, crates for Rust, examples; and the licences of everything that is linked in. It may be moved. \
-Program and plugins are built for glibc 2.28 by zig, which pip gets into target/. That they need nothing newer is checked; \
-docs/packaging.md has the details.";
+The folder is relocatable. It has the program, our plugins, the digits, everything to build plugins with (C and C++ \
+headers, files for CMake and pkg-config, Rust crates, examples) and the licences of everything that is linked in. zig, \
+which pip installs into target/, builds for glibc 2.28; the command checks that nothing needs a newer one. See \
+docs/packaging.md.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask package                                  target/package/proctor-<version>-<machine>-linux and its .tar.gz
-  cargo xtask package --plugin mock --plugin onnx      with these plugins alone, which builds sooner
-  cargo xtask package --built target/release           what is built there, for the glibc of this machine and later
+  cargo xtask package --plugin mock --plugin onnx      only these plugins, a faster build
+  cargo xtask package --built target/release           an existing build, for the glibc of this machine and later
   cargo xtask package --built target/debug --plugin mock --no-archive --output /tmp/try";
 
 /// Newest version of glibc that program and plugins may need, unless another is asked for: that of Debian 10, Ubuntu
@@ -51,19 +51,19 @@ const OUTPUT: &str = "target/package";
 /// Flags of `cargo xtask package`.
 #[derive(Args)]
 pub(crate) struct PackageArgs {
-    /// Folder to put the package into [default: target/package]
+    /// Folder for the package [default: target/package]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Take program and plugins from this folder, and build nothing
+    /// Use the program and plugins in this folder and build nothing
     #[arg(long, value_name = "FOLDER")]
     built: Option<PathBuf>,
-    /// Take this plugin; may be repeated [default: all of ours]
+    /// Include this plugin; may be repeated [default: all of ours]
     #[arg(long = "plugin", value_name = "NAME", value_parser = Plugin::named)]
     plugins: Vec<Plugin>,
-    /// Newest glibc that program and plugins may need [default: 2.28; with --built any]
+    /// Newest glibc the program and plugins may need [default: 2.28; with --built any]
     #[arg(long, value_name = "VERSION")]
     glibc: Option<GlibcVersion>,
-    /// Make the folder alone
+    /// Build only the folder
     #[arg(long)]
     no_archive: bool,
 }

@@ -32,23 +32,23 @@ use crate::{
     setup,
 };
 
-pub(crate) const LONG_ABOUT: &str = "Set up, build everything, and run the tests.
+pub(crate) const LONG_ABOUT: &str = "Set up, build everything and run the tests.
 
 Builds the program, the plugin libraries and the tests, then runs the first tier: every promise of the product, the \
-examples in the documentation, and the concurrency tests under loom. The second tier proves kernels, engines, readers \
-and the boundary of plugins case by case, in groups; --all runs it too. .config/proven.toml records which groups have passed and \
-with what; commit it with the change. Tests that lack something on this machine are listed at the end \
-with the reason; where the variable CI is set, that fails unless it is hardware.";
+examples in the documentation, and the concurrency tests under loom. The second tier tests kernels, engines, readers \
+and the plugin boundary case by case, in groups; --all runs it as well. .config/proven.toml records which groups passed \
+with which inputs; commit it with the change. Tests that cannot run on this machine are listed at the end with the \
+reason. If the variable CI is set, they fail unless they lack hardware.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask test                                     the first tier
   cargo xtask test --all                               both tiers
-  cargo xtask test --changed                           the groups of the second tier that the change concerns
+  cargo xtask test --changed                           the groups of the second tier that the change affects
   cargo xtask test --group opencl                      one group of the second tier
-  cargo xtask test --stress                            what fails on a busy machine
-  cargo xtask test -- early_stopping                   the tests of both tiers whose name contains early_stopping
+  cargo xtask test --stress                            find tests that fail on a busy machine
+  cargo xtask test -- early_stopping                   tests of both tiers whose name contains early_stopping
   cargo xtask test -- -E 'package(proctor-loadgen)'    the tests of one crate
-  cargo xtask test -- --no-capture tidy::              the tests of one module, with what they print";
+  cargo xtask test -- --no-capture tidy::              the tests of one module, with their output";
 
 #[derive(Args)]
 #[group(skip)]
@@ -63,13 +63,13 @@ pub(crate) struct TestArgs {
     /// Run this group of the second tier; may be repeated.
     #[arg(long, value_name = "NAME")]
     group: Vec<String>,
-    /// Start no further group of the second tier after so many minutes; groups that are left fail the run.
+    /// Start no more groups of the second tier after this many minutes; groups left over fail the run.
     #[arg(long, value_name = "N", requires = "groups")]
     minutes: Option<u64>,
-    /// Run the first tier once, and the tests by the real clock thirty times, beside a load on every processor.
+    /// Run the first tier once and the real-clock tests thirty times, with a load on every processor.
     #[arg(long, conflicts_with = "nextest")]
     stress: bool,
-    /// Arguments for `cargo nextest run`; with any, only the tests that they select run, whatever their tier.
+    /// Arguments for `cargo nextest run`; only the tests they select run, from either tier.
     #[arg(last = true, value_name = "NEXTEST ARGS")]
     nextest: Vec<String>,
 }

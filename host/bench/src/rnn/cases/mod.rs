@@ -22,9 +22,9 @@ pub(super) enum Group {
     Table1Lbr0,
     /// Table 1, LSTM and GRU in both directions
     Table1Bidir,
-    /// The layers of text similarity, attention sum reader and BiDAF
+    /// Layers of text similarity, attention sum reader and BiDAF
     Models,
-    /// A small bidirectional layer, single steps, and a layer that is nothing but the call
+    /// Small bidirectional layer, single steps, and a layer that is little more than the call
     Extra,
     /// LSTMs of 32 to 1024 units over 100 steps
     SweepDimension,

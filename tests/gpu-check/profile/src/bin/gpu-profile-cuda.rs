@@ -13,7 +13,7 @@ use proctor_plugin_api::Host;
 
 #[derive(Args)]
 struct Own {
-    /// Folder of CUDA's compiler, without it the system's.
+    /// Folder of CUDA's compiler [default: the system's]
     #[arg(long)]
     nvrtc: Option<PathBuf>,
     /// Folder for compiled kernels.
