@@ -10,14 +10,14 @@ use super::{ARCHITECTURES, Compiled};
 const HEAD: &str = "\
 # Kernels for CUDA
 
-The kernels that the digits' models, small variants of the generated ones and the tests of operators need on a graphics
-processor, compiled by NVRTC 12.9.86: registers of an item on each architecture, after a plus its bytes of stack if it
-has any, and bytes of shared memory of a group. No kernel spills; a test for each architecture sees to that, and that each
-kernel fits into the groups that it runs in. It fails where this page is out of date, too, and says how to write it anew.
+Shows what the compiler makes of the kernels of the plugin cuda. It lists the kernels that the digits' models, small variants
+of the generated ones and the tests of operators need on a graphics processor, compiled by NVRTC 12.9.86: registers per item
+on each architecture, after a plus its bytes of stack if any, and bytes of shared memory per group. No kernel spills; a test
+for each architecture checks that, and that each kernel fits into its groups. The test also fails if this page is out of date,
+and says how to regenerate it.
 
-A row has all kernels of a function with the same macros, `HAS_` aside: they differ in what is computed for each element
-of a result, and in which operands there are. Its figures are the greatest of them. Macros that are 0 are left out,
-and types that are float.
+A row has all kernels of a function with the same macros, except `HAS_`: they differ in what is computed for each element of a
+result, and in their operands. Its figures are their maxima. Macros that are 0 and types that are float are left out.
 ";
 
 /// The cell of an architecture that nothing was written for.
