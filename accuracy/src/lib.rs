@@ -1,28 +1,28 @@
-//! From an accuracy log and the right answers to a metric and its verdict.
+//! Scores an accuracy log against the correct answers, and judges the result.
 //!
-//! An [`AccuracyCheck`] holds what a benchmark's definition says: where the right answers come from, metric, form of a
-//! response, target. [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the answers and gives an
-//! [`AccuracyResult`]: the value, and whether it passes, with the reasons if not.
+//! An [`AccuracyCheck`] holds the benchmark's definition: the source of the correct answers, metric, form of a
+//! response, and target. [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the answers and returns an
+//! [`AccuracyResult`]: the value, whether it passes, and the reasons if not.
 //!
 //! # Choices
-//! - The right answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples of
-//!   a generated model, in a file that comes with this crate; or computed from the weights by a program that registers
-//!   itself for a kind of models ([`ComputedAnswersEntry`]) and shares no code with any plugin.
-//! - Labels are read here and nowhere else, after the run, and this crate loads no plugin: so no plugin can see them. A
-//!   test holds every other crate to it.
-//! - A low accuracy or an incomplete log is a result with reasons; only what cannot be scored at all is an error.
-//! - A damaged response is wrong, listed, and keeps the check from passing: one of the wrong size, with a number that
-//!   is not finite, or with a class that does not exist. For `top1` such a class is listed and only wrong, as in the
-//!   reference.
-//! - The first record of a sample counts, as in the reference scripts. Here a second one also keeps the check from
-//!   passing, unless the scenario's padding explains it.
-//! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes are two logits or one
-//!   class. The metric says which outputs it judges, and whether it needs a tolerance. Numbers may be of any type that
-//!   the reference's script reads.
+//! - The correct answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples
+//!   of a generated model, in a file shipped with this crate; or computed from the weights by a program that registers
+//!   itself for a kind of model ([`ComputedAnswersEntry`]) and shares no code with any plugin.
+//! - Labels are read only here, after the run, and this crate loads no plugin, so no plugin can see them. A test checks
+//!   this for every other crate.
+//! - A low accuracy or an incomplete log is a result with reasons; only a log that cannot be scored at all is an error.
+//! - A damaged response (wrong size, a number that is not finite, or a class that does not exist) is wrong, is listed,
+//!   and keeps the check from passing. For `top1`, as in the reference, a class that does not exist is listed but only
+//!   counts as wrong.
+//! - The first record of a sample counts, as in the reference scripts. A second one also keeps the check from passing
+//!   here, unless the scenario's padding explains it.
+//! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes may be two logits or
+//!   one class. The metric says which outputs it judges, and whether it needs a tolerance. Numbers may have any type
+//!   that the reference script reads.
 //! - Responses of MLPerf's benchmarks go one by one to a [`Judge`], which reads their bytes and scores them with
-//!   `proctor-scores`; [`read_responses`] lists what is wrong with them.
-//! - Metrics and labels register themselves through `inventory`, each by its name: a new one is a new file in
-//!   `metric` or `labels`.
+//!   `proctor-scores`; [`read_responses`] lists their defects.
+//! - Metrics and labels register themselves by name through `inventory`: a new one is a new file in `metric` or
+//!   `labels`.
 //!
 //! # Example
 //! ```
@@ -50,8 +50,8 @@
 //! ```
 //!
 //! # Limits
-//! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. Boxes,
-//! clicks, logits of answers, texts, transcripts and volumes are scored by a [`Judge`].
+//! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. A
+//! [`Judge`] scores boxes, clicks, logits of answers, texts, transcripts and volumes.
 
 #![forbid(unsafe_code)]
 

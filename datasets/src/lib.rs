@@ -1,19 +1,18 @@
 //! Reads data sets in their on-disk formats and keeps samples in RAM as the query sample library.
 //!
-//! A [`DataRoot`] knows the folders that may hold data. [`open_dataset`] finds a registered [`Dataset`] by name, opens
-//! it there with its files verified, and hands out [`RawSample`]s. The host preprocesses them into a [`SampleStore`],
-//! from which a plugin reads aligned tensors for as long as a set is loaded.
+//! A [`DataRoot`] knows the folders that may hold data. [`open_dataset`] finds a registered [`Dataset`] by name,
+//! verifies its files and opens it there; it returns [`RawSample`]s. The host preprocesses them into a [`SampleStore`],
+//! from which a plugin reads aligned tensors while a set is loaded.
 //!
 //! # Choices
 //! - A data set has no labels. Nothing here can read them, so nothing here can pass them to a plugin; the accuracy
 //!   crate reads them itself, with [`VerifiedFolder`] and [`IdxArray`].
-//! - A file is read whole and its SHA-256 compared with `checksums.sha256` beside it before anything looks into it:
-//!   a damaged file is an error with its name, not a strange accuracy.
-//! - [`SampleStore`] holds one set at a time and insists that the list of the load comes back at the unload, because
-//!   LoadGen does so, and anything else is a mistake of the caller. Its buffers never move while loaded.
-//! - Data sets register themselves through `inventory`: a new one is a new file with a `submit!`. Those in the layouts
-//!   that they are published in are registered here by name alone, so that every program knows them and `host-data` alone
-//!   has their decoders.
+//! - A file is read whole and its SHA-256 compared with `checksums.sha256` beside it before it is parsed: a damaged
+//!   file is an error with its name, not a strange accuracy.
+//! - [`SampleStore`] holds one set at a time and requires the same list at load and unload, because LoadGen does so and
+//!   anything else is a bug of the caller. Its buffers never move while loaded.
+//! - Data sets register themselves through `inventory`: a new one is a new file with a `submit!`. Published data sets
+//!   are registered here by name alone, so every program knows them, and only `host-data` has their decoders.
 //!
 //! # Example
 //! ```
@@ -35,8 +34,7 @@
 //! ```
 //!
 //! # Limits
-//! Samples of one data set have tensors of the same number of dimensions. IDX files of unsigned bytes are the only
-//! format read so far.
+//! All samples of a data set have tensors with the same number of dimensions.
 
 #![forbid(unsafe_code)]
 

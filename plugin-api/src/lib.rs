@@ -1,31 +1,30 @@
 //! The stable plugin ABI and the safe traits that a Rust plugin implements.
 //!
-//! Two things live here. [`abi`] is the canonical table: `#[repr(C)]` types that the header
-//! `include/proctor_plugin.h` mirrors, for plugins in any language; `proctor_plugin.hpp` has classes for C++17 over it.
-//! Above it are three traits for plugins in Rust:
-//! a [`Plugin`] opens and loads a [`Model`], a model makes each [`Instance`], an instance executes batches;
-//! [`export_plugin!`] puts them behind the table.
+//! It has two layers. [`abi`] is the canonical table: `#[repr(C)]` types that the header `include/proctor_plugin.h`
+//! mirrors, for plugins in any language; `proctor_plugin.hpp` wraps it in classes for C++17. Above it are three traits
+//! for plugins in Rust: a [`Plugin`] opens and loads a [`Model`], a model makes each [`Instance`], and an instance
+//! executes batches; [`export_plugin!`] puts them behind the table.
 //!
 //! # Life of a plugin
 //! 1. The host finds the entry point (C symbol `proctor_plugin_entry`, or the registry of linked-in plugins) and says
 //!    which ABI versions it speaks; the plugin answers with its table or a reason.
 //! 2. [`Plugin::manifest`]: what it can run and which options it takes. No device is touched.
 //! 3. [`Plugin::open`], [`Plugin::input_form`] for each input, [`Plugin::load_model`], [`Model::create_instance`] for
-//!    each instance. [`Model::explain`] if a user wants to know how the model will run.
+//!    each instance. [`Model::explain`] if a user wants to know how the model would run.
 //! 4. [`Model::prepare_samples`], [`Instance::warm_up`] or [`Model::warm_up`], [`Model::start`].
 //! 5. [`Instance::execute`] with batches that the host forms, or [`Model::issue`] with whole queries.
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release_samples`]; then everything is dropped, instances first.
 //!
 //! # Choices
-//! - **One table for every language.** With the feature `abi_stable` a Rust plugin also exports the layouts of the
+//! - **One table for every language.** With the feature `abi_stable`, a Rust plugin also exports the layouts of the
 //!   table's types, from which the host explains a mismatch field by field; everything else goes through the table.
-//! - **Versions grow by sizes.** A structure that is handed over by itself begins with its size, an array has its
-//!   stride in the structure that carries it, fields are only appended, and both sides read as much as they know
-//!   ([`versioned`]). abi_stable's own rule would refuse every plugin that is older than the host.
+//! - **Versions grow by sizes.** A structure passed on its own begins with its size, an array has its stride in the
+//!   structure that carries it, fields are only appended, and each side reads as much as it knows ([`versioned`]).
+//!   abi_stable's own rule would refuse every plugin older than the host.
 //! - **Nothing unwinds and nothing shares an allocator.** The shims catch panics and return a status; memory is freed
-//!   by the side that made it.
-//! - **`tracing` events of a plugin reach the host** through the table, because a library has a `tracing` of its own,
-//!   and so do spans around parts of its work on a batch, as stages of that batch: see [`Stage::SPAN`].
+//!   by the side that allocated it.
+//! - **`tracing` events of a plugin reach the host** through the table, because a library has its own `tracing`. So do
+//!   spans around parts of its work on a batch, as stages of that batch: see [`Stage::SPAN`].
 //!
 //! # A whole plugin
 //! ```
@@ -78,19 +77,19 @@
 //! let linked: Vec<String> = proctor_plugin_api::linked_plugins().map(|plugin| (plugin.name)()).collect();
 //! assert_eq!(linked, ["zeros"]);
 //! ```
-//! Build it with `crate-type = ["cdylib"]` and name it `<name>_sut`, so that `--plugin <name>` finds it.
+//! Build it with `crate-type = ["cdylib"]` and name it `<name>_sut`, so `--plugin <name>` finds it.
 //!
 //! # Features
 //! - `abi_stable` (off by default) exports the layout of each type of the table, as a root module of the crate
 //!   abi_stable. A host of the same ABI version then compares them with its own and names the field that differs, and
-//!   `result.json` says `layout_checked`. For a plugin that is built with its host, such as Proctor's own; it brings
-//!   some thirty packages. Without it the host checks versions, sizes and values, as it does for a plugin in C.
-//! - `serde` (off by default) makes data of manifests, options, devices and requests, for a host that has a plugin in a
-//!   process of its own.
+//!   `result.json` says `layout_checked`. It is for a plugin built with its host, such as Proctor's own, and brings
+//!   some thirty packages. Without it, the host checks versions, sizes and values, as for a plugin in C.
+//! - `serde` (off by default) makes manifests, options, devices and requests serialisable, for a host that runs a
+//!   plugin in its own process.
 //!
 //! # Limits
-//! One crate that exports a plugin can be linked into a program, beside any number that only
-//! [`register_plugin!`]. Of the spans of `tracing` only stages cross the boundary.
+//! A program can link one crate that exports a plugin, and any number that only [`register_plugin!`]. Of `tracing`
+//! spans, only stages cross the boundary.
 
 pub mod abi;
 mod authoring;

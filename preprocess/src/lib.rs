@@ -1,16 +1,16 @@
 //! Untimed preprocessing: from a raw sample to the tensors that a model takes.
 //!
-//! [`build_pipeline`] makes the registered [`Pipeline`] of a name for a model with given inputs. The pipeline then
-//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) after the other into memory that it is given,
-//! which is the query sample library's.
+//! [`build_pipeline`] makes the [`Pipeline`] registered under a name for a model with given inputs. The pipeline then
+//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) after the other into given memory, that of the
+//! query sample library.
 //!
 //! # Choices
-//! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. So a
-//!   mismatch is found before anything is loaded, and the sizes of all tensors are known up front.
+//! - A pipeline is built for the inputs that the benchmark declares and refuses those that it cannot make. A mismatch
+//!   is therefore found before anything is loaded, and the sizes of all tensors are known up front.
 //! - It writes in place and keeps nothing, so one pipeline serves any number of threads.
-//! - A plugin may choose another form of an input: MLPerf's rules leave transpositions and numerical formats open
-//!   (inference rules v5.0, section 7.1). [`with_forms`] puts the conversion behind the pipeline.
-//! - All of it happens before the first query. What a task counts as timed belongs to the plugin.
+//! - A plugin may choose another layout for an input: MLPerf's rules leave transpositions and numerical formats open
+//!   (inference rules v5.0, section 7.1). [`with_forms`] adds the conversion after the pipeline.
+//! - All of it happens before the first query. Anything a task counts as timed belongs to the plugin.
 //!
 //! # Example
 //! ```
@@ -30,7 +30,7 @@
 //! ```
 //!
 //! # Limits
-//! The outputs of a sample have the number of dimensions of the benchmark's inputs; only extents may differ by sample.
+//! The outputs of a sample have as many dimensions as the benchmark's inputs; only extents may differ between samples.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! Runs the built `host` program from tests, and looks at what it leaves.
+//! Runs the built `host` program from tests, and inspects its output.
 //!
 //! A [`Bench`] is a folder in which a test runs the program; a [`Run`] is one run of a benchmark there, with its exit
 //! code, its output and its run folder. The tests themselves are in `tests/suite`, a module for each part of the
 //! program's promise.
 //!
 //! # Choices
-//! - The program is used as a user uses it: by its command line, in a process of its own, so that a crash or a hang is
-//!   the failure of one test, with the output shown.
+//! - The program is used as a user uses it: through its command line, in its own process. A crash or a hang fails one
+//!   test, with the output shown.
 //! - It is not built here. Cargo does not build the program of another package for a test, and a test that builds would
-//!   measure the build; `cargo xtask test` builds everything first. The program and the plugins are those in the target
+//!   measure the build; `cargo xtask test` builds everything first. The program and plugins are those in the target
 //!   folder of the running test.
 //! - No test asserts on time. A time limit only turns a hang into a failure.
 //!

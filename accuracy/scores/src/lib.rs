@@ -1,8 +1,8 @@
-//! Scores of MLPerf Inference from typed values.
+//! Computes the scores of MLPerf Inference from typed values.
 //!
-//! Each module is a task. It takes boxes, sentences, volumes or rows of numbers, gives its figures as a value, and
-//! prints them by `line` as the reference's script does. There are no files here and no bytes of responses: those are
-//! read by `proctor-accuracy`.
+//! Each module is a task. It takes boxes, sentences, volumes or rows of numbers and returns its figures; their `line`
+//! is the one that the reference script prints. This crate reads no files and no response bytes: `proctor-accuracy`
+//! does.
 //!
 //! | module | score | agrees with |
 //! |---|---|---|
@@ -14,10 +14,10 @@
 //! | [`segmentation`] | Dice of KiTS19 and BraTS | their scripts, to the last bit |
 //!
 //! # Choices
-//! - Values that the reference would score by accident, such as a box of NaN, which pycocotools matches with any other,
-//!   are errors here: the caller leaves them out, and says so.
-//! - Where the reference has a definition, however odd, it is kept: an annotation of id 0 is never found, a corpus
-//!   without words has an infinite error rate.
+//! - Values that the reference would score by accident are errors here, such as a box of NaN, which pycocotools matches
+//!   with any other. The caller leaves them out and reports them.
+//! - The definitions of the reference are kept, however odd: an annotation of id 0 is never found, and a corpus without
+//!   words has an infinite error rate.
 //!
 //! # Example
 //! ```

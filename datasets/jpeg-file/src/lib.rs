@@ -1,24 +1,24 @@
-//! JPEG files: their headers and their pixels.
+//! Reads JPEG files: headers, and pixels exactly as libjpeg-turbo decodes them.
 //!
-//! [`Header::read`] tells size, components, coding and orientation of a picture, and whether the file is whole, without
-//! decoding a pixel. [`decode`] makes the pixels, of the whole picture or of a [`Part`] of it. A file that is something
-//! else, cut or damaged is a [`JpegError`] that says so.
+//! [`Header::read`] returns size, components, coding and orientation of a picture, and whether the file is complete,
+//! without decoding pixels. [`decode`] decodes the whole picture or a [`Part`] of it. Any other, truncated or damaged
+//! file is a [`JpegError`] that says so.
 //!
 //! # Choices
-//! - The pixels are exactly those of libjpeg-turbo with its default settings, by which the reference implementations of
-//!   MLPerf decode: the accurate integer transform, colours between samples as weighted averages, and its rounding in
-//!   both. Inks become colours as OpenCV makes them. That is why no other crate is used: over 855 random files
-//!   `zune-jpeg` 0.5.15, which the crate `image` uses, differs in 6.9 % of the bytes, by up to 64. A picture of
-//!   500 x 375 pixels and 59 KB takes 0.66 ms here, and 0.53 ms for the part that a crop of ImageNet needs; 0.68 ms in
-//!   libjpeg-turbo by way of OpenCV 4.14, and 0.79 ms in `zune-jpeg` (least of 60 runs, one core of an AMD EPYC). The
-//!   crate turbojpeg would bring these pixels, too, and CMake, a compiler for C and an assembler to be installed.
-//! - A cut or damaged file is refused, where libjpeg warns and goes on with grey.
-//! - Memory is bounded before any is taken: by [`PIXELS_MAX`], and by the file, each of whose bits codes a block at
-//!   most. Time is bounded by [`SCANS_MAX`], since each scan goes through all blocks.
-//! - The bytes between two markers are copied without their stuffing first, so that bits are read without a look at
-//!   each byte.
-//! - Blocks that a part does not need are read and not transformed, and rows below it are not even read.
-//! - The code is compiled for several instruction sets, of which `pulp` takes what the processor has.
+//! - The pixels are exactly those of libjpeg-turbo with its default settings, which the reference implementations of
+//!   MLPerf use: the accurate integer transform, colours between samples as weighted averages, and its rounding in
+//!   both. CMYK becomes RGB as in OpenCV. No other crate does this: over 855 random files `zune-jpeg` 0.5.15, which the
+//!   crate `image` uses, differs in 6.9 % of the bytes, by up to 64. A picture of 500 x 375 pixels and 59 KB takes 0.66
+//!   ms here, and 0.53 ms for the part that an ImageNet crop needs; 0.68 ms in libjpeg-turbo through OpenCV 4.14, and
+//!   0.79 ms in `zune-jpeg` (minimum of 60 runs, one core of an AMD EPYC). The crate turbojpeg would give the same
+//!   pixels, but needs CMake, a C compiler and an assembler.
+//! - Truncated and damaged files are refused, where libjpeg warns and continues with grey.
+//! - Memory is bounded before it is allocated: by [`PIXELS_MAX`], and by the file, because each bit codes at most one
+//!   block. Time is bounded by [`SCANS_MAX`], because each scan visits all blocks.
+//! - The bytes between two markers are first copied without their stuffing, so that reading bits need not check each
+//!   byte.
+//! - Blocks outside a part are parsed but not transformed, and rows below it are not even parsed.
+//! - The code is compiled for several instruction sets; `pulp` selects what the processor supports.
 //!
 //! # Example
 //! ```
@@ -29,8 +29,8 @@
 //! ```
 //!
 //! # Limits
-//! Samples of 8 bits with Huffman coding, sequential and progressive: all that published data sets have. A progressive
-//! file that leaves out the last bits of its coefficients is decoded as it is, where libjpeg smooths it.
+//! Samples of 8 bits with Huffman coding, sequential and progressive, which covers all published data sets. A
+//! progressive file without the last bits of its coefficients is decoded as it is, where libjpeg smooths it.
 
 #![forbid(unsafe_code)]
 

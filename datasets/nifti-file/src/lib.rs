@@ -1,18 +1,18 @@
-//! NIfTI-1 files, read, checked and written.
+//! Reads, checks and writes NIfTI-1 files, the format of medical volumes.
 //!
-//! Medical volumes are published as `.nii` and `.nii.gz`. [`Image::parse`] takes the bytes of either, [`Header`] says
-//! what they hold, and a [`Volume`] is three axes of values, row-major, in the order that the caller asks for.
-//! [`encode`] writes a file; [`bundle`] puts several files into one sample.
+//! [`Image::parse`] takes the bytes of a `.nii` or `.nii.gz` file, [`Header`] describes the contents, and a [`Volume`]
+//! is three axes of values, row-major, in the order that the caller asks for. [`encode`] writes a file; [`bundle`]
+//! combines several files into one sample.
 //!
 //! # Choices
-//! - A reader of our own over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen
-//!   more packages, and hands out values without telling a scaling that is undefined from one that is absent.
-//! - A file is read to its end, so that the checksum of gzip is compared and a cut file is an error. Memory is bounded
-//!   by the size of the file: no header can ask for more than its gzip stream could hold, nor for more than 4 GiB of
-//!   voxels that are packed, and what it asks for is taken as the stream brings it.
+//! - The reader is our own, over `flate2`: the crate `nifti` brings `ndarray`, `nalgebra` and a dozen more packages,
+//!   and does not distinguish an undefined scaling from an absent one.
+//! - A file is read to its end, so the gzip checksum is verified and a truncated file is an error. Memory is bounded by
+//!   the size of the file: no header can request more than its gzip stream could hold, nor more than 4 GiB of packed
+//!   voxels, and memory is allocated as the stream delivers data.
 //! - Zeros behind a gzip stream are padding, as for gzip; anything else is an error that says so.
-//! - `scl_slope` and `scl_inter` are applied in f64, as nibabel does. A voxel that is no finite number after that, or a
-//!   label that is no whole one, is an error that names the voxel.
+//! - `scl_slope` and `scl_inter` are applied in f64, as in nibabel. A voxel that is then not finite, or a label that is
+//!   not an integer, is an error that names the voxel.
 //! - Both byte orders are read. NIfTI-2, Analyze 7.5, pairs of `.hdr` and `.img`, complex numbers and colours are
 //!   refused by name.
 //!
@@ -29,7 +29,7 @@
 //! ```
 //!
 //! # Limits
-//! Extensions behind the header are passed over. Values are handed out as f32 or as labels of one byte.
+//! Extensions after the header are skipped. Values are returned as f32 or as one-byte labels.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
-//! ONNX files, read, checked and written.
+//! Reads, checks and writes ONNX files.
 //!
-//! [`OnnxFile::open`] reads a file and says what is wrong with it before any engine sees it; [`fit`] finds how a
-//! benchmark's tensors are the model's, or explains why they are not. Both keep the facts that an engine needs, and no
-//! weights. [`TensorData`] and [`Attributes`] read constants and parameters of nodes for those that run a model by
-//! themselves. [`GraphBuilder`] writes files, with their weights in another one if need be. [`proto`] is the
-//! format itself, as far as this crate reads or writes it.
+//! [`OnnxFile::open`] reads a file and reports its defects before any engine sees it; [`fit`] matches a benchmark's
+//! tensors to the model's, or explains why they do not match. Both keep the facts that an engine needs, and no weights.
+//! [`TensorData`] and [`Attributes`] read constants and node parameters for engines of our own. [`GraphBuilder`] writes
+//! files, with weights in a separate file if needed. [`proto`] is the format itself, as far as this crate reads or
+//! writes it.
 
 #![forbid(unsafe_code)]
 

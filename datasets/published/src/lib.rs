@@ -1,19 +1,20 @@
-//! The data sets of MLPerf Inference in the layouts that they are published in: read, verified, and small ones made.
+//! Reads, verifies and generates the data sets of MLPerf Inference in their published layouts.
 //!
-//! Each data set is a module with the same four functions. `open` reads lists and headers and hands out samples as they
-//! lie on disk; `layout` says what must lie where, and how to get it; `verify` looks at every file and returns each
-//! [`Defect`]; `generate` makes a small set in the same layout, for those who have none, as [`Generate`] asks. Its entry
-//! in [`PUBLISHED`] has them by its name, with the lists of samples for calibration.
+//! Each data set is a module with the same four functions. `open` reads lists and headers and returns samples as they
+//! are on disk; `layout` says which files are needed, and where to get them; `verify` checks every file and returns
+//! each [`Defect`]; `generate` makes a small set in the same layout, as [`Generate`] requests, for users who have none.
+//! Its entry in [`PUBLISHED`] holds them by name, with the lists of calibration samples.
 //!
 //! # Choices
-//! - Labels are never kept. Where a list holds names and labels, a reader takes the names; the crate `accuracy` reads
-//!   the labels itself and joins them by the names of the samples, which are in the order of their indices.
-//! - Files that a list names and that are not there are no samples: the indices are those of the files that are, in the
-//!   order of the list, as in the reference implementation. They are counted and told, never silently left out.
-//! - A generated set says so by a note in its folder, [`Generate::NOTE`], which is where [`Generate`] finds how many
-//!   samples it has. A folder without it is taken for the published set, whose counts are known.
-//! - A set is generated into an empty folder only, so that none of the user's files is overwritten. The same request
-//!   makes the same bytes anywhere.
+//! - Labels are never kept. If a list holds names and labels, a reader takes only the names; the crate `accuracy` reads
+//!   the labels itself and joins them by sample name, in index order.
+//! - Files that a list names but that do not exist are not samples. As in the reference implementation, the indices are
+//!   those of the existing files, in the order of the list. Missing files are counted and reported, never silently left
+//!   out.
+//! - A generated set has a note in its folder, [`Generate::NOTE`], from which [`Generate`] reads the number of samples.
+//!   A folder without it counts as the published set, whose numbers are known.
+//! - A set is only generated into an empty folder, so no user file is overwritten. The same request makes the same
+//!   bytes anywhere.
 //!
 //! # Example
 //! ```

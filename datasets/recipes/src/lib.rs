@@ -1,15 +1,15 @@
-//! Models and samples made from a name, the same bytes everywhere: weights, graphs and inputs.
+//! Generates models and samples from a name, with the same bytes everywhere: weights, graphs and inputs.
 //!
-//! [`recipe`] finds the weights of a model by its name, [`onnx`] makes the graph of a model that has one,
+//! [`recipe`] finds the weights of a model by name, [`onnx`] makes the graph of a model that has one, and
 //! [`input_recipe`] makes its samples. [`find_or_make_model`] keeps the files on disk, and the data set `generated`
-//! hands out the samples.
+//! returns the samples.
 //!
 //! # Choices
-//! - All values come from one counter-based stream, [`Stream`], so that another program can make them too: the scripts
-//!   of this folder do, and compute what the models must answer (`reference/`).
+//! - All values come from one counter-based stream, [`Stream`], so other programs can generate them too: the scripts in
+//!   this folder do, and compute the expected outputs of the models (`reference/`).
 //! - Weights are written as safetensors, which every engine can load. A graph refers to them as external data, so there
-//!   is one set of weights on disk.
-//! - A file is never believed without a proof: [`make_model`] compares checksums and makes a damaged file again.
+//!   is one copy of the weights on disk.
+//! - A file is never trusted without proof: [`make_model`] compares checksums and regenerates damaged files.
 //!
 //! The tensors are specified in `plugins/cpu-rnn/models/src/nets/README.md`, `models.md` and `llama.md`.
 //!
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! # Limits
-//! The values of weights are f32. A program that wants the data set `generated` has to link this crate.
+//! Weights are f32. A program that needs the data set `generated` must link this crate.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,16 @@
-//! Sound files, WAV and FLAC: their headers and samples.
+//! Reads WAV and FLAC files: headers and samples.
 //!
-//! [`Header::read`] looks at the beginning of a file, [`decode`] takes its samples if they are of the [`Format`] that
-//! is asked for, and [`wav`] writes some. Which kind of file it is, its first bytes tell, not its name; ID3 tags around
-//! the sound are passed over.
+//! [`Header::read`] reads the beginning of a file, [`decode`] returns its samples if they have the requested
+//! [`Format`], and [`wav`] writes files. The first bytes identify the kind of file, not its name; ID3 tags around the
+//! sound are skipped.
 //!
 //! # Choices
-//! - Samples of another rate or of several channels are refused, never converted: a benchmark says which it takes.
-//! - WAV is read here, in one pass over its chunks, so that each fault has a name. FLAC is read by claxon, which has no
-//!   dependency; symphonia reads more formats than a benchmark has and takes longer to build.
-//! - A FLAC file tells how many samples it has and their MD5. Both are compared: a damaged file is an error.
-//! - A WAV file that was written into a pipe does not tell how many: its samples go on to the end of the file.
+//! - Samples with another rate or several channels are refused, never converted: a benchmark states the format it
+//!   takes.
+//! - WAV is parsed here, in one pass over its chunks, so each defect has a name. FLAC is decoded by claxon, which has
+//!   no dependencies; symphonia reads more formats than any benchmark has and takes longer to build.
+//! - A FLAC file states its number of samples and their MD5. Both are verified: a damaged file is an error.
+//! - A WAV file written to a pipe does not state the number: its samples extend to the end of the file.
 //!
 //! # Example
 //! ```
@@ -22,7 +23,7 @@
 //! ```
 //!
 //! # Limits
-//! Samples have 16 bits and are not compressed in WAV. A FLAC file of more than [`SAMPLES_MAX`] is not read.
+//! WAV samples are 16-bit and uncompressed. FLAC files of more than [`SAMPLES_MAX`] samples are not read.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! Texts to the numbers of a vocabulary and back: BERT's tokenizer, SQuAD's features and answers, BPE sentences.
+//! Converts texts to vocabulary numbers and back: BERT's tokenizer, SQuAD's features and answers, BPE sentences.
 //!
-//! A [`Vocabulary`] numbers tokens. [`BertTokenizer`] cuts a text into tokens of one, [`Features`] cuts the questions
-//! and contexts of SQuAD into the rows that BERT reads, and finds the texts that its logits point to. [`BpeVocabulary`]
-//! does the same for sentences that are cut into tokens already.
+//! A [`Vocabulary`] numbers tokens. [`BertTokenizer`] splits a text into tokens of one. [`Features`] splits the
+//! questions and contexts of SQuAD into the rows that BERT reads, and finds the texts that its logits point to.
+//! [`BpeVocabulary`] does the same for sentences that are already split into tokens.
 //!
 //! # Choices
-//! - Questions come in, and answers go out as text; the right ones are read elsewhere. So the same features serve the
-//!   run, which must not see labels, and the judge of its accuracy.
-//! - The tokenizer is written here: the library `tokenizers` does much more, takes longer to build than all else that
-//!   reads data, and lacks the one half that answers need, the basic tokenizer alone.
-//! - Features share the tokens of their paragraph. A row of 384 numbers is made when it is asked for.
+//! - Questions go in and answers come out as text; the correct answers are read elsewhere. The same features therefore
+//!   serve the run, which must not see labels, and the judge of its accuracy.
+//! - The tokenizer is our own: the library `tokenizers` does much more, takes longer to build than everything else that
+//!   reads data, and does not offer the basic tokenizer alone, which answers need.
+//! - Features share the tokens of their paragraph. A row of 384 numbers is made on request.
 //!
 //! # Example
 //! ```
@@ -30,8 +30,8 @@
 //! ```
 //!
 //! # Limits
-//! Of tokenizers in `tokenizer.json` the uncased BERT one is read, and any other refused. Characters that Unicode has
-//! assigned since the reference's Python are treated as what they are now.
+//! Of `tokenizer.json` files, only the uncased BERT one is read; any other is refused. Characters that Unicode has
+//! assigned since the reference's Python count as what they are now.
 
 #![forbid(unsafe_code)]
 

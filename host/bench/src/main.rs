@@ -1,10 +1,9 @@
-//! `host-bench`: recurrent layers and whole models through plugins, and what is done with data, beside the systems that
-//! a user would pick otherwise.
+//! `host-bench`: compares recurrent layers, whole models and data processing with the usual alternatives.
 //!
-//! It needs the insides of a plugin and other systems, and is therefore not linked into `host`, which starts it for
-//! `host bench rnn`, `host bench engines` and `host bench data`. [`comparison`] is the frame of all, [`worker`] talks
-//! to the processes that run a system each, [`answers`] keeps what a plugin answers, [`timing`] says how calls are
-//! timed, and [`foreign`] what others did meanwhile.
+//! It needs plugin internals and other systems, so it is not linked into `host`, which starts it for `host bench rnn`,
+//! `host bench engines` and `host bench data`. [`comparison`] is the frame of all, [`worker`] talks to the process of
+//! each system, [`answers`] keeps a plugin's answers, [`timing`] says how calls are timed, and [`foreign`] tracks other
+//! users of the processors.
 
 #![forbid(unsafe_code)]
 

@@ -1,24 +1,24 @@
-//! Compares runs: whether they differ, and by how much, by the figures of two sides with intervals of their
-//! differences, from the samples of the runs, and first of all everything else that the runs differ in.
+//! Compares runs: whether they differ, and by how much. It lists every other difference first, then the figures of both
+//! sides with confidence intervals of their differences, computed from the samples of the runs.
 //!
 //! A [`Side`] is a run folder, or a folder with repeats of one run; [`Comparison::of`] compares two. A [`Condition`]
 //! says how much worse a figure may get.
 //!
 //! # Choices
-//! - **Blocks of neighbours are drawn, not samples.** Latencies that follow each other are alike, so that a thousand of
-//!   them tell as much as some dozens of independent ones. The length of blocks comes from the data.
-//! - **The width is corrected for few blocks.** Percentiles of resamples alone are too narrow where neighbours hang
-//!   together. The resamples say how the interval lies, the variance by a flat-top window and Student's distribution
-//!   say how wide it is.
-//! - **Between repeats** counts how the runs themselves vary, at least as much as within them, but for what the same
-//!   arrivals do to both sides.
-//! - **Differences are ratios**, so that an exchange of the sides is their inverse. The random numbers of a run come
-//!   from the seed and its own samples.
-//! - A run is reduced to some thousand atoms, so that ten million samples take a second to resample.
+//! - **Blocks of neighbours are resampled, not samples.** Neighbouring latencies are alike, so a thousand of them say
+//!   as much as a few dozen independent ones. The block length comes from the data.
+//! - **The width is corrected for few blocks.** Percentiles of resamples alone are too narrow if neighbours are
+//!   correlated. The resamples give the shape of the interval; the variance, by a flat-top window and Student's
+//!   distribution, gives its width.
+//! - **With repeats**, the variation between runs counts, at least as much as the variation within them, except for
+//!   what the same arrivals do to both sides.
+//! - **Differences are ratios**, so swapping the sides inverts them. The random numbers of a run come from the seed and
+//!   its own samples.
+//! - A run is reduced to some thousand atoms, so ten million samples take a second to resample.
 //!
 //! # Limits
-//! Runs of this host only, as official logs have no latency of every sample. Each interval stands by itself: of twenty
-//! figures that do not differ, one is expected outside at 95 %.
+//! Only runs of this host, because official logs lack the latency of every sample. Each interval stands alone: of
+//! twenty figures that do not differ, one is expected outside at 95 %.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
-//! Every setting of a run, with where its value came from.
+//! Collects every setting of a run, and where its value came from.
 //!
-//! A [`Loader`] collects the sources; [`Loader::load`] checks and merges them into [`Settings`]: the
-//! [`RunSettings`] of the host and its scheduler, the `TestSettings` of the load generator, the [`Benchmark`], and the
-//! options of plugins. [`Settings::explain`] gives every setting with its value, its [`Origin`], and what it replaces.
+//! A [`Loader`] collects the sources; [`Loader::load`] checks and merges them into [`Settings`]: the [`RunSettings`] of
+//! the host and its scheduler, the `TestSettings` of the load generator, the [`Benchmark`], and the plugin options.
+//! [`Settings::explain`] lists every setting with its value, its [`Origin`], and what it replaces.
 //!
-//! The sources, the weakest first:
+//! The sources, lowest precedence first:
 //!
 //! 1. defaults: LoadGen's own, with the seeds of `mlperf.conf`;
 //! 2. the preset: `quick`, a few seconds, or `official`, the rules' durations; both with the values of the built-in
@@ -18,26 +18,26 @@
 //! 9. flags, `--set` among them, the last one first.
 //!
 //! # Names
-//! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`.
-//! Besides, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:
+//! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`. In
+//! addition, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:
 //! `target_qps`, `target_latency` and `min_duration` (ms), `target_latency_percentile` (percent). `seed` sets the three
-//! seeds that decide what is issued and when. Where an exact and a short name meet in one layer, the exact one wins,
-//! with a warning. A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all
-//! the rest.
+//! seeds that decide what is issued and when. If an exact and a short name meet in one layer, the exact one wins, with
+//! a warning. A name with a dot is `plugin.option`; only the plugin knows whether it exists. [`keys()`] lists all
+//! others.
 //!
 //! # Choices
 //! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
-//! - figment carries the layers. Each line of a file, variable and flag is a provider of its own, and so is each
-//!   definition; its metadata names the file and line, the variable or the flag. A setting is a list to figment, and a
-//!   provider adds its value to the end: so the value in effect can say what it replaces.
-//! - Two things figment does not carry. Its metadata has no place for a line or for a key but in a text: so the
-//!   [`Origin`] of each provider is kept beside it, under figment's tag. And its own reading of text as numbers ends
-//!   with the first error: so text is read before figment has it, by the rules of each setting.
-//! - What is said is checked before it is merged, so a wrong value is an error even if a later layer would replace it,
+//! - figment carries the layers. Each line of a file, variable, flag and definition is a separate provider; its
+//!   metadata names the file and line, the variable or the flag. To figment a setting is a list, and a provider appends
+//!   its value, so the effective value can say what it replaces.
+//! - figment cannot carry two things. Its metadata holds a line or a key only as text, so the [`Origin`] of each
+//!   provider is kept separately, under figment's tag. Its own parsing of numbers stops at the first error, so text is
+//!   parsed before figment sees it, by the rules of each setting.
+//! - Values are checked before they are merged, so a wrong value is an error even if a later layer would replace it,
 //!   and all errors are reported at once ([`ConfigErrors`]).
-//! - Lines for some models and scenarios are chosen as LoadGen chooses them. figment's profiles have no part in it.
-//! - An unknown name is an error that suggests the near one. Only LoadGen's own files keep LoadGen's rule, which is
-//!   silence; what they pass over comes back as a warning.
+//! - Lines for specific models and scenarios are chosen as LoadGen chooses them. figment's profiles are not involved.
+//! - An unknown name is an error that suggests the closest one. Only LoadGen's own files keep LoadGen's rule, which is
+//!   silence; lines that it ignores come back as a warning.
 //! - A [`Loader::new`] looks neither at the environment nor at the disk, so tests are hermetic; [`Loader::from_system`]
 //!   does.
 //!
@@ -66,8 +66,8 @@
 //!
 //! # Limits
 //! Plugin options cannot be set by environment variables, whose names have no dots. The names of policies and plugins
-//! are not checked here: the scheduler and the plugin host know them. Whether the settings make a runnable test
-//! together is for the load generator to say.
+//! are not checked here: the scheduler and the plugin host know them. The load generator decides whether the settings
+//! together make a runnable test.
 
 #![forbid(unsafe_code)]
 

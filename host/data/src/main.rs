@@ -1,10 +1,10 @@
-//! `host-data`: the data sets that MLPerf's benchmarks are published with, and their samples as models take them.
+//! `host-data`: verifies, generates and prepares the published data sets of MLPerf's benchmarks.
 //!
-//! Decoders of photographs, sound and volumes are heavy, and read files that come from anywhere. They are linked in
-//! here, not into `host`, which starts this program for `host data` and when a run needs samples that were not
-//! prepared. [`catalogue`] has the data sets, [`verify`] looks for volumes that cannot be prepared, [`contents`] tells
-//! whether one has changed, [`prepare`] fills the folder of prepared samples, [`calibration`] makes [`arrays`] of
-//! samples for calibration, [`commands`] are those of a user.
+//! Decoders of photographs, sound and volumes are large, and read untrusted files. They are linked only into this
+//! program, which `host` starts for `host data` and when a run needs samples that are not prepared. [`catalogue`] has
+//! the data sets, [`verify`] finds volumes that cannot be prepared, [`contents`] detects changes to a data set,
+//! [`prepare`] fills the folder of prepared samples, [`calibration`] makes [`arrays`] of samples for calibration, and
+//! [`commands`] has the user's commands.
 
 #![forbid(unsafe_code)]
 

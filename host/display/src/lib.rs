@@ -1,13 +1,12 @@
-//! The way the programs show what they measure: progress on a terminal while it goes on, and pages of figures at the
-//! end.
+//! Shows what the programs measure: progress on a terminal, and pages of figures at the end.
 //!
-//! A [`Terminal`] observes a run in one of several [`Form`]s; [`Steps`] shows how far a benchmark is, [`CountLine`] how
-//! far work of many alike things. A [`Page`] is tables with their notes and their [`Origin`], as text, in Markdown and
-//! as JSON; a [`Spread`] sums up several values of one figure. A [`TimelineFile`] takes the spans of a run.
+//! A [`Terminal`] observes a run in one of several [`Form`]s. [`Steps`] shows the progress of a benchmark,
+//! [`CountLine`] that of many similar items. A [`Page`] holds tables with their notes and [`Origin`], as text, Markdown
+//! and JSON; a [`Spread`] summarises several values of one figure. A [`TimelineFile`] records the spans of a run.
 //!
-//! [`command_line`] and [`run_program`] or [`run_program_with_plugin`] begin each program, which ends with one of the
-//! [`EXIT_CODES`]; [`print`](print()) and [`tell`] are its ways to stdout and stderr. Text of files and plugins steers
-//! no terminal there: both escape it, and so does the log. [`print_data`] leaves it as it is where no terminal shows
+//! [`command_line`] and [`run_program`] or [`run_program_with_plugin`] start each program, which ends with one of the
+//! [`EXIT_CODES`]; [`print`](print()) and [`tell`] write to stdout and stderr. Both, and the log, escape text from
+//! files and plugins so that it cannot control the terminal. [`print_data`] leaves it unescaped if no terminal shows
 //! it.
 
 #![forbid(unsafe_code)]

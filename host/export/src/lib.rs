@@ -1,13 +1,13 @@
-//! Runs in the forms that other programs read.
+//! Exports runs in formats that other programs read.
 //!
-//! [`json`], [`markdown`] and [`openmetrics`] have a run as a row of figures, and take several; [`csv`] has each sample
-//! of a run, and [`trace`] its timeline for viewers of Chrome traces, such as Perfetto. A [`LiveTrace`] is a timeline
-//! of the same form that is written while it comes.
+//! [`json`], [`markdown`] and [`openmetrics`] write a run as a row of figures, and take several runs; [`csv`] writes
+//! each sample of a run, and [`trace`] its timeline for Chrome trace viewers such as Perfetto. A [`LiveTrace`] is a
+//! timeline in the same format, written as it happens.
 //!
 //! # Choices
-//! - Everything is written as it is made. Only the timeline of the samples that are outstanding is sorted before, in 32
-//!   bytes for each sample.
-//! - Figures are those of `result.json`, with their units in the names of their columns.
+//! - Everything is written as it is produced. Only the timeline of outstanding samples is sorted first, in 32 bytes per
+//!   sample.
+//! - Figures are those of `result.json`, with units in the column names.
 
 #![forbid(unsafe_code)]
 

@@ -1,25 +1,25 @@
 //! The MLPerf load generator: scenarios, sample order, arrivals, latencies, verdict and logs.
 //!
-//! A [`LoadGen`] is one test. It takes [`TestSettings`] and a [`Clock`], issues samples of a [`QuerySampleLibrary`]
-//! to a [`SystemUnderTest`] as the scenario demands, hears of their end through a
-//! [`CompletionSink`](proctor_vocabulary::CompletionSink), and leaves a [`TestOutcome`]: latencies, the verdict with
-//! its reasons, and the logs in LoadGen's form. It loads no plugin, runs no model, reads no data set, and is usable
-//! alone.
+//! A [`LoadGen`] is one test. It takes [`TestSettings`] and a [`Clock`], issues samples of a [`QuerySampleLibrary`] to
+//! a [`SystemUnderTest`] as the scenario demands, learns of completions through a
+//! [`CompletionSink`](proctor_vocabulary::CompletionSink), and produces a [`TestOutcome`]: latencies, the verdict with
+//! its reasons, and the logs in LoadGen's format. It loads no plugin, runs no model, reads no data set, and can be used
+//! on its own.
 //!
 //! # One test
 //! 1. [`EffectiveSettings`] are derived from the request and checked; [`phases`] says which sets are loaded when.
 //! 2. Each phase loads its set, issues what the [`QueryGenerator`] draws, flushes, waits for the rest, and unloads.
-//! 3. [`PerformanceResult`] turns what was measured into figures.
-//! 4. A [`Finding`] for each rule says by how much it was met or broken, and what would make the next run VALID. The
-//!    test is VALID if none is broken.
+//! 3. [`PerformanceResult`] turns the measurements into figures.
+//! 4. A [`Finding`] per rule says by how much it was met or broken, and how to make the next run VALID. The test is
+//!    VALID if no rule is broken.
 //!
 //! # Where things are
 //! The folders are the stages of a test, in their order:
-//! - `settings`: the request, what applies of it, LoadGen's files, and the rounds;
+//! - `settings`: the request, the effective settings, LoadGen's files, and the rounds;
 //! - `plan`: which samples are loaded together, in which order they are issued, and when;
 //! - `record`: a slot for each sample, which any thread completes;
 //! - `issue`: when each query leaves, on which thread, and when issuing ends;
-//! - `measure`: everything that is read off a phase when it is over;
+//! - `measure`: everything read from a phase when it is over;
 //! - `verdict`: figures, findings, and the search for the peak;
 //! - `log`: LoadGen's files.
 //!
@@ -27,30 +27,30 @@
 //!
 //! # Choices
 //! - **Sample order, arrival times and choice of logged responses are LoadGen's, bit for bit**, but drawn lazily:
-//!   memory grows by 16 bytes for each sample that is issued, a page at a time, and by 16 more in a token run.
-//! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. A
-//!   lock is taken, and the issuing thread woken, only by the completion that this thread sleeps for. In an accuracy
-//!   phase, which is not timed, responses are allocated.
+//!   memory grows by 16 bytes per issued sample, a page at a time, and by 16 more in a token run.
+//! - **A completion is wait-free from any thread**: one compare-exchange on the sample's slot and one addition. Only a
+//!   completion that the issuing thread sleeps for takes a lock and wakes it. In an accuracy phase, which is not timed,
+//!   responses are allocated.
 //! - **Each sample completes once.** Response ids carry the number of their phase and are never addresses, so unknown,
 //!   repeated, early and late completions are recognised, counted and named. They make the test INVALID, as failed and
-//!   missing samples do; the official LoadGen only logs some of these, and crashes or hangs at others.
-//! - **A token run is as strict**: a sample without a first token before its end, with two of them, or with fewer
-//!   than two output tokens is named and makes the test INVALID, for its time per output token is undefined; so is one
-//!   with another number of output tokens than were reported as they came.
+//!   missing samples do; the official LoadGen only logs some of these, and crashes or hangs on others.
+//! - **A token run is as strict.** These are named and make the test INVALID: a sample without a first token before its
+//!   end, with two of them, or with fewer than two output tokens, because its time per output token is undefined; and a
+//!   sample whose number of output tokens differs from the number reported as they came.
 //! - **The loop is generic over the clock.** With a [`VirtualClock`] and a simulated system, ten minutes of Server take
 //!   a fraction of a second and repeat to the byte.
 //! - **Logs are made after the run**, the trace too, from the slots and a bounded selection of timed issue calls.
 //! - **Server latency counts from the scheduled instant**, however late the issue; [`IssueDelay`] says how late.
-//! - **[`ArrivalProcess`] replaces the Poisson arrivals of Server** by others, for questions beyond the rules; the logs
-//!   name them. Its [`Offsets`] are of use without a test, too.
+//! - **[`ArrivalProcess`] replaces the Poisson arrivals of Server** for questions beyond the rules; the logs name it.
+//!   Its [`Offsets`] can also be used without a test.
 //! - **[`Rules`] choose the round, and rounds are data**: [`rounds`] has one file for each. Under v0.5 and v0.7
 //!   MultiStream sends its queries at fixed intervals ([`IntervalRecord`]), nothing stops early, and
 //!   [`statistical_query_count`] says how many queries it takes. LoadGen 6 knows no such rules; under v5.0, the
 //!   default, and under the rounds after it, v5.1, v6.0 and v6.1, they change nothing.
 //!
 //! # How it waits
-//! [`WaitPolicy`] says what the issuing thread does until the instant of a query, or until the samples of the last
-//! one are complete:
+//! [`WaitPolicy`] says how the issuing thread waits for the instant of a query, or for the samples of the last one to
+//! complete:
 //!
 //! | [`Wait`] | for an instant | for completions |
 //! |---|---|---|
@@ -58,24 +58,22 @@
 //! | `Hybrid`, the default | asleep until 100 us before, then awake | awake for 100 us, then asleep |
 //! | `Spin` | awake | awake |
 //!
-//! A thread that waits awake for completions yields to other threads after a few microseconds, since the one that is
-//! to complete may need this very processor. While a test runs, its thread has exact timers (a slack of 1 ns on
-//! Linux). A query that is overdue leaves at once, in its turn and with its own scheduled instant: after a stall none
-//! is skipped, merged or re-timed, unless `server_coalesce_queries` asks for it.
+//! A thread that waits awake for completions yields after a few microseconds, because the completing thread may need
+//! this processor. While a test runs, its thread has exact timers (a slack of 1 ns on Linux). An overdue query is
+//! issued at once, in its turn and with its own scheduled instant: after a stall, no query is skipped, merged or
+//! re-timed, unless `server_coalesce_queries` asks for it.
 //!
 //! # What a query costs
-//! The clock is read twice: when a query leaves, which is the reading that ended the wait for it, and when it is
-//! completed, once for all responses of a call. This is most of what a query costs. Drawing it (two random numbers,
-//! and two more and a logarithm for the gap of Server) and getting memory for it happens before the wait for its
-//! turn, so only a query that is overdue already pays for it in latency. A completion finds the slot by arithmetic,
-//! and its phase and segment once for all responses of a call; then it is the compare-exchange for each sample and
-//! one addition for all.
+//! The clock is read twice: when a query is issued (the reading that ended the wait for it) and when it is completed,
+//! once for all responses of a call. This is most of the cost of a query. Drawing it (two random numbers, and for
+//! Server two more and a logarithm for the gap) and allocating memory for it happen before the wait, so only an overdue
+//! query pays for them in latency. A completion finds the slot by arithmetic, and its phase and segment once for all
+//! responses of a call; the rest is a compare-exchange per sample and one addition for all.
 //!
-//! Nothing is made before the start but the query of Offline, up to four million samples of it, 16 bytes each; what it
-//! has beyond them is made while it leaves, in parts of 65 536 samples that count from the same instant. What is
-//! counted and what is stamped lie on cache lines of their own, where threads that complete do not disturb the one
-//! that issues, nor several that issue each other. After the run figures are computed where the samples are, without a
-//! sorted copy.
+//! Nothing is prepared before the start except the query of Offline, up to four million samples of it, 16 bytes each.
+//! The rest is generated while it is issued, in parts of 65 536 samples that count from the same instant. Counters and
+//! stamps are on separate cache lines, so completing threads do not disturb the issuing thread, nor issuing threads
+//! each other. After the run, figures are computed in place, without a sorted copy.
 //!
 //! # Example
 //! A system that takes 2 ms for each sample, in virtual time:
@@ -147,7 +145,7 @@
 //!
 //! # Limits
 //! The samples file has no token times. The search for the peak rate keeps the times of every run it makes, 24 bytes
-//! a sample.
+//! per sample.
 //!
 //! Source: LoadGen 6.0.17.
 

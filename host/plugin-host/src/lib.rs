@@ -2,40 +2,40 @@
 //!
 //! A [`SearchPath`] turns a name into a [`PluginLocation`]; a [`LoadedPlugin`] is the loaded plugin with its manifest;
 //! [`LoadedPlugin::open`] makes a [`Backend`], [`Backend::load_model`] a [`Model`], [`Model::create_instance`] each
-//! [`Instance`]. All of them are safe to use; what a plugin does behind them is checked here and nowhere else.
+//! [`Instance`]. All of them are safe to use; everything a plugin returns is checked here and nowhere else.
 //!
 //! # Life of a plugin
 //! 1. [`LoadedPlugin::load`]: open the library, negotiate the version through its entry, check the table and copy
 //!    the manifest. No device is touched.
 //! 2. [`LoadedPlugin::open`] with checked options and the [`HostServices`] that the plugin may call.
-//! 3. [`Backend::devices`] to spread the instances over, where there are several; [`Backend::load_model`] with a
-//!    [`ModelDemand`], which is held against the manifest first; [`Model::create_instance`] for each instance.
-//! 4. [`Model::allocate`] for samples in memory of the plugin; [`Model::prepare`] with the samples of the phase,
+//! 3. [`Backend::devices`] to spread the instances over several devices; [`Backend::load_model`] with a
+//!    [`ModelDemand`], which is first checked against the manifest; [`Model::create_instance`] for each instance.
+//! 4. [`Model::allocate`] for samples in the plugin's memory; [`Model::prepare`] with the samples of the phase,
 //!    [`Instance::warm_up`], [`Model::start`].
 //! 5. Per batch [`Instance::execute`] and [`Instance::complete`], or a [`Lane`] for each batch in flight; or
 //!    [`Issuer::issue`] with whole queries, which the plugin completes into the sink of [`Backend::set_sink`].
 //! 6. [`Model::flush`], [`Model::stop`], [`Model::release`], and again from 4. Dropping everything, in any order, does
-//!    what is left in due order.
+//!    the remaining steps in the right order.
 //!
 //! # Choices
-//! - **Nothing that a plugin says is taken on trust.** Sizes, pointers, texts, codes, counts and the sizes of outputs
-//!   are checked; each defect is an error with words of its own ([`PluginHostError`]), or, where a run goes on, a
-//!   fault of the backend ([`HostSide::take_faults`]). Pointers that are not null and aligned have to be trusted: no
-//!   process can check more of native code that it runs.
-//! - **Structures are copied by their size,** as much as both sides know, so that an older or newer plugin of the same
-//!   major version works.
+//! - **Nothing a plugin says is trusted.** Sizes, pointers, texts, codes, counts and output sizes are checked. Each
+//!   defect is a distinct error ([`PluginHostError`]) or, if the run continues, a fault of the backend
+//!   ([`HostSide::take_faults`]). Pointers that are not null and aligned must be trusted: no process can check more of
+//!   native code that it runs.
+//! - **Structures are copied by their size,** as far as both sides know them, so older and newer plugins of the same
+//!   major version work.
 //! - **Nothing is unloaded.** Threads and destructors of a plugin may run to the end of the process; for the same
 //!   reason the host table of each backend is leaked.
-//! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one
-//!   buffer in which the outputs of a sample lie side by side, so that a response is one slice. Only the first
-//!   completion of a thread of the plugin's own may allocate, once.
-//! - **A crash leaves words.** Each call is noted before it is made, so that [`crash`] can say in a signal handler
-//!   which plugin, call, instance and sample it was, and [`calls_under_way`] is for the report of a hang.
-//! - **The end of the process is the host's.** It ends by [`process::end`], which runs nothing of a plugin; a plugin
-//!   that calls `exit` is reported, and so is one that a fork of the process comes back from. What nothing in the
-//!   process sees, such as `_exit`, a [`parent`] of it reports.
-//! - **A recording stands between the two.** [`LoadedPlugin::load_recorded`] puts functions into the table which write
-//!   what crosses to a [`Recorder`] and go on to the plugin's; nothing else here knows of it.
+//! - **The timed path does not allocate.** The arrays of a batch are made with the instance; outputs go into one buffer
+//!   in which the outputs of a sample are adjacent, so a response is one slice. Only the first completion on a plugin
+//!   thread may allocate, once.
+//! - **A crash leaves a report.** Each call is noted before it is made, so [`crash`] can name the plugin, call,
+//!   instance and sample in a signal handler; [`calls_under_way`] serves the report of a hang.
+//! - **The host ends the process.** It uses [`process::end`], which runs no plugin code; a plugin that calls `exit` is
+//!   reported, and so is one that returns from a fork of the process. A [`parent`] process reports what nothing inside
+//!   can see, such as `_exit`.
+//! - **A recording sits between the two.** [`LoadedPlugin::load_recorded`] wraps the functions of the table: they write
+//!   what crosses to a [`Recorder`] and call the plugin's. Nothing else here knows of it.
 //!
 //! # Example
 //! ```
@@ -51,8 +51,8 @@
 //! ```
 //!
 //! # Limits
-//! One model at a time for each backend. Tensors have the shapes of their specs; a plugin that takes dynamic shapes is
-//! served with these. Signals and `dlopen` as on Linux.
+//! One model at a time per backend. Tensors have the shapes of their specs; plugins that take dynamic shapes receive
+//! these too. Signals and `dlopen` behave as on Linux.
 
 mod call;
 mod error;

@@ -1,14 +1,14 @@
-//! Single recurrent layers of any size as benchmarks: definitions from names, and right answers in f64.
+//! Single recurrent layers of any size as benchmarks: definitions from names, and correct answers in f64.
 //!
 //! A program that links this crate knows the family `rnn-<cell>-<input>-<hidden>-<batch>-<seq>[-bi]`: its definitions
-//! register with `proctor-config`, its right answers with `proctor-accuracy`. Weights and samples come from
+//! register with `proctor-config`, its correct answers with `proctor-accuracy`. Weights and samples come from
 //! `proctor-recipes`. The rows of table 1 of "DeepCPU: Serving RNN-based Deep Learning Models 10x Faster" (USENIX ATC
 //! 2018), [`TABLE_1`], are members.
 //!
 //! # Choices
-//! - The answers come from the plainest program that follows the equations ([`LayerDirection`]). It shares no code with
-//!   any plugin; programs that compare single layers use it too.
-//! - Linking is registering, so nothing else in the workspace names a layer, a cell or the paper.
+//! - The answers come from the simplest program that follows the equations ([`LayerDirection`]). It shares no code with
+//!   any plugin; programs that compare single layers also use it.
+//! - Linking registers the family, so nothing else in the workspace names a layer, a cell or the paper.
 //!
 //! # Example
 //! ```
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Limits
-//! Answers are computed for the first few samples, as many as take seconds.
+//! Answers are computed only for the first samples, as many as take a few seconds.
 
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,16 @@
-//! The page of a run: one self-contained HTML file with its verdict, figures and pictures.
+//! Makes the report of a run: one self-contained HTML file with its verdict, figures and pictures.
 //!
-//! [`Subject::open`] takes a folder of a run, of official logs, or of a search; [`page`] writes the page of one or
-//! more.
+//! [`Subject::open`] opens a folder of a run, official logs or a search; [`page`] writes the report of one or more.
 //!
 //! # Choices
-//! - The page needs no script and no network, and forbids both. Pictures are SVG within it, as wide as the page, with
-//!   text as large as the rest; those who cannot see them hear their numbers.
-//! - A number of `result.json` is taken from it by key, rounded in one place, and carries key and value, so that a
-//!   program can compare each with the file.
+//! - The page needs no script and no network, and forbids both. Pictures are inline SVG, as wide as the page, with text
+//!   of the normal size; screen readers read their numbers.
+//! - Numbers of `result.json` are taken by key, rounded in one place, and carry key and value, so a program can compare
+//!   each with the file.
 //! - All text is escaped where it is written.
-//! - Pictures have as many marks for ten million samples as for a thousand: time is cut into columns, distributions
+//! - Pictures have as many marks for ten million samples as for a thousand: time is divided into columns, distributions
 //!   into steps that are even in the tail.
-//! - What is not there is left out; what is torn or cut is said to be so.
+//! - Missing parts are left out; damaged or truncated ones are named.
 //!
 //! # Example
 //! ```
@@ -23,7 +22,7 @@
 //! ```
 //!
 //! # Limits
-//! Samples are sorted in memory: about 35 bytes are taken for each.
+//! Samples are sorted in memory, about 35 bytes each.
 
 #![forbid(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! Reads what runs have left: results, samples and logs, of this host and of the official LoadGen.
+//! Reads what runs leave behind: results, samples and logs, of this host and of the official LoadGen.
 //!
-//! [`Run::open`] takes a folder and says what it is: a whole run, one that has not come to its end, or a folder of
-//! official logs. [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the selection of them that
-//! the trace has more of. [`find_runs`] looks for runs below a folder. [`Series::open`] takes a folder of a search or
-//! of scaling, which has several runs.
+//! [`Run::open`] opens a folder and identifies it: a complete run, an unfinished one, or a folder of official logs.
+//! [`Run::samples`] reads the samples of the performance run, [`Run::trace`] the samples that the trace has more detail
+//! on. [`find_runs`] looks for runs below a folder. [`Series::open`] opens a folder of a search or of scaling, which
+//! has several runs.
 //!
 //! # Choices
-//! - The parts of a result have one type each, which a run fills and every reader takes. A key that no reader needs is
-//!   read as far as it has the form that is written here, so that a result of an earlier host of the same schema is
-//!   read, too. The result is there as a whole beside it as JSON.
-//! - Nothing is guessed: a file that is cut, torn or of another version is an error, or is said to be so beside what
+//! - Each part of a result has one type, which a run fills and every reader takes. Keys that no reader needs are read
+//!   if they have the current form, so results of an earlier host with the same schema are readable. The whole result is
+//!   also available as JSON.
+//! - Nothing is guessed: a truncated or damaged file, or one of another version, is an error, or is reported with what
 //!   could be read.
 //! - Samples are read into memory, 16 bytes each, as in their file.
 //!
@@ -24,8 +24,8 @@
 //! ```
 //!
 //! # Limits
-//! Of the official LoadGen, logs of version 4 and later are read, whose detail log is of lines of JSON. They have no
-//! samples but those of the trace.
+//! Official LoadGen logs of version 4 and later are read, whose detail log has lines of JSON. They have no samples
+//! except those of the trace.
 
 #![forbid(unsafe_code)]
 

@@ -1,26 +1,26 @@
-//! One run of a benchmark, from settings to verdict: it takes settings and returns a result.
+//! Makes one run of a benchmark: takes settings and returns a result.
 //!
 //! It prints nothing and reads no command line; only its advice names flags of the program `host`.
 //!
-//! [`run`](run()) reads from top to bottom as a run goes: plugin, data, model, accuracy run, performance run, result,
-//! verdict. [`find_max`](find_max()) makes many tests on the way of a run, to find the highest load that is VALID, and
-//! [`scale`](scale()) looks for batch size and instances under a latency target. All show what they do to an
-//! [`Observer`], and end early when the user [interrupts](Interrupt) them.
+//! [`run`](run()) reads from top to bottom in the order of a run: plugin, data, model, accuracy run, performance run,
+//! result, verdict. [`find_max`](find_max()) makes many tests in the same way to find the highest VALID load, and
+//! [`scale`](scale()) finds batch size and instances under a latency target. All report to an [`Observer`], and end
+//! early when the user [interrupts](Interrupt) them.
 //!
-//! 1. `frame` is around both: the folder, the watchdog, the note of an error. It opens the plugin and the data and
-//!    loads the model; what comes of it is a test bed.
-//! 2. `bed` makes one test with the load generator. In it are the glue between the load generator, the scheduler and
-//!    the plugin, the placement of threads, the watchdog for calls into the plugin, and the scaler, which turns batch
-//!    size and instances while a test goes on.
+//! 1. `frame` surrounds them: the folder, the watchdog, the note of an error. It opens the plugin and the data and
+//!    loads the model; the result is a test bed.
+//! 2. `bed` makes one test with the load generator. It has the glue between the load generator, the scheduler and the
+//!    plugin, the placement of threads, the watchdog for calls into the plugin, and the scaler, which adjusts batch
+//!    size and instances during a test.
 //! 3. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
-//! 4. `accuracy` scores the answers, also those of a log by itself ([`score_log`]), `result` is `result.json` and the
+//! 4. `accuracy` scores the answers, also those of a separate log ([`score_log`]); `result` makes `result.json` and the
 //!    verdict.
-//! 5. `ending` is the order at the end: results first, then the end of the plugin.
-//! 6. `replay` makes the calls of a recording again and compares.
+//! 5. `ending` is the order at the end: first the results, then the end of the plugin.
+//! 6. `replay` repeats the calls of a recording and compares.
 //! 7. `energy` reads the counters of the processor over the timed part.
-//! 8. `noise` has the noise guard stand beside it.
-//! 9. `files` are the files that a run reads, and those that it leaves on the disk.
-//! 10. [`spans`] are the spans of `tracing` that all of this is in, for a timeline.
+//! 8. `noise` runs the noise guard beside it.
+//! 9. `files` are the files that a run reads and writes.
+//! 10. [`spans`] are the `tracing` spans around all of this, for a timeline.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Policies that turn batch size and number of instances to serve as much as a latency target allows.
+//! Policies that adjust batch size and number of instances for maximum throughput under a latency target.
 //!
-//! The two [`Knobs`] of a system that serves in batches are the size of a batch and the number of instances of the
-//! model. A [`ScalingPolicy`] is told the [`Goal`], and after each window what was [`Seen`]; it answers with a
-//! [`Move`]. [`ControlLoop`] makes windows of batches that are done, asks the policy, and keeps the log of its
-//! decisions. Neither knows a scheduler: the caller turns the knobs and says which batches were done.
+//! The two [`Knobs`] of a system that serves in batches are the batch size and the number of model instances. A
+//! [`ScalingPolicy`] receives the [`Goal`] and, after each window, what was [`Seen`]; it answers with a [`Move`].
+//! [`ControlLoop`] groups finished batches into windows, asks the policy, and logs its decisions. Neither knows a
+//! scheduler: the caller turns the knobs and reports finished batches.
 
 #![forbid(unsafe_code)]
 

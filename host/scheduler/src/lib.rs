@@ -1,7 +1,7 @@
-//! From queries to batches: a bounded queue, a batcher, and instances on their own threads.
+//! Turns queries into batches: a bounded queue, a batcher, and instances on their own threads.
 //!
-//! A [`SystemUnderTest`](proctor_loadgen::SystemUnderTest) for plugins that execute batches. It takes queries from
-//! the load generator, forms batches by a [`Policy`] and has an [`Instance`] of the model run each one:
+//! A [`SystemUnderTest`](proctor_loadgen::SystemUnderTest) for plugins that execute batches. It takes queries from the
+//! load generator, forms batches by a [`Policy`] and runs each one on an [`Instance`] of the model:
 //!
 //! - [`Batcher`] is the queue and the decision, a pure state machine: events and the time in, batches out.
 //! - [`ThreadedScheduler`] drives it with one thread per instance, in real time.
@@ -11,33 +11,33 @@
 //!
 //! # Design
 //!
-//! - **One batcher, two drivers.** What is measured in virtual time is the code that runs in real time.
-//! - **Policies are parts.** A policy is one file below `policy/`: a [`Policy`] that looks at a [`QueueState`] and
+//! - **One batcher, two drivers.** Virtual time measures the code that runs in real time.
+//! - **Policies are plug-ins.** A policy is one file below `policy/`: a [`Policy`] that looks at a [`QueueState`] and
 //!   answers with a [`Decision`], and a [`PolicyEntry`] that registers it by name.
-//! - **Knobs are turned from outside.** The size of the batches and the number of instances change while requests go
-//!   on, by [`KnobHandle`], within [`ScalingBounds`]; a [`BatchObserver`] hears how each batch went ([`BatchDone`]).
-//!   Who decides sits above this crate, and a policy sees the batch size of the moment. An instance that was added
-//!   takes batches when it has entered its thread, and one that is retired is dropped on its thread after its batch,
-//!   so no sample waits for either.
+//! - **Knobs are turned from outside.** Batch size and number of instances change while requests are in progress,
+//!   through a [`KnobHandle`], within [`ScalingBounds`]; a [`BatchObserver`] learns how each batch went
+//!   ([`BatchDone`]). The decision is made above this crate, and a policy sees the current batch size. An added
+//!   instance takes batches once it is on its thread, and a retired one is dropped on its thread after its batch, so no
+//!   sample waits for either.
 //! - **First in, first out.** Batches take samples in order of arrival. A query larger than the batch size is split,
 //!   and a batch may hold samples of several queries.
-//! - **The queue is bounded, and full is a result.** Room for `queue_capacity` samples is allocated and touched at
-//!   the start. Samples that do not fit ([`Busy`]) are completed as failed at once and counted, so the run becomes
-//!   INVALID with a reason ([`Statistics::problems`]) instead of slow without one. A query is taken in chunks of some
-//!   thousand samples under one lock each, so that instances start on the head of an Offline query while its tail is
-//!   still being copied. For Offline the capacity must hold the whole query.
+//! - **The queue is bounded, and full is a result.** Room for `queue_capacity` samples is allocated and touched at the
+//!   start. Samples that do not fit ([`Busy`]) are completed as failed at once and counted, so the run becomes INVALID
+//!   with a reason ([`Statistics::problems`]) instead of slow without one. A query is accepted in chunks of some
+//!   thousand samples under one lock each, so instances start on the head of an Offline query while its tail is still
+//!   being copied. For Offline, the capacity must hold the whole query.
 //! - **Idle instances pull.** An instance thread that becomes free forms its own next batch, so no thread stands
 //!   between the queue and an instance. One idle thread at a time spins for some microseconds before it sleeps: the
 //!   next SingleStream query finds it awake, and the others do not take processor time from the model.
-//! - **Single samples take a shorter way.** Where each batch is one sample that the policy never holds back, and nobody
+//! - **Single samples take a shorter path.** If each batch is one sample that the policy never holds back, and nothing
 //!   observes or scales, samples go through a [`SampleRing`] from which idle instances pop, without a lock and without
-//!   the batcher. Who pushes wakes at most one thread, and what a sample costs does not depend on the number of
-//!   instances. A spinner that has lost its processor is not waited for, in either way. From issue to completion at
-//!   batch 1, with an instance that does nothing: 0.6 us at the median and 0.9 us at p99 if issuer and instance have a
-//!   core each, 4 us if they share one (virtual machine, release build).
-//! - **Nothing is trusted to succeed.** An error or a panic of an instance fails the samples of that batch, is
-//!   recorded, and the run goes on. An instance that hangs can be named at any time
-//!   ([`ThreadedScheduler::in_flight`]) and is left behind at shutdown, never waited for without limit.
+//!   the batcher. A push wakes at most one thread, and the cost of a sample does not depend on the number of instances.
+//!   Neither path waits for a spinner that has lost its processor. From issue to completion at batch 1, with an
+//!   instance that does nothing: 0.6 us at the median and 0.9 us at p99 if issuer and instance have a core each, 4 us
+//!   if they share one (virtual machine, release build).
+//! - **Failure is expected.** An error or panic of an instance fails the samples of that batch, is recorded, and the
+//!   run continues. An instance that hangs can be named at any time ([`ThreadedScheduler::in_flight`]); shutdown leaves
+//!   it behind and never waits for it without limit.
 //!
 //! After the start nothing allocates between issue and completion, except to record a failure, and except in
 //! virtual time, where nothing is timed.
@@ -98,8 +98,8 @@
 //! # Limits
 //!
 //! - The bounds of batch size and number of instances are fixed for the life of a scheduler.
-//! - A batch timeout is kept to the precision of the operating system's sleep plus a short spin, some microseconds.
-//! - An instance that has failed is used again until somebody retires it.
+//! - A batch timeout is accurate to the operating system's sleep plus a short spin, a few microseconds.
+//! - A failed instance is used again until it is retired.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,22 @@
-//! The search for the highest load that a system bears: which load to probe next, and when a probe has seen enough.
+//! Searches for the highest load that a system sustains: which load to probe next, and when a probe has seen enough.
 //!
-//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to
-//! confirm one, or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of
-//! its constraints the load is. Neither knows what a load is made of: the caller makes the probes and the full runs.
+//! A [`Search`] knows what was seen so far and answers with the next [`Step`]: a probe at a load, a full run to confirm
+//! one, or the end. A [`ProbeMonitor`] watches one probe and ends it as soon as it is clear on which side of its
+//! constraints the load is. Neither knows what a load consists of: the caller makes the probes and the full runs.
 //!
 //! # Choices
-//! - **The search has no state but its history.** [`Search::next_step`] is a function of the records, so a search is
-//!   resumed by reading them back.
+//! - **The search has no state but its history.** [`Search::next_step`] is a function of the records, so reading them
+//!   back resumes a search.
 //! - **A probe is a sequential test** ([`SequentialTest`]): a load far from the limit takes some hundreds of queries,
-//!   one near it as many as its budget allows, and each says with what confidence it is decided. Misses in a queue
-//!   come in clusters; the test takes them for what they are worth ([`Blocks`]).
-//! - **The limit is interpolated**, not halved: the shape of a queue's tail says where it is to be expected. Where the
-//!   shape is wrong, the bracket closes all the same.
-//! - **More queries win.** Where two probes contradict each other, the shorter one is forgotten, so that noise does not
-//!   lead astray for good. Below a good load those do not count at which less load made the tail no shorter: systems
-//!   that wait for their batches to fill are better under more load.
-//! - **What no load changes ends the search**: samples that lack what they are judged by, or that fail as often however
-//!   low the load, by the likelihood of the shares at all loads ([`Dependence`]).
+//!   one close to it as many as its budget allows, and each states its confidence. Misses in a queue come in clusters;
+//!   the test weighs them accordingly ([`Blocks`]).
+//! - **The limit is interpolated**, not bisected: the shape of a queue's tail predicts where it is. If the shape is
+//!   wrong, the bracket still closes.
+//! - **More queries win.** If two probes contradict each other, the shorter one is discarded, so noise cannot mislead
+//!   the search for good. Below a good load, loads do not count if less load did not shorten the tail: systems that
+//!   wait for their batches to fill do better under more load.
+//! - **Failures that no load changes end the search**: samples that lack what they are judged by, or that fail equally
+//!   often at any load, by the likelihood of the shares at all loads ([`Dependence`]).
 //!
 //! # Example
 //! A system that is under its limit up to 812 queries per second; each probe knows with certainty:
@@ -59,7 +59,7 @@
 //! ```
 //!
 //! # Limits
-//! One load at a time, and one number to search over.
+//! It probes one load at a time, and searches over one number.
 
 #![forbid(unsafe_code)]
 

@@ -1,20 +1,21 @@
-//! The conformance suite of plugins: cases, each in a process of its own, and a report.
+//! The conformance suite for plugins: cases, each in its own process, and a report.
 //!
-//! A [`Suite`] makes the [`cases()`] for the plugin of a [`Request`], one after the other, and gives a [`Report`] as
-//! text, JSON or JUnit XML. Each case starts the running program again, has it load the plugin, and takes its reply: so
-//! a plugin that crashes, hangs or ends the process is the [`Outcome`] of one case. `host validate` is this on the
-//! command line; a vendor runs it from a test of their own.
+//! A [`Suite`] runs the [`cases()`] for the plugin of a [`Request`], one after the other, and returns a [`Report`] as
+//! text, JSON or JUnit XML. Each case restarts the running program, which loads the plugin and replies: a plugin that
+//! crashes, hangs or ends the process is the [`Outcome`] of one case. `host validate` is the command line for it;
+//! vendors run it from their own tests.
 //!
 //! # Choices
-//! - **The header is the law.** Each [`Case`] quotes the rule of `proctor_plugin.h` that it holds a plugin to, and says
-//!   what usually mends it. What the header leaves open no case asks for.
-//! - **The host is the real one.** Cases drive the plugin through `proctor-plugin-host`, which checks all that comes
-//!   back, and run scenarios on the test bed of `proctor-run`.
-//! - **A case needs another.** Where a plugin does not even load, one case fails and says so, and the rest is skipped.
-//! - **Speed is not judged**, but for the manifest, which has to be there within 100 ms without a device.
+//! - **The header is the law.** Each [`Case`] quotes the rule of `proctor_plugin.h` that it checks, and the usual fix.
+//!   No case tests what the header leaves open.
+//! - **The host is the real one.** Cases drive the plugin through `proctor-plugin-host`, which checks everything that
+//!   comes back, and run scenarios on the test bed of `proctor-run`.
+//! - **Cases depend on each other.** If a plugin does not even load, one case fails and says so, and the rest are
+//!   skipped.
+//! - **Speed is not judged**, except for the manifest, which must be available within 100 ms without a device.
 //!
 //! # Example
-//! A test without a harness (`harness = false`), so that it has a `main` of its own:
+//! A test without a harness (`harness = false`), with its own `main`:
 //! ```no_run
 //! use proctor_validator::{Request, Suite};
 //!
@@ -30,8 +31,8 @@
 //! ```
 //!
 //! # Limits
-//! A plugin is tested with the model of a benchmark that this program has the data of. A process that a plugin starts
-//! in a session of its own is not ended with the case.
+//! A plugin is tested with the model of a benchmark whose data this program has. A process that a plugin starts in its
+//! own session is not ended with the case.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The process of a plugin that has one of its own: a host that loads it and makes the calls that another one asks for.
+//! The process of an isolated plugin: a small host that loads the plugin and makes the calls that `host` requests.
 //!
-//! The program `host` starts it, with a way for messages as its standard input, and is the only one to talk to it. It
-//! has neither data sets nor answers.
+//! The program `host` starts it, with a message socket as its standard input, and is the only one to talk to it. It has
+//! neither data sets nor answers.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The words that all of Proctor's crates share: scenarios, ids, tensors, completions.
+//! The types that all of Proctor's crates share: scenarios, ids, tensors, completions.
 //!
-//! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary
-//! meet only in these types, so that they need not know each other. There is no behaviour here beyond naming,
-//! finding by name, parsing, sizes, the form in which terminals are shown text from elsewhere, opening files that
-//! have to be regular ones, and reading lines of the system's own.
+//! The load generator ([`Scenario`], [`QuerySample`], [`CompletionSink`]), the scheduler and the plugin boundary meet
+//! only in these types, so they need not know each other. There is no behaviour here beyond naming, finding by name,
+//! parsing, sizes, making foreign text safe for terminals, opening files that must be
+//! regular files, and reading lines of `/proc`.
 
 #![forbid(unsafe_code)]
 

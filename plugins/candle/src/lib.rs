@@ -1,22 +1,19 @@
 //! The candle plugin: models by name, from safetensors files.
 //!
-//! [`Candle`] is the plugin as the host sees it, exported by the crate's one macro call. It opens a file as
+//! [`Candle`] is the plugin as the host sees it, exported by the crate's only macro call. It opens a file as
 //! [`Weights`], lets the model of that name in [`models`] make a [`Network`] of them, and runs it in instances, each on
-//! threads of its own.
+//! its own threads.
 //!
 //! - **Sizes are read from the file**: a model takes its widths and depths from the shapes of the tensors, so
-//!   `resnet50-tiny`
-//!   needs nothing but its file.
-//! - **What is wrong is found before the timed part**: every tensor is there, has its shape, and the benchmark's
-//!   tensors are
-//!   those of the model, or loading fails with the file and the tensor.
+//!   `resnet50-tiny` needs only its file.
+//! - **Errors are found before the timed part**: every tensor must be present with its shape, and the benchmark's
+//!   tensors must match the model's, or loading fails with the file and the tensor.
 //! - **One copy of each input.** The engine's tensors own their memory, so the host's buffers are copied once; the
-//!   metric
-//!   `input_bytes_copied` says how much that was.
+//!   metric `input_bytes_copied` says how much.
 //!
 //! # Limits
-//! Large element-wise operations run in threads of the engine's own, whose number it takes from the environment; the
-//! README has the details.
+//! Large element-wise operations run on the engine's own threads, whose number it takes from the environment; see the
+//! README.
 
 mod batch;
 mod device;

@@ -1,9 +1,9 @@
-//! The CUDA plugin: ONNX files on NVIDIA's graphics processors.
+//! The CUDA plugin: runs ONNX files on NVIDIA graphics processors.
 //!
-//! Graphs, plans and kernels are those of `proctor-device`; here are the calls of CUDA. Libraries are loaded when the
-//! plugin is opened, none of which a build needs: the driver through cudarc, which `libraries::cuda` keeps from
-//! panicking; the compiler NVRTC; cuBLASLt for products of matrices and cuDNN for convolutions, without which the
-//! shared kernels compute them; and NVML for what the devices use, without which there are no such figures.
+//! Graphs, plans and kernels come from `proctor-device`; this crate makes the CUDA calls. It loads libraries when the
+//! plugin is opened, and a build needs none of them: the driver through cudarc, which `libraries::cuda` keeps from
+//! panicking; the compiler NVRTC; cuBLASLt for matrix products and cuDNN for convolutions, which the shared kernels
+//! replace if absent; and NVML for device metrics, which are missing without it.
 
 mod compiler;
 mod context;

@@ -1,18 +1,19 @@
-//! Models on a device: ONNX files as graphs that are folded, fused and planned, and the kernels that run them.
+//! Runs models on a device: turns ONNX files into graphs, folds, fuses and plans them, and provides the kernels.
 //!
-//! The plugins for OpenCL and CUDA are this crate and a [`Driver`](driver::Driver) each. A model goes through five
-//! stages, the first three of them once for each batch size:
+//! The plugins for OpenCL and CUDA are this crate with a [`Driver`](driver::Driver) each. A model goes through five
+//! stages, the first three once per batch size:
 //!
-//! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of `op`, every shape is known,
-//!    and all that follows from constants is computed.
-//! 2. [`passes`] make the graph cheaper without changing its results, such as attention as one operator, or round it to
-//!    f16 or bf16.
+//! 1. [`read`] makes a [`Graph`](graph::Graph) of the file: every operator is one of `op`, every shape is known, and
+//!    everything that follows from constants is computed.
+//! 2. [`passes`] make the graph cheaper without changing its results, for example attention as one operator, or round
+//!    it to f16 or bf16.
 //! 3. [`program`] plans the calls of [`kernels`] that compute the graph, and the memory between them.
-//! 4. [`session`] compiles the kernels, brings the constants onto the device, and runs the calls there.
-//! 5. [`serve`] puts batches together out of such sessions, behind the traits of a plugin.
+//! 4. [`session`] compiles the kernels, copies the constants to the device, and runs the calls there.
+//! 5. [`serve`] composes batches from such sessions, behind the plugin traits.
 //!
 //! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
-//! [`profile`] measures each call of a program. [`signals`] keeps the host's handlers from drivers that take them.
+//! [`profile`] measures each call of a program. [`signals`] restores the host's signal handlers if a driver replaces
+//! them.
 
 pub mod cache;
 pub mod calibrate;

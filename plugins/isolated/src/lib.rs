@@ -1,9 +1,9 @@
-//! A plugin in a process of its own: the plugin that stands in for it, and the memory and messages between both.
+//! Runs a plugin in its own process: the plugin that stands in for it, and the memory and messages between the two.
 //!
-//! [`Isolation`] starts the process, the program `proctor-worker`, which is a small host: it loads the plugin and calls
-//! it. In the program that measures, a plugin written with the traits of `proctor-plugin-api` stands in for it and
-//! passes every call on, so that the host knows of nothing but another plugin. When the process ends, by itself or by a
-//! signal, the calls that it was in fail, and so does every other until a fresh process takes its place.
+//! [`Isolation`] starts the process, the program `proctor-worker`: a small host that loads the plugin and calls it. In
+//! the measuring program, a plugin written with the traits of `proctor-plugin-api` stands in for it and forwards every
+//! call, so the host sees just another plugin. When the process ends, by itself or by a signal, the calls in progress
+//! fail, and so does every other call until a fresh process takes its place.
 //!
 //! # What goes between the processes
 //! | what | how |
@@ -16,13 +16,13 @@
 //! | log, progress | messages |
 //!
 //! # Choices
-//! - **The other process is not trusted.** Before it has any code of the plugin, it gives up what is not its own, and
-//!   says so in its first message, which is held against what the system shows of it. A message has a limit of its
-//!   kind, and takes some thirty times as much memory at most. Sizes, counts and positions that it writes are read once
-//!   and held against the room that there is; the plugin host on this side checks what comes of them as it checks any
-//!   plugin. No instant that it states counts.
-//! - **A thread that waits sleeps soon.** It looks for an answer for [`Launch::spin`], and then sleeps.
-//! - **One process for all instances of a plugin**, which share the contexts of devices.
+//! - **The other process is not trusted.** Before it runs any plugin code, it gives up access to everything that is not
+//!   its own, and says so in its first message, which is checked against what the system shows of it. Each kind of
+//!   message has a size limit, and takes at most some thirty times as much memory. Sizes, counts and positions that it
+//!   writes are read once and checked against the available room; the plugin host on this side checks the results as
+//!   for any plugin. No instant that it states counts.
+//! - **A waiting thread sleeps soon.** It spins for [`Launch::spin`], and then sleeps.
+//! - **One process for all instances of a plugin**, which share device contexts.
 //!
 //! # Example
 //! ```
@@ -46,10 +46,10 @@
 //! ```
 //!
 //! # Limits
-//! Linux 5.3 or later; since 5.5 the host is asked about calls of the system that name a thread or a process. Responses
-//! that a plugin hands over in one call have one instant up to 64 of them, and then one for each 64; tokens have one
-//! each. Not in virtual time. A plugin is given memory of the host for its samples, also where it has memory of its own
-//! for them; one that takes several batches of an instance at a time is refused.
+//! Linux 5.3 or later; since 5.5 the host is asked about system calls that name a thread or a process. Up to 64
+//! responses that a plugin hands over in one call have one instant, and then one for each 64; tokens have one each. It
+//! does not work in virtual time. A plugin receives samples in the host's memory even if it has its own memory for
+//! them. A plugin that takes several batches of an instance at a time is refused.
 
 mod asked;
 mod channels;

@@ -1,23 +1,22 @@
-//! The mock plugin: the reference for plugin authors, with every behaviour an option.
+//! The mock plugin: the reference for plugin authors, in which every behaviour is an option.
 //!
-//! It computes nothing. It takes as long as its options say and gives the answers that they say, so it stands in for
-//! a device wherever the host itself is tested: the scheduler's policies against a known service time, virtual time,
-//! the accuracy scripts against answers of which a known share is wrong. The harness's own floor is measured with the
-//! plugin `null`.
+//! It computes nothing. Options decide how long it takes and what it answers, so it stands in for a device wherever the
+//! host itself is tested: scheduler policies with a known service time, virtual time, and accuracy scripts with a known
+//! share of wrong answers. The plugin `null` measures the harness's own floor.
 //!
 //! # A tour for plugin authors
 //! Read the files in this order; each is one thing that a plugin does.
 //! 1. `plugin`: [`Mock`], what the host sees first. The manifest says what the plugin can run and which options it
-//!    takes; `open` reads the options; `load_model` checks what the host wants. The export macro stands at its top.
+//!    takes; `open` reads the options; `load_model` checks the host's request. The export macro is at its top.
 //! 2. `model`: [`MockModel`], the life cycle of a loaded model; `shared`: the part of it that its instances read.
-//! 3. `instance`: [`MockInstance`], where a batch is executed. For a real plugin the heart.
-//! 4. `issue`: the optional second way to take work, whole queries on threads of the plugin's own. Leave it out, and
-//!    the host does the queueing, the batching and the scaling.
-//! 5. `memory`: the optional memory of the plugin's own that samples are decoded into.
+//! 3. `instance`: [`MockInstance`], where a batch is executed: the heart of a real plugin.
+//! 4. `issue`: the optional second way to take work, whole queries on the plugin's own threads. Without it, the host
+//!    does the queueing, batching and scaling.
+//! 5. `memory`: optional memory of the plugin that samples are decoded into.
 //!
-//! The other files are this plugin's own business, in place of a device: `service` (how long), `answers` (what),
-//! `plugin/input_form` (how inputs are wanted), `instance/in_flight` (several batches at a time), `table` and `lines`
-//! (its two kinds of files), `random` (numbers that depend on a key alone), `wait` (time that passes), `option_value`
+//! The other files replace a device and are specific to this plugin: `service` (how long), `answers` (what),
+//! `plugin/input_form` (the layout of inputs), `instance/in_flight` (several batches at a time), `table` and `lines`
+//! (its two kinds of files), `random` (numbers that depend only on a key), `wait` (time that passes), `option_value`
 //! (options that have a default).
 //!
 //! # Make it yours
@@ -25,19 +24,20 @@
 //! 2. In `Cargo.toml` name the library `<name>_sut` (hyphens become underscores) with the crate type `cdylib`; add
 //!    `rlib` if tests or a program should link it, too. Its one dependency of ours is `proctor-plugin-api`.
 //! 3. Change the manifest: name, vendor, licence, and a row for each model, format, precision and device.
-//! 4. `cargo build --release -p <package>`, then `host describe <name>` and `host run --plugin <name>`. A library that
-//!    lies elsewhere is named by its path, or its folder stands in `PROCTOR_PLUGIN_PATH`.
+//! 4. `cargo build --release -p <package>`, then `host describe <name>` and `host run --plugin <name>`. For a library
+//!    elsewhere, give its path, or put its folder into `PROCTOR_PLUGIN_PATH`.
 //!
 //! # Choices
-//! - **Everything is drawn by key.** The k-th service time of an instance depends on the seed, the instance and k, and
-//!   nothing else: not on threads, not on what was asked for before. The same holds for answers.
-//! - **All memory before the timed part.** `execute` does not allocate, unless it has tokens
-//!   to report; `issue` does only while its queue still grows.
+//! - **Everything is drawn by key.** The k-th service time of an instance depends only on the seed, the instance and k:
+//!   not on threads, and not on earlier requests. The same holds for answers.
+//! - **All memory is allocated before the timed part.** `execute` does not allocate unless it has tokens to report;
+//!   `issue` does only while its queue still grows.
 //! - **A warm-up takes no draw**, so the number of warm-up batches does not change a run.
-//! - **No unsafe code but a promise.** The ABI's pointers end in `proctor-plugin-api`; `memory.rs` vouches for memory.
+//! - **No unsafe code except a promise.** The ABI's pointers end in `proctor-plugin-api`; `memory.rs` vouches for
+//!   memory.
 //!
 //! # Example
-//! The plugin as a test of a plugin would use it, without a host:
+//! The plugin as its tests use it, without a host:
 //! ```
 //! use std::collections::BTreeMap;
 //!
@@ -56,7 +56,7 @@
 //! ```
 //!
 //! # Limits
-//! It keeps time by sleeping and then spinning for a last tenth of a millisecond, so more instances or threads than
+//! It keeps time by sleeping and then spinning for the last tenth of a millisecond, so more instances or threads than
 //! processors disturb each other. It never reads its inputs.
 
 #![deny(unsafe_code)]

@@ -1,9 +1,9 @@
-//! The null plugin: completes every sample at once, so that what is measured is the harness itself.
+//! The null plugin: completes every sample immediately, so only the harness is measured.
 //!
-//! [`Null`] is the plugin, registered with the program that links this crate in; the crate in `export` is the same
-//! plugin as a file to be loaded. It takes any model, reads no files, and answers with zeros. It is as thin as the
-//! authoring layer of `proctor-plugin-api` lets a plugin be, so the time that a sample takes is the host's: the load
-//! generator, the plugin table in both directions, and the scheduler if the host hands over batches.
+//! [`Null`] is the plugin, registered in programs that link this crate; the crate in `export` is the same plugin as a
+//! loadable file. It takes any model, reads no files, and answers with zeros. It is as thin as the authoring layer of
+//! `proctor-plugin-api` allows, so the time of a sample is the host's: the load generator, the plugin table in both
+//! directions, and the scheduler if the host hands over batches.
 //!
 //! # Ways to complete
 //! | option `complete` | an issued sample is completed |
@@ -11,12 +11,12 @@
 //! | `inline` | by the issuing thread, before `issue` returns |
 //! | `thread` | by one thread of the plugin's own, behind a bounded queue without locks |
 //!
-//! A batch (`execute`) is answered at once in either case; the host completes its samples.
+//! A batch (`execute`) is answered immediately in either case; the host completes its samples.
 //!
 //! # Choices
-//! - **The thread spins for a moment before it parks**, and the issuing thread looks at one flag to see whether it
-//!   sleeps, so that at high rates neither makes a system call.
-//! - **A full queue makes `issue` wait.** To refuse the query would end the test, and to grow would allocate.
+//! - **The thread spins briefly before it parks**, and the issuing thread checks one flag to see whether it sleeps, so
+//!   neither makes a system call at high rates.
+//! - **A full queue makes `issue` wait.** Refusing the query would end the test, and growing would allocate.
 //! - **Zeros, not nothing**: the host checks the size of every response, and that is part of the cost.
 //!
 //! # Example
@@ -30,8 +30,7 @@
 //! ```
 //!
 //! # Limits
-//! It has no time of its own and therefore no virtual time; `mock` has. Its answers are wrong, so an accuracy run
-//! fails.
+//! It has no service time and therefore no virtual time; `mock` has both. Its answers are wrong, so accuracy runs fail.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! The OpenCL plugin: ONNX files on any device that OpenCL drives.
+//! The OpenCL plugin: runs ONNX files on any OpenCL device.
 //!
-//! Graphs, plans and kernels are those of `proctor-device`; here are the calls of OpenCL.
+//! Graphs, plans and kernels come from `proctor-device`; this crate makes the OpenCL calls.
 
 mod devices;
 mod driver;

@@ -1,12 +1,12 @@
-//! Steps that a plugin does inside the measurement, for vendors to link or to replace.
+//! Steps that a plugin performs inside the measurement, for vendors to link or to replace.
 //!
-//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the features of a waveform or
-//! the boxes of its raw outputs. The host hands out samples without these steps; a plugin does them with what is here,
-//! or with something of its own that is faster or runs on its device.
+//! The rules of MLPerf Inference time what a model needs beyond its tensors, such as the features of a waveform or the
+//! boxes from its raw outputs. The host hands out samples without these steps. A plugin performs them with this crate,
+//! or with its own code that is faster or runs on its device.
 //!
 //! # Choices
 //! - Nothing here knows the plugin boundary: plain slices in, plain slices out.
-//! - Beam search is not here: the plugin cpu-rnn has it beside its GNMT, in `plugins/cpu-rnn/models`, for any scorer.
+//! - Beam search is not here: the plugin cpu-rnn has it next to its GNMT, in `plugins/cpu-rnn/models`, for any scorer.
 //!
 //! # Example
 //! ```

@@ -1,6 +1,6 @@
 //! Untimed preprocessing of pictures: decoding, resizing, cropping and scaling, as the MLPerf references do it.
 //!
-//! A program that links this crate, by `use proctor_images as _`, finds its pipelines by their names, through
+//! A program that links this crate with `use proctor_images as _` finds its pipelines by name through
 //! [`build_pipeline`](proctor_preprocess::build_pipeline). Each takes the bytes of a JPEG file and makes one tensor,
 //! channels first, of the size that the benchmark declares.
 //!
@@ -17,21 +17,20 @@
 //! | `open-images-retinanet` | f32 `[3, h, w]` | bilinear in f32, to 0..1 |
 //!
 //! # Choices
-//! - The bytes are those of the references: of libjpeg-turbo, of OpenCV's resizing and of Pillow's, without any
-//!   difference. So are the f32 that OpenCV's own code makes. Where OpenCV takes Intel's library to resize f32, it
-//!   differs from its own code: by 0.0063 of a byte at most over 2,000 pictures with sides up to 400. Bytes that are
-//!   cut from that may differ by one.
-//! - Pixels that a crop drops are not resized, and as far as possible not decoded.
-//! - The turn that EXIF asks for is made, as OpenCV makes it when it reads a file.
-//! - A pixel is four bytes until the last step, so that its parts lie in one vector.
+//! - The bytes are exactly those of the references: libjpeg-turbo, OpenCV's resizing and Pillow's. So are the f32
+//!   values of OpenCV's own code. If OpenCV uses Intel's library to resize f32, it differs from its own code by at most
+//!   0.0063 of a byte over 2,000 pictures with sides up to 400, and bytes cut from that may differ by one.
+//! - Pixels outside a crop are not resized and, as far as possible, not decoded.
+//! - The EXIF orientation is applied, as OpenCV does when it reads a file.
+//! - A pixel is four bytes until the last step, so its components are in one vector.
 //!
 //! # Speed
-//! `host bench data` measures five of the pipelines beside the references' steps in Python; docs/performance.md has the
-//! figures. Where a tensor is no larger than its picture, three quarters of the time go into decoding, which takes
-//! about as long as in libjpeg-turbo: there the ratio is that of the processors used, and of what a crop leaves out.
+//! `host bench data` compares five of the pipelines with the references' steps in Python; docs/performance.md has the
+//! figures. If a tensor is no larger than its picture, decoding takes three quarters of the time, about as long as in
+//! libjpeg-turbo. The ratio there comes from the processors used and from what a crop leaves out.
 //!
 //! # Limits
-//! JPEG files. Classification takes square tensors.
+//! Only JPEG files. Classification takes square tensors.
 
 #![forbid(unsafe_code)]
 

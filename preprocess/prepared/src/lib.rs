@@ -1,15 +1,15 @@
-//! Prepared samples on disk: tensors that preprocessing has made of a data set, kept for the next run.
+//! Keeps prepared samples on disk for the next run: the tensors that preprocessing made of a data set.
 //!
-//! A [`Recipe`] names everything that decides the tensors, and so their folder. A [`Writer`] appends samples to it; a
-//! [`Reader`] copies them into memory. The program `host-data` writes, with all its decoders; the host reads, and
-//! needs none of them. [`Order`] and [`Delivery`] are what the two say to each other.
+//! A [`Recipe`] names everything that determines the tensors, and thereby their folder. A [`Writer`] appends samples to
+//! it; a [`Reader`] copies them into memory. The program `host-data` writes, with all its decoders; the host reads, and
+//! needs none of them. They exchange an [`Order`] and a [`Delivery`].
 //!
 //! # Choices
-//! - A folder is never finished: it has the samples that some run has asked for, and the next run adds those that it
-//!   misses. So a performance run prepares its set alone, and an interrupted one loses the sample it was at.
-//! - A sample is found through an index of fixed size, whose entry is written after the sample is: what a crash has
-//!   torn is not found, and a sum tells what the disk has damaged.
-//! - Samples may differ in shape: the shapes of its tensors stand before the bytes of each.
+//! - A folder is never finished: it has the samples that earlier runs requested, and the next run adds those it lacks.
+//!   A performance run thus prepares only its set, and an interrupted one loses only the sample in progress.
+//! - A sample is found through an index of fixed size, whose entry is written after the sample. A sample torn by a
+//!   crash is not found, and a checksum detects disk damage.
+//! - Samples may differ in shape: the shapes of its tensors precede the bytes of each.
 //!
 //! # Example
 //! ```
@@ -41,7 +41,7 @@
 //! ```
 //!
 //! # Limits
-//! One process writes at a time; a second one waits. Nothing is ever removed: delete the folder.
+//! One process writes at a time; a second one waits. Nothing is ever removed: delete the folder yourself.
 
 #![forbid(unsafe_code)]
 

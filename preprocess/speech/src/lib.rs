@@ -1,11 +1,11 @@
 //! Untimed preprocessing of speech: from a sound file to the waveform that a model takes.
 //!
-//! The pipeline `librispeech-rnnt` decodes a WAV or FLAC file of 16 kHz into numbers from -1 to 1, and puts the length
-//! of the recording beside them. Features of the waveform are timed work, which belongs to the plugin.
+//! The pipeline `librispeech-rnnt` decodes a 16 kHz WAV or FLAC file into numbers from -1 to 1, and adds the length of
+//! the recording. Computing features of the waveform is timed work, which belongs to the plugin.
 //!
 //! # Choices
-//! - A program that prepares samples links this crate for its pipelines, which register themselves; the host does not,
-//!   so that it needs no decoder.
+//! - A program that prepares samples links this crate for its pipelines, which register themselves. The host does not,
+//!   so it needs no decoder.
 //!
 //! # Example
 //! ```
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! # Limits
-//! No other rate is converted.
+//! Other rates are not converted.
 
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,17 @@
 //! Untimed preprocessing of medical volumes: KiTS19 and BraTS 2019 for 3D-UNet.
 //!
-//! [`kits::prepare`] makes the input of one case of KiTS19 from the bytes of its `imaging.nii.gz`, [`brats::prepare`]
-//! that of one case of BraTS 2019 from its four modalities; both have a function for the labels of a case, too. The
-//! pipelines `kits19-3d-unet` and `brats-3d-unet` are registered; volumes of KiTS19 have a shape for each case, which
+//! [`kits::prepare`] makes the input of one KiTS19 case from the bytes of its `imaging.nii.gz`, and [`brats::prepare`]
+//! that of one BraTS 2019 case from its four modalities; both also have a function for the labels of a case. The
+//! pipelines `kits19-3d-unet` and `brats-3d-unet` are registered. Each KiTS19 case has its own shape, which
 //! [`kits::tensor_shape`] reads from the header alone.
 //!
 //! # Choices
-//! - All steps of KiTS19 are one pass over the result: along each axis [`kits::Recipe`] works out beforehand where a
-//!   voxel comes from, through resampling, padding and cropping, so that no volume lies between two steps.
-//! - Interpolation adds in the order of `scipy.ndimage.zoom` and in f64, and takes over its rounding at the far end of
-//!   an axis, so that the values are the same to the last bit.
-//! - Volumes that the reference would take and make something senseless of are refused: voxels that are no number, a
-//!   distance between voxels that is none, labels that are no whole numbers.
+//! - All steps of KiTS19 are one pass over the result. For each axis, [`kits::Recipe`] computes beforehand where a
+//!   voxel comes from, through resampling, padding and cropping, so no intermediate volume exists.
+//! - Interpolation adds in the order of `scipy.ndimage.zoom` and in f64, and copies its rounding at the far end of an
+//!   axis, so the values are the same to the last bit.
+//! - Volumes that the reference would accept and turn into nonsense are refused: voxels that are not numbers, an
+//!   invalid voxel spacing, labels that are not integers.
 //! - Rows are computed in parallel on rayon's threads.
 //!
 //! # Example
@@ -29,8 +29,7 @@
 //! ```
 //!
 //! # Limits
-//! nnU-Net would resample a case of BraTS whose voxels are not of 1 mm; the published ones all are, and others are
-//! refused.
+//! nnU-Net would resample a BraTS case whose voxels are not 1 mm; all published ones are, and others are refused.
 
 #![forbid(unsafe_code)]
 

@@ -1,34 +1,33 @@
-//! A double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12`, `libcublasLt.so.12`, `libcudnn.so.9` and
-//! `libnvidia-ml.so.1` in one library, which runs what it is given on a processor: kernels by OpenCL (PoCL), products
-//! and convolutions by itself. With it the plugin `cuda` runs where there is no GPU, and mistakes show that a GPU would
-//! forgive.
+//! A test double of NVIDIA's driver: `libcuda.so.1`, `libnvrtc.so.12`, `libcublasLt.so.12`, `libcudnn.so.9` and
+//! `libnvidia-ml.so.1` in one library that computes on a CPU: kernels through OpenCL (PoCL), products and convolutions
+//! by itself. With it, the plugin `cuda` runs without a GPU, and mistakes show that a GPU would forgive.
 //!
-//! [`lay_out`] puts the library into a folder under its five names, for `LD_LIBRARY_PATH` of a program.
+//! [`lay_out`] puts the library into a folder under its five names, for a program's `LD_LIBRARY_PATH`.
 //!
 //! # Checks
-//! A mistake of the caller is a line on stderr that begins with `cuda double: `, and the error of CUDA that fits:
-//! - calls without a current context, with handles that are unknown or were given back, with memory of another device;
-//! - copies and arguments of kernels beyond an allocation that lives, also when the work is done; writes of a kernel
-//!   just outside of one;
-//! - memory, events, modules and memory of the host given back while work in a stream uses them;
+//! A caller's mistake is a line on stderr that begins with `cuda double: `, and the matching CUDA error:
+//! - calls without a current context, with unknown or released handles, with memory of another device;
+//! - copies and kernel arguments beyond a live allocation, also when the work is done; kernel writes just outside of
+//!   one;
+//! - memory, events, modules and host memory released while work in a stream uses them;
 //! - waits and allocations during a capture, and launches of graphs whose memory or kernels are gone;
-//! - products whose matrices do not fit each other, overlap or are not aligned as was said, without a bias, with the
-//!   algorithm of another product, or with too little workspace;
-//! - convolutions whose tensors do not fit each other, overlap or are not aligned, whose end cuDNN does not have, with
-//!   too little workspace or a handle without a stream, or with descriptors that were not set or are gone;
-//! - blocks and grids that no device takes; times of events that the device has not passed;
-//! - at the last release of the primary context, and at the end of the process, whatever was not given back.
+//! - products whose matrices do not match, overlap or are not aligned as stated, without a bias, with the algorithm of
+//!   another product, or with too little workspace;
+//! - convolutions whose tensors do not match, overlap or are not aligned, whose ending cuDNN does not support, with too
+//!   little workspace, a handle without a stream, or descriptors that are unset or released;
+//! - blocks and grids that no device accepts; times of events that the device has not passed;
+//! - at the last release of the primary context, and at the end of the process, anything not released.
 //!
 //! # Choices
-//! - Work in a stream is done when something waits for it, and not before. Streams go on in an order that is drawn. So
-//!   a missing wait shows as wrong numbers.
-//! - A copy to the device takes the bytes at the call if they lie in ordinary memory, and when it is done if in that
-//!   of cuMemHostAlloc: CUDA may do either.
-//! - Memory is full of ones at first: not zeros, and no numbers.
-//! - Products and convolutions are summed in f64 and rounded once. Afterwards nothing is left of what was in the
-//!   workspace. In f32 factors are rounded to TF32 where the caller allows it.
-//! - "Cubins" are the texts of kernels. The prelude of OpenCL is put for that of CUDA.
-//! - There is no default stream, and events have no place in a capture: the plugin uses neither.
+//! - Work in a stream is done only when something waits for it. Streams proceed in a random order, so a missing wait
+//!   shows as wrong numbers.
+//! - A copy to the device reads the bytes at the call if they are in ordinary memory, and when it is executed if they
+//!   are in that of cuMemHostAlloc: CUDA may do either.
+//! - Memory is initially all one bits: neither zeros nor numbers.
+//! - Products and convolutions are summed in f64 and rounded once, and then overwrite the workspace. In f32, factors
+//!   are rounded to TF32 if the caller allows it.
+//! - "Cubins" are the texts of kernels. The OpenCL prelude replaces CUDA's.
+//! - There is no default stream, and events cannot be captured: the plugin uses neither.
 //!
 //! # Variables
 //! | variable | meaning | without it |
@@ -46,8 +45,8 @@
 //! | `CUDA_DOUBLE_REPORT` | file to which mistakes are added, and a line at the last release of a context | none |
 //!
 //! # Limits
-//! The functions that the plugin calls, and few more. One call at a time: it says nothing about speed. PoCL has to be
-//! installed when the driver is started.
+//! Only the functions that the plugin calls, and few more. One call at a time: it says nothing about speed. PoCL must
+//! be installed when the driver starts.
 
 mod cublaslt;
 mod cudnn;

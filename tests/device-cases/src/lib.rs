@@ -1,5 +1,5 @@
-//! Graphs with inputs for the tests of devices: the outputs of a device are compared with those of the host, and the
-//! kernels that they need are compiled.
+//! Graphs with inputs for the tests of devices: tests compare the outputs of a device with those of the host, and
+//! compile the kernels they need.
 //!
 //! # Example
 //! ```
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! # Limits
-//! For tests alone: a case that cannot be made is a panic.
+//! For tests only: a case that cannot be made panics.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a case that cannot be made fails the test")]

@@ -1,20 +1,20 @@
-//! A test's needs of its machine, and how it skips itself where one is missing.
+//! Declares what a test needs from its machine, and skips the test if that is missing.
 //!
-//! A test that skips itself counts as passed for the runner. So there are two kinds of needs:
-//! - **hardware** that a machine has or has not: [`skip_without_hardware`] skips anywhere;
-//! - everything else (a compiler, a package, a right) can be installed or given: [`skip`] skips on a developer's
-//!   machine and fails the test where the variable `CI` is set.
+//! The runner counts a skipped test as passed. There are therefore two kinds of needs:
+//! - **hardware**, which a machine has or lacks: [`skip_without_hardware`] skips anywhere;
+//! - everything else (a compiler, a package, a permission), which can be installed or granted: [`skip`] skips on a
+//!   developer's machine and fails the test if the variable `CI` is set.
 //!
 //! Both print `skipped: <reason>`, which `cargo xtask test` lists at its end.
 //!
-//! Root may write where permissions forbid it. A test of permissions runs programs by way of [`bound_by_permissions`],
-//! or itself once more by [`run_again_bound_by_permissions`]: still as root, since another user might not even read
-//! the checkout, but without the right to pass over permissions.
+//! Root may write where permissions forbid it. A test of permissions runs programs through [`bound_by_permissions`], or
+//! itself again through [`run_again_bound_by_permissions`]: still as root, because another user might not even be able
+//! to read the checkout, but without the capability to override permissions.
 //!
 //! [`ends_without_system_calls`] needs a kernel that can forbid them.
 //!
-//! [`python`] runs a script that answers a test's cases a second time, and needs its packages; [`PythonPipe`] asks one
-//! for case after case, [`official_loadgen()`] that of the official LoadGen.
+//! [`python`] runs a script that answers a test's cases a second time, and needs its packages. [`PythonPipe`] asks one
+//! for case after case, and [`official_loadgen()`] the one of the official LoadGen.
 //!
 //! # Example
 //! ```no_run

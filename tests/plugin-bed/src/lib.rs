@@ -1,23 +1,23 @@
 //! Runs a linked-in plugin behind the real plugin host, for the tests of that plugin.
 //!
-//! A [`Bed`] is an opened plugin with a loaded model and its instances; [`Bed::run`] takes [`Samples`] through the life
-//! of a phase, in batches of the sizes that the test names, and gives a [`Run`]: of each instance the answer to every
-//! sample, the stages of every batch and the first tokens; of the plugin its metrics. [`demand`] and [`spec`] say what
-//! to load; [`digits`] has the models, images and right logits of the digits benchmark.
+//! A [`Bed`] is an opened plugin with a loaded model and its instances. [`Bed::run`] takes [`Samples`] through a phase,
+//! in batches of the sizes that the test names, and returns a [`Run`]: for each instance the answer to every sample,
+//! the stages of every batch and the first tokens; for the plugin its metrics. [`demand`] and [`spec`] say what to
+//! load; [`digits`] has the models, images and correct logits of the digits benchmark.
 //!
 //! # Choices
-//! - **The host is the real one**, so that a test sees what a user would: options are resolved against the manifest, a
-//!   demand is held against it before the plugin hears of it, and outputs are checked. What only the plugin itself can
-//!   say, since the host refuses first, is a test of the plugin's own traits, with `Host::detached`.
-//! - **An error is a text**, the one that a user reads. Nothing panics because of a plugin, so what it refuses and
-//!   how it fails can be asserted, too.
+//! - **The host is the real one**, so a test sees what a user would: options are resolved against the manifest, a
+//!   demand is checked against it before the plugin hears of it, and outputs are checked. Refusals that the host makes
+//!   first are tested with the plugin's own traits, with `Host::detached`.
+//! - **An error is a text**, the one that a user reads. Nothing panics because of a plugin, so its refusals and
+//!   failures can be asserted too.
 //! - **Misbehaviour is an error of every run**: failed samples, faults that the host noticed, stages that do not follow
 //!   each other within their call, tokens or completions of samples that were not issued.
-//! - **Instances stay from run to run**, as they do in a host: a run after a failed one shows whether they recovered.
-//! - **The clock never shows an instant twice**, so that stages between two looks at it always differ.
+//! - **Instances persist between runs**, as in a host: a run after a failed one shows whether they recovered.
+//! - **The clock never shows an instant twice**, so stages between two clock reads always differ.
 //!
 //! # Example
-//! The plugin comes as a dependency of the test, and is linked in by being named:
+//! The plugin is a dependency of the test, and naming it links it in:
 //! ```
 //! use std::path::Path;
 //!

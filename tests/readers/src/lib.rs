@@ -1,16 +1,16 @@
-//! Properties of every reader of files, and of what the host reads from a plugin, whatever is there: for property tests
-//! and fuzz targets.
+//! Properties that hold for every file reader, and for what the host reads from a plugin, on any input: for property
+//! tests and fuzz targets.
 //!
 //! Each function takes the bytes of a file, reads them, and panics if an invariant does not hold:
 //! - any bytes are read or refused, and a refusal names a line that the file has;
-//! - what was read, written in the normal form and read again, is the same;
-//! - what was read equals an independent interpretation: another parser, or the C library's readers of numbers;
+//! - data that was read, written in the normal form and read again is the same;
+//! - data that was read equals an independent interpretation: another parser, or the C library's number parsers;
 //! - memory stays below a multiple of the length of the file.
 //!
-//! The tests of this crate run them on mutated files, the targets in `tests/fuzz` for as long as one likes.
+//! The tests of this crate run them on mutated files, the targets in `tests/fuzz` for as long as you like.
 //!
-//! [`read_detail_log`] is a reader that only tests need: it refuses a log with a line that is no entry, where the host
-//! passes over such a line.
+//! [`read_detail_log`] is a reader that only tests need: it refuses a log with an invalid line, where the host skips
+//! such a line.
 //!
 //! # Example
 //! ```

@@ -1,10 +1,10 @@
-//! Threads that race each other over scheduler and completions, for as many seconds as the argument says.
+//! Races threads over the scheduler and completions, for as many seconds as the argument says.
 //!
-//! A plain program, because ThreadSanitizer finds races in the harness of Rust's tests, which is built without it. It
-//! runs tests of the load generator, one after the other, in every scenario, against four systems: the scheduler with
-//! four instances, once with batches and once with single samples, the scheduler while its knobs are turned, and a pool
-//! of threads that completes whole queries in pieces and in any order. Each test has to be
-//! without an error, and each of its samples complete.
+//! It is a plain program, because ThreadSanitizer finds races in Rust's test harness, which is built without it. It
+//! runs load generator tests one after the other, in every scenario, against four systems: the scheduler with four
+//! instances, once with batches and once with single samples; the scheduler while its knobs are turned; and a thread
+//! pool that completes whole queries in pieces and in any order. Each test must have no error, and each of its samples
+//! must complete.
 //!
 //! `cargo xtask tsan` builds and runs it.
 

@@ -1,7 +1,7 @@
-//! Development tasks: set up what the tests need, run them in two tiers, and make the package.
+//! Development tasks: set up what the tests need, run them in two tiers, and build the package.
 //!
-//! Each task is a short list of commands. A command is printed before it runs, so that it can be repeated by hand,
-//! and the first one that fails ends the task with its exit status.
+//! Each task is a short list of commands. It prints each command before running it, so you can repeat it by hand, and
+//! the first one that fails ends the task with its exit status.
 
 #![forbid(unsafe_code)]
 

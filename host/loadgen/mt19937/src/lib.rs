@@ -1,8 +1,8 @@
 //! Random numbers exactly as LoadGen draws them: `mt19937` with the distributions of libstdc++ 11 and later.
 //!
-//! The C++ standard fixes the generator but not the distributions, so their algorithms are part of the behaviour. No
-//! crate implements this combination; other Mersenne Twisters shuffle and bound differently. The load generator plans
-//! with it, and the samples of recommendation are cut by the bare generator.
+//! The C++ standard defines the generator but not the distributions, so their algorithms are part of the behaviour. No
+//! other crate implements this combination; other Mersenne Twisters shuffle and bound differently. The load generator
+//! plans with it, and recommendation samples are cut with the bare generator.
 //!
 //! # Example
 //! ```

@@ -1,4 +1,4 @@
-//! Runs recurrent layers on the CPU by a schedule.
+//! Runs recurrent layers on the CPU according to a schedule.
 //!
 //! A [`Layer`] holds the weights, a [`Team`] the threads, a [`Workspace`] the memory of one caller. [`Layer::run`] maps
 //! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says. A [`Stream`] runs a layer one

@@ -5,13 +5,12 @@
 //! [`PackedCell::step`] one time step: the hidden product starts from those gates, and the cell follows in registers.
 //! [`activation`] has exp, sigmoid and tanh of slices.
 //!
-//! - Kernels know rows by pointer, so hidden states are read and written where they lie, whatever the tensor's layout.
-//!   Threads, and which of them computes which rows and blocks of units, are the caller's business.
-//! - Each kernel is written once, over a vector type and a format of weights, and compiled for each [`Isa`]. The set is
-//!   chosen when weights are packed.
-//! - The order of additions depends on the number of rows of a call, and so may the last bits of a row's result.
-//! - f32 sums throughout; int8 weights give i32 sums within one product, exact, and so the same for each instruction
-//!   set.
+//! - Kernels take rows by pointer, so hidden states are read and written in place, whatever the tensor's layout. The
+//!   caller decides on threads, and which of them computes which rows and blocks of units.
+//! - Each kernel is written once, over a vector type and a weight format, and compiled for each [`Isa`]. The
+//!   instruction set is chosen when weights are packed.
+//! - The order of additions depends on the number of rows in a call, and so may the last bits of a row's result.
+//! - Sums are in f32 throughout; int8 weights give exact i32 sums within one product, the same on each instruction set.
 //!
 //! ```
 //! use proctor_rnn_kernels::{Isa, PackedLinear};

@@ -1,8 +1,8 @@
-//! The words for a recurrent layer: what it computes, by which schedule, on which machine.
+//! Types that describe a recurrent layer: what it computes, by which schedule, on which machine.
 //!
-//! Kernels, engine, optimiser, limits and models share these types. [`LayerShape`] is what one call of
-//! a layer computes, in sizes; [`Schedule`] is how the engine runs it; [`Machine`] is what there is to run it on.
-//! Nothing here computes or chooses.
+//! Kernels, engine, optimiser, limits and models share these types. [`LayerShape`] says what one call of a layer
+//! computes, in sizes; [`Schedule`] how the engine runs it; [`Machine`] what there is to run it on. Nothing here
+//! computes or chooses.
 //!
 //! ```
 //! use proctor_rnn_layer::{Cell, Directions, LayerShape, Precision};

@@ -1,8 +1,8 @@
 //! Models around recurrent layers, from ONNX and safetensors files.
 //!
-//! [`load()`] makes a [`Model`] of a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
-//! [`mod@safetensors`] reads weights with PyTorch's names; [`graph`] runs operations around recurrent
-//! layers, which [`onnx`] files become; [`nets`] are the networks of the benchmarks.
+//! [`load()`] makes a [`Model`] from a benchmark's files; a model makes [`Instance`]s, which execute [`Batch`]es.
+//! [`mod@safetensors`] reads weights with PyTorch's names; [`onnx`] turns files into a [`graph`], which runs operations
+//! around recurrent layers; [`nets`] are the networks of the benchmarks.
 
 mod batch;
 mod dense;

@@ -1,5 +1,5 @@
-//! The programs `gpu-profile-cuda` and `gpu-profile-opencl`: what a device can do at most, and how near each call of a
-//! model comes to it.
+//! The programs `gpu-profile-cuda` and `gpu-profile-opencl`: measure a device's peak performance, and how close each
+//! call of a model comes to it.
 //!
 //! ```text
 //! gpu-profile-opencl ceilings --extents 256,512 --tuning gpu
