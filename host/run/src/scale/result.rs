@@ -178,7 +178,7 @@ mod tests {
     use proctor_scaling::Knobs;
 
     use super::*;
-    use crate::{bed::plugin::isolated::host_state::HostPart, result::tests};
+    use crate::{bed::plugin::isolated::host_state::HostPart, machine::read_machine, result::tests};
 
     #[test]
     fn a_change_of_the_host_speaks_against_every_setting_and_is_told_once() {
@@ -191,7 +191,7 @@ mod tests {
             target_changes: Vec::new(),
         };
         let goal = Goal::new(1_000_000, 0.95, Knobs::LEAST);
-        let (plugin, machine) = (tests::plugin(), Machine::read());
+        let (plugin, machine) = (tests::plugin(), read_machine());
         let mut result = ScaleResult::new(&settings, &options, (goal, None), plugin, machine);
         assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
         for _ in 0..2 {
