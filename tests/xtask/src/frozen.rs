@@ -3,8 +3,15 @@
 //! A later minor version may append fields to a structure that says its size or whose array has a stride, add
 //! constants, structures and types, and raise a limit (`PROCTOR_..._MAX`). All else stays: names, values, types, order
 //! and sizes. Drafts are not kept.
+//!
+//! Two headers of a major version are kept: the oldest, against which tests build plugins, and the newest. It contains
+//! those between, since a header is only appended to.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail};
 
@@ -33,20 +40,33 @@ const CODES: [&str; 9] = [
 const DRAFTS: &str = "\n/* ---- Drafts";
 const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
 
-/// Keeps the present header, without its drafts, as that of its version.
+/// Keeps the present header, without its drafts, as that of its version, in place of the one before.
 ///
 /// # Errors
-/// If the version is kept already, or a file cannot be read or written.
+/// If the version is kept already, plugins of earlier ones would not fit it, or a file cannot be read or written.
 pub(crate) fn freeze() -> Result<()> {
+    check()?;
     let core = core_of(&read(&workspace_root().join(HEADER))?)?;
-    let [major, minor] = Facts::of(&core).version()?;
-    let path = workspace_root().join(FROZEN).join(format!("proctor_plugin_{major}.{minor}.h"));
+    freeze_in(&workspace_root().join(FROZEN), &core)
+}
+
+/// Adds a header to a folder of kept ones, and removes those of its major version but the oldest.
+fn freeze_in(folder: &Path, core: &str) -> Result<()> {
+    let [major, minor] = Facts::of(core).version()?;
+    let path = folder.join(format!("proctor_plugin_{major}.{minor}.h"));
     if path.exists() {
         bail!("{} is there already: raise PROCTOR_ABI_MINOR in plugin-api/src/abi/basic.rs", path.display());
     }
-    fs::create_dir_all(workspace_root().join(FROZEN)).context("cannot make the folder of kept headers")?;
+    let before = kept(folder)?;
     fs::write(&path, core).with_context(|| format!("cannot write {}", path.display()))?;
     println!("kept {}", path.display());
+    let of_major = format!("proctor_plugin_{major}.");
+    let is_of_major =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&of_major));
+    for superseded in before.iter().filter(is_of_major).skip(1) {
+        fs::remove_file(superseded).with_context(|| format!("cannot remove {}", superseded.display()))?;
+        println!("removed {}", superseded.display());
+    }
     Ok(())
 }
 
@@ -65,7 +85,7 @@ pub(crate) fn version() -> Result<[String; 2]> {
 pub(crate) fn check() -> Result<()> {
     let present = Facts::of(&core_of(&read(&workspace_root().join(HEADER))?)?);
     let mut problems = Vec::new();
-    for path in kept()? {
+    for path in kept(&workspace_root().join(FROZEN))? {
         let kept = Facts::of(&read(&path)?);
         // Another major version promises nothing to the plugins of this one.
         let is_same_major = kept.constants.get(MAJOR) == present.constants.get(MAJOR);
@@ -78,10 +98,9 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The headers that are kept, at least one.
-fn kept() -> Result<Vec<PathBuf>> {
-    let folder = workspace_root().join(FROZEN);
-    let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+/// The headers that are kept, the oldest first; at least one.
+fn kept(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
     if paths.is_empty() {
@@ -90,7 +109,7 @@ fn kept() -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn read(path: &PathBuf) -> Result<String> {
+fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
@@ -291,7 +310,52 @@ fn without_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest as _, Sha256};
+
     use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        kept(folder)
+            .unwrap()
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_header_and_the_newest_are_kept() {
+        check().unwrap();
+        let folder = workspace_root().join(FROZEN);
+        let kept = names(&folder);
+        let [first, _newest] = &kept[..] else { panic!("{kept:?}") };
+        let hash = Sha256::digest(fs::read(folder.join(first)).unwrap());
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let as_published = "5ba98faf4d4047f8b7f045a4c3c82571fc6b9485f29f4937faec7341d475bf22";
+        assert_eq!(
+            (&**first, &*hash),
+            ("proctor_plugin_1.0.h", as_published),
+            "a published header is changed"
+        );
+    }
+
+    #[test]
+    fn a_header_replaces_the_one_before_but_not_the_oldest() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = |version: &str| {
+            let (major, minor) = version.split_once('.').unwrap();
+            format!("#define {MAJOR} {major}\n#define {MINOR} {minor}\n")
+        };
+        fs::write(folder.path().join("proctor_plugin_1.0.h"), header("1.0")).unwrap();
+        let steps: [(&str, &[&str]); 3] =
+            [("1.9", &["1.0", "1.9"]), ("1.10", &["1.0", "1.10"]), ("2.0", &["1.0", "1.10", "2.0"])];
+        for (version, left) in steps {
+            freeze_in(folder.path(), &header(version)).unwrap();
+            let left: Vec<_> = left.iter().map(|version| format!("proctor_plugin_{version}.h")).collect();
+            assert_eq!(names(folder.path()), left);
+        }
+        let again = freeze_in(folder.path(), &header("2.0")).unwrap_err().to_string();
+        assert!(again.contains("is there already: raise PROCTOR_ABI_MINOR"), "{again}");
+    }
 
     /// The differences that an edit of the present header makes.
     fn after(edit: impl FnOnce(&str) -> String) -> Vec<String> {

@@ -9,13 +9,14 @@ use crate::{
 
 pub(crate) const LONG_ABOUT: &str = "Regenerate the C header of the plugin ABI after a change to plugin-api/src/abi.
 
-plugin-api/include/frozen keeps the header of each minor version, without its drafts. A later version may append to it \
-but must not change anything a plugin was compiled against.";
+plugin-api/include/frozen keeps the headers of the first and the newest minor version, without their drafts. A later \
+version may append to them but must not change anything a plugin was compiled against. --freeze replaces the newest \
+one, never the first.";
 
 pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask header                   write it
   cargo xtask header --check-frozen    compare it with the frozen ones, as `cargo xtask check` does
-  cargo xtask header --freeze          write it and freeze it, once per minor version";
+  cargo xtask header --freeze          write it and freeze it in place of the one before, once per minor version";
 
 /// Writes plugin-api/include/proctor_plugin.h, by the test that otherwise compares it, and keeps it with `freeze`.
 ///

@@ -97,7 +97,7 @@ struct HeaderArgs {
     /// Compare it with the frozen headers and write nothing.
     #[arg(long, conflicts_with = "freeze")]
     check_frozen: bool,
-    /// Freeze it, without its drafts, as the header of its version.
+    /// Freeze it, without its drafts, as the header of its version, and remove the one before unless it is the first.
     #[arg(long)]
     freeze: bool,
 }
