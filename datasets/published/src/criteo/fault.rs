@@ -2,7 +2,7 @@
 
 use proctor_datasets::npy::{NpyFault, NpySizeFault};
 
-use crate::criteo::zip::ZipFault;
+use crate::criteo::npz::ZipFault;
 
 /// Something that is wrong with a file of arrays. The name of a member is empty in a file that is one array.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -5,10 +5,10 @@ mod content;
 pub mod day;
 pub(crate) mod fault;
 pub mod multi_hot;
+mod npz;
 mod rows;
-mod zip;
 
 pub use aggregation::{Aggregation, QUANTILES, Samples, TraceError};
 pub use fault::ArrayFault;
+pub use npz::ZipFault;
 pub use rows::{CATEGORY_FIELDS, COUNT_FIELDS};
-pub use zip::ZipFault;

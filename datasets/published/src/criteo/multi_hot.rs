@@ -25,8 +25,8 @@ use crate::{
         aggregation::{Aggregation, Samples},
         content::Content,
         fault::ArrayFault,
+        npz::{Member, archive, members},
         rows::{CATEGORY_FIELDS, COUNT_FIELDS},
-        zip::{Member, archive, members},
     },
     defect::{Defect, Problem},
     entry::{CalibrationLists, OpenFolder, Opened, Published},
@@ -220,7 +220,11 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
             (format!("{feature}.npy"), member)
         })
         .collect();
-    write_file(&file_of(folder, "day_23_sparse_multi_hot", suffix, "npz"), &archive(&members))
+    let path = file_of(folder, "day_23_sparse_multi_hot", suffix, "npz");
+    match archive(&members) {
+        Ok(bytes) => write_file(&path, &bytes),
+        Err(source) => Err(DatasetError::Write { path, source }),
+    }
 }
 
 impl MultiHotSamples {
@@ -316,7 +320,7 @@ fn plain_array(path: &Path, descr: &str, width: u64) -> Result<Array, Problem> {
 fn features(path: &Path, row_count: u64) -> Result<Vec<Array>, Problem> {
     let unreadable = |error: io::Error| Problem::of_reading(path, &error);
     let file = open_regular(path).map_err(unreadable)?;
-    let members = members(&file).map_err(unreadable)?.map_err(|fault| Problem::Array(fault.into()))?;
+    let members = members(path, &file)?;
     let mut arrays = Vec::new();
     for (feature, width) in HOT_SIZES.into_iter().enumerate() {
         let name = format!("{feature}.npy");
@@ -381,12 +385,14 @@ fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Resu
 fn wrong_checksums(path: &Path) -> Vec<Defect> {
     let defect = |problem| Defect { path: path.to_owned(), problem };
     let unreadable = |error: io::Error| vec![defect(Problem::of_reading(path, &error))];
-    let found = match open_regular(path).and_then(|file| members(&file).map(|found| (file, found))) {
-        Ok((file, Ok(found))) => (file, found),
-        Ok((_, Err(fault))) => return vec![defect(Problem::Array(fault.into()))],
+    let file = match open_regular(path) {
+        Ok(file) => file,
         Err(error) => return unreadable(error),
     };
-    let (file, members) = found;
+    let members = match members(path, &file) {
+        Ok(members) => members,
+        Err(problem) => return vec![defect(problem)],
+    };
     let mut defects = Vec::new();
     let mut part = vec![0; PART_BYTES];
     for member in members {
