@@ -1,11 +1,8 @@
 //! Preprocessed samples in RAM: what a query sample library loads and a plugin reads.
 
-use std::{
-    num::NonZero,
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{num::NonZero, thread};
 
+use parking_lot::Mutex;
 use proctor_vocabulary::{SampleIndex, TensorSpec};
 
 use crate::memory::{ItemBuffer, Items, OwnMemory, SampleMemory};
@@ -421,10 +418,10 @@ fn fill_all(
     let left = Mutex::new(samples.iter().zip(rooms).enumerate());
     let failed = Mutex::new(None::<(usize, StoreError)>);
     let work = || {
-        while lock(&failed).is_none() {
-            let Some((position, (&index, mut tensors))) = lock(&left).next() else { return };
+        while failed.lock().is_none() {
+            let Some((position, (&index, mut tensors))) = left.lock().next() else { return };
             if let Err(source) = fill(index, &mut tensors) {
-                let mut failed = lock(&failed);
+                let mut failed = failed.lock();
                 if failed.as_ref().is_none_or(|(first, _)| position < *first) {
                     *failed = Some((position, StoreError::Fill { index, source }));
                 }
@@ -437,11 +434,7 @@ fn fill_all(
         }
         work();
     });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    failed.into_inner().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 #[cfg(test)]

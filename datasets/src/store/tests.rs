@@ -32,11 +32,11 @@ fn a_sample_listed_twice_is_prepared_once() {
     let set = indices(&[5, 9, 5]);
     store
         .load(&set, |index, tensors| {
-            lock(&filled).push(index);
+            filled.lock().push(index);
             fill(index, tensors)
         })
         .unwrap();
-    let mut filled = filled.into_inner().unwrap();
+    let mut filled = filled.into_inner();
     filled.sort_unstable();
     assert_eq!(filled, indices(&[5, 9]));
     assert_eq!(store.buffers().map(<[u8]>::len).collect::<Vec<_>>(), [4096, 4096]);

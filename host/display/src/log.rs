@@ -64,11 +64,9 @@ fn filter(wanted: &str) -> Result<Targets, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io::Write,
-        sync::{Arc, Mutex},
-    };
+    use std::{io::Write, sync::Arc};
 
+    use parking_lot::Mutex;
     use tracing::{Level, subscriber::with_default};
 
     use super::*;
@@ -79,7 +77,7 @@ mod tests {
 
     impl Write for Kept {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -122,7 +120,7 @@ mod tests {
             let source = "s\u{1b}]0;t\u{7}";
             tracing::warn!(target: "plugin", source, "a\u{1b}[2J\r\u{9b}31m\u{202e}\n WARN host: forged");
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(kept.0.lock().clone()).unwrap();
         let (_, shown) = text.split_once("a\\u001b").unwrap();
         let expected = "[2J\\r\\u009b31m\\u202e\n     WARN host: forged source=\"s\\u{1b}]0;t\\u{7}\"\n";
         assert_eq!(shown, expected);

@@ -4,11 +4,10 @@
 use std::{
     io::{self, Write},
     os::fd::AsFd,
-    sync::{Mutex, TryLockError},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_vocabulary::{printable, printable_lines};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -114,16 +113,8 @@ impl State {
 }
 
 /// The right to write, unless another thread has it for too long: foreign code may fill a pipe just before it writes.
-fn lock() -> Option<std::sync::MutexGuard<'static, State>> {
-    let start = Instant::now();
-    loop {
-        match STATE.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if start.elapsed() > 2 * PATIENCE => return None,
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
-        }
-    }
+fn lock() -> Option<MutexGuard<'static, State>> {
+    STATE.try_lock_for(2 * PATIENCE)
 }
 
 /// Writes what it can. Returns whether stderr takes anything: an error is not waited for a second time either way.

@@ -5,9 +5,9 @@ use std::{
     io::{self, IsTerminal, Write},
     os::fd::{AsFd, OwnedFd},
     process::Stdio,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_host::process;
 use proctor_vocabulary::printable_lines;
 
@@ -25,7 +25,7 @@ static STDOUT: Mutex<Stdout> = Mutex::new(Stdout::Shared);
 
 /// Keeps stdout for the answer: what plugins print goes to stderr from here on.
 pub(crate) fn take() {
-    *stdout() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
+    *STDOUT.lock() = process::take_stdout().map_or_else(Stdout::Lost, Stdout::Own);
 }
 
 /// Prints a part of the answer to stdout, escaped by [`printable_lines`], as files and plugins may have put text into
@@ -46,7 +46,7 @@ pub fn print_data(bytes: impl AsRef<[u8]>) {
 
 /// Tells if the answer goes to a terminal.
 fn is_terminal() -> bool {
-    match &*stdout() {
+    match &*STDOUT.lock() {
         Stdout::Shared => io::stdout().is_terminal(),
         Stdout::Own(file) => file.is_terminal(),
         Stdout::Lost(_) => false,
@@ -54,7 +54,7 @@ fn is_terminal() -> bool {
 }
 
 fn write(bytes: &[u8]) {
-    let mut stdout = stdout();
+    let mut stdout = STDOUT.lock();
     let written = match &mut *stdout {
         Stdout::Shared => io::stdout().write_all(bytes),
         Stdout::Own(file) => file.write_all(bytes),
@@ -67,7 +67,7 @@ fn write(bytes: &[u8]) {
 
 /// The file of the answer, if there is one.
 pub(crate) fn file() -> Option<OwnedFd> {
-    match &*stdout() {
+    match &*STDOUT.lock() {
         Stdout::Shared => io::stdout().as_fd().try_clone_to_owned().ok(),
         Stdout::Own(file) => file.try_clone().ok().map(OwnedFd::from),
         Stdout::Lost(_) => None,
@@ -79,7 +79,7 @@ pub(crate) fn file() -> Option<OwnedFd> {
 /// # Errors
 /// If the system has no descriptor left, or there is no stdout.
 pub fn stdout_for_successor() -> io::Result<Stdio> {
-    match &*stdout() {
+    match &*STDOUT.lock() {
         Stdout::Shared => Ok(Stdio::inherit()),
         Stdout::Own(file) => file.try_clone().map(Stdio::from),
         Stdout::Lost(_) => Ok(Stdio::null()),
@@ -88,12 +88,8 @@ pub fn stdout_for_successor() -> io::Result<Stdio> {
 
 /// Returns why something of the answer could not be written, if so.
 pub(crate) fn lost() -> Option<io::Error> {
-    match std::mem::replace(&mut *stdout(), Stdout::Shared) {
+    match std::mem::replace(&mut *STDOUT.lock(), Stdout::Shared) {
         Stdout::Lost(error) => Some(error),
         Stdout::Shared | Stdout::Own(_) => None,
     }
-}
-
-fn stdout() -> MutexGuard<'static, Stdout> {
-    STDOUT.lock().unwrap_or_else(PoisonError::into_inner)
 }

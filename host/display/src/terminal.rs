@@ -1,11 +1,8 @@
 //! The user's terminal as the observer of a run.
 
-use std::{
-    os::fd::OwnedFd,
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use proctor_recipes::Progress as FileProgress;
 use proctor_run::{HostError, Knobs, Observer, ShownTest, VerdictForms};
 use proctor_vocabulary::printable_lines;
@@ -40,10 +37,6 @@ impl Terminal {
     #[must_use]
     pub fn in_form(form: Form) -> Arc<dyn Observer> {
         Arc::new(Self { form, ..Self::default() })
-    }
-
-    fn test(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.test.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -80,17 +73,17 @@ impl Observer for Terminal {
         if self.form == Form::Json {
             print(begin_line(&test.plan));
         }
-        *self.test() = Some(Progress::start(test, self.form));
+        *self.test.lock() = Some(Progress::start(test, self.form));
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
-        if let Some(progress) = &*self.test() {
+        if let Some(progress) = &*self.test.lock() {
             progress.show_knobs(knobs, is_settled);
         }
     }
 
     fn test_ends(&self) {
-        if let Some(progress) = self.test().take() {
+        if let Some(progress) = self.test.lock().take() {
             progress.stop();
         }
         if self.form == Form::Json {
@@ -100,7 +93,7 @@ impl Observer for Terminal {
 
     fn writes_model(&self, file: &Path, written: FileProgress) {
         if self.form == Form::Text {
-            self.file.lock().unwrap_or_else(PoisonError::into_inner).show(file, written);
+            self.file.lock().show(file, written);
         }
     }
 

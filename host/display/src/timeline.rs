@@ -8,10 +8,11 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::OnceLock,
     thread::{self, ThreadId},
 };
 
+use parking_lot::Mutex;
 use proctor_export::{LiveTrace, Track};
 use proctor_loadgen::{Clock, RealClock};
 use proctor_run::{
@@ -86,7 +87,7 @@ impl TimelineFile {
     pub fn start(path: &Path) -> Result<Self, HostError> {
         let started = File::create(path).and_then(|file| LiveTrace::start(file, PROCESS));
         let trace = started.map_err(|source| HostError::Timeline { path: path.to_owned(), source })?;
-        *timeline() = Some(Timeline {
+        *TIMELINE.lock() = Some(Timeline {
             path: path.to_owned(),
             trace: Ok(trace),
             clock: RealClock::new(),
@@ -104,14 +105,14 @@ impl TimelineFile {
     /// [`HostError::Timeline`] if not all of it could be written.
     pub fn end(self) -> Result<(), HostError> {
         show_spans(Targets::new());
-        timeline().take().map_or(Ok(()), Timeline::end)
+        TIMELINE.lock().take().map_or(Ok(()), Timeline::end)
     }
 }
 
 /// Ends the timeline of a program that ends before its work is done, if there is one. Nothing is waited for: a thread
 /// that is about to write something leaves a file that is whole.
 pub(crate) fn end_early() {
-    if let Ok(mut timeline) = TIMELINE.try_lock()
+    if let Some(mut timeline) = TIMELINE.try_lock()
         && let Some(timeline) = timeline.take()
     {
         // The program ends with another error, which is the one to be told.
@@ -138,16 +139,12 @@ fn show_spans(spans: Targets) {
     }
 }
 
-fn timeline() -> MutexGuard<'static, Option<Timeline>> {
-    TIMELINE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Writes spans to the timeline.
 struct SpanLayer;
 
 impl<S: Subscriber> Layer<S> for SpanLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
-        if let Some(timeline) = &mut *timeline() {
+        if let Some(timeline) = &mut *TIMELINE.lock() {
             let mut fields = Fields::default();
             attributes.record(&mut fields);
             timeline.new_span(id.into_u64(), attributes.metadata().name(), fields);
@@ -155,7 +152,7 @@ impl<S: Subscriber> Layer<S> for SpanLayer {
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, _: Context<'_, S>) {
-        if let Some(timeline) = &mut *timeline()
+        if let Some(timeline) = &mut *TIMELINE.lock()
             && let Some(span) = timeline.open.iter_mut().find(|span| span.id == id.into_u64())
         {
             let mut fields = Fields::default();
@@ -165,7 +162,7 @@ impl<S: Subscriber> Layer<S> for SpanLayer {
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
-        if let Some(timeline) = &mut *timeline()
+        if let Some(timeline) = &mut *TIMELINE.lock()
             && let Some(place) = timeline.open.iter().position(|span| span.id == id.into_u64())
         {
             let span = timeline.open.remove(place);

@@ -14,11 +14,9 @@
 //!
 //! Between an accuracy run and the performance run after it, 1 and 2 are the same; then what was written is removed.
 
-use std::{
-    fs,
-    sync::{Arc, Mutex},
-};
+use std::{fs, sync::Arc};
 
+use parking_lot::Mutex;
 use proctor_accuracy::AccuracyResult;
 use proctor_config::Settings;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
@@ -35,7 +33,6 @@ use crate::{
     performance_runs::PerformanceRuns,
     result::{PluginPart, RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
     spans::enter,
-    threads::lock,
 };
 
 /// Everything that the result of a run is made of.
@@ -220,11 +217,11 @@ pub(crate) struct Pending(Arc<Mutex<Option<UnfinishedResult>>>);
 
 impl Pending {
     pub(crate) fn put(&self, result: UnfinishedResult) {
-        *lock(&self.0) = Some(result);
+        *self.0.lock() = Some(result);
     }
 
     /// The result, unless there is none or somebody else has taken it.
     pub(crate) fn take(&self) -> Option<UnfinishedResult> {
-        lock(&self.0).take()
+        self.0.lock().take()
     }
 }

@@ -9,8 +9,9 @@
 //! | writing | ignored | ignored; the third ends the program |
 //! | the plugin comes to its end | it is awaited | a process of its own is ended; the third ends the program |
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_loadgen::{Progress, StopHandle};
 use proctor_plugin_host::{CallUnderWay, calls_under_way, on_interrupt};
 
@@ -155,7 +156,7 @@ impl Interrupt {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of this lock can panic")
+        self.state.lock()
     }
 }
 

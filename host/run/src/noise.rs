@@ -1,18 +1,13 @@
 //! The noise guard beside a performance test: readings right before the first query, once a second on a thread of its
 //! own, and after the last completion.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use proctor_loadgen::{OTHER_ISSUERS, TestOutcome};
 use proctor_noise::{Guard, Issuers, Noise, SoFar};
 
-use crate::{
-    bed::placement::allowed_cores,
-    threads::{Ticker, lock},
-};
+use crate::{bed::placement::allowed_cores, threads::Ticker};
 
 /// Time until the guard's thread first looks whether the test has begun.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -34,25 +29,25 @@ impl NoiseWatch {
         let issuers = Issuers { count: issuer_count, name: OTHER_ISSUERS };
         let guard = Arc::new(Mutex::new(Guard::new(processors, issuers)));
         let (looking, clock) = (Arc::clone(&guard), Arc::clone(&now_ns));
-        let ticker = Ticker::start("noise", FIRST_PAUSE, move |_| lock(&looking).look(clock()));
+        let ticker = Ticker::start("noise", FIRST_PAUSE, move |_| looking.lock().look(clock()));
         let ticker = ticker.inspect_err(|error| tracing::warn!(%error, "the noise guard has no thread")).ok();
         Self { guard, now_ns, ticker }
     }
 
     /// Begins to observe. [the thread that runs the test, before the timed part]
     pub(crate) fn begin(&self) {
-        lock(&self.guard).begin((self.now_ns)());
+        self.guard.lock().begin((self.now_ns)());
     }
 
     /// Observes no more. [the thread that runs the test, after the timed part]
     pub(crate) fn end(&self) {
-        lock(&self.guard).end((self.now_ns)());
+        self.guard.lock().end((self.now_ns)());
     }
 
     /// Tells how quiet it was until it is asked.
     pub(crate) fn so_far(&self) -> Arc<dyn Fn() -> SoFar + Send + Sync> {
         let guard = Arc::clone(&self.guard);
-        Arc::new(move || lock(&guard).so_far())
+        Arc::new(move || guard.lock().so_far())
     }
 
     /// Stops the thread, and returns how quiet the machine was in a test that began at `origin_ns`. `None` if it has
@@ -60,7 +55,7 @@ impl NoiseWatch {
     pub(crate) fn finish_test(mut self, origin_ns: u64, outcome: &TestOutcome) -> Option<Noise> {
         self.stop();
         let phase = outcome.only_phase()?;
-        Some(lock(&self.guard).noise(origin_ns + phase.start_ns))
+        Some(self.guard.lock().noise(origin_ns + phase.start_ns))
     }
 
     fn stop(&mut self) {

@@ -1,16 +1,13 @@
-//! Threads of the host: one that does something at intervals, and locks that outlive a panic.
+//! Threads of the host: one that does something at intervals.
 
 use std::{
     io,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-/// Locks, also after a holder has panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use parking_lot::{Condvar, Mutex};
 
 /// A thread of the host that does something at intervals until it is stopped. It runs no foreign code, so it can be
 /// joined.
@@ -36,9 +33,11 @@ impl Ticker {
             let mut pause = first_pause;
             loop {
                 let (stopping, changed) = &*told;
-                let guard = stopping.lock().expect("no holder of this lock can panic");
-                let waited = changed.wait_timeout_while(guard, pause, |stopping| !*stopping);
-                let is_last = *waited.expect("no holder of this lock can panic").0;
+                let is_last = {
+                    let mut is_stopping = stopping.lock();
+                    changed.wait_while_for(&mut is_stopping, |is_stopping| !*is_stopping, pause);
+                    *is_stopping
+                };
                 pause = look(is_last);
                 if is_last {
                     return;
@@ -51,7 +50,7 @@ impl Ticker {
 
     /// Has the thread look once more, and waits for its end.
     pub fn stop(self) {
-        *self.stopping.0.lock().expect("no holder of this lock can panic") = true;
+        *self.stopping.0.lock() = true;
         self.stopping.1.notify_all();
         if self.thread.join().is_err() {
             tracing::error!("a thread of the host has panicked");

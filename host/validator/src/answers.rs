@@ -1,13 +1,11 @@
 //! Answers of a plugin, and the desk at which they come in.
 
 use std::{
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, SampleStatus,
 };
@@ -89,7 +87,7 @@ impl Desk {
     }
 
     fn give_ids(&self, indices: &[SampleIndex], is_batch: bool) -> Vec<QuerySample> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !is_batch {
             state.awaited_count += indices.len();
         }
@@ -103,7 +101,7 @@ impl Desk {
 
     /// Takes back samples that the plugin has refused: it is not to complete them any more.
     pub(crate) fn take_back(&self, samples: &[QuerySample]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for sample in samples {
             let Some(place) = state.place(sample.id) else { continue };
             if let Holder::Plugin = state.samples[place].holder {
@@ -117,7 +115,7 @@ impl Desk {
 
     /// Notes the end of a batch: each of its samples with the number of tokens that it ends with.
     fn end_batch(&self, ended: &[(ResponseId, u32)]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for &(id, token_count) in ended {
             let Some(place) = state.place(id) else { continue };
             state.samples[place].holder = Holder::Over;
@@ -127,18 +125,14 @@ impl Desk {
 
     /// Waits until all that was expected has come, or nothing has for `limit`. Returns how many are missing.
     pub(crate) fn wait(&self, limit: Duration) -> usize {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (mut since, mut come_count) = (Instant::now(), state.come_count);
         loop {
             let missing = state.missing();
             if missing == 0 || since.elapsed() > limit {
                 return missing;
             }
-            state = self
-                .came
-                .wait_timeout(state, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.came.wait_for(&mut state, Duration::from_millis(20));
             if state.come_count > come_count {
                 (since, come_count) = (Instant::now(), state.come_count);
             }
@@ -147,12 +141,12 @@ impl Desk {
 
     /// Completions against the rules since the last time.
     pub(crate) fn take_wrong(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().wrong)
+        std::mem::take(&mut self.state.lock().wrong)
     }
 
     /// The answers to these samples; those that have not come count as failed.
     pub(crate) fn answers(&self, samples: &[QuerySample]) -> Vec<Answer> {
-        let state = self.state();
+        let state = self.state.lock();
         let answer =
             |sample: &QuerySample| match state.place(sample.id).map(|place| &state.samples[place].holder) {
                 Some(Holder::Answered(answer)) => answer.clone(),
@@ -163,23 +157,19 @@ impl Desk {
 
     /// Forgets all samples, of which none is outstanding. Their ids are not given out again.
     pub(crate) fn forget(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let forgotten_count = state.forgotten_count + state.samples.len();
         *state = State { wrong: std::mem::take(&mut state.wrong), forgotten_count, ..State::default() };
     }
 
     /// How samples were completed so far.
     pub(crate) fn completions(&self) -> Completions {
-        let state = self.state();
+        let state = self.state.lock();
         Completions {
             order: state.order.clone(),
             token_count: state.token_count,
             differing_token_count: state.differing_token_count,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,7 +228,7 @@ impl State {
 impl CompletionSink for Desk {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         COMPLETION_COUNT.fetch_add(responses.len() as u64, Ordering::Relaxed);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         responses.iter().for_each(|response| state.complete(response));
         if state.missing() == 0 {
             self.came.notify_all();
@@ -246,14 +236,14 @@ impl CompletionSink for Desk {
     }
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for response in responses {
             state.place_of_report("a first token", response.id);
         }
     }
 
     fn tokens(&self, _now_ns: u64, id: ResponseId, token_count: u32) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(place) = state.place_of_report("tokens", id) {
             *state.samples[place].tokens.get_or_insert_default() += token_count;
             state.token_count += u64::from(token_count);
@@ -274,7 +264,7 @@ struct TrayState {
 impl Tray {
     /// The answers; the desk hears that the batch is over.
     pub(crate) fn empty(self, desk: &Desk) -> Vec<Answer> {
-        let state = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.into_inner();
         desk.end_batch(&state.ended);
         state.answers
     }
@@ -282,7 +272,7 @@ impl Tray {
 
 impl CompletionSink for Tray {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         for response in responses {
             let is_ok = response.status.is_ok();
             state.answers.push(if is_ok { Ok(response.data.to_vec()) } else { Err(response.status) });

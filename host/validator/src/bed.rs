@@ -1,11 +1,12 @@
 //! A plugin with a loaded model, and the phases that are made with it.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_plugin_host::{Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers};
@@ -332,7 +333,7 @@ impl Bed {
     pub(crate) fn judge(&self) -> Verdict {
         let noticed = self.backend.host_side().take_faults();
         let judged = judge_work(&noticed);
-        self.noticed.lock().unwrap_or_else(PoisonError::into_inner).extend(noticed);
+        self.noticed.lock().extend(noticed);
         judged
     }
 
@@ -348,7 +349,7 @@ impl Bed {
         drop(self);
         let last = host.take_faults();
         let ended = judge_work(&last);
-        let mut noticed = std::mem::take(&mut *noticed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut noticed = std::mem::take(&mut *noticed.lock());
         noticed.extend(last);
         (ended, noticed)
     }

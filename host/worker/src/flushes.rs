@@ -1,11 +1,12 @@
 //! Flushes, which come beside the calls of the main thread.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use proctor_isolated::protocol::Event;
 use proctor_plugin_host::{Model, PluginFault, PluginHostError, RepeatedFault};
 
-use crate::{lock::lock, reports::Reports};
+use crate::reports::Reports;
 
 /// The flush of the model, on a thread of its own. Clones share it.
 #[derive(Clone)]
@@ -22,14 +23,14 @@ impl Flushes {
 
     /// The model to be flushed from now on.
     pub(crate) fn set_model(&self, model: Option<Model>) {
-        *lock(&self.model) = model;
+        *self.model.lock() = model;
     }
 
     /// Flushes the model; the host is told when that is done.
     pub(crate) fn begin(&self) {
         let own = self.clone();
         let flush = move || {
-            let model = lock(&own.model).clone();
+            let model = own.model.lock().clone();
             if let Some(Err(error)) = model.as_ref().map(Model::flush) {
                 own.note(error);
             }
@@ -45,10 +46,10 @@ impl Flushes {
 
     /// Faults of flushes since the last time that this was asked.
     pub(crate) fn take_faults(&self) -> Vec<RepeatedFault> {
-        std::mem::take(&mut *lock(&self.faults))
+        std::mem::take(&mut *self.faults.lock())
     }
 
     fn note(&self, error: PluginHostError) {
-        lock(&self.faults).push(RepeatedFault { first: PluginFault::Call(Arc::new(error)), count: 1 });
+        self.faults.lock().push(RepeatedFault { first: PluginFault::Call(Arc::new(error)), count: 1 });
     }
 }

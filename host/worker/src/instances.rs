@@ -1,18 +1,14 @@
 //! Threads that make the calls of a mailbox: those of an instance, and those that issue.
 
-use std::{
-    io,
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::{io, sync::Arc, thread};
 
+use parking_lot::Mutex;
 use proctor_isolated::{Mailbox, Task, protocol::Failure};
 use proctor_plugin_host::{Instance, Issuer};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySampleResponse};
 
 use crate::{
     failure::{failure_of, wrong_state},
-    lock::lock,
     reports::Reports,
 };
 
@@ -35,7 +31,7 @@ pub(crate) fn serve_instance(
     let work = move || {
         keep_to(&cpus);
         serve(mailbox, &reports, move |task, part, mailbox| {
-            let mut place = lock(&place);
+            let mut place = place.lock();
             let instance = place.as_mut().ok_or_else(|| wrong_state("the instance has ended"))?;
             match task {
                 Task::Execute => {

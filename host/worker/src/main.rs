@@ -9,7 +9,6 @@ mod failure;
 mod fence;
 mod flushes;
 mod instances;
-mod lock;
 mod log;
 mod reports;
 mod samples;

@@ -1,17 +1,16 @@
 //! Reports that the host is given unasked: log, progress, and what became of samples.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{
         AtomicU64,
         Ordering::{Acquire, Release},
     },
 };
 
+use parking_lot::Mutex;
 use proctor_isolated::{ReportKind, ReportWriter, Socket, protocol::Event};
 use proctor_vocabulary::{CompletionSink, QuerySampleResponse, ResponseId, SampleStatus};
-
-use crate::lock::lock;
 
 /// The way of reports to the host. Clones share it.
 #[derive(Clone)]
@@ -40,7 +39,7 @@ impl Reports {
     }
 
     fn write(&self, kind: ReportKind, responses: &[QuerySampleResponse<'_>]) {
-        let mut samples = lock(&self.0.samples);
+        let mut samples = self.0.samples.lock();
         samples.write(kind, responses);
         self.0.count.fetch_add(1, Release);
     }

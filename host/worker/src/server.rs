@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     io,
     os::fd::{AsFd as _, OwnedFd},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     thread,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use proctor_isolated::{
     Mailbox, Room, SealedMemory, echo, monotonic_ns,
     protocol::{Answer, Code, Description, Failure, Opening, PlacedSample, Reply, Request},
@@ -23,7 +24,6 @@ use crate::{
     failure::{failure_of, failure_of_system, wrong_state},
     flushes::Flushes,
     instances::{Place, serve_instance, serve_issuer},
-    lock::lock,
     reports::Reports,
     samples::Samples,
 };
@@ -96,7 +96,7 @@ impl Server {
             Request::CreateInstance { index, room } => self.create_instance(index, room, file()?)?,
             Request::DestroyInstance(index) => {
                 let place = self.instances.remove(&index);
-                drop(place.and_then(|place| lock(&place).take()));
+                drop(place.and_then(|place| place.lock().take()));
             }
             Request::CreateIssuer(room) => self.create_issuer(room, file()?)?,
             Request::Range => self.ranges.push(SealedMemory::open(file()?).map_err(failure_of_system)?),
@@ -230,7 +230,7 @@ impl Server {
         let samples: Vec<_> = samples.iter().map(|index| SampleIndex(*index)).collect();
         let Some(index) = instance else { return self.model()?.warm_up(&samples).map_err(failure_of) };
         let place = self.instances.get(&index).ok_or_else(|| wrong_state("there is no such instance"))?;
-        let mut place = lock(place);
+        let mut place = place.lock();
         let instance = place.as_mut().ok_or_else(|| wrong_state("the instance has ended"))?;
         instance.warm_up(&samples).map_err(failure_of)
     }

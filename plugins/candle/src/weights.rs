@@ -10,11 +10,12 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::{Init, VarBuilder, var_builder::SimpleBackend};
+use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::misfetched;
 use safetensors::{
     Dtype,
@@ -130,7 +131,7 @@ impl Weights {
     /// The names of the tensors that were not read, sorted.
     #[must_use]
     pub fn unread(&self) -> Vec<String> {
-        let read = lock(&self.0.read);
+        let read = self.0.read.lock();
         let mut names = self.0.header.offset_keys();
         names.retain(|name| !read.contains(name));
         names.sort_unstable();
@@ -194,7 +195,7 @@ impl Weights {
     /// [`builder`](Self::builder) for, else its own error.
     #[must_use]
     pub fn refused(&self, source: candle_core::Error) -> LoadError {
-        let refusal = lock(&self.0.refusal).take();
+        let refusal = self.0.refusal.lock().take();
         refusal.unwrap_or_else(|| self.0.refused(&source))
     }
 
@@ -243,12 +244,12 @@ impl OpenFile {
         };
         let (start, end) = info.data_offsets;
         let mut bytes = vec![0; end - start];
-        let mut file = lock(&self.file);
+        let mut file = self.file.lock();
         file.seek(SeekFrom::Start(self.data_start + start as u64))
             .and_then(|_| file.read_exact(&mut bytes))
             .map_err(|source| unreadable(&self.path, &source))?;
         drop(file);
-        lock(&self.read).insert(name.to_owned());
+        self.read.lock().insert(name.to_owned());
         Tensor::from_raw_buffer(&bytes, dtype, &info.shape, &self.device)
             .and_then(|tensor| tensor.to_dtype(DType::F32))
             .map_err(|source| self.refused(&source))
@@ -289,7 +290,7 @@ impl Backend {
     /// Keeps an error, of which candle-nn takes only the text.
     fn keep(&self, error: LoadError) -> candle_core::Error {
         let text = error.to_string();
-        lock(&self.0.refusal).get_or_insert(error);
+        self.0.refusal.lock().get_or_insert(error);
         candle_core::Error::Msg(text)
     }
 }
@@ -317,9 +318,4 @@ impl SimpleBackend for Backend {
     fn contains_tensor(&self, name: &str) -> bool {
         self.0.header.info(name).is_some()
     }
-}
-
-/// The value behind a lock. Nothing here is left half-written by a panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,8 @@
 //! Choosing the schedules of a model when it is loaded: from the cache, or by measuring its layers.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use proctor_rnn_engine::{FirstCalls, Team, TeamOptions, Trial};
 use proctor_rnn_kernels::Isa;
 use proctor_rnn_layer::{LayerShape, Machine, Schedule};
@@ -61,7 +58,7 @@ impl Planning {
     /// Number of threads that the chosen schedules need; 1 if nothing was planned.
     #[must_use]
     pub fn threads(&self) -> usize {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         let schedules = found.iter().flat_map(|found| found.plan.layers.iter().map(|layer| layer.schedule));
         // Weights become shared lines only if the whole team reads them.
         let threads =
@@ -72,7 +69,7 @@ impl Planning {
     /// The chosen schedules and why, in words; `None` if nothing was planned.
     #[must_use]
     pub fn explanation(&self) -> Option<String> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         found.as_ref().map(|found| explain(&found.plan, &self.machine))
     }
 
@@ -80,7 +77,7 @@ impl Planning {
     /// rival was measured are open to another calibration at the next load, and a warning says so. Nothing is done if
     /// no plan is kept, or there were too few calls to say.
     pub fn recheck(&self) {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = self.found.lock();
         let (Some(Found { plan, timers }), Some(folder)) = (found.as_ref(), &self.options.cache) else {
             return;
         };
@@ -166,7 +163,7 @@ impl Scheduler for Planning {
         let is_kept = self.options.cache.is_some() && plan.origin != PlanOrigin::Analytic;
         let timers = if is_kept { Self::time_first_calls(calls, &plan) } else { Vec::new() };
         let schedules = (0..calls.len()).map(|layer| plan.schedule(layer)).collect();
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { plan, timers });
+        *self.found.lock() = Some(Found { plan, timers });
         schedules
     }
 }

@@ -1,8 +1,9 @@
 //! The primary context of a device.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
+use parking_lot::Mutex;
 use proctor_device::driver::DeviceError;
 
 use crate::{
@@ -41,7 +42,7 @@ impl Context {
 
     /// Calls a function in this context while no other thread captures or waits for a context.
     pub fn alone<T>(&self, call: impl FnOnce() -> Result<T, DeviceError>) -> Result<T, DeviceError> {
-        let _alone = CAPTURE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = CAPTURE.lock();
         self.enter()?;
         call()
     }

@@ -1,10 +1,8 @@
 //! The plugin behind the traits of `proctor-plugin-api`.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use parking_lot::Mutex;
 use proctor_device::{
     program::Tuning,
     serve::{
@@ -198,7 +196,7 @@ pub struct CudaModel {
 
 impl CudaModel {
     fn set_reader(&self, reader: Option<Reader>) {
-        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = reader;
+        *self.reader.lock() = reader;
     }
 }
 

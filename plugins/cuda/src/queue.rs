@@ -1,11 +1,12 @@
 //! A queue of work, and places in it: a stream of CUDA, and its events.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cudarc::driver::{
     result::{self, stream::StreamKind},
     sys,
 };
+use parking_lot::Mutex;
 use proctor_device::driver::DeviceError;
 
 use crate::{
@@ -62,7 +63,7 @@ impl Queue {
     /// The workspace of the products and convolutions in this queue, of `bytes` bytes at least. A smaller one stays as
     /// long as it is held.
     pub fn workspace(&self, bytes: usize) -> Result<Memory, DeviceError> {
-        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.workspace.lock();
         if let Some(workspace) = workspace.as_ref().filter(|workspace| workspace.bytes() >= bytes) {
             return Ok(workspace.clone());
         }
@@ -76,7 +77,7 @@ impl Queue {
         library: &Arc<Cudnn>,
         call: impl FnOnce(&Handle) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        let mut cudnn = self.cudnn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cudnn = self.cudnn.lock();
         self.context.enter()?;
         if let Some(handle) = &*cudnn {
             return call(handle);
@@ -134,7 +135,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let cudnn = self.cudnn.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let cudnn = self.cudnn.get_mut().take();
         if let Some(cudnn) = cudnn {
             // Before its stream goes; the library may wait for the device.
             let gone = self.context.alone(|| {

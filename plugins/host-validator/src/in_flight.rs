@@ -1,12 +1,8 @@
 //! The thread of an instance that does batches which were submitted, the latest first.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError, mpsc},
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::mpsc, thread, time::Duration};
 
+use parking_lot::Mutex;
 use proctor_plugin_api::abi::ProctorSubmitHost;
 
 use crate::{
@@ -23,10 +19,6 @@ struct Worker {
     thread: thread::JoinHandle<()>,
 }
 
-fn queues() -> MutexGuard<'static, BTreeMap<usize, Worker>> {
-    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn address(instance: &'static Instance) -> usize {
     std::ptr::from_ref(instance).addr()
 }
@@ -35,12 +27,12 @@ fn address(instance: &'static Instance) -> usize {
 pub(crate) fn start(instance: &'static Instance, host: ProctorSubmitHost) {
     let (queue, batches) = mpsc::channel();
     let thread = thread::spawn(move || serve(instance, &host, &batches));
-    queues().insert(address(instance), Worker { queue, thread });
+    QUEUES.lock().insert(address(instance), Worker { queue, thread });
 }
 
 /// Has the thread of an instance do a batch.
 pub(crate) fn push(instance: &'static Instance, batch: Batch) {
-    if let Some(worker) = queues().get(&address(instance)) {
+    if let Some(worker) = QUEUES.lock().get(&address(instance)) {
         // The thread takes batches until this end of the queue is dropped.
         let _ = worker.queue.send(batch);
     }
@@ -48,7 +40,7 @@ pub(crate) fn push(instance: &'static Instance, batch: Batch) {
 
 /// Ends the thread of an instance, if it has one. Batches that it still has are done before.
 pub(crate) fn end(instance: &'static Instance) {
-    let worker = queues().remove(&address(instance));
+    let worker = QUEUES.lock().remove(&address(instance));
     if let Some(Worker { queue, thread }) = worker {
         drop(queue);
         // It does not panic.
@@ -67,7 +59,7 @@ fn serve(instance: &'static Instance, host: &ProctorSubmitHost, batches: &mpsc::
             // SAFETY: the host vouches for the batch until it is done, and it has kept its promises.
             unsafe { batch.answer() };
             {
-                let mut state = backend.state();
+                let mut state = backend.state.lock();
                 let model = state.model.as_mut().filter(|loaded| loaded.number == instance.model.number);
                 if let Some(loaded) = model {
                     batch.give_back(loaded);

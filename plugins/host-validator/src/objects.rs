@@ -1,9 +1,8 @@
 //! The objects that the host is handed, which are never freed.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread::{self, ThreadId},
-};
+use std::thread::{self, ThreadId};
+
+use parking_lot::Mutex;
 
 use crate::{manifest::Options, report::Findings, services::Services, state::State};
 
@@ -32,7 +31,7 @@ pub(crate) struct Backend {
     pub(crate) services: Services,
     pub(crate) options: Options,
     pub(crate) findings: Findings,
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
 /// A loaded model.
@@ -82,10 +81,6 @@ impl Backend {
             findings: Findings::default(),
             state: Mutex::default(),
         }
-    }
-
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Promises that the host has broken.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use crate::call::Call;
 
@@ -70,7 +70,7 @@ pub(crate) struct Findings(Mutex<Broken>);
 impl Findings {
     /// Adds what a call has shown.
     pub(crate) fn add(&self, report: Report) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let Broken { texts, count } = report.broken;
         let rest = count - texts.len() as u64;
         texts.into_iter().for_each(|text| all.add(text, 1));
@@ -79,16 +79,12 @@ impl Findings {
 
     /// All of it in words; `None` if the host has kept its promises.
     pub(crate) fn summary(&self) -> Option<String> {
-        let all = self.lock();
+        let all = self.0.lock();
         let more = all.count - all.texts.len() as u64;
         let more = if more == 0 { String::new() } else { format!("; and {more} more") };
         let promises = if all.count == 1 { "promise" } else { "promises" };
         let texts = all.texts.join("; ");
         (all.count > 0).then(|| format!("the host has broken {} {promises}: {texts}{more}", all.count))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Broken> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -55,7 +55,7 @@ impl Visit {
         report.expect(!call.is_of_main_thread() || here == backend.main_thread, || {
             "it comes on another thread than open, the main one".to_owned()
         });
-        let mut state = backend.state();
+        let mut state = backend.state.lock();
         report.expect(!state.is_closed, || "the backend is closed".to_owned());
         let index = instance.map(|instance| instance.index);
         for other in &state.under_way {
@@ -132,7 +132,7 @@ impl Visit {
 
     /// Checks something with the state of the backend.
     pub(crate) fn check<R>(&mut self, act: impl FnOnce(&mut State, &mut Report) -> R) -> R {
-        act(&mut self.backend.state(), &mut self.report)
+        act(&mut self.backend.state.lock(), &mut self.report)
     }
 
     /// As [`check`](Self::check), with the model, unless it was unloaded.
@@ -171,7 +171,7 @@ impl Visit {
     pub(crate) fn leave(self) -> ProctorStatus {
         let Self { backend, call, instance, report, error } = self;
         let (index, here) = (instance.map(|instance| instance.index), thread::current().id());
-        let mut state = backend.state();
+        let mut state = backend.state.lock();
         let is_this =
             |other: &UnderWay| other.call == call && other.instance == index && other.thread == here;
         if let Some(position) = state.under_way.iter().position(is_this) {

@@ -6,7 +6,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     process::{self, Command, Stdio},
     sync::{
-        Arc, Condvar, Mutex, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -17,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::{Host, PluginError, abi, log_code};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -33,7 +34,6 @@ use crate::{
     channels::socket::Socket,
     end,
     launch::{Hooks, Launch},
-    lock::lock,
     protocol::{Answer, Event, Fence, Greeting, Notice, Reply, Request, Restrictions},
     status::{Status, leads_session},
 };
@@ -122,7 +122,7 @@ impl Sign {
     }
 
     fn rename(&self, name: &str) {
-        let mut place = lock(&self.name);
+        let mut place = self.name.lock();
         place.clear();
         place.push_str(name);
     }
@@ -197,7 +197,7 @@ impl Child {
     /// Waits for its first message, of before any code of a plugin, and holds it against what the system shows.
     fn hear_restrictions(&self, number: Pid) -> io::Result<()> {
         let first = {
-            let control = lock(&self.control);
+            let control = self.control.lock();
             let mut file = [PollFd::new(&control.socket, PollFlags::IN)];
             let said = retry_on_intr(|| poll(&mut file, Some(&FIRST)))? > 0;
             if said { control.socket.receive::<Restrictions>()? } else { None }
@@ -237,7 +237,7 @@ impl Child {
     /// A sign for the calls of a mailbox.
     pub(crate) fn sign(&self, name: String) -> Arc<Sign> {
         let sign = Arc::new(Sign { name: Mutex::new(name), is_on: AtomicBool::new(false) });
-        let mut signs = lock(&self.signs);
+        let mut signs = self.signs.lock();
         signs.retain(|sign| sign.strong_count() > 0);
         signs.push(Arc::downgrade(&sign));
         sign
@@ -251,7 +251,7 @@ impl Child {
         if self.has_ended() {
             return Err(self.end_with_call_error());
         }
-        let control = lock(&self.control);
+        let control = self.control.lock();
         control.sign.rename(request.call());
         let reply = control.sign.during(|| {
             let sent = control.socket.send(request, files);
@@ -272,7 +272,7 @@ impl Child {
         match self.hooks.notes.get() {
             _ if notes.is_empty() => {}
             Some(take) => take(&notes),
-            None => lock(&self.hooks.early).push(notes),
+            None => self.hooks.early.lock().push(notes),
         }
         match answer {
             Answer::Failed(failure) => Err(failure.into()),
@@ -303,13 +303,13 @@ impl Child {
     pub(crate) fn flush(&self) {
         let sign = self.sign("flush".to_owned());
         sign.during(|| {
-            *lock(&self.flush) = false;
+            *self.flush.lock() = false;
             if self.events.send(&Notice::Flush, &[]).is_err() {
                 return self.wait_for_end();
             }
-            let mut is_flushed = lock(&self.flush);
+            let mut is_flushed = self.flush.lock();
             while !*is_flushed && !self.has_ended() {
-                is_flushed = self.flushed.wait(is_flushed).unwrap_or_else(PoisonError::into_inner);
+                self.flushed.wait(&mut is_flushed);
             }
         });
     }
@@ -327,7 +327,7 @@ impl Child {
 
     /// Takes the reports of samples that are there, on whichever thread, and returns how many there were.
     fn take_reports(&self) -> u64 {
-        let mut reports = lock(&self.reports);
+        let mut reports = self.reports.lock();
         let read = reports.read(|report| {
             let Some(host) = self.host.get() else { return };
             match report {
@@ -419,9 +419,9 @@ impl Child {
     }
 
     fn wait_for_end(&self) {
-        let mut guard = lock(&self.flush);
+        let mut guard = self.flush.lock();
         while !self.has_ended() {
-            guard = self.flushed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            self.flushed.wait(&mut guard);
         }
     }
 
@@ -477,7 +477,7 @@ impl Child {
             Event::Log { level, source, message } => host.log(level, &source, &message),
             Event::Progress { done, total, task } => host.progress(done, total, &task),
             Event::Flushed => {
-                *lock(&self.flush) = true;
+                *self.flush.lock() = true;
                 self.flushed.notify_all();
             }
         }
@@ -490,11 +490,13 @@ impl Child {
         end_group(&process);
         let status = self.ends_within(ENDING).then(|| process.wait());
         self.take_reports();
-        let calls: Vec<String> = lock(&self.signs)
+        let calls: Vec<String> = self
+            .signs
+            .lock()
             .iter()
             .filter_map(Weak::upgrade)
             .filter(|sign| sign.is_on.load(Relaxed))
-            .map(|sign| lock(&sign.name).clone())
+            .map(|sign| sign.name.lock().clone())
             .collect();
         let mut report = String::new();
         let mut file = &self.crash_report;
@@ -516,7 +518,7 @@ impl Child {
             tell(&words);
         }
         let _ = self.end.set(words);
-        let guard = lock(&self.flush);
+        let guard = self.flush.lock();
         self.has_ended.store(true, Release);
         drop(guard);
         self.flushed.notify_all();

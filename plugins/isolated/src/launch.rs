@@ -1,11 +1,8 @@
 //! How a process is started, and who hears of it.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    sync::{Mutex, OnceLock},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, sync::OnceLock, time::Duration};
+
+use parking_lot::Mutex;
 
 use crate::protocol::Code;
 

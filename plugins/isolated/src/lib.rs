@@ -58,7 +58,6 @@ mod end;
 mod inherited;
 mod isolation;
 mod launch;
-mod lock;
 mod plugin;
 pub mod protocol;
 mod samples;

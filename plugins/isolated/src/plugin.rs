@@ -2,10 +2,11 @@
 
 use std::{
     cell::RefCell,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::AcqRel},
+    sync::{Arc, atomic::Ordering::AcqRel},
     thread::available_parallelism,
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::{
     Batch, Device, Host, Instance, Manifest, Model, ModelRequest, ModelSupport, OptionValue, Options,
     Placement, Plugin, PluginError, PluginMemory, PreparedSample, Query,
@@ -16,7 +17,6 @@ use crate::{
     channels::mailbox::{Gone, Mailbox, Room, Task},
     channels::memory::SharedMemory,
     child::{Child, Sign, makes_no_sense},
-    lock::lock,
     protocol::{Answer, Failure, Opening, Request},
     samples::Ranges,
     state::State,
@@ -125,7 +125,7 @@ impl Drop for StandIn {
 
 impl Drop for StandInModel {
     fn drop(&mut self) {
-        lock(&self.issuers.free).iter_mut().for_each(|issuer| end(&mut issuer.mailbox, &issuer.child));
+        self.issuers.free.lock().iter_mut().for_each(|issuer| end(&mut issuer.mailbox, &issuer.child));
         self.state.unload_model();
     }
 }
@@ -318,7 +318,7 @@ struct Issuer {
 impl Issuers {
     /// Makes them, if this process has none yet.
     fn make(&self, child: &Arc<Child>, state: &State) -> Result<(), PluginError> {
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         if free.first().is_some_and(|issuer| Arc::ptr_eq(&issuer.child, child)) {
             return Ok(());
         }
@@ -339,17 +339,17 @@ impl Issuers {
     fn issue(&self, query: Query<'_>) -> Result<(), PluginError> {
         let mut issuer = self.take();
         let issued = issuer.issue(query);
-        lock(&self.free).push(issuer);
+        self.free.lock().push(issuer);
         self.returned.notify_one();
         issued
     }
 
     fn take(&self) -> Issuer {
-        let mut free = lock(&self.free);
+        let mut free = self.free.lock();
         loop {
             match free.pop() {
                 Some(issuer) => return issuer,
-                None => free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner),
+                None => self.returned.wait(&mut free),
             }
         }
     }

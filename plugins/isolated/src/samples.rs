@@ -1,12 +1,12 @@
 //! The memory of samples, which the host fills and the other process reads where it is.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, PreparedSample};
 
 use crate::{
     channels::memory::{PAGE, SharedMemory},
-    lock::lock,
     protocol::{PlacedSample, PlacedTensor},
 };
 
@@ -26,12 +26,12 @@ unsafe impl PluginMemory for Ranges {
         let memory = SharedMemory::new(size_bytes)?;
         let allocation =
             Allocation { memory: memory.as_ptr(), size_bytes: memory.size_bytes(), kind: MemoryKind::Host };
-        lock(&self.0).push(Arc::new(memory));
+        self.0.lock().push(Arc::new(memory));
         Ok(allocation)
     }
 
     fn free(&self, memory: *mut u8) -> Result<(), PluginError> {
-        let mut ranges = lock(&self.0);
+        let mut ranges = self.0.lock();
         let position = ranges.iter().position(|range| range.as_ptr() == memory);
         let position = position.ok_or_else(|| PluginError::invalid_argument("there is no such memory"))?;
         ranges.swap_remove(position);
@@ -48,7 +48,7 @@ impl Ranges {
         &self,
         samples: &[PreparedSample],
     ) -> Result<(Vec<Arc<SharedMemory>>, Vec<PlacedSample>), PluginError> {
-        let mut ranges = lock(&self.0).clone();
+        let mut ranges = self.0.lock().clone();
         ranges.sort_by_key(|range| range.as_ptr().addr());
         let place = |address: usize, size_bytes: usize| {
             let number = ranges.partition_point(|range| range.as_ptr().addr() <= address).checked_sub(1)?;

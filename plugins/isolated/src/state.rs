@@ -3,7 +3,7 @@
 use std::{
     io, mem,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{
             AtomicBool, AtomicUsize,
             Ordering::{Acquire, Relaxed},
@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{Host, ModelRequest, PluginError};
 
 use crate::{
     child::{Child, makes_no_sense},
     launch::{Hook, Hooks, Launch},
-    lock::lock,
     protocol::{Answer, Code, Description, Fence, Opening, Request, Restrictions},
 };
 
@@ -97,16 +97,16 @@ impl State {
         let old = self.child();
         let child = Child::start(&self.launch, fence.clone(), Arc::clone(&self.hooks))?;
         let checked = self.check_restrictions(&child);
-        *lock(&self.child) = child;
+        *self.child.lock() = child;
         old.close();
-        *lock(&self.fence) = fence;
+        *self.fence.lock() = fence;
         checked?;
         self.load().map(drop)
     }
 
     /// Parts of the machine that the process may use.
     pub(crate) fn fence(&self) -> Fence {
-        lock(&self.fence).clone()
+        self.fence.lock().clone()
     }
 
     /// The restrictions that hold for the process, and for every one that took its place.
@@ -132,14 +132,14 @@ impl State {
     /// Has `notes` take notes about the plugin, also those that came before, and `end` the words about the end of a
     /// process.
     pub(crate) fn listen(&self, notes: Hook<[u8]>, end: Hook<str>, over: Box<dyn Fn() + Send + Sync>) {
-        let early = mem::take(&mut *lock(&self.hooks.early));
+        let early = mem::take(&mut *self.hooks.early.lock());
         early.iter().for_each(|early| notes(early));
         let _ = (self.hooks.notes.set(notes), self.hooks.end.set(end), self.hooks.over.set(over));
     }
 
     /// The process, which may have ended.
     pub(crate) fn child(&self) -> Arc<Child> {
-        Arc::clone(&lock(&self.child))
+        Arc::clone(&self.child.lock())
     }
 
     pub(crate) fn spin(&self) -> Duration {
@@ -160,7 +160,7 @@ impl State {
 
     pub(crate) fn load_model(&self, request: &ModelRequest) -> Result<(), PluginError> {
         self.child().ask(&Request::LoadModel(request.clone()), &[])?;
-        *lock(&self.model) = Some(request.clone());
+        *self.model.lock() = Some(request.clone());
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl State {
     }
 
     pub(crate) fn unload_model(&self) {
-        *lock(&self.model) = None;
+        *self.model.lock() = None;
         // What goes wrong with the plugin is in the notes.
         let _ = self.child().ask_to_end(&Request::UnloadModel);
     }
@@ -192,14 +192,14 @@ impl State {
     /// # Errors
     /// The process has ended and some of its instances are in use, or the other one cannot come as far.
     pub(crate) fn fresh_child(&self) -> Result<Arc<Child>, PluginError> {
-        let mut place = lock(&self.child);
+        let mut place = self.child.lock();
         if !place.has_ended() {
             return Ok(Arc::clone(&place));
         }
         if self.instance_count.load(Acquire) > 0 {
             return Err(place.end_with_call_error());
         }
-        let fence = lock(&self.fence).clone();
+        let fence = self.fence.lock().clone();
         let child = Child::start(&self.launch, fence, Arc::clone(&self.hooks))?;
         if let Some(host) = self.host.get() {
             child.serve(*host);
@@ -218,7 +218,7 @@ impl State {
         if let Some(opening) = self.opening.get() {
             child.ask(&Request::Open(opening.clone()), &[])?;
         }
-        let model = lock(&self.model).clone();
+        let model = self.model.lock().clone();
         if let Some(model) = model {
             child.ask(&Request::LoadModel(model), &[])?;
             child.ask(&Request::MarkOutputs(self.marks_outputs.load(Relaxed)), &[])?;

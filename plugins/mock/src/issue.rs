@@ -7,11 +7,12 @@
 use std::{
     collections::VecDeque,
     iter, mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::{OptionSpec, Options, PluginError, Query, Response, vocabulary::QuerySample};
 use rand::Rng;
 
@@ -108,14 +109,14 @@ impl IssuePath {
         let Self::Threads { shared, settings, pool } = self else { return Ok(()) };
         let fresh = Pool::start(shared, *settings)?;
         // A pool that was never stopped ends here.
-        drop(lock(pool).replace(fresh));
+        drop(pool.lock().replace(fresh));
         Ok(())
     }
 
     pub(crate) fn issue(&self, query: Query<'_>) -> Result<(), PluginError> {
         match self {
             Self::Inside(server) => {
-                let mut server = lock(server);
+                let mut server = server.lock();
                 query.iter().for_each(|sample| {
                     let begin_ns = server.shared.begin_ns();
                     server.shared.take(Duration::ZERO, Instant::now(), iter::once(sample.id));
@@ -123,7 +124,7 @@ impl IssuePath {
                 });
                 Ok(())
             }
-            Self::Threads { pool, .. } => match &*lock(pool) {
+            Self::Threads { pool, .. } => match &*pool.lock() {
                 Some(pool) => pool.queue.push(query.iter()),
                 None => Err(PluginError::wrong_state("a query was issued before start or after stop")),
             },
@@ -133,7 +134,7 @@ impl IssuePath {
     /// Returns when everything that was issued is complete.
     pub(crate) fn flush(&self) {
         if let Self::Threads { pool, .. } = self
-            && let Some(pool) = &*lock(pool)
+            && let Some(pool) = &*pool.lock()
         {
             pool.queue.wait_until_drained();
         }
@@ -142,7 +143,7 @@ impl IssuePath {
     /// Completes what waits, and ends the threads.
     pub(crate) fn stop(&self) -> Result<(), PluginError> {
         let Self::Threads { pool, .. } = self else { return Ok(()) };
-        let running = lock(pool).take();
+        let running = pool.lock().take();
         running.map_or(Ok(()), Pool::stop)
     }
 }
@@ -283,7 +284,7 @@ impl Queue {
 
     fn push(&self, samples: impl ExactSizeIterator<Item = QuerySample>) -> Result<(), PluginError> {
         let sample_count = samples.len();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if sample_count > self.capacity - state.waiting.len() {
             return Err(PluginError::busy(format!(
                 "more than queue_capacity = {} samples would wait",
@@ -302,9 +303,8 @@ impl Queue {
 
     /// The next sample; waits for one. None once the queue is closed and empty.
     fn take(&self) -> Option<Taken<'_>> {
-        let state = lock(&self.state);
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
-        let mut state = self.came.wait_while(state, idle).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.came.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
         let position = self.order.choose(state.taken_count, state.waiting.len());
         let waiting = state.waiting.remove(position)?;
         state.taken_count += 1;
@@ -313,21 +313,20 @@ impl Queue {
     }
 
     fn wait_until_drained(&self) {
-        let state = lock(&self.state);
-        let at_work = |state: &mut State| !state.waiting.is_empty() || state.in_service > 0;
-        drop(self.drained.wait_while(state, at_work).unwrap_or_else(PoisonError::into_inner));
+        let mut state = self.state.lock();
+        self.drained.wait_while(&mut state, |state| !state.waiting.is_empty() || state.in_service > 0);
     }
 
     /// Lets the threads end when nothing waits any more.
     fn close(&self) {
-        lock(&self.state).is_closed = true;
+        self.state.lock().is_closed = true;
         self.came.notify_all();
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.queue.state);
+        let mut state = self.queue.state.lock();
         state.in_service -= 1;
         if state.in_service == 0 && state.waiting.is_empty() {
             self.queue.drained.notify_all();
@@ -345,11 +344,6 @@ impl Order {
             Self::Shuffled { .. } | Self::Fifo => 0,
         }
     }
-}
-
-/// Locks whether or not another thread panicked while it held the lock: no state here is ever left half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

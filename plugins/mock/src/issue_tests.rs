@@ -91,7 +91,7 @@ fn a_full_queue_says_busy_and_takes_none_of_the_query() {
     let queue = Queue::new(Order::Fifo, 5);
     queue.push(samples(3).into_iter()).unwrap();
     assert_eq!(queue.push(samples(3).into_iter()).unwrap_err().status, abi::PROCTOR_STATUS_BUSY);
-    assert_eq!(lock(&queue.state).waiting.len(), 3);
+    assert_eq!(queue.state.lock().waiting.len(), 3);
     queue.push(samples(2).into_iter()).unwrap();
 }
 
@@ -114,9 +114,9 @@ fn dropping_a_model_ends_its_threads() {
     model.start().unwrap();
     model.issue(samples(100)[..].into()).unwrap();
     let IssuePath::Threads { pool, .. } = &model.issue else { panic!("there are threads") };
-    let queue = Arc::clone(&lock(pool).as_ref().unwrap().queue);
+    let queue = Arc::clone(&pool.lock().as_ref().unwrap().queue);
     drop(model);
     // Only this test still knows the queue, and nothing was left in it.
     assert_eq!(Arc::strong_count(&queue), 1);
-    assert!(lock(&queue.state).waiting.is_empty());
+    assert!(queue.state.lock().waiting.is_empty());
 }

@@ -1,10 +1,8 @@
 //! Memory for samples that stands in for pinned memory or that of a device, and counts.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory, PreparedSample};
 
 /// Ranges of memory by address. A real plugin would have a driver allocate them.
@@ -36,7 +34,7 @@ impl MockMemory {
 
     /// Counts where the samples lie.
     pub(crate) fn count(&self, samples: &[PreparedSample]) -> Where {
-        let ranges = self.ranges();
+        let ranges = self.ranges.lock();
         let mut found = Where::default();
         for tensor in samples.iter().flat_map(|sample| &sample.inputs) {
             let begin = tensor.as_ptr().addr();
@@ -50,10 +48,6 @@ impl MockMemory {
         }
         found
     }
-
-    fn ranges(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<u8>>> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 // SAFETY: a range is a block of the allocator, of the size and alignment asked for, which stays until `free` gives it
@@ -65,19 +59,19 @@ unsafe impl PluginMemory for MockMemory {
         let begin = bytes.as_mut_ptr();
         let memory = begin.wrapping_add(begin.align_offset(alignment));
         // Not touched again: from here on the host writes there.
-        self.ranges().insert(memory.addr(), bytes);
+        self.ranges.lock().insert(memory.addr(), bytes);
         Ok(Allocation { memory, size_bytes, kind: self.kind })
     }
 
     fn free(&self, memory: *mut u8) -> Result<(), PluginError> {
-        match self.ranges().remove(&memory.addr()) {
+        match self.ranges.lock().remove(&memory.addr()) {
             Some(_) => Ok(()),
             None => Err(PluginError::invalid_argument(format!("{memory:p} is no memory of the plugin"))),
         }
     }
 
     fn copy(&self, to: *mut u8, from: &[u8]) -> Result<(), PluginError> {
-        let mut ranges = self.ranges();
+        let mut ranges = self.ranges.lock();
         let range = ranges.get_mut(&to.addr());
         let range = range
             .ok_or_else(|| PluginError::invalid_argument(format!("{to:p} is no memory of the plugin")))?;

@@ -2,14 +2,12 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
     thread::{self, ThreadId},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     Batch, Host, PluginError, Stage, TokenReport,
     vocabulary::{ResponseId, SampleIndex, TensorSpec},
@@ -108,7 +106,7 @@ impl Shared {
 
     /// Counts the threads that make instances, in a metric.
     pub(crate) fn count_creator(&self) {
-        let mut creators = self.creators.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut creators = self.creators.lock();
         creators.insert(thread::current().id());
         self.host.metric("creating_threads", "", creators.len() as f64);
     }
@@ -124,7 +122,7 @@ impl Shared {
     }
 
     fn count(&self, metric: &str, count: &Mutex<u32>) {
-        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = count.lock();
         *count += 1;
         self.host.metric(metric, "", (*count).into());
     }

@@ -7,7 +7,7 @@
 use std::{
     hint,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{
             AtomicBool,
             Ordering::{Acquire, Relaxed, Release, SeqCst},
@@ -18,6 +18,7 @@ use std::{
 };
 
 use crossbeam_queue::ArrayQueue;
+use parking_lot::Mutex;
 use proctor_plugin_api::{PluginError, vocabulary::QuerySample};
 
 use crate::answers::Answers;
@@ -63,7 +64,7 @@ impl Worker {
         let spawned = thread::Builder::new().name("null".to_owned()).spawn(move || shared.serve());
         let thread =
             spawned.map_err(|error| PluginError::failed(format!("cannot start a thread: {error}")))?;
-        *self.thread() = Some(thread);
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -84,7 +85,7 @@ impl Worker {
             self.wake();
             look_count += 1;
             if look_count % LOOKS_AT_FULL == 0 {
-                if self.thread().is_none() {
+                if self.thread.lock().is_none() {
                     return Err(PluginError::wrong_state("a query was issued before start or after stop"));
                 }
                 thread::yield_now();
@@ -98,7 +99,7 @@ impl Worker {
     fn wake(&self) {
         fence(SeqCst);
         if self.shared.is_parked.load(Relaxed)
-            && let Some(thread) = &*self.thread()
+            && let Some(thread) = &*self.thread.lock()
         {
             thread.thread().unpark();
         }
@@ -106,14 +107,10 @@ impl Worker {
 
     /// Has the thread complete what waits, and waits for its end.
     pub(crate) fn stop(&self) -> Result<(), PluginError> {
-        let Some(thread) = self.thread().take() else { return Ok(()) };
+        let Some(thread) = self.thread.lock().take() else { return Ok(()) };
         self.shared.is_stopping.store(true, Release);
         thread.thread().unpark();
         thread.join().map_err(|_| PluginError::failed("the thread that completes samples has panicked"))
-    }
-
-    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

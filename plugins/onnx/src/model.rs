@@ -4,10 +4,11 @@ use std::{
     fmt::Write,
     path::Path,
     slice,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
 };
 
 use ort::session::SharedSessionInner;
+use parking_lot::Mutex;
 use proctor_onnx_file::{Batching, Fit, OnnxFile, RequestError, Signature};
 use proctor_plugin_api::{Host, Model, ModelRequest, Placement, PluginError, vocabulary::TensorSpec};
 
@@ -73,7 +74,7 @@ impl OnnxModel {
 
     /// The session for one more instance, which keeps to `cpus` if there are any.
     fn session(&self, cpus: &[u32]) -> Result<Arc<SharedSessionInner>, LoadError> {
-        let mut first = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.session.lock();
         if self.maker.settings.shared {
             match &*first {
                 Some(session) => return Ok(Arc::clone(session)),

@@ -1,9 +1,8 @@
 //! The functions of `libnvrtc.so.12`, under their names.
 
-use std::{
-    ffi::{CStr, c_char, c_int},
-    sync::{Mutex, PoisonError},
-};
+use std::ffi::{CStr, c_char, c_int};
+
+use parking_lot::Mutex;
 
 use crate::{
     opencl::OpenCl,
@@ -100,7 +99,7 @@ unsafe extern "C" fn nvrtcCompileProgram(
             return fail(INVALID_INPUT, &reason);
         }
     };
-    let mut opencl = OPENCL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut opencl = OPENCL.lock();
     if opencl.is_none() {
         match OpenCl::open() {
             Ok(opened) => *opencl = Some(opened),

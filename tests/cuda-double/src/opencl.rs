@@ -3,10 +3,11 @@
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
     ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use libloading::Library;
+use parking_lot::Mutex;
 use proctor_device::signals::Handlers;
 
 const DEVICE_TYPE_ALL: u64 = 0xFFFF_FFFF;
@@ -153,7 +154,7 @@ impl OpenCl {
     /// # Errors
     /// The compiler's log.
     pub fn build(&self, text: &str) -> Result<Program, String> {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = ALONE.lock();
         // PoCL's compiler takes them for itself, which a real driver leaves alone.
         let _handlers = Handlers::kept();
         let whole: Arc<str> = text.into();
@@ -258,7 +259,7 @@ impl OpenCl {
         grid: [usize; 3],
         block: [usize; 3],
     ) -> Result<(), String> {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = ALONE.lock();
         // PoCL's compiler takes them for itself, which a real driver leaves alone.
         let _handlers = Handlers::kept();
         let items: [usize; 3] = std::array::from_fn(|at| grid[at] * block[at]);

@@ -5,10 +5,11 @@ use std::{
     collections::{BTreeMap, VecDeque},
     fs::OpenOptions,
     io::Write as _,
-    sync::{Mutex, PoisonError},
     thread::ThreadId,
     time::Instant,
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     cublaslt::objects::Objects,
@@ -275,7 +276,7 @@ pub(crate) fn call(name: &'static str, call: impl FnOnce(&mut World) -> Done) ->
 
 /// The same of any function; `None` if there is no world.
 pub(crate) fn with<T>(name: &'static str, call: impl FnOnce(&mut World) -> T) -> Option<T> {
-    let mut world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut world = WORLD.lock();
     let Some(world) = world.as_mut() else {
         eprintln!("cuda double: {name}: cuInit was not called");
         return None;
@@ -286,7 +287,7 @@ pub(crate) fn with<T>(name: &'static str, call: impl FnOnce(&mut World) -> T) ->
 
 /// Makes the world if it is not there.
 pub(crate) fn init() -> i32 {
-    let mut world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut world = WORLD.lock();
     if world.is_none() {
         match World::new() {
             Ok(made) if made.devices.is_empty() => return CudaError::ERROR_NO_DEVICE.0,
@@ -317,7 +318,7 @@ fn stay() {
 }
 
 extern "C" fn at_exit() {
-    let Ok(world) = WORLD.try_lock() else { return };
+    let Some(world) = WORLD.try_lock() else { return };
     let Some(world) = &*world else { return };
     for (number, device) in world.devices.iter().enumerate().filter(|(_, device)| device.retained > 0) {
         if device.lost.is_none() {

@@ -10,10 +10,11 @@ mod view;
 use std::{
     env,
     io::{self, IsTerminal},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use proctor_run::{Knobs, ShownTest, Ticker};
 
 use self::snapshot::Viewer;
@@ -54,7 +55,7 @@ impl Progress {
         let turned = Turned::default();
         let knobs = Arc::clone(&turned);
         let mut viewer = Viewer::new(test);
-        let mut look = move || viewer.look(*knobs.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut look = move || viewer.look(*knobs.lock());
         let is_live = io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
         let started = match form {
             Form::Quiet => return Self { ticker: None, turned },
@@ -84,7 +85,7 @@ impl Progress {
 
     /// Shows the knobs from now on, as a policy has turned them.
     pub(crate) fn show_knobs(&self, knobs: Knobs, is_settled: bool) {
-        *self.turned.lock().unwrap_or_else(PoisonError::into_inner) = Some((knobs, is_settled));
+        *self.turned.lock() = Some((knobs, is_settled));
     }
 
     /// Shows no more.

@@ -1,9 +1,8 @@
 //! Changes that plugins have made to the process, as the guards of the calls have found them.
 
-use std::{
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::fmt;
+
+use parking_lot::Mutex;
 
 use crate::call::Call;
 
@@ -55,13 +54,13 @@ static CHANGES: Mutex<Vec<ProcessChange>> = Mutex::new(Vec::new());
 /// handlers of signals.
 #[must_use]
 pub fn process_changes() -> Vec<ProcessChange> {
-    CHANGES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    CHANGES.lock().clone()
 }
 
 /// Notes a change. Returns whether it is the first of its kind.
 pub(super) fn note(plugin: &str, call: Call, part: ProcessPart) -> bool {
     let change = ProcessChange { plugin: plugin.to_owned(), call, part };
-    let mut changes = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut changes = CHANGES.lock();
     let is_new = !changes.contains(&change);
     if is_new {
         changes.push(change);

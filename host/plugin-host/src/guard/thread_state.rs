@@ -12,11 +12,13 @@ use std::{
     path::PathBuf,
     ptr,
     sync::{
-        LazyLock, Mutex, MutexGuard, PoisonError,
+        LazyLock,
         atomic::{AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
 };
+
+use parking_lot::Mutex;
 
 use crate::{
     call::Call,
@@ -148,21 +150,17 @@ impl StateAtStart {
     /// Notes the state of the calling thread.
     pub(crate) fn note(&self) {
         if !cfg!(miri) {
-            *self.noted() = Some((thread::current().id(), ThreadState::read()));
+            *self.0.lock() = Some((thread::current().id(), ThreadState::read()));
         }
     }
 
     /// Puts the calling thread back, if it is the one that was noted: the others end when they have issued.
     pub(crate) fn put_back(&self, plugin: &'static str) {
-        if let Some((thread, state)) = &*self.noted()
+        if let Some((thread, state)) = &*self.0.lock()
             && *thread == thread::current().id()
         {
             state.put_back(plugin, Call::Issue);
         }
-    }
-
-    fn noted(&self) -> MutexGuard<'_, Option<(ThreadId, Box<ThreadState>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

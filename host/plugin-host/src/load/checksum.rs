@@ -4,10 +4,11 @@ use std::{
     fmt::Write as _,
     fs::File,
     io::{self, Read as _, Seek as _},
-    sync::{Mutex, OnceLock},
+    sync::OnceLock,
     thread::{self, JoinHandle},
 };
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 /// Name of the thread of the host's own that computes the checksum of a library beside the loading.
@@ -31,7 +32,7 @@ impl Checksum {
     /// The checksum in hexadecimal, waited for; `None` if the file cannot be read.
     pub(crate) fn get(&self) -> Option<&str> {
         let wait = || {
-            let thread = self.thread.lock().expect("no holder of this lock can panic").take();
+            let thread = self.thread.lock().take();
             thread.and_then(|thread| thread.join().ok()).flatten()
         };
         self.text.get_or_init(wait).as_deref()

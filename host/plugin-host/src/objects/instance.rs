@@ -72,7 +72,7 @@ impl Model {
             let plugin = model.backend.plugin();
             return Err(not_declared(plugin, "that it takes batches", "whole queries"));
         }
-        let turn = model.lock_live();
+        let turn = model.live_calls.lock();
         let live = model.live();
         // Before the start instances at several devices may be made at the same time.
         let _turn = live.is_some().then_some(turn);
@@ -84,7 +84,7 @@ impl Model {
             model.destroy_retired();
         }
         let has_room = {
-            let mut instances = model.lock_instances();
+            let mut instances = model.instances.lock();
             let has_room = index < model.demand.instance_count && !instances.contains_key(&index);
             if has_room {
                 instances.insert(index, None);
@@ -100,7 +100,7 @@ impl Model {
         }
         let created = Instance::create(model, index, live);
         if created.is_err() {
-            model.lock_instances().remove(&index);
+            model.instances.lock().remove(&index);
         }
         created
     }
@@ -176,7 +176,7 @@ impl Instance {
     /// time comes. Or what the plugin says went wrong.
     pub fn destroy(mut self) -> Result<(), PluginHostError> {
         let model = Arc::clone(&self.model);
-        let _turn = model.lock_live();
+        let _turn = model.live_calls.lock();
         let Some(live) = model.live() else {
             let state = "not started, or without instances that come and go";
             return Err(self.model.backend.wrong_state(Call::DestroyInstance, "model", state));
@@ -187,7 +187,7 @@ impl Instance {
             // again, as it was taken.
             unsafe { (live.destroy)(handle.get(), error) }
         });
-        self.model.lock_instances().remove(&self.index);
+        self.model.instances.lock().remove(&self.index);
         destroyed
     }
 

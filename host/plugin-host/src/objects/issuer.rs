@@ -1,7 +1,8 @@
 //! Issuing threads, and what each of them has of a model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::QueryPart;
 
 use crate::{
@@ -39,10 +40,10 @@ impl Model {
         let turn = takes_turns.then(Arc::default);
         let issuer = |_| {
             let plugin = self.inner.backend.plugin();
-            let spare = self.inner.lock_spare_activities().pop();
+            let spare = self.inner.spare_activities.lock().pop();
             let activity = spare.unwrap_or_else(|| {
                 let activity = Activity::new(plugin, None);
-                self.inner.lock_issue_activities().push(activity);
+                self.inner.issue_activities.lock().push(activity);
                 activity
             });
             Issuer { model: Arc::clone(&self.inner), issue, activity, turn: turn.clone() }
@@ -65,7 +66,7 @@ impl Issuer {
             activity.set_first_sample(first.index.0);
         }
         let query = raw_query(part);
-        let _turn = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let _turn = turn.as_ref().map(|turn| turn.lock());
         checked(activity, Call::Issue, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live; the query lives for the call.
             unsafe { issue(model.raw(), &raw const query, error) }
@@ -76,6 +77,6 @@ impl Issuer {
 impl Drop for Issuer {
     fn drop(&mut self) {
         // An activity lives for ever, so the next test has it again.
-        self.model.lock_spare_activities().push(self.activity);
+        self.model.spare_activities.lock().push(self.activity);
     }
 }

@@ -4,11 +4,12 @@ use std::{
     cell::UnsafeCell,
     mem,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::{
     abi::{PROCTOR_MESSAGE_LENGTH_MAX, PROCTOR_STATUS_OK, ProctorBatch, ProctorDone},
     vocabulary::{QuerySample, TensorSpec},
@@ -126,12 +127,12 @@ impl Instance {
 impl Lane {
     /// Tells the plugin that the calling thread will run batches, as [`Instance::begin_thread`].
     pub fn begin_thread(&self) {
-        lock(&self.instance).begin_thread();
+        self.instance.lock().begin_thread();
     }
 
     /// Tells the plugin that the calling thread will run no more batches, as [`Instance::end_thread`].
     pub fn end_thread(&self) {
-        lock(&self.instance).end_thread();
+        self.instance.lock().end_thread();
     }
 
     /// Hands a batch over, and waits until the plugin has done it. Its samples are completed by then, through the sink
@@ -141,13 +142,13 @@ impl Lane {
     /// As of [`Instance::execute`]: then no sample is completed.
     pub fn execute(&mut self, batch: &[QuerySample]) -> Result<(), PluginHostError> {
         // The inputs stay even if the samples are released meanwhile.
-        let prepared = lock(&self.instance).model.prepared.load_full();
-        lock(&self.instance).submit(&self.slot, batch)?;
-        let mut outcome = lock(&self.slot.outcome);
+        let prepared = self.instance.lock().model.prepared.load_full();
+        self.instance.lock().submit(&self.slot, batch)?;
+        let mut outcome = self.slot.outcome.lock();
         let outcome = loop {
             match outcome.take() {
                 Some(outcome) => break outcome,
-                None => outcome = self.slot.came.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+                None => self.slot.came.wait(&mut outcome),
             }
         };
         drop(prepared);
@@ -214,7 +215,7 @@ impl Place for Slot {
             // SAFETY: the plugin vouches for the message until its call returns.
             Err(unsafe { self.failure(done) })
         };
-        *lock(&self.outcome) = Some(outcome);
+        *self.outcome.lock() = Some(outcome);
         self.came.notify_one();
         Ok(())
     }
@@ -249,8 +250,4 @@ impl Slot {
             message,
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

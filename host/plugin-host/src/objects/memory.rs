@@ -132,7 +132,7 @@ impl PluginRange {
         if kind == MemoryKind::Device && functions.copy.is_none() {
             return Err(null_function(model.backend.reader(), "ProctorMemory.copy"));
         }
-        let mut ranges = model.lock_ranges();
+        let mut ranges = model.ranges.lock();
         let meets = |range: &RangeInUse| {
             let begin = range.plugin.addr();
             begin < address + size_bytes && address < begin + range.host.len()
@@ -198,7 +198,7 @@ impl PluginRange {
 
 impl Drop for PluginRange {
     fn drop(&mut self) {
-        self.model.lock_ranges().retain(|range| !ptr::eq(range.plugin, self.memory));
+        self.model.ranges.lock().retain(|range| !ptr::eq(range.plugin, self.memory));
         let free = self.functions.free.expect("it was checked when the extension was read");
         let freed = checked(self.model.activity, Call::Free, |error| {
             // SAFETY: the function is that of a checked extension; the handle is live, as this range holds the model;

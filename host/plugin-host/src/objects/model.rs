@@ -7,13 +7,14 @@ use std::{
     collections::BTreeMap,
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU8, Ordering},
     },
     thread::ThreadId,
 };
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorInstance, ProctorModel, ProctorStatus, ProctorTextSink},
     vocabulary::{QueryPart, QuerySample, SampleIndex},
@@ -77,7 +78,7 @@ pub(crate) struct ModelInner {
     /// A flush goes on beside other calls, so it is noted apart from them.
     flush_activity: &'static Activity,
     /// Activities of the issuing threads of earlier tests.
-    spare_activities: Mutex<Vec<&'static Activity>>,
+    pub(super) spare_activities: Mutex<Vec<&'static Activity>>,
     /// Activities of all issuing threads that there were, by which a call that goes on is seen.
     pub(super) issue_activities: Mutex<Vec<&'static Activity>>,
     pub(crate) demand: ModelDemand,
@@ -89,12 +90,13 @@ pub(crate) struct ModelInner {
     marks_outputs: AtomicBool,
     pub(crate) prepared: ArcSwapOption<Prepared>,
     /// Memory of the plugin that samples lie in.
-    ranges: Mutex<Vec<RangeInUse>>,
+    pub(super) ranges: Mutex<Vec<RangeInUse>>,
     /// The thread that loaded the model and is to destroy its instances.
     pub(super) home: ThreadId,
-    live_calls: Mutex<()>,
+    /// Held by calls for instances that come and go, which come one at a time, and by stop, which ends them.
+    pub(super) live_calls: Mutex<()>,
     /// Instances that exist: `None` in use, else dropped by their owner and to be destroyed.
-    instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
+    pub(super) instances: Mutex<BTreeMap<u32, Option<Handle<ProctorInstance>>>>,
 }
 
 impl Backend {
@@ -169,7 +171,7 @@ impl Model {
         let model = &*self.inner;
         model.expect(Call::PrepareSamples, &[State::Loaded])?;
         // Copied: buffers that are dropped because they are wrong lock the list to leave it.
-        let ranges = model.lock_ranges().clone();
+        let ranges = model.ranges.lock().clone();
         record::recording::list(samples.iter().chain(buffers.copies()).copied());
         let prepared = Prepared::new(samples, buffers, &model.demand, Arc::clone(&model.shapes), &ranges)
             .map_err(|what| model.backend.bad_demand(what))?;
@@ -180,7 +182,7 @@ impl Model {
                 unsafe { prepare(model.handle.get(), prepared.set(), error) }
             })?;
         }
-        *model.backend.host.lock_memory_kinds() = prepared.memory_kinds();
+        *model.backend.host.memory_kinds.lock() = prepared.memory_kinds();
         model.prepared.store(Some(prepared));
         model.set(State::Prepared);
         Ok(())
@@ -295,7 +297,7 @@ impl Model {
     /// A wrong state, a thread that is in [`Issuer::issue`](crate::Issuer::issue), or what the plugin says went wrong.
     pub fn stop(&self) -> Result<(), PluginHostError> {
         self.inner.expect(Call::Stop, &[State::Running])?;
-        if self.inner.lock_issue_activities().iter().any(|issuer| issuer.call().is_some()) {
+        if self.inner.issue_activities.lock().iter().any(|issuer| issuer.call().is_some()) {
             return Err(self.inner.backend.wrong_state(Call::Stop, "model", "is given a query"));
         }
         self.inner.stop()
@@ -390,7 +392,7 @@ impl ModelInner {
     }
 
     fn stop(&self) -> Result<(), PluginHostError> {
-        let _turn = self.lock_live();
+        let _turn = self.live_calls.lock();
         if let Err((begin, end)) = self.backend.host.energy.end(self.energy_joules()) {
             let plugin = self.backend.plugin().to_owned();
             self.backend.host.faults.record(|| PluginFault::Energy { plugin, begin, end });
@@ -407,31 +409,10 @@ impl ModelInner {
         self.prepared.store(None);
     }
 
-    pub(super) fn lock_spare_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
-        self.spare_activities.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn lock_issue_activities(&self) -> MutexGuard<'_, Vec<&'static Activity>> {
-        self.issue_activities.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Held by calls for instances that come and go, which come one at a time, and by stop, which ends them.
-    pub(super) fn lock_live(&self) -> MutexGuard<'_, ()> {
-        self.live_calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn lock_ranges(&self) -> MutexGuard<'_, Vec<RangeInUse>> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<u32, Option<Handle<ProctorInstance>>>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes an instance back from its owner, and destroys it now or, if this is another thread than that of the
     /// model or samples are still prepared, as soon as the order of the life cycle allows.
     pub(crate) fn retire(&self, index: u32, handle: Handle<ProctorInstance>) {
-        self.lock_instances().insert(index, Some(handle));
+        self.instances.lock().insert(index, Some(handle));
         if std::thread::current().id() == self.home && self.state() == State::Loaded {
             self.destroy_retired();
         }
@@ -440,7 +421,7 @@ impl ModelInner {
     pub(super) fn destroy_retired(&self) {
         // Without it there are no instances.
         let Some(destroy) = self.table().raw.destroy_instance else { return };
-        self.lock_instances().retain(|_, retired| {
+        self.instances.lock().retain(|_, retired| {
             let Some(handle) = retired else { return true };
             let destroyed = checked(self.activity, Call::DestroyInstance, |error| {
                 // SAFETY: the function is that of a checked table; the handle came from `create_instance` of the same

@@ -1,7 +1,6 @@
 //! The entry of a plugin that is recorded.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     abi::{ProctorError, ProctorPlugin, ProctorPluginEntry, ProctorVersionRange},
     versioned::read,
@@ -23,7 +22,7 @@ pub(crate) fn through(
     entry: ProctorPluginEntry,
     recorder: &Recorder,
 ) -> Result<ProctorPluginEntry, PluginHostError> {
-    let mut place = ENTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut place = ENTRY.lock();
     if place.is_some() {
         return Err(PluginHostError::WrongState("this process records a plugin already".to_owned()));
     }
@@ -37,7 +36,7 @@ unsafe extern "C" fn recorded_entry(
     speaks: *const ProctorVersionRange,
     refusal: *mut ProctorError,
 ) -> *const ProctorPlugin {
-    let found = ENTRY.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let found = ENTRY.lock().clone();
     let Some((entry, recorder)) = found else { return std::ptr::null() };
     // SAFETY: the caller's promise.
     let given = unsafe { entry(speaks, refusal) };

@@ -187,7 +187,7 @@ unsafe extern "C" fn submit(
     // SAFETY: the batch is this host's own, and stays until it is done.
     let (id, handed) = unsafe { ((*batch).id, Handed::of(&*batch)) };
     let (samples, number) = (handed.samples(), recording.instance(instance));
-    recording.lock_in_flight().insert(id, handed);
+    recording.in_flight.lock().insert(id, handed);
     let with = Begun { instance: number, samples, batch: Some(id), ..Begun::default() };
     let going = recording.begin(Call::Submit, with);
     // SAFETY: the host's call, handed on as it came. What it has done may be another batch when this returns.
@@ -195,7 +195,7 @@ unsafe extern "C" fn submit(
         let status = submit(instance, batch, error);
         recording.end(going, status, error, Returned::default());
         if status != PROCTOR_STATUS_OK {
-            recording.lock_in_flight().remove(&id);
+            recording.in_flight.lock().remove(&id);
         }
         status
     }

@@ -139,7 +139,7 @@ unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
     // SAFETY: the plugin vouches for the structure, which goes on as it came.
     unsafe {
         if let Ok(raw) = read(done) {
-            let handed = recording().lock_in_flight().remove(&raw.batch_id);
+            let handed = recording().in_flight.lock().remove(&raw.batch_id);
             let is_ok = raw.status == PROCTOR_STATUS_OK;
             // The host takes the batch back inside its own function.
             let answers = handed.filter(|_| is_ok).map_or_else(Vec::new, |handed| handed.answers());

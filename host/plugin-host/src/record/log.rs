@@ -6,12 +6,13 @@ use std::{
     io::{self, BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::Instant,
 };
 
+use parking_lot::Mutex;
 use proctor_vocabulary::open_regular;
 
 use crate::record::line::{Begun, Head, Line, RECORDING_VERSION};
@@ -72,7 +73,7 @@ impl Recorder {
 
     /// Writes a line. An error is kept for [`finish`](Self::finish).
     pub fn write(&self, line: &Line) {
-        put(&mut self.lock(), line);
+        put(&mut self.0.written.lock(), line);
     }
 
     /// Says whether everything was written so far.
@@ -80,7 +81,7 @@ impl Recorder {
     /// # Errors
     /// The first error of the file, once.
     pub fn finish(&self) -> io::Result<()> {
-        self.lock().error.take().map_or(Ok(()), Err)
+        self.0.written.lock().error.take().map_or(Ok(()), Err)
     }
 
     /// Time since the recording began, in ns.
@@ -91,7 +92,7 @@ impl Recorder {
     /// Writes the begin of a call, which gets the next number, and returns that.
     pub(super) fn begin(&self, mut begun: Begun) -> u64 {
         begun.thread = self.thread();
-        let mut written = self.lock();
+        let mut written = self.0.written.lock();
         written.call_count += 1;
         begun.number = written.call_count;
         let number = begun.number;
@@ -105,10 +106,6 @@ impl Recorder {
             THREAD.set(self.0.thread_count.fetch_add(1, Ordering::Relaxed) + 1);
         }
         THREAD.get()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Written> {
-        self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

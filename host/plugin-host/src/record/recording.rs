@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     abi::{
         PROCTOR_STATUS_OK, ProctorEnergy, ProctorError, ProctorHost, ProctorInputForms,
@@ -39,9 +40,9 @@ pub(super) struct Recording {
     /// Numbers of the instances, by their handles.
     instances: Mutex<BTreeMap<usize, u32>>,
     /// Batches that were submitted and are not done, by their ids.
-    in_flight: Mutex<BTreeMap<u64, Handed>>,
+    pub(super) in_flight: Mutex<BTreeMap<u64, Handed>>,
     /// The samples that are about to be prepared, as they lie in memory.
-    listed: Mutex<Vec<u64>>,
+    pub(super) listed: Mutex<Vec<u64>>,
 }
 
 /// The plugin's own extensions, once they were asked for.
@@ -89,7 +90,7 @@ pub(super) fn recording() -> &'static Recording {
 /// Keeps the samples that are about to be prepared, as they lie in memory, for the recording if there is one.
 pub(crate) fn list(samples: impl Iterator<Item = SampleIndex>) {
     if let Some(recording) = RECORDING.get() {
-        *recording.lock_listed() = samples.map(|index| index.0).collect();
+        *recording.listed.lock() = samples.map(|index| index.0).collect();
     }
 }
 
@@ -155,26 +156,12 @@ impl Recording {
 
     /// Number of an instance.
     pub(super) fn instance<T>(&self, handle: *mut T) -> Option<u32> {
-        self.lock_instances().get(&handle.addr()).copied()
+        self.instances.lock().get(&handle.addr()).copied()
     }
 
     /// Keeps the number of a new instance, whose handle may be that of one that has ended.
     pub(super) fn add_instance<T>(&self, handle: *mut T, number: u32) {
-        self.lock_instances().insert(handle.addr(), number);
-    }
-
-    /// The samples that are about to be prepared, as they lie in memory.
-    pub(super) fn lock_listed(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_instances(&self) -> MutexGuard<'_, BTreeMap<usize, u32>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Batches that were submitted and are not done.
-    pub(super) fn lock_in_flight(&self) -> MutexGuard<'_, BTreeMap<u64, Handed>> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+        self.instances.lock().insert(handle.addr(), number);
     }
 
     pub(super) fn answer_bytes_max(&self) -> usize {

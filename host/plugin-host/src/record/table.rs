@@ -210,7 +210,7 @@ unsafe extern "C" fn prepare_samples(
     let recording = recording();
     // SAFETY: the set is this host's own.
     let prepared = unsafe { inputs_of(&*samples) };
-    let mut listed = std::mem::take(&mut *recording.lock_listed());
+    let mut listed = std::mem::take(&mut *recording.listed.lock());
     if listed.iter().eq(prepared.iter().map(|input| &input.index)) {
         listed.clear();
     }

@@ -6,12 +6,13 @@ use std::{
     path::PathBuf,
     slice,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     MemoryKind,
     abi::ProctorResponse,
@@ -73,7 +74,7 @@ pub(crate) struct HostContext {
     is_cancelled: AtomicBool,
     pub(crate) energy: EnergyMeter,
     /// Kinds of the memory that the samples lie in that were last prepared, one for each input.
-    memory_kinds: Mutex<Vec<MemoryKind>>,
+    pub(crate) memory_kinds: Mutex<Vec<MemoryKind>>,
     /// True if the plugin computes a query that it has not been issued.
     is_warming_up: AtomicBool,
     pub(crate) metrics: Metrics,
@@ -129,14 +130,6 @@ impl HostContext {
         if let Some(sink) = &*self.sink.load() {
             sink.handed_over(batch);
         }
-    }
-
-    pub(super) fn relayed(&self) -> MutexGuard<'_, Notes> {
-        self.relayed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lock_memory_kinds(&self) -> MutexGuard<'_, Vec<MemoryKind>> {
-        self.memory_kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn cancel(&self) {

@@ -1,8 +1,9 @@
 //! The batches that a plugin has taken and will report as done.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use proctor_plugin_api::abi::ProctorDone;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ pub(crate) struct Places {
 impl Places {
     /// Adds a place, and returns the id before that of its first batch.
     pub(crate) fn add(&self, place: &Arc<impl Place + 'static>) -> u64 {
-        let _alone = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.adding.lock();
         let mut list = Vec::clone(&self.list.load());
         let place: Weak<dyn Place> = Arc::<_>::downgrade(place) as _;
         list.push(place);

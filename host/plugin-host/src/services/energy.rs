@@ -1,9 +1,8 @@
 //! Energy between the start and the stop of a model.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 /// More than this between two readings, in joules, cannot be: a gigawatt for eleven days.
 const USED_MAX: f64 = 1e15;
@@ -35,7 +34,7 @@ impl EnergyMeter {
 
     /// Takes the counter at the start.
     pub(crate) fn begin(&self, joules: Option<f64>) {
-        *self.readings() = Readings { begin_joules: joules, used_joules: None };
+        *self.readings.lock() = Readings { begin_joules: joules, used_joules: None };
     }
 
     /// Takes the counter at the stop.
@@ -44,7 +43,7 @@ impl EnergyMeter {
     /// Both values, if they cannot be: one that is not finite, or a counter that has decreased, or that has grown by
     /// more than any machine uses.
     pub(crate) fn end(&self, joules: Option<f64>) -> Result<(), (f64, f64)> {
-        let mut readings = self.readings();
+        let mut readings = self.readings.lock();
         let (Some(begin), Some(end)) = (readings.begin_joules.take(), joules) else { return Ok(()) };
         let used = end - begin;
         if !begin.is_finite() || !end.is_finite() || !(0.0..=USED_MAX).contains(&used) {
@@ -56,11 +55,7 @@ impl EnergyMeter {
 
     /// Hands out the energy between the last start and its stop, once.
     pub(crate) fn take(&self) -> Option<f64> {
-        self.readings().used_joules.take()
-    }
-
-    fn readings(&self) -> MutexGuard<'_, Readings> {
-        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.readings.lock().used_joules.take()
     }
 }
 

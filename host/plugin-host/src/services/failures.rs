@@ -5,12 +5,10 @@
 
 use std::{
     fmt, mem,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     abi::{PROCTOR_MESSAGE_LENGTH_MAX, ProctorStatus, ProctorString},
     vocabulary::ResponseId,
@@ -67,12 +65,12 @@ impl Failures {
             return;
         }
         let failure = SampleFailure { id, status, vendor_code, message: readable(bytes) };
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+        self.first.lock().push(failure);
     }
 
     /// The messages since the last call: the first few, and how many there were.
     pub(crate) fn take(&self) -> (Vec<SampleFailure>, u64) {
-        let first = mem::take(&mut *self.first.lock().unwrap_or_else(PoisonError::into_inner));
+        let first = mem::take(&mut *self.first.lock());
         // A late one may have been counted in the last call and kept since.
         let count = self.count.swap(0, Ordering::Relaxed).max(first.len() as u64);
         (first, count)

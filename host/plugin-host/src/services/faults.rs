@@ -3,9 +3,10 @@
 use std::{
     fmt,
     mem::{self, discriminant},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_vocabulary::ResponseId;
 use serde::{Deserialize, Serialize};
 
@@ -230,7 +231,7 @@ impl Faults {
 
     /// Adds faults of one kind.
     pub(super) fn add(&self, fault: RepeatedFault) {
-        let mut noticed = self.noticed();
+        let mut noticed = self.0.lock();
         match noticed.iter_mut().find(|repeated| repeated.first.is_like(&fault.first)) {
             Some(repeated) => repeated.count = repeated.count.saturating_add(fault.count),
             None => noticed.push(fault),
@@ -246,17 +247,13 @@ impl Faults {
 
     /// Hands out what was recorded since the last time.
     pub(crate) fn take(&self) -> Vec<RepeatedFault> {
-        mem::take(&mut *self.noticed())
+        mem::take(&mut *self.0.lock())
     }
 
     /// Keeps the lock, to show who needs it.
     #[cfg(test)]
     pub(super) fn hold(&self) -> MutexGuard<'_, Vec<RepeatedFault>> {
-        self.noticed()
-    }
-
-    fn noticed(&self) -> MutexGuard<'_, Vec<RepeatedFault>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -45,7 +45,7 @@ impl HostSide {
     #[must_use]
     pub fn metrics(self) -> BTreeMap<String, PluginMetric> {
         let mut metrics = self.0.metrics.all();
-        metrics.extend(self.0.relayed().metrics.clone());
+        metrics.extend(self.0.relayed.lock().metrics.clone());
         metrics
     }
 
@@ -53,7 +53,7 @@ impl HostSide {
     #[must_use]
     pub fn stages(self) -> BTreeMap<String, PluginStage> {
         let mut stages = self.0.stages.report();
-        stages.extend(self.0.relayed().stages.clone());
+        stages.extend(self.0.relayed.lock().stages.clone());
         stages
     }
 
@@ -67,7 +67,7 @@ impl HostSide {
     /// where they lie in parts of pages.
     #[must_use]
     pub fn memory_kinds(self) -> Vec<MemoryKind> {
-        self.0.lock_memory_kinds().clone()
+        self.0.memory_kinds.lock().clone()
     }
 
     /// The plugin's own words about samples that failed since the last call: the first few, and how many there were.
@@ -111,7 +111,7 @@ impl HostSide {
         notes.stages.retain(|name, _| is_stage_name(name));
         notes.metrics = notes.metrics.into_iter().take(PROCTOR_METRIC_COUNT_MAX).collect();
         notes.stages = notes.stages.into_iter().take(PROCTOR_STAGE_NAME_COUNT_MAX).collect();
-        *self.0.relayed() = notes;
+        *self.0.relayed.lock() = notes;
     }
 
     /// A fault whose words fit in a line: they may have been written by a plugin.

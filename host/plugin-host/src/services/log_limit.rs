@@ -1,10 +1,9 @@
 //! The limit of what a plugin may log: a line is formatted and written on the thread that logs it, where others may
 //! have to wait for it.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Largest number of lines of a plugin that are written within one [`INTERVAL`].
 const LINES: u32 = 1000;
@@ -25,7 +24,7 @@ struct Lines {
 impl LogLimit {
     /// Tells if another line may be written at this moment; if not, it is counted.
     pub(crate) fn takes_line(&self, now: Instant) -> bool {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.begin.is_none_or(|begin| now.saturating_duration_since(begin) >= INTERVAL) {
             (lines.begin, lines.written) = (Some(now), 0);
         }
@@ -39,7 +38,7 @@ impl LogLimit {
 
     /// Number of lines that were left out since the last call.
     pub(crate) fn take_left_out(&self) -> u64 {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out)
+        std::mem::take(&mut self.0.lock().left_out)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Figures of a plugin over time.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_plugin_api::abi::{PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +37,7 @@ impl Metrics {
         if at_ns > now_ns {
             return Err(format!("its instant, {at_ns} ns, is yet to come: it is {now_ns} ns"));
         }
-        let mut metrics = self.lock();
+        let mut metrics = self.0.lock();
         if let Some(known) = metrics.get_mut(name) {
             if known.unit != unit {
                 return Err(format!("its unit was {:?} before", known.unit));
@@ -56,17 +54,13 @@ impl Metrics {
 
     /// All of them as they stand.
     pub(crate) fn all(&self) -> BTreeMap<String, PluginMetric> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// Keeps the lock, to show who needs it.
     #[cfg(test)]
     pub(super) fn hold(&self) -> MutexGuard<'_, BTreeMap<String, PluginMetric>> {
-        self.lock()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PluginMetric>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -62,8 +62,9 @@ impl HostContext {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use proctor_plugin_api::vocabulary::{CompletionSink, QuerySampleResponse};
 
     use super::*;
@@ -82,7 +83,7 @@ mod tests {
         }
 
         fn tokens(&self, now_ns: u64, id: ResponseId, token_count: u32) {
-            self.0.lock().expect("one thread").push((now_ns, id.0, token_count));
+            self.0.lock().push((now_ns, id.0, token_count));
         }
     }
 
@@ -112,7 +113,7 @@ mod tests {
         report(&context, [(1, 1), (2, 5)]);
         let allocated = allocation_counter::measure(|| report(&context, [(3, 1), (4, 1)]));
         assert_eq!(allocated.count_total, 0);
-        assert_eq!(*sink.0.lock().unwrap(), [(7, 1, 1), (7, 2, 5), (7, 3, 1), (7, 4, 1)]);
+        assert_eq!(*sink.0.lock(), [(7, 1, 1), (7, 2, 5), (7, 3, 1), (7, 4, 1)]);
     }
 
     #[test]

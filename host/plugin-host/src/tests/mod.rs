@@ -14,12 +14,9 @@ mod recording;
 mod running;
 mod tables;
 
-use std::{
-    collections::BTreeMap,
-    ptr,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, ptr, sync::Arc};
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     Options, Placement,
     abi::*,
@@ -200,17 +197,17 @@ impl CompletionSink for Kept {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         let kept =
             responses.iter().map(|response| (response.id.0, response.status.0, response.data.to_vec()));
-        self.responses.lock().unwrap().extend(kept);
+        self.responses.lock().extend(kept);
     }
 
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
-        self.first_tokens.lock().unwrap().extend(responses.iter().map(|response| response.data.to_vec()));
+        self.first_tokens.lock().extend(responses.iter().map(|response| response.data.to_vec()));
     }
 }
 
 impl Kept {
     fn take(&self) -> Vec<(u64, i32, Vec<u8>)> {
-        std::mem::take(&mut self.responses.lock().unwrap())
+        std::mem::take(&mut self.responses.lock())
     }
 }
 

@@ -1,10 +1,11 @@
 //! A hand-made plugin through its whole life, well behaved and not.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::QueryPart;
 
 use super::*;
@@ -179,7 +180,7 @@ struct StopsAtCompletion(Model, Mutex<Vec<String>>);
 
 impl CompletionSink for StopsAtCompletion {
     fn complete(&self, _: &[QuerySampleResponse<'_>]) {
-        self.1.lock().unwrap().extend(self.0.stop().err().map(|error| error.to_string()));
+        self.1.lock().extend(self.0.stop().err().map(|error| error.to_string()));
     }
 
     fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
@@ -197,7 +198,7 @@ fn a_model_is_not_stopped_while_a_thread_issues() {
     issuers[1].issue(QueryPart::whole(&query(&[2]))).unwrap();
     backend.set_sink(None);
     let refused = "plugin hand-made: stop does not fit the state \"is given a query\" of the model";
-    assert_eq!(*sink.1.lock().unwrap(), [refused]);
+    assert_eq!(*sink.1.lock(), [refused]);
     model.stop().unwrap();
 }
 
@@ -308,7 +309,7 @@ impl CompletionSink for HandedOver {
     }
 
     fn handed_over(&self, samples: &[QuerySample]) {
-        self.1.lock().unwrap().extend(samples.iter().map(|sample| sample.id.0));
+        self.1.lock().extend(samples.iter().map(|sample| sample.id.0));
     }
 }
 
@@ -322,7 +323,7 @@ fn a_sink_that_wants_to_know_is_told_of_each_batch_that_is_handed_over() {
         instance.execute(&query(&[2, 4])).unwrap();
         instance.execute_virtual(&query(&[3]), 1).unwrap();
         instance.execute(&query(&[9])).unwrap_err();
-        assert_eq!(*sink.1.lock().unwrap(), expected, "{watches}");
+        assert_eq!(*sink.1.lock(), expected, "{watches}");
     }
 }
 
@@ -342,7 +343,7 @@ fn issued_samples_are_completed_through_the_sink_and_checked() {
     indices[70] = 1;
     issue(&model, &indices);
     let responses = sink.take();
-    let first_tokens = std::mem::take(&mut *sink.first_tokens.lock().unwrap());
+    let first_tokens = std::mem::take(&mut *sink.first_tokens.lock());
     assert_eq!((responses.len(), first_tokens.len()), (99, 99));
     assert_eq!((&first_tokens[0][..], &first_tokens[70][..]), (&[7; 9][..], &[7; 8][..]));
     assert_eq!(responses[70], (101, 1, vec![]));
@@ -378,11 +379,11 @@ impl CompletionSink for Instants {
     }
 
     fn complete_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        self.completions.lock().unwrap().extend(responses.iter().map(|_| now_ns));
+        self.completions.lock().extend(responses.iter().map(|_| now_ns));
     }
 
     fn first_token_at(&self, now_ns: u64, responses: &[QuerySampleResponse<'_>]) {
-        self.first_tokens.lock().unwrap().extend(responses.iter().map(|_| now_ns));
+        self.first_tokens.lock().extend(responses.iter().map(|_| now_ns));
     }
 }
 
@@ -395,8 +396,8 @@ fn the_responses_of_one_call_have_one_instant() {
         backend.set_sink(Some(sink.clone()));
         issue(&model, &vec![0; count]);
         // The plugin reports the first tokens of all, and then completes all.
-        assert_eq!(*sink.first_tokens.lock().unwrap(), vec![0; count]);
-        assert_eq!(*sink.completions.lock().unwrap(), vec![1; count]);
+        assert_eq!(*sink.first_tokens.lock(), vec![0; count]);
+        assert_eq!(*sink.completions.lock(), vec![1; count]);
     }
 }
 
@@ -432,7 +433,7 @@ fn the_data_of_a_first_token_are_no_longer_than_a_response() {
             host.first_token.unwrap()(host.context, &raw const responses);
         }
     }
-    assert_eq!(*sink.first_tokens.lock().unwrap(), [vec![5; 4], vec![], vec![], vec![]]);
+    assert_eq!(*sink.first_tokens.lock(), [vec![5; 4], vec![], vec![], vec![]]);
     let expected =
         "plugin hand-made: first token of 0x1 has 10 bytes instead of at most 9; and 1 more of this kind";
     assert_eq!(faults(&backend), [expected]);

@@ -7,15 +7,16 @@
 //! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
 use std::{
-    sync::{Arc, Barrier, Mutex},
+    sync::{Arc, Barrier},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use proctor_loadgen::{Progress, StopHandle};
 use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, last_words_are_awaited, progress_count};
 
-use crate::{bed::plugin::isolated::Isolated, threads::lock};
+use crate::bed::plugin::isolated::Isolated;
 
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
@@ -54,12 +55,12 @@ impl Watchdog {
     /// Follows a test from now on: a call during which samples complete does not hang, as a plugin may complete a long
     /// query inside the call that issues it.
     pub(crate) fn follow(&self, progress: Progress, stop: StopHandle) {
-        *lock(&self.test) = Some((progress, stop));
+        *self.test.lock() = Some((progress, stop));
     }
 
     /// Ends this process from now on, where the program would have to be ended.
     pub(crate) fn may_end(&self, isolated: Isolated) {
-        *lock(&self.isolated) = Some(isolated);
+        *self.isolated.lock() = Some(isolated);
     }
 
     /// Ends the process of the plugin, which the user does not wait for, and tells if it has one.
@@ -68,12 +69,12 @@ impl Watchdog {
     }
 
     fn isolated(&self) -> Option<Isolated> {
-        lock(&self.isolated).clone()
+        self.isolated.lock().clone()
     }
 
     /// Samples of the test that were issued and that completed.
     fn sample_counts(&self) -> SampleCounts {
-        let test = lock(&self.test);
+        let test = self.test.lock();
         let phase = test.as_ref().and_then(|(progress, _)| progress.current());
         phase.map_or_else(SampleCounts::default, |phase| SampleCounts {
             issued: phase.issued_count,
@@ -83,7 +84,7 @@ impl Watchdog {
 
     /// Ends the wait for samples of the test.
     fn give_up_test(&self) {
-        if let Some((_, stop)) = &*lock(&self.test) {
+        if let Some((_, stop)) = &*self.test.lock() {
             stop.give_up();
         }
     }

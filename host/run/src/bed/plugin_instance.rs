@@ -2,23 +2,18 @@
 
 pub(crate) mod batch_log;
 
-use std::{
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::{sync::Arc, thread};
 
+use parking_lot::Mutex;
 use proctor_plugin_api::Stage;
 use proctor_plugin_host::{self as plugin_host, Lane, Model, PluginHostError};
 use proctor_scheduler::{BatchError, Instance};
 use proctor_vocabulary::{CompletionSink, QuerySample};
 
 use self::batch_log::InstanceBatches;
-use crate::{
-    bed::{
-        fault::FirstError,
-        placement::{self, devices::Devices},
-    },
-    threads::lock,
+use crate::bed::{
+    fault::FirstError,
+    placement::{self, devices::Devices},
 };
 
 /// An instance of the plugin, as the scheduler knows instances.
@@ -69,7 +64,7 @@ impl StageLog {
     /// The batches since the last call. Room is kept for `room` further ones, so that nothing grows between two of
     /// them.
     pub(crate) fn take(&self, room: usize) -> Vec<BatchStages> {
-        std::mem::replace(&mut *lock(&self.0), Vec::with_capacity(room))
+        std::mem::replace(&mut *self.0.lock(), Vec::with_capacity(room))
     }
 }
 
@@ -87,7 +82,7 @@ impl Instance for PluginInstance {
         self.batches.iter_mut().for_each(InstanceBatches::started);
         let done = self.instance.execute(batch);
         if let Some(log) = &self.stages {
-            lock(&log.0).push(BatchStages::of(self.instance.stages()));
+            log.0.lock().push(BatchStages::of(self.instance.stages()));
         }
         done.map_err(|error| batch_error(&self.first_error, error))
     }

@@ -4,12 +4,9 @@ pub(crate) mod input_forms;
 mod memory;
 pub(crate) mod published;
 
-use std::{
-    collections::HashSet,
-    mem,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{collections::HashSet, mem, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{
     DataRoot, Dataset, DatasetRequest, OwnMemory, SampleMemory, SampleStore, StoreError, open_dataset_for,
@@ -396,7 +393,7 @@ impl SampleLibrary {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of this lock can panic")
+        self.state.lock()
     }
 }
 

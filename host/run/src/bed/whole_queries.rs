@@ -1,20 +1,15 @@
 //! A plugin that takes whole queries, as the load generator drives it.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_loadgen::{BackgroundFlush, Progress, StopHandle, SystemUnderTest};
 use proctor_plugin_host::{Issuer, Model, PluginHostError, expect_last_words, expect_no_last_words};
 use proctor_vocabulary::{CompletionSink, QueryPart, QuerySample, QuerySampleResponse, SampleStatus};
 
-use crate::{
-    bed::{
-        busy::{BusyCounts, BusyWait, Pause},
-        fault::Fault,
-    },
-    threads::lock,
+use crate::bed::{
+    busy::{BusyCounts, BusyWait, Pause},
+    fault::Fault,
 };
 
 /// The test that whole queries belong to.
@@ -70,7 +65,7 @@ impl WholeQueries {
     }
 
     fn refused(&self) -> MutexGuard<'_, Refused> {
-        lock(&self.refused)
+        self.refused.lock()
     }
 
     fn refuse(&self, error: PluginHostError) {

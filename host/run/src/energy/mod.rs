@@ -6,22 +6,14 @@
 
 mod powercap;
 
-use std::{
-    io,
-    ops::Range,
-    path::Path,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{io, ops::Range, path::Path, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use proctor_loadgen::{LibraryError, QuerySampleLibrary, TestOutcome};
 use proctor_vocabulary::SampleIndex;
 
 use self::powercap::{Packages, PowercapError};
-use crate::{
-    noise::NoiseWatch,
-    threads::{Ticker, lock},
-};
+use crate::{noise::NoiseWatch, threads::Ticker};
 
 /// Root of the counters on Linux.
 const POWERCAP: &str = "/sys/class/powercap";
@@ -81,7 +73,7 @@ impl Meter {
         if is_there {
             let (readings, now_ns) = (Arc::clone(&meter.readings), Arc::clone(&meter.now_ns));
             let look = move |_| {
-                let mut readings = lock(&readings);
+                let mut readings = readings.lock();
                 if readings.is_on {
                     readings.read(now_ns());
                 }
@@ -89,7 +81,7 @@ impl Meter {
             };
             match Ticker::start("energy", INTERVAL, look) {
                 Ok(ticker) => meter.ticker = Some(ticker),
-                Err(error) => lock(&meter.readings).counters = Err(NoEnergy::Thread(error)),
+                Err(error) => meter.readings.lock().counters = Err(NoEnergy::Thread(error)),
             }
         }
         meter
@@ -97,7 +89,7 @@ impl Meter {
 
     /// Reads once, and goes on to read. [before the timed part]
     fn begin(&self) {
-        let mut readings = lock(&self.readings);
+        let mut readings = self.readings.lock();
         readings.read.clear();
         readings.is_on = true;
         readings.read((self.now_ns)());
@@ -105,7 +97,7 @@ impl Meter {
 
     /// Reads a last time. [after the timed part]
     fn end(&self) {
-        let mut readings = lock(&self.readings);
+        let mut readings = self.readings.lock();
         if readings.is_on {
             readings.read((self.now_ns)());
             readings.is_on = false;
@@ -133,7 +125,7 @@ impl Meter {
     /// Why there is no figure.
     fn finish(mut self, window_ns: Range<u64>) -> Result<PackageEnergy, NoEnergy> {
         self.stop();
-        let mut readings = lock(&self.readings);
+        let mut readings = self.readings.lock();
         let counters = std::mem::replace(&mut readings.counters, Err(NoEnergy::Unmeasured))?;
         let at = |instant_ns| joules_at(&readings.read, instant_ns).ok_or(NoEnergy::Unmeasured);
         Ok(PackageEnergy { joules: at(window_ns.end)? - at(window_ns.start)?, packages: counters.names() })
@@ -292,7 +284,7 @@ mod tests {
             now_ns.store(turn, SeqCst);
             set(&root, 0, uj);
             let begun = std::time::Instant::now();
-            while lock(&meter.readings).read.last().is_none_or(|(at_ns, _)| *at_ns != turn) {
+            while meter.readings.lock().read.last().is_none_or(|(at_ns, _)| *at_ns != turn) {
                 assert!(begun.elapsed() < Duration::from_secs(30), "the thread does not read");
                 std::thread::sleep(Duration::from_millis(5));
             }

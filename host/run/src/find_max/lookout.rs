@@ -1,10 +1,8 @@
 //! Looks on while a probe or a full run issues, and ends it when it has shown enough.
 
-use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_loadgen::{Progress, SampleRecord, SampleTokens, StopHandle};
 use proctor_search::{Backlog, Judgement, ProbeEnd, ProbeLimits, ProbeMonitor};
 
@@ -109,7 +107,7 @@ impl Lookout {
     /// Judges what was still outstanding when the test had issued its last, and says what it has shown. What came after
     /// a decision changes it no more.
     pub(crate) fn conclude(self) -> Shown {
-        let mut state = self.state.into_inner().expect("no holder of this lock can panic");
+        let mut state = self.state.into_inner();
         let decided = state.monitor.end();
         if decided != Some(ProbeEnd::Decided)
             && let Some(progress) = state.progress.take()
@@ -125,7 +123,7 @@ impl Lookout {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no holder of this lock can panic")
+        self.state.lock()
     }
 }
 

@@ -209,11 +209,12 @@ mod tests {
     use std::{
         fmt::Debug,
         sync::{
-            Arc, Mutex,
+            Arc,
             atomic::{AtomicU64, Ordering::Relaxed},
         },
     };
 
+    use parking_lot::Mutex;
     use proctor_loadgen::{Clock, RealClock};
     use proctor_vocabulary::Scenario;
     use tracing::{
@@ -252,7 +253,7 @@ mod tests {
     impl Witness {
         fn note(&self, call: String) {
             let now_ns = self.clock.origin_ns() + self.clock.now_ns();
-            self.seen.lock().unwrap().calls.push((now_ns, call));
+            self.seen.lock().calls.push((now_ns, call));
         }
     }
 
@@ -267,7 +268,7 @@ mod tests {
             if name == "timed part" {
                 let mut instants = Instants::default();
                 attributes.record(&mut instants);
-                self.seen.lock().unwrap().timed_parts.push((instants.begin_ns, instants.end_ns));
+                self.seen.lock().timed_parts.push((instants.begin_ns, instants.end_ns));
             }
             Id::from_u64(1 + self.span_count.fetch_add(1, Relaxed))
         }
@@ -342,7 +343,7 @@ mod tests {
             let outcome = null_run.on_bed(&interrupt, test).unwrap().outcome;
             assert!(outcome.phases[0].record.issued_query_count > 0, "{scenario}");
         }
-        let seen = witness.seen.lock().unwrap();
+        let seen = witness.seen.lock();
         assert_eq!(seen.timed_parts.len(), ways.len());
         for (begin_ns, end_ns) in &seen.timed_parts {
             assert!(begin_ns < end_ns);

@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_host::{Begun, Call, Issuer, PluginHostError, hash_of};
 use proctor_vocabulary::{
     CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex,
@@ -18,7 +19,7 @@ use super::{
     recorded::{Recorded, Step},
     replayed_instance::ReplayedInstance,
 };
-use crate::{bed::test_bed::TestBed, error::HostError, interrupt::Interrupt, text::counted, threads::lock};
+use crate::{bed::test_bed::TestBed, error::HostError, interrupt::Interrupt, text::counted};
 
 /// Pause before a query is issued again that the plugin was BUSY for.
 const BUSY_PAUSE: Duration = Duration::from_micros(50);
@@ -58,7 +59,7 @@ struct Queries {
 
 impl CompletionSink for Completed {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
-        let mut queries = lock(&self.queries);
+        let mut queries = self.queries.lock();
         let first = responses.iter().filter(|response| queries.outstanding.remove(&response.id.0).is_some());
         let count = first.count() as u64;
         queries.completed_count += count;
@@ -133,7 +134,7 @@ impl<'a, 'b> Player<'a, 'b> {
             }
         } else if step.is(Call::Start) {
             bed.model().start()?;
-            *lock(&self.completed.queries) = Queries::default();
+            *self.completed.queries.lock() = Queries::default();
             self.is_started = true;
         } else if step.is(Call::Execute) || step.is(Call::Submit) {
             if let Some(instance) = instance
@@ -210,11 +211,11 @@ impl<'a, 'b> Player<'a, 'b> {
     /// limit.
     fn wait_while(&mut self, waits: impl Fn(&Queries) -> bool) -> bool {
         let completed = Arc::clone(&self.completed);
-        if !waits(&lock(&completed.queries)) {
+        if !waits(&completed.queries.lock()) {
             return true;
         }
         self.interrupt.replaying(WAITING);
-        let mut queries = lock(&completed.queries);
+        let mut queries = completed.queries.lock();
         let (mut seen_count, mut since) = (queries.completed_count, Instant::now());
         while waits(&queries) {
             let left = self.limit.saturating_sub(since.elapsed());
@@ -222,7 +223,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 self.gave_up = Some(self.missing(&queries));
                 return false;
             }
-            queries = completed.came.wait_timeout(queries, left).unwrap_or_else(PoisonError::into_inner).0;
+            completed.came.wait_for(&mut queries, left);
             if queries.completed_count != seen_count {
                 (seen_count, since) = (queries.completed_count, Instant::now());
             }
@@ -254,10 +255,10 @@ impl<'a, 'b> Player<'a, 'b> {
         let part = QueryPart { offset, total, ..QueryPart::whole(&samples) };
         // The plugin may complete them before it returns.
         let asked = samples.iter().map(|sample| (sample.id.0, sample.index.0));
-        lock(&self.completed.queries).outstanding.extend(asked);
+        self.completed.queries.lock().outstanding.extend(asked);
         let (mut seen_count, mut since) = (None, Instant::now());
         while let Err(error) = issuer.issue(part) {
-            let mut queries = lock(&self.completed.queries);
+            let mut queries = self.completed.queries.lock();
             if seen_count != Some(queries.completed_count) {
                 (seen_count, since) = (Some(queries.completed_count), Instant::now());
             }

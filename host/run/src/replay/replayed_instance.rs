@@ -3,17 +3,18 @@
 use std::{
     mem,
     sync::{
-        Arc, Mutex,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_host::{Instance, Lane, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleIndex};
 
-use crate::{error::HostError, threads::lock};
+use crate::error::HostError;
 
 /// An instance in a replay. Its thread begins with its first batch, and ends when this is dropped.
 pub(super) struct ReplayedInstance {
@@ -41,14 +42,14 @@ impl ReplayedInstance {
 
     /// Warms up on this thread. What goes wrong is in the recording of the replay.
     pub(super) fn warm_up(&self, samples: &[SampleIndex]) {
-        if let Executor::Instance(instance) = &mut *lock(&self.executor) {
+        if let Executor::Instance(instance) = &mut *self.executor.lock() {
             _ = instance.warm_up(samples);
         }
     }
 
     /// Executes a batch in virtual time, on this thread. What goes wrong is in the recording of the replay.
     pub(super) fn execute_virtual(&self, batch: &[QuerySample], busy_instances: u32) {
-        if let Executor::Instance(instance) = &mut *lock(&self.executor) {
+        if let Executor::Instance(instance) = &mut *self.executor.lock() {
             _ = instance.execute_virtual(batch, busy_instances);
             instance.complete(batch, &*self.sink);
         }
@@ -73,7 +74,7 @@ impl ReplayedInstance {
 
     /// Goes over to batches in flight, where the instance takes them.
     fn take_lane(&self) -> Result<(), PluginHostError> {
-        let mut executor = lock(&self.executor);
+        let mut executor = self.executor.lock();
         let takes = |executor: &Executor| matches!(executor, Executor::Instance(instance) if instance.in_flight_max() > 0);
         if takes(&executor)
             && let Executor::Instance(instance) = mem::replace(&mut *executor, Executor::Gone)
@@ -97,13 +98,13 @@ impl ReplayedInstance {
 }
 
 fn serve(executor: &Mutex<Executor>, sink: &dyn CompletionSink, jobs: &Receiver<Job>) {
-    match &mut *lock(executor) {
+    match &mut *executor.lock() {
         Executor::Instance(instance) => instance.begin_thread(),
         Executor::Lane(lane) => lane.begin_thread(),
         Executor::Gone => {}
     }
     while let Ok((batch, done)) = jobs.recv() {
-        match &mut *lock(executor) {
+        match &mut *executor.lock() {
             Executor::Instance(instance) => {
                 _ = instance.execute(&batch);
                 instance.complete(&batch, sink);
@@ -114,7 +115,7 @@ fn serve(executor: &Mutex<Executor>, sink: &dyn CompletionSink, jobs: &Receiver<
         // Whoever has asked waits for it.
         _ = done.send(());
     }
-    match &mut *lock(executor) {
+    match &mut *executor.lock() {
         Executor::Instance(instance) => instance.end_thread(),
         Executor::Lane(lane) => lane.end_thread(),
         Executor::Gone => {}

@@ -230,8 +230,7 @@ impl CompletionSink for Traffic {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
+    use parking_lot::Mutex;
     use proctor_vocabulary::SampleStatus;
 
     use super::*;
@@ -241,7 +240,7 @@ mod tests {
 
     impl Intake for Issued {
         fn take(&self, samples: &[QuerySample], due_ns: Option<u64>) {
-            self.0.lock().unwrap().extend(samples.iter().map(|sample| (*sample, due_ns)));
+            self.0.lock().extend(samples.iter().map(|sample| (*sample, due_ns)));
         }
     }
 
@@ -250,7 +249,7 @@ mod tests {
     }
 
     fn ids(system: &Issued) -> Vec<u64> {
-        system.0.lock().unwrap().drain(..).map(|(sample, _)| sample.id.0).collect()
+        system.0.lock().drain(..).map(|(sample, _)| sample.id.0).collect()
     }
 
     fn connected(clients: usize, saturates: bool) -> (Arc<Traffic>, Arc<Issued>) {
@@ -309,7 +308,7 @@ mod tests {
     fn arrivals_are_issued_with_the_instant_at_which_they_were_due_and_counted_if_they_wait() {
         let (traffic, system) = connected(4, false);
         (0..5).for_each(|number| traffic.arrive(10 * number));
-        let due: Vec<_> = system.0.lock().unwrap().iter().map(|(_, due_ns)| *due_ns).collect();
+        let due: Vec<_> = system.0.lock().iter().map(|(_, due_ns)| *due_ns).collect();
         assert_eq!(due, [Some(0), Some(10), Some(20), Some(30)]);
         traffic.complete(&[answer(1), answer(3)]);
         // The fifth was refused. Of the first two the second waits; of seven the last two were not issued yet, too.

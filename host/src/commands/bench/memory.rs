@@ -2,12 +2,9 @@
 //!
 //! A process does not give memory back in a way that can be relied on, so each length is measured in a new one.
 
-use std::{
-    process::Command,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{process::Command, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use proctor_loadgen::Progress;
 use serde::{Deserialize, Serialize};
 
@@ -87,19 +84,19 @@ pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostErro
                 && phase.completed_count < sample_count
             {
                 let held = Held { issued_count: phase.issued_count, resident_bytes };
-                *last.lock().expect("no holder of this lock can panic") = held;
+                *last.lock() = held;
             }
             LOOK_INTERVAL
         };
         let started = Ticker::start("memory", LOOK_INTERVAL, look);
-        *observer.lock().expect("no holder of this lock can panic") = started.ok();
+        *observer.lock() = started.ok();
     };
     let settings = if offline { one_query(sample_count) } else { saturated(sample_count) };
     NullRun::inline(settings).run_watched(&Interrupt::never(Terminal::observer()), Some(&watch))?;
-    if let Some(observer) = observer.into_inner().expect("no holder of this lock can panic") {
+    if let Some(observer) = observer.into_inner() {
         observer.stop();
     }
-    let held = *last.lock().expect("no holder of this lock can panic");
+    let held = *last.lock();
     if held.issued_count == 0 {
         let what = "cannot measure the memory for queries: the system does not tell how much a process holds";
         return Err(HostError::Usage(what.to_owned()));

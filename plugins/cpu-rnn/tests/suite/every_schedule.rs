@@ -4,11 +4,9 @@
 //! have all kinds of them: caches from tiny to large decide about chunks, sweeps, priming and phases side by side.
 //! Teams of 4 threads run on whatever cores there are.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
 use proctor_rnn_engine::{LayerSpec, Team, Workspace};
 use proctor_rnn_layer::{Cell, Chunk, Directions, Machine, Mapping, Precision, Schedule, Sweep};
 use proctor_rnn_optimiser::{
@@ -94,7 +92,7 @@ fn draws() -> impl Strategy<Value = Draw> {
 /// cell is computed once.
 fn schedules(draw: &Draw, threads_max: usize) -> Vec<Schedule> {
     static PATTERNS: Mutex<Vec<(Cell, Pruned)>> = Mutex::new(Vec::new());
-    let mut known = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = PATTERNS.lock();
     let cell = draw.spec.cell;
     let at = known.iter().position(|(of, _)| *of == cell).unwrap_or_else(|| {
         known.push((cell, pruned(&MmDag::of(cell))));

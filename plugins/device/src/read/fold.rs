@@ -3,8 +3,7 @@
 //! Small results are known at once, since shapes may depend on them. Larger ones wait until it is known that something
 //! reads them and that nothing is refused. They are then computed once for all batch sizes that come to the same.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use proctor_vocabulary::ElementType;
 
 use super::error::Refusal;
@@ -84,7 +83,7 @@ impl Folds {
             return Ok(None);
         }
         let Some(operands) = operands(graph, &node.inputs) else { return Ok(None) };
-        let mut folded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folded = self.0.lock();
         let fits = |fold: &&Fold| {
             let has = fold.results.iter().map(|tensor| (tensor.element, &tensor.shape));
             fold.op == node.op

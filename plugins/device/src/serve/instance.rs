@@ -1,11 +1,9 @@
 //! Where batches are executed: one after the other, or several at the same time.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread::JoinHandle,
-};
+use std::{sync::Arc, thread::JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
+use parking_lot::Mutex;
 use proctor_plugin_api::{Batch, Host, Instance, PluginError, SubmittedBatch};
 
 use super::{lane::Lane, loaded::Loaded};
@@ -93,5 +91,5 @@ fn execute_all<D: Driver>(lane: &Mutex<Lane<D>>, batches: &Receiver<SubmittedBat
 }
 
 fn execute<D: Driver>(lane: &Mutex<Lane<D>>, batch: &mut Batch<'_>) -> Result<(), PluginError> {
-    lane.lock().unwrap_or_else(PoisonError::into_inner).execute(batch)
+    lane.lock().execute(batch)
 }

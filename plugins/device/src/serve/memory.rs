@@ -1,10 +1,8 @@
 //! Memory for samples that the device copies from without the host.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{Allocation, MemoryKind, PluginError, PluginMemory};
 
 use crate::driver::Driver;
@@ -20,10 +18,6 @@ impl<D: Driver> SampleMemory<D> {
     pub fn new(driver: D) -> Self {
         Self { ranges: Mutex::default(), driver }
     }
-
-    fn ranges(&self) -> MutexGuard<'_, BTreeMap<usize, D::HostMemory>> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 // SAFETY: a range lies in memory of the driver that is as large, which stays where it is until `free` takes it out of
@@ -33,12 +27,12 @@ unsafe impl<D: Driver> PluginMemory for SampleMemory<D> {
         let mut bytes = self.driver.allocate_host(size_bytes.saturating_add(alignment))?;
         let begin = bytes.as_mut_ptr();
         let memory = begin.wrapping_add(begin.align_offset(alignment));
-        self.ranges().insert(memory.addr(), bytes);
+        self.ranges.lock().insert(memory.addr(), bytes);
         Ok(Allocation { memory, size_bytes, kind: MemoryKind::Pinned })
     }
 
     fn free(&self, memory: *mut u8) -> Result<(), PluginError> {
-        match self.ranges().remove(&memory.addr()) {
+        match self.ranges.lock().remove(&memory.addr()) {
             Some(_) => Ok(()),
             None => Err(PluginError::invalid_argument(format!("{memory:p} is no memory of the plugin"))),
         }

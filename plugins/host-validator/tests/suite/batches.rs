@@ -166,7 +166,7 @@ fn batches_that_are_not_done_are_told() {
     assert_eq!(message, "stop: 1 batches of instance 0 are not done");
     host.hold(false);
     host.wait_for_done(2);
-    assert_eq!(*host.services.done.lock().unwrap(), [1, 2]);
+    assert_eq!(*host.services.done.lock(), [1, 2]);
     host.release().unwrap();
     host.destroy(0).unwrap();
 }

@@ -455,15 +455,15 @@ impl Driver {
 
     /// Waits until this many batches are done.
     pub fn wait_for_done(&self, count: usize) {
-        let mut done = self.services.done.lock().unwrap();
+        let mut done = self.services.done.lock();
         while done.len() < count {
-            done = self.services.changed.wait(done).unwrap();
+            self.services.came.wait(&mut done);
         }
     }
 
     /// Has the ends of batches wait, or no longer.
     pub fn hold(&self, is_held: bool) {
-        *self.services.is_held.lock().unwrap() = is_held;
+        *self.services.is_held.lock() = is_held;
         self.services.changed.notify_all();
     }
 

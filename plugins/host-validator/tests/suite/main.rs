@@ -68,7 +68,7 @@ fn a_right_host_is_told_nothing_whichever_way_it_asks() {
     }
     queries.flush().unwrap();
     queries.end().unwrap();
-    assert_eq!(queries.services.completed.lock().unwrap().len(), 8);
+    assert_eq!(queries.services.completed.lock().len(), 8);
 }
 
 #[test]

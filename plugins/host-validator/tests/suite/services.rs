@@ -3,12 +3,10 @@
 use std::{
     ffi::c_void,
     ptr, slice,
-    sync::{
-        Condvar, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
+use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::abi::*;
 
 /// Elements of the one input and of the one output, in f32.
@@ -24,6 +22,8 @@ pub struct Services {
     /// Done inside the next call of `complete`.
     pub inside: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     pub done: Mutex<Vec<u64>>,
+    /// A batch was added to those that are done.
+    pub came: Condvar,
     /// Whether `done` waits.
     pub is_held: Mutex<bool>,
     pub changed: Condvar,
@@ -75,9 +75,9 @@ unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorRes
     };
     for response in responses {
         assert_eq!((response.status, response.size_bytes), (PROCTOR_STATUS_OK, BYTES));
-        services.completed.lock().unwrap().push(response.id);
+        services.completed.lock().push(response.id);
     }
-    let inside = services.inside.lock().unwrap().take();
+    let inside = services.inside.lock().take();
     inside.into_iter().for_each(|act| act());
 }
 
@@ -97,11 +97,11 @@ unsafe extern "C" fn done(context: *mut c_void, done: *const ProctorDone) {
     // SAFETY: the plugin hands back the context, and vouches for the structure.
     let (services, done) = unsafe { (services(context), &*done) };
     assert_eq!(done.status, PROCTOR_STATUS_OK);
-    services.done.lock().unwrap().push(done.batch_id);
-    services.changed.notify_all();
-    let mut is_held = services.is_held.lock().unwrap();
+    services.done.lock().push(done.batch_id);
+    services.came.notify_all();
+    let mut is_held = services.is_held.lock();
     while *is_held {
-        is_held = services.changed.wait(is_held).unwrap();
+        services.changed.wait(&mut is_held);
     }
 }
 

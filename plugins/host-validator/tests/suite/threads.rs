@@ -108,14 +108,14 @@ fn a_call_inside_another_one_is_told() {
     host.started();
     let (flush, model) = (host.table.flush.unwrap(), host.model.expose_provenance());
     // A completion comes inside of issue.
-    *host.services.inside.lock().unwrap() = Some(Box::new(move || {
+    *host.services.inside.lock() = Some(Box::new(move || {
         let model = std::ptr::with_exposed_provenance_mut(model);
         // SAFETY: the handle is one of the plugin's, which are never freed.
         let message = elsewhere(|| call(|error| unsafe { flush(model, error) })).unwrap_err();
         assert_eq!(message, "flush: it comes while ProctorIssue.issue has not returned");
     }));
     host.issue(|_, _| {}).unwrap();
-    assert!(host.services.inside.lock().unwrap().is_none());
+    assert!(host.services.inside.lock().is_none());
     let closed = host.close().unwrap_err();
     assert!(closed.contains("flush: it comes while ProctorIssue.issue has not returned"), "{closed}");
 }

@@ -4,10 +4,10 @@ use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::Mutex,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::{
     cmsg_space,
     net::{
@@ -18,8 +18,6 @@ use rustix::{
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
-
-use crate::lock::lock;
 
 /// Most files beside a message.
 const FILES_MAX: usize = 4;
@@ -93,7 +91,7 @@ impl Socket {
         if !files.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(files)) {
             return Err(io::Error::other("a message has too many files"));
         }
-        let _alone = lock(&self.sending);
+        let _alone = self.sending.lock();
         // So that the other end cannot be sent a part of the head, which would part it from its files.
         let sent = sendmsg(&self.file, &[IoSlice::new(&head)], &mut beside, SendFlags::NOSIGNAL)?;
         if sent != head.len() {

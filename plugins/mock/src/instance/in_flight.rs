@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
@@ -10,6 +10,7 @@ use std::{
     time::Instant,
 };
 
+use parking_lot::Mutex;
 use proctor_plugin_api::{PluginError, SubmittedBatch};
 
 use crate::{service::Draw, shared::Shared};
@@ -59,7 +60,7 @@ impl InFlight {
 
 fn serve(shared: &Shared, batches: &Mutex<Receiver<(SubmittedBatch, Draw)>>, count: &AtomicU32) {
     loop {
-        let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = batches.lock().recv();
         let Ok((batch, draw)) = next else { return };
         let (begin_ns, begin) = (shared.begin_ns(), Instant::now());
         let busy = shared.serve();

@@ -1,7 +1,6 @@
 //! The form in which inputs are wanted, and a look at whether they come in it.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     ModelRequest, OptionSpec, PluginError,
     vocabulary::{ElementType, InputForm, Layout, Quantization, TensorSpec},
@@ -48,7 +47,7 @@ impl WantedForm {
             form.layout = Layout::ChannelsLast;
             wanted.shape.rotate_left(1);
         }
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock();
         asked.truncate(input);
         asked.push(wanted);
         form
@@ -56,7 +55,7 @@ impl WantedForm {
 
     /// Checks that the inputs of a model are as they were asked for. An older host asks for no form.
     pub(super) fn check(&self, inputs: &[TensorSpec]) -> Result<(), PluginError> {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.asked.lock();
         match asked.iter().zip(inputs).find(|(asked, input)| asked != input) {
             Some((asked, input)) => {
                 let text = format!("the host gives {input}, but {asked} was asked for");

@@ -4,11 +4,12 @@ use std::{
     ffi::CStr,
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use libloading::{Library, Symbol};
 use ort::{environment::Environment, logging::LogLevel, sys::OrtApiBase};
+use parking_lot::Mutex;
 
 use super::{error::RuntimeLibraryError, maps};
 
@@ -31,7 +32,7 @@ impl Runtime {
     /// # Errors
     /// Why it cannot be used, and what to do.
     pub(crate) fn load(path: &Path) -> Result<Arc<Self>, RuntimeLibraryError> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = LOADED.lock();
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         check_alone(&real)?;
         if let Some(runtime) = &*loaded {

@@ -1,8 +1,7 @@
 //! The device of a test, and the cases that it computes.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use opencl_sut::{OpenCl, OpenError, devices};
+use parking_lot::{Mutex, MutexGuard};
 use proctor_device::program::Tuning;
 use proctor_device_cases::Case;
 
@@ -17,7 +16,7 @@ pub const TUNINGS: [Tuning; 3] =
 
 /// The device for a test alone, or nothing where there is none, after saying so.
 pub fn device() -> Option<(OpenCl, MutexGuard<'static, ()>)> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let alone = ALONE.lock();
     match devices() {
         Ok(devices) => Some((OpenCl::open(&devices[0]).expect("the first device can be opened"), alone)),
         Err(OpenError::Failed(error)) => panic!("{error}"),

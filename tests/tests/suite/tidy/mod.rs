@@ -43,6 +43,20 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const CLOCK_WORDS: &[&str] =
     &["Instant", "SystemTime", "clock_gettime", "ClockId", "clock_getres", "gettimeofday", "chrono", "libc"];
 
+/// Crates that keep the locks of the standard library, by folder, and why. All others take those of `parking_lot`,
+/// which a panic does not poison.
+const STD_LOCKS: &[(&str, &str)] = &[
+    ("host/loadgen/", "is tested under loom, whose locks look like those of the standard library"),
+    ("host/scheduler/", "is tested under loom, too"),
+    ("plugin-api/", "is built by vendors, with as few packages as may be"),
+    ("plugins/cpu-rnn/engine/", "is tested under loom, too"),
+    ("plugins/cpu-rnn/models/", "allocates nothing in a batch, as parking_lot does in a thread's first wait"),
+    ("tests/stress/", "runs under ThreadSanitizer, with suppressions for what the standard library hides"),
+];
+
+/// Names in the standard library of locks and of what belongs to them.
+const STD_LOCK_WORDS: &[&str] = &["Mutex", "RwLock", "Condvar", "PoisonError"];
+
 /// The most lines of a source file.
 const LINE_COUNT_MAX: usize = 600;
 
@@ -238,6 +252,36 @@ fn the_load_generator_reads_time_in_one_module() {
     assert_none(&offences, "a clock read outside host/loadgen/src/time/clock.rs; use the Clock trait");
 }
 
+#[test]
+fn locks_are_those_of_one_crate() {
+    let sources = code_with(STD_LOCK_WORDS);
+    let mut offences = Vec::new();
+    for file in &sources {
+        let is_listed = STD_LOCKS.iter().any(|(folder, _)| file.path.starts_with(folder));
+        for word in STD_LOCK_WORDS.iter().filter(|_| !is_listed) {
+            if names_lock_of_std(&file.text, word) {
+                offences.push(format!("{}: {word}", file.path));
+            }
+        }
+    }
+    let unused = STD_LOCKS.iter().filter(|(folder, _)| {
+        let has_lock =
+            |file: &TextFile| STD_LOCK_WORDS.iter().any(|word| names_lock_of_std(&file.text, word));
+        !sources.iter().any(|file| file.path.starts_with(folder) && has_lock(file))
+    });
+    offences.extend(unused.map(|(folder, _)| format!("{folder} has none, but is in the list")));
+    assert_none(
+        &offences,
+        "a lock of the standard library; take parking_lot's, or see STD_LOCKS in this test",
+    );
+}
+
+/// Returns whether code imports this name from the standard library, or has its path.
+fn names_lock_of_std(code: &str, word: &str) -> bool {
+    let mut imports = code.split(';').filter_map(|statement| statement.rsplit_once("use std::"));
+    imports.any(|(_, import)| has_word(import, word)) || code.contains(&format!("std::sync::{word}"))
+}
+
 /// Macros that panic where the stream is full or closed; `proctor_display` has the ways to both streams.
 const PRINTING: &[&str] = &["eprintln!(", "eprint!(", "println!(", "print!("];
 
@@ -301,6 +345,9 @@ fn no_crate_uses_one_above_it() {
 
 #[test]
 fn the_rules_recognise_what_they_look_for() {
+    assert!(names_lock_of_std("use std::{\n    io,\n    sync::{Arc, Mutex},\n};", "Mutex"));
+    assert!(names_lock_of_std("static A: std::sync::Mutex<u8>;", "Mutex"));
+    assert!(!names_lock_of_std("use std::sync::Arc;\nuse parking_lot::{Mutex, MutexGuard};", "Mutex"));
     assert!(has_absolute_path("open \"/srv/x\"", "/srv/"));
     assert!(!has_absolute_path("target/srv/x and https://host/srv/", "/srv/"));
     assert!(is_ignored("host/__pycache__", "__pycache__", &["__pycache__/".to_owned()]));

@@ -8,11 +8,12 @@ mod part;
 use std::{
     env,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use proctor_config::Settings;
 use proctor_isolated::{Isolation, Launch, protocol::Code};
 use proctor_loadgen::StopHandle;
@@ -24,9 +25,7 @@ use self::{
     host_state::{HostAtStart, HostPart, HostState},
     part::isolation_part,
 };
-use crate::{
-    bed::fault::Fault, error::HostError, files::model_files::FoundFile, observer::Observer, threads::lock,
-};
+use crate::{bed::fault::Fault, error::HostError, files::model_files::FoundFile, observer::Observer};
 
 /// Name of the program of the process, which lies beside this one.
 const WORKER: &str = "proctor-worker";
@@ -127,7 +126,7 @@ impl Isolated {
             Err(error) => tracing::warn!(%error, "cannot read what the process of the plugin has noticed"),
         };
         let over = move || {
-            if let Some(stop) = lock(&test).clone() {
+            if let Some(stop) = test.lock().clone() {
                 end(stop);
             }
         };
@@ -183,7 +182,7 @@ impl Isolated {
 
     /// Ends the test that begins now as soon as the process ends.
     pub(crate) fn begin_test(&self, stop: StopHandle) {
-        *lock(&self.test) = Some(stop.clone());
+        *self.test.lock() = Some(stop.clone());
         if self.has_ended() {
             end(stop);
         }
@@ -191,7 +190,7 @@ impl Isolated {
 
     /// The test is over.
     pub(crate) fn end_test(&self) {
-        *lock(&self.test) = None;
+        *self.test.lock() = None;
     }
 
     /// A change of the host's own process since there is another one, where the system does not keep that from it. The

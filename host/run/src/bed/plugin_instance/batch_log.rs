@@ -3,18 +3,16 @@
 //! Each batch is listed with its first sample, which has waited longest. The number of kept batches is bounded, however
 //! long the test is, and each is noted after its samples have been completed.
 
-use std::{
-    cmp::Reverse,
-    sync::{Arc, Mutex},
-};
+use std::{cmp::Reverse, sync::Arc};
 
+use parking_lot::Mutex;
 use proctor_loadgen::{Progress, TestOutcome};
 use proctor_plugin_host::Stage;
 use proctor_vocabulary::QuerySample;
 use serde::Serialize;
 use tracing::{Span, error_span};
 
-use crate::{spans::TARGET, threads::lock};
+use crate::spans::TARGET;
 
 /// Version of the form of the file.
 const SCHEMA_VERSION: u32 = 1;
@@ -93,14 +91,14 @@ impl BatchLog {
         clock: Arc<dyn Fn() -> u64 + Send + Sync>,
     ) -> InstanceBatches {
         let kept = Arc::new(Mutex::new(Kept { stride: 1, ..Kept::default() }));
-        lock(&self.0).push(Arc::clone(&kept));
+        self.0.lock().push(Arc::clone(&kept));
         InstanceBatches { kept, instance, progress, clock, free_ns: None, started_ns: 0 }
     }
 
     /// The file of the log; `None` if there were no batches, or several phases, whose instants begin anew.
     pub(crate) fn file(&self, outcome: &TestOutcome) -> Option<BatchFile> {
-        let instances = lock(&self.0);
-        let all: Vec<_> = instances.iter().map(|kept| lock(kept)).collect();
+        let instances = self.0.lock();
+        let all: Vec<_> = instances.iter().map(|kept| kept.lock()).collect();
         let batch_count = all.iter().map(|kept| kept.count).sum();
         if batch_count == 0 || outcome.only_phase().is_none() {
             return None;
@@ -162,7 +160,7 @@ impl InstanceBatches {
         let Some(first) = batch.first() else { return };
         let Some(origin_ns) = self.progress.begun_ns() else { return };
         let sample = self.progress.sample(first.id);
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let number = kept.count;
         kept.count += u64::from(sample.is_some());
         let sample =

@@ -3,23 +3,21 @@
 use std::{
     mem,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use proctor_scaling::{ControlLoop, Decision, Done, Knobs};
 use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 
-use crate::{
-    bed::scaling::{
-        event::{ScalingEvent, ScalingEventKind},
-        inbox::{FailedInstance, Inbox, Unseen},
-        latency_from::LatencyFrom,
-        supply::Supply,
-        timeline::Timeline,
-    },
-    threads::lock,
+use crate::bed::scaling::{
+    event::{ScalingEvent, ScalingEventKind},
+    inbox::{FailedInstance, Inbox, Unseen},
+    latency_from::LatencyFrom,
+    supply::Supply,
+    timeline::Timeline,
 };
 
 /// Scales a system while it serves.
@@ -169,7 +167,7 @@ impl Scaler {
     /// Reads the notes of batches. Those of failures stay in `state.read`.
     fn read(&self, state: &mut State, mut take: impl FnMut(&mut State, &Done, &[u64])) {
         let mut read = mem::take(&mut state.read);
-        mem::swap(&mut *lock(&self.inbox), &mut read);
+        mem::swap(&mut *self.inbox.lock(), &mut read);
         let mut arrived_ns = &read.arrived_ns[..];
         for done in &read.batches {
             let count = if self.from_arrival { usize::try_from(done.samples).unwrap_or(0) } else { 0 };
@@ -299,7 +297,7 @@ impl Scaler {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 }
 
@@ -341,11 +339,11 @@ impl BatchObserver for Scaler {
         }
         match (done.failed, self.is_virtual) {
             (false, _) if answered == 0 => {}
-            (false, false) => lock(&self.inbox).push(&batch, arrived_ns, self.target_ns.load(Relaxed)),
+            (false, false) => self.inbox.lock().push(&batch, arrived_ns, self.target_ns.load(Relaxed)),
             (false, true) => self.take(&mut self.state(), &batch, arrived_ns),
             (true, is_virtual) => match self.retire(instance) {
                 Some(failed) if is_virtual => self.lose(&mut self.state(), failed, completed_ns),
-                Some(failed) => lock(&self.inbox).failed.push(failed),
+                Some(failed) => self.inbox.lock().failed.push(failed),
                 None => {}
             },
         }

@@ -1,8 +1,7 @@
 //! A batch of prompts in; logits, or texts, out.
 
-use std::sync::{Mutex, PoisonError};
-
 use candle_core::{Result, Tensor, bail};
+use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::ElementType::I32;
 
 use super::{
@@ -123,14 +122,14 @@ impl Llama {
 
 impl Generation {
     fn run(&self, decoder: &Decoder, call: &NetworkCall, prompts: &[Vec<u32>]) -> Result<Vec<Output>> {
-        let cache = self.caches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let cache = self.caches.lock().pop();
         let cache = match cache {
             Some(cache) => cache,
             // More calls at a time than there are instances: a mistake of the host, but no reason to fail.
             None => decoder.cache(self.capacity)?,
         };
         let texts = self.texts(decoder, call, prompts, &cache);
-        self.caches.lock().unwrap_or_else(PoisonError::into_inner).push(cache);
+        self.caches.lock().push(cache);
         Ok(vec![Output::Tokens(texts?)])
     }
 

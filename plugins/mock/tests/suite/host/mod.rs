@@ -1,8 +1,9 @@
 //! A host that is only as large as a test needs: it drives the plugin through the table that its entry point returns.
 
-use std::{ffi::c_void, ptr, sync::Mutex};
+use std::{ffi::c_void, ptr};
 
 use mock_sut::Mock;
+use parking_lot::Mutex;
 use proctor_plugin_api::{
     OptionValue, Options, Plugin,
     abi::{self, *},
@@ -117,7 +118,7 @@ impl TestHost {
             }
             call(|error| self.table.flush.unwrap()(self.model, error)).unwrap();
         }
-        let completed = std::mem::take(&mut *self.completed.lock().unwrap());
+        let completed = std::mem::take(&mut *self.completed.lock());
         // SAFETY: the function is one of the plugin's table, and the model is the one that it loaded and started.
         call(|error| unsafe { self.table.stop.unwrap()(self.model, error) }).unwrap();
         completed
@@ -360,7 +361,7 @@ unsafe extern "C" fn complete(context: *mut c_void, responses: *const ProctorRes
         let completed = &*context.cast::<Mutex<Vec<Answer>>>();
         for response in std::slice::from_raw_parts((*responses).responses, (*responses).response_count) {
             let data = std::slice::from_raw_parts(response.data.cast::<u8>(), response.size_bytes);
-            completed.lock().unwrap().push((response.id, response.status, data.to_vec()));
+            completed.lock().push((response.id, response.status, data.to_vec()));
         }
     }
 }
