@@ -2,6 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
-mod host;
 mod live_instances;
 mod table;
