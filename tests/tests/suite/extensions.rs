@@ -1,7 +1,5 @@
 //! The worked examples of `CONTRIBUTING.md`: a copy of the workspace with all of them builds, and has what they add.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     collections::BTreeMap,
     fs,

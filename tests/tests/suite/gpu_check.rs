@@ -1,7 +1,5 @@
 //! The folder of `cargo xtask gpu-check`: its script runs to its end on the double of CUDA's driver.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

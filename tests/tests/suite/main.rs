@@ -1,6 +1,7 @@
 //! The integration tests of this crate, a module for each subject.
 
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
 mod bench;
 mod command_line;

@@ -1,8 +1,6 @@
 //! A package made of what is built: it works in another folder, without the source tree and without a variable, and
 //! plugins are built against it in every way that it offers.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

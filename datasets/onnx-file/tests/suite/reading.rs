@@ -1,7 +1,5 @@
 //! Files are read, or refused in words that name the file and what is wrong.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::Path};
 
 use proctor_onnx_file::{

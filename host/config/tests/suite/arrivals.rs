@@ -1,7 +1,5 @@
 //! Arrival processes from settings, and traces from files.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::PathBuf};
 
 use proctor_config::{Loader, Settings};

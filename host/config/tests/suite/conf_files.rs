@@ -1,7 +1,5 @@
 //! Files in LoadGen's format that are not for the run, or no such files; settings that one source gives twice.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_config::{Loader, Settings};

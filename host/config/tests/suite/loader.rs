@@ -1,7 +1,5 @@
 //! Layers, origins and errors of whole loads.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

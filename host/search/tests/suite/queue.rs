@@ -1,7 +1,5 @@
 //! Searches on simulated queues whose capacity is known: by a formula, or by a long run.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use proctor_search::{Axis, Search, SearchEnd, SearchSettings};
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Exp1, LogNormal};

@@ -1,8 +1,6 @@
 //! Outputs that are made of the model's: records of boxes and positions of classes, from the outputs that published
 //! files have, and outputs that vary in size.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::PathBuf};
 
 use proctor_onnx_file::{Dim, GraphBuilder};

@@ -1,7 +1,5 @@
 //! Models that cannot be run are refused when they are loaded, in words that name what is wrong.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::Path};
 
 use proctor_onnx_file::{Dim, GraphBuilder};

@@ -1,7 +1,5 @@
 //! Libraries that are not there, or are not the right ones.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::Path, process::Command};
 
 use proctor_plugin_api::linked_plugins;

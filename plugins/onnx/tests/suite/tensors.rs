@@ -1,7 +1,5 @@
 //! Tensors on their way from samples to the model and back: types, fixed batches, several inputs and outputs.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::PathBuf};
 
 use half::f16;

@@ -1,8 +1,6 @@
 //! A second runtime in the process is refused, wherever the first came from. What is loaded stays to the end of
 //! the process: no other test can share it.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{fs, path::PathBuf};
 
 use proctor_plugin_bed::digits;

@@ -1,7 +1,5 @@
 //! The checks on real files and on files that are nearly real, as the fuzz targets find them.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

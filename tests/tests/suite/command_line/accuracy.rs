@@ -1,7 +1,5 @@
 //! `host accuracy`: accuracy logs by themselves, of this program and in the forms in which others write them.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,7 +1,5 @@
 //! Mistakes of a user, and defects of the machine: a message that says what to do, and an exit code.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use proctor_datasets::sha256_hex;

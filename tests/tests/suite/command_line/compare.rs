@@ -1,7 +1,5 @@
 //! `host compare`: what runs differ in, by how much, and what is said of runs that cannot be compared.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Finished, Run};

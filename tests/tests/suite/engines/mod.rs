@@ -4,8 +4,6 @@
 //! An engine whose library is not there (ONNX Runtime and OpenCL come with `cargo xtask setup`, CUDA with its
 //! hardware), or whose plugin is not built, is skipped with the reason.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 mod bad_files;
 mod cuda_double;
 mod engine;

@@ -1,7 +1,5 @@
 //! Shared by the tests of published benchmarks through ONNX Runtime: its Python package, and short runs.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::process::{Command, Stdio};
 
 use proctor_tests::{Bench, find_plugin};

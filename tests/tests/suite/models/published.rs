@@ -1,7 +1,5 @@
 //! Benchmarks on data sets in the layouts that they are published in, made here: what an answer is worth is known.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{collections::BTreeSet, fs};
 
 use proctor_tests::{Bench, Run};

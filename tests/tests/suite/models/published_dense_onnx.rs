@@ -2,8 +2,6 @@
 //! suites: generated networks of true inputs and outputs, whose answers are those of its Python package on the same
 //! file.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::Path, process::Command};
 
 use half::f16;

@@ -1,7 +1,5 @@
 //! Benchmarks whose samples differ in shape, on made data sets: rows of clicks and medical volumes.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::PathBuf};
 
 use proctor_nifti_file::{Image, bundle};

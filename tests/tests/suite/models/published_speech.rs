@@ -1,8 +1,6 @@
 //! Translation and speech recognition on data sets in the layouts that they are published in, made here: with answers
 //! whose score is known, and through a plugin from text to text and from sound to text.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     collections::HashMap,
     fs,

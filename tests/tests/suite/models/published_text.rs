@@ -1,7 +1,5 @@
 //! BERT on a made SQuAD: the F1 that logits are worth is known.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::PathBuf};
 
 use proctor_published::squad::{self, Squad};

@@ -1,8 +1,6 @@
 //! Generated models that answer as MLPerf's reference files do, on made data sets, through ONNX Runtime, in every
 //! scenario: classes, boxes and scores against those of its Python package on the same file, and pycocotools.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

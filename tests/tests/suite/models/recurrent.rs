@@ -1,8 +1,6 @@
 //! Benchmarks with generated weights: made on first use, run in every scenario that they allow, and judged against
 //! another implementation.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::Path, process::Command};
 
 use proctor_datasets::sha256_hex;

@@ -1,7 +1,5 @@
 //! Responses to the samples of a benchmark: those that the mock is to give, and those that a run has logged.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_accuracy::read_log;
 use proctor_tests::Run;
 

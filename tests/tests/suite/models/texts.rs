@@ -1,8 +1,6 @@
 //! A decoder of words, its logits and its texts, through the program: against another implementation, with the times of
 //! tokens.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_accuracy::read_log;

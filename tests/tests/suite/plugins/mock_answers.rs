@@ -1,8 +1,6 @@
 //! The oracle: a plugin that is given the classes answers right throughout, or wrong by exactly the share it is asked
 //! for. So the accuracy that the host reports is the accuracy that there is.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::collections::BTreeSet;
 
 use proctor_accuracy::{Answers, LabelsEntry, LabelsRequest, read_log};

@@ -1,8 +1,6 @@
 //! The stages that a plugin tells of its work, in batches and in whole queries: in the result, or named where they
 //! cannot be.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_tests::{Bench, PLACES, Run, compile, json};
 
 /// Runs the null plugin with stages that are wrong in this way; `None` without a C compiler.

@@ -2,8 +2,6 @@
 //! the present one, and from a later minor version as it may be one day, in which every structure that can grow has
 //! grown.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     collections::BTreeMap,
     fs,

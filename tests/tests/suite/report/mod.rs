@@ -1,7 +1,5 @@
 //! `host report`: the pages of real runs, by themselves and in a browser.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 mod browser;
 mod looks;
 mod numbers;

@@ -1,7 +1,5 @@
 //! The advice of an INVALID run, followed: the next run is VALID. On the mock plugin in virtual time.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
 

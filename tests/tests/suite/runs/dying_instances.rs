@@ -1,7 +1,5 @@
 //! Instances that fail while batch size and instances are turned: the others go on, and the events say so.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Finished};

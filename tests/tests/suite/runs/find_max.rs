@@ -1,7 +1,5 @@
 //! `host find-max`: the highest load that is VALID, in virtual time, where it can be worked out beforehand.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     collections::VecDeque,
     fs,

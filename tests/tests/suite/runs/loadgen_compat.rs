@@ -1,7 +1,5 @@
 //! Files and flags of LoadGen that the host takes, and the lines and files that it leaves as LoadGen does.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::Path};
 
 use proctor_tests::{Bench, workspace};

@@ -1,7 +1,5 @@
 //! `host run` without a single flag, and the files that it leaves.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Run, datasets};

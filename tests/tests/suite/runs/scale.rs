@@ -1,7 +1,5 @@
 //! `host scale`: the setting to use, in virtual time and with a real plugin, and what cannot be done.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Finished};

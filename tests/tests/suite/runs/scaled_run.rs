@@ -1,7 +1,5 @@
 //! `host run` with a policy that scales: what it gains, what stands in the result, and where it is refused.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 
 use proctor_tests::{Bench, Run};

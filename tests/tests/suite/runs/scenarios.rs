@@ -1,7 +1,5 @@
 //! The four scenarios, with the plugins loaded from their libraries: each run is VALID.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, process::Command};
 
 use proctor_tests::{Bench, Run, plugin};

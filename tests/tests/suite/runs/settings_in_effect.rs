@@ -1,8 +1,6 @@
 //! Every setting in effect is in `result.json`, whichever source gives it: from the settings there alone, the part of
 //! LoadGen's detail log about settings is made again.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fmt::Write as _;
 
 use proctor_config::{Loader, keys};

@@ -1,7 +1,5 @@
 //! `--trace-host`: the spans of a run as a timeline, whole however the run ends, and none in a timed part.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

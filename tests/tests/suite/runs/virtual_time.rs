@@ -1,7 +1,5 @@
 //! Virtual time: a long run in a short time, and the same bytes again.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, time::Instant};
 
 use proctor_tests::{Bench, Run};

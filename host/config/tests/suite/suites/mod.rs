@@ -1,7 +1,5 @@
 //! The files of the suites beside the tables of the rules, and bad files; what follows from a link in the settings.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 mod bad_files;
 mod choice;
 mod fixed;

@@ -1,8 +1,6 @@
 //! The load generator as its callers see it: what it does with systems that keep and break its rules, mostly in virtual
 //! time.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 mod audit;
 mod find_peak;
 mod findings;

@@ -1,7 +1,5 @@
 //! Reading of the golden data.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{fs, path::Path};
 
 use proctor_loadgen::{SettingKind, SettingValue, TestSettings};

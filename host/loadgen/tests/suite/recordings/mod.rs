@@ -1,7 +1,5 @@
 //! The load generator against recordings of LoadGen 6.0.17.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 mod config_files;
 mod early_stopping;
 mod replay;

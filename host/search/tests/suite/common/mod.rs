@@ -1,7 +1,5 @@
 //! A queue in a few lines, on its own, to search for the peak of.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{cmp::Reverse, collections::BinaryHeap, rc::Rc};
 
 use proctor_search::{

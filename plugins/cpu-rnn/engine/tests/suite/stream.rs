@@ -1,7 +1,5 @@
 //! A layer step by step against whole sequences: rows that go on, begin anew, change places, wait.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::sync::Arc;
 
 use proctor_rnn_engine::{

@@ -4,8 +4,6 @@
 //! The models are generated ones of few channels. `peer.py` reads their weights and knows nothing of their graphs;
 //! NumPy is found by `PYTHONPATH`, as `cargo xtask test` sets it.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 mod peer;
 mod refusals;
 mod rows;

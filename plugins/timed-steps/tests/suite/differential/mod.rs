@@ -3,8 +3,6 @@
 //! `peer.py` makes the cases and their answers, in one process. NumPy and SciPy are found by `PYTHONPATH`, as `cargo
 //! xtask test` sets it.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{ffi::OsStr, fs, ops::Range, path::Path};
 
 use proctor_test_needs::python;

@@ -3,8 +3,6 @@
 //! `peer.py` makes the cases, in one process. It needs the packages of `requirements.txt`, by `PYTHONPATH`, as
 //! `cargo xtask test` sets it.
 
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
-
 use std::{ffi::OsStr, fs, path::Path};
 
 use proctor_test_needs::python;

@@ -3,8 +3,6 @@
 //! `peer.py` makes the cases and their answers, in one process. It needs the packages of `requirements.txt`, by
 //! `PYTHONPATH`, as `cargo xtask test` sets it.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::{ffi::OsStr, fs, path::Path};
 
 use proctor_nifti_file::{AxisOrder, Header, Image, NiftiError, Volume};
