@@ -3,7 +3,7 @@
 //! The two [`Knobs`] of a system that serves in batches are the batch size and the number of model instances. A
 //! [`ScalingPolicy`] receives the [`Goal`] and, after each window, what was [`Seen`]; it answers with a [`Move`].
 //! [`ControlLoop`] groups finished batches into windows, asks the policy, and logs its decisions. Neither knows a
-//! scheduler: the caller turns the knobs and reports finished batches.
+//! scheduler: the caller turns the knobs and reports finished batches. [`Panels`] draws how they went.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod curves;
 mod goal;
 mod knobs;
 mod normal;
+mod panels;
 mod policies;
 mod policy;
 mod reason;
@@ -27,6 +28,7 @@ pub use curves::{CurveLibrary, CurvesError, LineFault};
 pub use goal::{Approach, Goal};
 pub use knobs::Knobs;
 pub use normal::normal_quantile;
+pub use panels::{Line, Panels};
 pub use policies::{
     clipper::Clipper,
     dnnscaler::{DnnScaler, DnnScalerSettings, Form},
