@@ -14,16 +14,15 @@ use super::{
 use crate::{
     check::{Form, Raw, check_value},
     error::ConfigError,
+    form::{Checker, MAX_COUNT},
     keys,
     origin::Origin,
-    suite::{choice::RoundScenario, library, round::UntimedStep, validate::untimed_steps},
+    suite::{choice::RoundScenario, library, round::UntimedStep},
     value::Value,
 };
 
 /// The largest tensor of one sample, in bytes: far above any real one, far below where sizes overflow.
 const MAX_TENSOR_BYTES: i64 = 1 << 31;
-/// The sample order draws indices of 32 bits.
-const MAX_SAMPLES: i64 = u32::MAX as i64;
 /// Where answers can come from, as definitions say it.
 const ANSWERS: [(&str, AnswerKind); 3] =
     [("labels", AnswerKind::Labels), ("shipped", AnswerKind::Shipped), ("computed", AnswerKind::Computed)];
@@ -32,10 +31,8 @@ const SCHEDULER_SETTINGS: [&str; 3] = ["batch_size", "batch_timeout_us", "policy
 
 /// Checks a definition; every problem is reported.
 pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<ConfigError>> {
-    let mut check = Checker { file, errors: Vec::new() };
-    if raw.schema_version != BENCHMARK_SCHEMA_VERSION {
-        check.report("schema_version", format!("{}: give {BENCHMARK_SCHEMA_VERSION}", raw.schema_version));
-    }
+    let mut check = Checker::new(file);
+    check.version(raw.schema_version, BENCHMARK_SCHEMA_VERSION);
     let names = [
         ("id", &raw.id),
         ("model.id", &raw.model.id),
@@ -50,14 +47,14 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         model: check.model(raw.model),
         inputs: check.tensors("inputs", raw.inputs),
         outputs: check.tensors("outputs", raw.outputs),
-        untimed_steps: check.untimed_steps(raw.suite.is_some(), raw.untimed_steps),
-        suite: check.suite(raw.suite),
+        untimed_steps: check.own_steps(raw.suite.is_some(), raw.untimed_steps),
+        suite: check.suite_id(raw.suite),
         last_output_varies,
         inputs_vary,
         refused: check.refused(raw.refused, &raw.scenarios),
-        quality: check.quality(raw.quality),
+        quality: check.required_quality(raw.quality),
         qsl: check.qsl(&raw.qsl),
-        scenarios: check.scenarios(&raw.id, raw.scenarios),
+        scenarios: check.settings_by_scenario(&raw.id, raw.scenarios),
         id: raw.id,
         task: raw.task,
         description: raw.description,
@@ -65,49 +62,24 @@ pub(super) fn validate(raw: Definition, file: &Path) -> Result<Benchmark, Vec<Co
         preprocessing: raw.preprocessing,
         file: file.to_owned(),
     };
-    if check.errors.is_empty() { Ok(benchmark) } else { Err(check.errors) }
-}
-
-struct Checker<'a> {
-    file: &'a Path,
-    errors: Vec<ConfigError>,
+    check.end(benchmark)
 }
 
 impl Checker<'_> {
-    fn report(&mut self, key: &str, problem: String) {
-        let (file, key) = (self.file.to_owned(), key.to_owned());
-        self.errors.push(ConfigError::Definition { file, key, problem });
-    }
-
-    fn name(&mut self, key: &str, name: &str) {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if name.is_empty() || !name.chars().all(fits) {
-            self.report(
-                key,
-                format!("\"{name}\" is no name: use lower-case letters, digits, `-`, `_` and `.`"),
-            );
-        }
-    }
-
-    fn suite(&mut self, id: Option<String>) -> Option<String> {
-        if let Some(id) = id.as_ref().filter(|id| library::find(id).is_none()) {
-            let known = library::suite_ids;
-            let list = known().collect::<Vec<_>>().join(", ");
-            self.report("suite", format!("\"{id}\": give one of {list}{}", did_you_mean(id, known())));
+    fn suite_id(&mut self, id: Option<String>) -> Option<String> {
+        if let Some(id) = &id {
+            self.one_of("suite", id, &library::suite_ids().collect::<Vec<_>>(), |id| id);
         }
         id
     }
 
     /// The steps that are done untimed, which one of a suite has to name: rounds allow some of them only.
-    fn untimed_steps(&mut self, is_of_suite: bool, names: Option<Vec<String>>) -> Vec<UntimedStep> {
+    fn own_steps(&mut self, is_of_suite: bool, names: Option<Vec<String>>) -> Vec<UntimedStep> {
         if is_of_suite && names.is_none() {
             let problem = "missing key: one with suite says what its preprocessing does, [] if nothing";
-            self.report("untimed_steps", problem.to_owned());
+            self.report("untimed_steps", problem);
         }
-        untimed_steps(&names.unwrap_or_default(), self.file).unwrap_or_else(|errors| {
-            self.errors.extend(errors);
-            Vec::new()
-        })
+        self.untimed_steps(&names.unwrap_or_default())
     }
 
     fn model(&mut self, raw: definition::Model) -> Model {
@@ -133,7 +105,7 @@ impl Checker<'_> {
         raw: BTreeMap<String, definition::ModelFile>,
     ) -> BTreeMap<String, ModelFile> {
         if raw.is_empty() {
-            self.report(table, "empty: give at least one file".to_owned());
+            self.report(table, "empty: give at least one file");
         }
         let mut files = BTreeMap::new();
         for (format, file) in raw {
@@ -157,7 +129,7 @@ impl Checker<'_> {
                 _ => {
                     let problem = "give path and sha256, or generated, or supplied with or without generated, or \
                                    dataset_file";
-                    self.report(&key, problem.to_owned());
+                    self.report(&key, problem);
                     continue;
                 }
             };
@@ -209,9 +181,9 @@ impl Checker<'_> {
             let key = format!("refused.{name}");
             match RoundScenario::ALL.into_iter().find(|scenario| scenario.name() == name) {
                 Some(_) if scenarios.contains_key(&name) => {
-                    self.report(&key, "the benchmark has this scenario".to_owned());
+                    self.report(&key, "the benchmark has this scenario");
                 }
-                Some(_) if reason.trim().is_empty() => self.report(&key, "empty: give the reason".to_owned()),
+                Some(_) if reason.trim().is_empty() => self.report(&key, "empty: give the reason"),
                 Some(scenario) => _ = refused.insert(scenario, reason),
                 None => self.report(&key, unknown_scenario(&name)),
             }
@@ -221,7 +193,7 @@ impl Checker<'_> {
 
     fn tensors(&mut self, list: &str, raw: Vec<definition::Tensor>) -> Vec<TensorSpec> {
         if raw.is_empty() {
-            self.report(list, "empty: give at least one tensor".to_owned());
+            self.report(list, "empty: give at least one tensor");
         }
         let mut seen = BTreeSet::new();
         let mut tensors = Vec::new();
@@ -230,16 +202,8 @@ impl Checker<'_> {
             if tensor.name.is_empty() || !seen.insert(tensor.name.clone()) {
                 self.report(&key("name"), format!("\"{}\": give each tensor a name of its own", tensor.name));
             }
-            let element_type = ElementType::from_name(&tensor.element_type);
-            if element_type.is_none() {
-                let known = ElementType::ALL.iter().map(|element| element.name());
-                let list = known.clone().collect::<Vec<_>>().join(", ");
-                let hint = did_you_mean(&tensor.element_type, known);
-                self.report(
-                    &key("element_type"),
-                    format!("\"{}\": give one of {list}{hint}", tensor.element_type),
-                );
-            }
+            let (field, named) = (key("element_type"), &tensor.element_type);
+            let element_type = self.one_of(&field, named, ElementType::ALL, ElementType::name);
             let element_type = element_type.unwrap_or(ElementType::F32);
             let shape = self.shape(&key("shape"), &tensor.shape, element_type);
             tensors.push(TensorSpec { name: tensor.name, element_type, shape });
@@ -260,10 +224,8 @@ impl Checker<'_> {
         raw.iter().map(|extent| usize::try_from(*extent).unwrap_or(1)).collect()
     }
 
-    fn quality(&mut self, raw: definition::Quality) -> Quality {
-        if !(raw.reference > 0.0 && raw.reference.is_finite()) {
-            self.report("quality.reference", format!("{}: give a number above 0", raw.reference));
-        }
+    fn required_quality(&mut self, raw: definition::Quality) -> Quality {
+        self.above_zero("quality.reference", raw.reference);
         if !(raw.target_ratio > 0.0 && raw.target_ratio <= 1.0) {
             self.report(
                 "quality.target_ratio",
@@ -271,50 +233,34 @@ impl Checker<'_> {
             );
         }
         let source = raw.answers.as_deref().unwrap_or("labels");
-        let answers = ANSWERS.iter().find(|(name, _)| *name == source);
-        if answers.is_none() {
-            let known = ANSWERS.iter().map(|(name, _)| *name);
-            let list = known.clone().collect::<Vec<_>>().join(", ");
-            let hint = did_you_mean(source, known);
-            self.report("quality.answers", format!("\"{source}\": give one of {list}{hint}"));
-        }
+        let answers = self.one_of("quality.answers", source, &ANSWERS, |(name, _)| name);
         for (precision, tolerance) in &raw.tolerance {
-            if !(*tolerance > 0.0 && tolerance.is_finite()) {
-                let key = format!("quality.tolerance.{precision}");
-                self.report(&key, format!("{tolerance}: give a number above 0"));
-            }
+            self.above_zero(&format!("quality.tolerance.{precision}"), *tolerance);
         }
         Quality {
             metric: raw.metric,
             reference: raw.reference,
             target_ratio: raw.target_ratio,
-            answers: answers.map_or(AnswerKind::Labels, |(_, answers)| *answers),
+            answers: answers.map_or(AnswerKind::Labels, |(_, answers)| answers),
             tolerance: raw.tolerance,
         }
     }
 
     fn qsl(&mut self, raw: &definition::Qsl) -> QslCounts {
-        let total = self.count("qsl.total_sample_count", raw.total_sample_count, MAX_SAMPLES);
+        let total = self.count("qsl.total_sample_count", raw.total_sample_count);
         // Unlike the official load generator's, a performance set larger than the library makes no sense here.
-        let most = raw.total_sample_count.clamp(1, MAX_SAMPLES);
-        let performance = self.count("qsl.performance_sample_count", raw.performance_sample_count, most);
+        let most = raw.total_sample_count.clamp(1, MAX_COUNT);
+        let performance = self.count_to("qsl.performance_sample_count", raw.performance_sample_count, most);
         QslCounts { total_sample_count: total, performance_sample_count: performance }
     }
 
-    fn count(&mut self, key: &str, value: i64, most: i64) -> u64 {
-        if !(1..=most).contains(&value) {
-            self.report(key, format!("{value}: give a whole number from 1 to {most}"));
-        }
-        value.unsigned_abs()
-    }
-
-    fn scenarios(
+    fn settings_by_scenario(
         &mut self,
         id: &str,
         raw: BTreeMap<String, BTreeMap<String, toml::Value>>,
     ) -> BTreeMap<RoundScenario, BTreeMap<String, Value>> {
         if raw.is_empty() {
-            self.report("scenarios", "empty: give at least one scenario".to_owned());
+            self.report("scenarios", "empty: give at least one scenario");
         }
         let mut scenarios = BTreeMap::new();
         for (name, settings) in raw {

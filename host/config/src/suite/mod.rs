@@ -20,7 +20,7 @@ pub(crate) mod metric;
 mod quality;
 pub(crate) mod round;
 mod shown;
-pub(crate) mod validate;
+mod validate;
 
 use std::{collections::BTreeMap, path::PathBuf};
 

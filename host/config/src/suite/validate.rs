@@ -13,12 +13,13 @@ use super::{
     definition,
     metric::MetricKind,
     quality::{Figure, FigureBound, Unit},
-    round::{Inferred, Length, RoundRules, Seeds, UntimedStep},
+    round::{Inferred, Length, RoundRules, Seeds},
 };
-use crate::{error::ConfigError, form};
+use crate::{
+    error::ConfigError,
+    form::{self, Checker},
+};
 
-/// Largest count in these files: sample counts have 32 bits in the sample order.
-const MAX_COUNT: i64 = u32::MAX as i64;
 /// Keys of a row that the text of the rules may leave open.
 const OPEN_KEYS: [&str; 7] = [
     "dataset",
@@ -37,9 +38,9 @@ pub(super) fn benchmark(
     suites: impl Fn(&str) -> Vec<String>,
 ) -> Result<SuiteBenchmark, Vec<ConfigError>> {
     let raw: definition::Benchmark = form::parse(text, file)?;
-    let mut check = Checker { file, errors: Vec::new() };
-    check.version(raw.schema_version);
-    check.is_name("id", &raw.id);
+    let mut check = Checker::new(file);
+    check.version(raw.schema_version, SUITE_SCHEMA_VERSION);
+    check.name("id", &raw.id);
     let words = [
         ("name", Some(&raw.name)),
         ("area", Some(&raw.area)),
@@ -52,10 +53,13 @@ pub(super) fn benchmark(
         ("stub", raw.stub.as_ref()),
     ];
     words.into_iter().for_each(|(key, words)| check.says_something(key, words));
-    check.above_zero("parameters_millions", raw.parameters_millions);
-    check.above_zero("gops_per_sample", raw.gops_per_sample);
+    for (key, size) in
+        [("parameters_millions", raw.parameters_millions), ("gops_per_sample", raw.gops_per_sample)]
+    {
+        size.into_iter().for_each(|size| check.above_zero(key, size));
+    }
     if raw.rounds.is_empty() {
-        check.report("rounds", "empty: give at least one round".to_owned());
+        check.report("rounds", "empty: give at least one round");
     }
     let mut rounds = BTreeMap::new();
     for (round, row) in raw.rounds {
@@ -91,18 +95,15 @@ pub(super) fn benchmark(
 /// Reads and checks the file of a round.
 pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigError>> {
     let raw: definition::Round = form::parse(text, file)?;
-    let mut check = Checker { file, errors: Vec::new() };
-    check.version(raw.schema_version);
+    let mut check = Checker::new(file);
+    check.version(raw.schema_version, SUITE_SCHEMA_VERSION);
     check.says_something("name", Some(&raw.name));
     check.says_something("source", Some(&raw.source));
-    raw.suites.iter().for_each(|suite| check.suite(suite));
+    raw.suites.iter().for_each(|suite| check.suite_name(suite));
     for (at, format) in raw.formats.iter().flatten().enumerate() {
         check.says_something(&format!("formats.{at}.name"), Some(&format.name));
         if format.precisions.is_empty() {
-            check.report(
-                &format!("formats.{at}.precisions"),
-                "empty: give the names that plugins have".into(),
-            );
+            check.report(&format!("formats.{at}.precisions"), "empty: give the names that plugins have");
         }
     }
     let runs = raw.runs.into_iter().filter_map(|(name, count)| {
@@ -131,15 +132,11 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
     };
     let metric = check.metrics("metric", raw.metric);
     for scenario in Scenario::ALL.iter().filter(|scenario| !metric.contains_key(scenario)) {
-        check
-            .report(&format!("metric.{scenario}"), "missing key: give the figure that it reports".to_owned());
+        check.report(&format!("metric.{scenario}"), "missing key: give the figure that it reports");
     }
     let metric_by_text = check.metrics("metric_by_text", raw.metric_by_text);
     let round = RoundRules {
-        untimed_steps: untimed_steps(&raw.untimed_steps, file).unwrap_or_else(|errors| {
-            check.errors.extend(errors);
-            Vec::new()
-        }),
+        untimed_steps: check.untimed_steps(&raw.untimed_steps),
         name: raw.name,
         source: raw.source,
         suites: raw.suites,
@@ -157,58 +154,8 @@ pub(super) fn round(text: &str, file: &Path) -> Result<RoundRules, Vec<ConfigErr
     check.end(round)
 }
 
-/// The steps of the key `untimed_steps`, which rounds and definitions of benchmarks have.
-pub(crate) fn untimed_steps(names: &[String], file: &Path) -> Result<Vec<UntimedStep>, Vec<ConfigError>> {
-    let mut check = Checker { file, errors: Vec::new() };
-    let mut steps = Vec::new();
-    for name in names {
-        let found = UntimedStep::ALL.iter().find(|step| step.name() == name);
-        match found {
-            Some(step) if steps.contains(step) => {
-                check.report("untimed_steps", format!("\"{name}\" stands there twice"));
-            }
-            Some(step) => steps.push(*step),
-            None => {
-                let known = || UntimedStep::ALL.iter().map(|step| step.name());
-                let list = known().collect::<Vec<_>>().join(", ");
-                let hint = did_you_mean(name, known());
-                check.report("untimed_steps", format!("\"{name}\": give one of {list}{hint}"));
-            }
-        }
-    }
-    check.end(steps)
-}
-
-struct Checker<'a> {
-    file: &'a Path,
-    errors: Vec<ConfigError>,
-}
-
 impl Checker<'_> {
-    fn report(&mut self, key: &str, problem: String) {
-        let (file, key) = (self.file.to_owned(), key.to_owned());
-        self.errors.push(ConfigError::Definition { file, key, problem });
-    }
-
-    fn end<T>(self, checked: T) -> Result<T, Vec<ConfigError>> {
-        if self.errors.is_empty() { Ok(checked) } else { Err(self.errors) }
-    }
-
-    fn version(&mut self, version: u64) {
-        if version != SUITE_SCHEMA_VERSION {
-            self.report("schema_version", format!("{version}: give {SUITE_SCHEMA_VERSION}"));
-        }
-    }
-
-    fn is_name(&mut self, key: &str, name: &str) {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-        if name.is_empty() || !name.chars().all(fits) {
-            let problem = "is no name: use lower-case letters, digits, `-`, `_` and `.`";
-            self.report(key, format!("\"{name}\" {problem}"));
-        }
-    }
-
-    fn suite(&mut self, name: &str) {
+    fn suite_name(&mut self, name: &str) {
         if !Suite::NAMES.contains(&name) {
             let hint = did_you_mean(name, Suite::NAMES.iter().copied());
             let list = Suite::NAMES.join(", ");
@@ -218,21 +165,8 @@ impl Checker<'_> {
 
     fn says_something(&mut self, key: &str, words: Option<&String>) {
         if words.is_some_and(|words| words.trim().is_empty()) {
-            self.report(key, "empty: say it in a few words".to_owned());
+            self.report(key, "empty: say it in a few words");
         }
-    }
-
-    fn above_zero(&mut self, key: &str, value: Option<f64>) {
-        if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-            self.report(key, format!("{value}: give a number above 0"));
-        }
-    }
-
-    fn count(&mut self, key: &str, value: i64) -> u64 {
-        if !(1..=MAX_COUNT).contains(&value) {
-            self.report(key, format!("{value}: give a whole number from 1 to {MAX_COUNT}"));
-        }
-        value.unsigned_abs()
     }
 
     fn share(&mut self, key: &str, value: f64) -> f64 {
@@ -254,15 +188,8 @@ impl Checker<'_> {
         for (scenario, name) in raw {
             let key = format!("{table}.{scenario}");
             let scenario = self.scenario(&key, &scenario);
-            match MetricKind::ALL.iter().find(|kind| kind.name() == name) {
-                Some(kind) => metrics.extend(scenario.map(|scenario| (scenario, *kind))),
-                None => {
-                    let known = MetricKind::ALL.iter().map(|kind| kind.name());
-                    let hint = did_you_mean(&name, known.clone());
-                    let list = known.collect::<Vec<_>>().join(", ");
-                    self.report(&key, format!("\"{name}\": give one of {list}{hint}"));
-                }
-            }
+            let kind = self.one_of(&key, &name, MetricKind::ALL, MetricKind::name);
+            metrics.extend(scenario.zip(kind));
         }
         metrics
     }
@@ -281,14 +208,7 @@ impl Checker<'_> {
         self.says_something(&key("source"), Some(&raw.source));
         self.says_something(&key("dataset"), Some(&raw.dataset));
         for (at, about) in raw.open_in_rules.iter().enumerate() {
-            if !OPEN_KEYS.contains(&about.as_str()) {
-                let hint = did_you_mean(about, OPEN_KEYS.iter().copied());
-                let list = OPEN_KEYS.join(", ");
-                self.report(
-                    &key(&format!("open_in_rules.{at}")),
-                    format!("\"{about}\": give one of {list}{hint}"),
-                );
-            }
+            self.one_of(&key(&format!("open_in_rules.{at}")), about, &OPEN_KEYS, |known| known);
         }
         let target_ratios = self.ratios(&key("target_ratios"), raw.target_ratios);
         let (by_suite, scenarios) =
@@ -306,10 +226,7 @@ impl Checker<'_> {
         let interactive = self.interactive(row, raw.interactive.as_ref(), has_interactive);
         let has_bound = server.or(interactive).is_some() || raw.interval_ms.is_some();
         if tail.is_none() && has_bound {
-            self.report(
-                &key("tail"),
-                "missing key: give the share of queries that has to meet the bound".into(),
-            );
+            self.report(&key("tail"), "missing key: give the share of queries that has to meet the bound");
         }
         let mut optional_count =
             |name: &str, value: Option<i64>| value.map(|value| self.count(&key(name), value));
@@ -343,7 +260,7 @@ impl Checker<'_> {
 
     fn quality(&mut self, row: &str, raw: Vec<definition::Figure>, ratios: &[f64]) -> Vec<Figure> {
         if raw.is_empty() {
-            self.report(&format!("{row}.quality"), "empty: give at least one figure".to_owned());
+            self.report(&format!("{row}.quality"), "empty: give at least one figure");
         }
         let mut figures: Vec<Figure> = Vec::new();
         for (at, raw) in raw.into_iter().enumerate() {
@@ -367,7 +284,7 @@ impl Checker<'_> {
             for (name, value) in
                 ["reference", "at_least_ratio", "at_most_ratio", "at_least", "at_most"].iter().zip(values)
             {
-                self.above_zero(&format!("{key}.{name}"), value);
+                value.into_iter().for_each(|value| self.above_zero(&format!("{key}.{name}"), value));
             }
             if let Some(bound) = self.bound(&key, values, ratios) {
                 figures.push(Figure { name: raw.figure, unit, bound });
@@ -384,7 +301,7 @@ impl Checker<'_> {
         match values {
             [Some(_), None, None, None, None] if ratios.is_empty() => {
                 let problem = "needs the round's target_ratios, or bounds of its own";
-                self.report(key, problem.to_owned());
+                self.report(key, problem);
                 None
             }
             [Some(reference), None, None, None, None] => Some(FigureBound::Target { reference }),
@@ -399,7 +316,7 @@ impl Checker<'_> {
             _ => {
                 let problem = "give reference alone, reference with at_least_ratio or at_most_ratio, or at_least and \
                                at_most, the least not above the greatest";
-                self.report(key, problem.to_owned());
+                self.report(key, problem);
                 None
             }
         }

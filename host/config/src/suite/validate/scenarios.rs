@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use proctor_vocabulary::{Scenario, did_you_mean};
 
-use super::Checker;
-use crate::suite::{ServerBound, SuiteScenarios, choice::RoundScenario, definition};
+use crate::{
+    form::Checker,
+    suite::{ServerBound, SuiteScenarios, choice::RoundScenario, definition},
+};
 
 impl Checker<'_> {
     /// A scenario of the load generator.
@@ -49,7 +51,7 @@ impl Checker<'_> {
         let scenarios = self.scenarios(&format!("{row}.scenarios"), names);
         if suites.is_empty() && scenarios.is_empty() {
             let problem = "missing key: the round has no suites, so give the scenarios here";
-            self.report(&format!("{row}.scenarios"), problem.to_owned());
+            self.report(&format!("{row}.scenarios"), problem);
         } else if !suites.is_empty() && (raw.is_empty() || !names.is_empty()) {
             let list = suites.join(", ");
             let problem = format!("give the scenarios of each suite in a table of its own, of {list}");
@@ -65,7 +67,7 @@ impl Checker<'_> {
             let required = self.scenarios(&format!("{key}.required"), &raw.required);
             let optional = self.scenarios(&format!("{key}.optional"), &raw.optional);
             if required.is_empty() {
-                self.report(&format!("{key}.required"), "empty: give at least one scenario".to_owned());
+                self.report(&format!("{key}.required"), "empty: give at least one scenario");
             }
             if let Some(both) = optional.iter().find(|scenario| required.contains(scenario)) {
                 self.report(&format!("{key}.optional"), format!("{both} is a required one"));
@@ -73,7 +75,7 @@ impl Checker<'_> {
             let own = raw.target_ratios.unwrap_or_else(|| target_ratios.to_vec());
             let own = self.ratios(&format!("{key}.target_ratios"), own);
             if own.iter().any(|ratio| !target_ratios.contains(ratio)) {
-                let problem = "give some of those of the round".to_owned();
+                let problem = "give some of those of the round";
                 self.report(&format!("{key}.target_ratios"), problem);
             }
             by_suite.insert(name, SuiteScenarios { required, optional, target_ratios: own });
@@ -92,7 +94,7 @@ impl Checker<'_> {
                 tpot_ms: self.count(&key("tpot_ms"), tpot),
             }),
             _ => {
-                let problem = "give either server_ms or both ttft_ms and tpot_ms".to_owned();
+                let problem = "give either server_ms or both ttft_ms and tpot_ms";
                 self.report(&key("server_ms"), problem);
                 None
             }
@@ -110,14 +112,14 @@ impl Checker<'_> {
         match raw {
             None if has_scenario => {
                 let problem = "missing key: give the bounds of the scenario Interactive, which the row has";
-                self.report(&key, problem.to_owned());
+                self.report(&key, problem);
             }
             Some(_) if !has_scenario => {
                 let problem = "leave it out: no suite of the row has the scenario Interactive";
-                self.report(&key, problem.to_owned());
+                self.report(&key, problem);
             }
             Some(definition::Bound { server_ms: None, ttft_ms: None, tpot_ms: None }) => {
-                self.report(&key, "empty: give either server_ms or both ttft_ms and tpot_ms".to_owned());
+                self.report(&key, "empty: give either server_ms or both ttft_ms and tpot_ms");
             }
             _ => {}
         }
