@@ -27,22 +27,22 @@ pub enum DataType {
     U64,
 }
 
-impl DataType {
-    const ALL: [Self; 10] = [
-        Self::U8,
-        Self::I16,
-        Self::I32,
-        Self::F32,
-        Self::F64,
-        Self::I8,
-        Self::U16,
-        Self::U32,
-        Self::I64,
-        Self::U64,
-    ];
+proctor_vocabulary::named_values!(DataType {
+    U8 => "u8",
+    I16 => "i16",
+    I32 => "i32",
+    F32 => "f32",
+    F64 => "f64",
+    I8 => "i8",
+    U16 => "u16",
+    U32 => "u32",
+    I64 => "i64",
+    U64 => "u64",
+});
 
+impl DataType {
     pub(crate) fn from_code(code: i16) -> Result<Self, NiftiError> {
-        let found = Self::ALL.into_iter().find(|data_type| data_type.code() == code);
+        let found = Self::ALL.iter().copied().find(|data_type| data_type.code() == code);
         found.ok_or_else(|| NiftiError::DataType { code, name: name_of_other(code) })
     }
 
@@ -60,23 +60,6 @@ impl DataType {
             Self::U32 => 768,
             Self::I64 => 1024,
             Self::U64 => 1280,
-        }
-    }
-
-    /// The short name, such as `i16`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::U8 => "u8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::I8 => "i8",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::I64 => "i64",
-            Self::U64 => "u64",
         }
     }
 

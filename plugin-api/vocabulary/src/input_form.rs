@@ -1,7 +1,5 @@
 //! The form in which a plugin is given an input.
 
-use std::fmt;
-
 use crate::tensor::{ElementType, TensorSpec};
 
 /// Form in which a plugin is given an input, of those that the rules leave open.
@@ -51,28 +49,12 @@ impl InputForm {
     }
 }
 
-impl Layout {
-    /// All layouts.
-    pub const ALL: &'static [Self] = &[Self::AsGiven, Self::ChannelsLast];
+crate::named_values!(Layout { AsGiven => "as_given", ChannelsLast => "channels_last" });
 
+impl Layout {
     /// The layout with this ABI code.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|layout| *layout as u32 == code)
-    }
-
-    /// The name in results, such as `channels_last`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AsGiven => "as_given",
-            Self::ChannelsLast => "channels_last",
-        }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }

@@ -12,6 +12,7 @@ mod completion;
 mod input_form;
 mod intent;
 mod misfetched;
+mod named_values;
 mod nearest;
 mod odd_space;
 mod printable;

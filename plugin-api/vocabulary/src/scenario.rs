@@ -1,6 +1,6 @@
 //! Scenarios and modes, spelled as LoadGen spells them.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use crate::registry::UnknownName;
 
@@ -37,26 +37,13 @@ pub enum TestMode {
 
 macro_rules! named {
     ($type:ident, $kind:literal, [$($variant:ident),+]) => {
+        crate::named_values!($type { $($variant => stringify!($variant)),+ });
+
         impl $type {
-            /// All values, in LoadGen's numeric order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The name as LoadGen writes it.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant)),+ }
-            }
-
             /// The value with this numeric code, as it crosses the plugin boundary and stands in config files.
             #[must_use]
             pub fn from_code(code: u32) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| *value as u32 == code)
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
             }
         }
 
@@ -66,8 +53,7 @@ macro_rules! named {
             /// Accepts the name in any case.
             fn from_str(text: &str) -> Result<Self, UnknownName> {
                 let found = Self::ALL.iter().copied().find(|value| value.name().eq_ignore_ascii_case(text));
-                let names = || Self::ALL.iter().map(|value| value.name()).collect::<Vec<_>>();
-                found.ok_or_else(|| UnknownName::new($kind, text, &names()))
+                found.ok_or_else(|| UnknownName::new($kind, text, Self::NAMES))
             }
         }
     };

@@ -42,28 +42,27 @@ pub enum ElementType {
     U4 = 17,
 }
 
-impl ElementType {
-    /// All types, in the order of their codes.
-    pub const ALL: &'static [Self] = &[
-        Self::F32,
-        Self::F64,
-        Self::F16,
-        Self::Bf16,
-        Self::I8,
-        Self::U8,
-        Self::I16,
-        Self::I32,
-        Self::I64,
-        Self::Bool,
-        Self::U16,
-        Self::U32,
-        Self::U64,
-        Self::F8E4M3,
-        Self::F8E5M2,
-        Self::I4,
-        Self::U4,
-    ];
+crate::named_values!(ElementType {
+    F32 => "f32",
+    F64 => "f64",
+    F16 => "f16",
+    Bf16 => "bf16",
+    I8 => "i8",
+    U8 => "u8",
+    I16 => "i16",
+    I32 => "i32",
+    I64 => "i64",
+    Bool => "bool",
+    U16 => "u16",
+    U32 => "u32",
+    U64 => "u64",
+    F8E4M3 => "f8e4m3",
+    F8E5M2 => "f8e5m2",
+    I4 => "i4",
+    U4 => "u4",
+});
 
+impl ElementType {
     /// The type with this ABI code.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
@@ -74,30 +73,6 @@ impl ElementType {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|element| element.name() == name)
-    }
-
-    /// The short name, such as `f32`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::I8 => "i8",
-            Self::U8 => "u8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::Bool => "bool",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F8E4M3 => "f8e4m3",
-            Self::F8E5M2 => "f8e5m2",
-            Self::I4 => "i4",
-            Self::U4 => "u4",
-        }
     }
 
     /// Size of one element in bits. A size in bytes is one of several elements: see [`bytes_of`](Self::bytes_of).
@@ -125,12 +100,6 @@ impl ElementType {
     #[must_use]
     pub fn unit_bytes(self) -> usize {
         self.bits().div_ceil(8)
-    }
-}
-
-impl fmt::Display for ElementType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

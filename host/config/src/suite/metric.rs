@@ -1,7 +1,5 @@
 //! The figure that a result reports.
 
-use std::fmt;
-
 /// The figure of a scenario that a round reports as its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
@@ -27,38 +25,20 @@ pub enum MetricKind {
     InferredTokens,
 }
 
+proctor_vocabulary::named_values!(MetricKind {
+    Percentile => "percentile",
+    EarlyStoppingEstimate => "early-stopping-estimate",
+    Streams => "streams",
+    ScheduledSamples => "scheduled-samples",
+    CompletedSamples => "completed-samples",
+    Samples => "samples",
+    CompletedTokens => "completed-tokens",
+    Tokens => "tokens",
+    InferredCompletedTokens => "inferred-completed-tokens",
+    InferredTokens => "inferred-tokens",
+});
+
 impl MetricKind {
-    /// All kinds.
-    pub const ALL: &'static [Self] = &[
-        Self::Percentile,
-        Self::EarlyStoppingEstimate,
-        Self::Streams,
-        Self::ScheduledSamples,
-        Self::CompletedSamples,
-        Self::Samples,
-        Self::CompletedTokens,
-        Self::Tokens,
-        Self::InferredCompletedTokens,
-        Self::InferredTokens,
-    ];
-
-    /// Its name in files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Percentile => "percentile",
-            Self::EarlyStoppingEstimate => "early-stopping-estimate",
-            Self::Streams => "streams",
-            Self::ScheduledSamples => "scheduled-samples",
-            Self::CompletedSamples => "completed-samples",
-            Self::Samples => "samples",
-            Self::CompletedTokens => "completed-tokens",
-            Self::Tokens => "tokens",
-            Self::InferredCompletedTokens => "inferred-completed-tokens",
-            Self::InferredTokens => "inferred-tokens",
-        }
-    }
-
     /// Its name for people. `percentile` is that of latencies, as a fraction.
     #[must_use]
     pub fn title(self, percentile: f64) -> String {
@@ -96,12 +76,6 @@ fn ordinal(percentile: f64) -> String {
     // Multiplying a fraction by 100 leaves dust at the end.
     let rounded = (percentile * 1e6).round() / 1e6;
     format!("{rounded}th")
-}
-
-impl fmt::Display for MetricKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 #[cfg(test)]

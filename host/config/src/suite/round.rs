@@ -1,6 +1,6 @@
 //! The rules of a round that do not concern the load generator.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
@@ -122,42 +122,17 @@ pub enum UntimedStep {
     Window,
 }
 
-impl UntimedStep {
-    /// All steps that there are names for.
-    pub const ALL: &'static [Self] = &[
-        Self::Resize,
-        Self::Transpose,
-        Self::Pad,
-        Self::Crop,
-        Self::Normalize,
-        Self::Convert,
-        Self::Tokenize,
-        Self::ExtractFeatures,
-        Self::Window,
-    ];
-
-    /// Its name in files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Resize => "resize",
-            Self::Transpose => "transpose",
-            Self::Pad => "pad",
-            Self::Crop => "crop",
-            Self::Normalize => "normalize",
-            Self::Convert => "convert",
-            Self::Tokenize => "tokenize",
-            Self::ExtractFeatures => "extract-features",
-            Self::Window => "window",
-        }
-    }
-}
-
-impl fmt::Display for UntimedStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+proctor_vocabulary::named_values!(UntimedStep {
+    Resize => "resize",
+    Transpose => "transpose",
+    Pad => "pad",
+    Crop => "crop",
+    Normalize => "normalize",
+    Convert => "convert",
+    Tokenize => "tokenize",
+    ExtractFeatures => "extract-features",
+    Window => "window",
+});
 
 impl RoundRules {
     /// Performance runs of a scenario that make one result.

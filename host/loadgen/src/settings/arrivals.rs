@@ -64,27 +64,14 @@ pub enum ArrivalKind {
     Trace,
 }
 
-impl ArrivalKind {
-    /// All of them, that of the rules first.
-    pub const ALL: &'static [Self] =
-        &[Self::Poisson, Self::Constant, Self::Gamma, Self::OnOff, Self::Diurnal, Self::Trace];
-    /// Their names, in the same order.
-    pub const NAMES: &'static [&'static str] =
-        &["poisson", "constant", "gamma", "on-off", "diurnal", "trace"];
-
-    /// The name in settings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Poisson => "poisson",
-            Self::Constant => "constant",
-            Self::Gamma => "gamma",
-            Self::OnOff => "on-off",
-            Self::Diurnal => "diurnal",
-            Self::Trace => "trace",
-        }
-    }
-}
+proctor_vocabulary::named_values!(ArrivalKind {
+    Poisson => "poisson",
+    Constant => "constant",
+    Gamma => "gamma",
+    OnOff => "on-off",
+    Diurnal => "diurnal",
+    Trace => "trace",
+});
 
 impl FromStr for ArrivalKind {
     type Err = UnknownName;

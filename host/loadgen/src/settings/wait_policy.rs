@@ -18,28 +18,14 @@ pub enum Wait {
     Spin,
 }
 
-impl Wait {
-    /// All of them, from the most idle to the most awake.
-    pub const ALL: &'static [Self] = &[Self::Sleep, Self::Hybrid, Self::Spin];
-
-    /// The name in settings.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sleep => "sleep",
-            Self::Hybrid => "hybrid",
-            Self::Spin => "spin",
-        }
-    }
-}
+proctor_vocabulary::named_values!(Wait { Sleep => "sleep", Hybrid => "hybrid", Spin => "spin" });
 
 impl FromStr for Wait {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let found = Self::ALL.iter().copied().find(|wait| wait.name() == text);
-        let names = || Self::ALL.iter().map(|wait| wait.name()).collect::<Vec<_>>();
-        found.ok_or_else(|| UnknownName::new("way to wait", text, &names()))
+        found.ok_or_else(|| UnknownName::new("way to wait", text, Self::NAMES))
     }
 }
 
