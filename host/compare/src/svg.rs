@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use proctor_vocabulary::xml_text;
+
 use crate::comparison::{Comparison, Row, Verdict};
 
 /// Sizes in units of the picture.
@@ -34,14 +36,14 @@ impl Comparison {
         let column =
             |share: f64| LEFT + (WIDTH - LEFT - RIGHT) * (1.0 + (share / widest).clamp(-1.0, 1.0)) / 2.0;
         let height = TOP + LINE * rows.len() as f64 + BOTTOM;
-        let title = format!("{} against {}", escaped(&self.b.0), escaped(&self.a.0));
+        let title = format!("{} against {}", xml_text(&self.b.0), xml_text(&self.a.0));
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
              aria-labelledby=\"title text\"><title id=\"title\">{title}</title><desc id=\"text\">"
         );
         // Writing to a string cannot fail.
         for row in &rows {
-            let _ = writeln!(svg, "{}: {}.", row.figure, escaped(&row.sentence()));
+            let _ = writeln!(svg, "{}: {}.", row.figure, xml_text(&row.sentence()));
         }
         let _ = write!(
             svg,
@@ -93,23 +95,6 @@ impl Comparison {
         }
         svg + "</svg>\n"
     }
-}
-
-/// Text without markup.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // Characters that XML does not have.
-            c if c.is_control() => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

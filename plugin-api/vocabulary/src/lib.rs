@@ -30,7 +30,7 @@ pub use intent::Intent;
 pub use misfetched::{NotIntact, intact_bytes, intact_text, misfetched, not_text};
 pub use nearest::{did_you_mean, nearest};
 pub use odd_space::OddSpace;
-pub use printable::{printable, printable_lines, steers};
+pub use printable::{printable, printable_lines, steers, xml_text};
 pub use proc_value::proc_value;
 pub use regular_file::{Irregular, open_regular, read_regular};
 pub use scenario::{Scenario, TestMode};

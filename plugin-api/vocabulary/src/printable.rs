@@ -1,4 +1,4 @@
-//! Text from elsewhere, as terminals are shown it.
+//! Text from elsewhere, as terminals and XML are given it.
 
 use std::{
     borrow::Cow,
@@ -54,6 +54,25 @@ pub fn steers(character: char) -> bool {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     turns || character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+/// The text as XML has it, in an element or an attribute; characters that XML does not have become spaces.
+#[must_use]
+pub fn xml_text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            '\t' => escaped.push_str("&#9;"),
+            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => escaped.push(' '),
+            other => escaped.push(other),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The report as JUnit has it: a suite for the plugin, a class for each group of cases.
 
-use std::borrow::Cow;
+use proctor_vocabulary::xml_text;
 
 use super::{CaseResult, Outcome, Report};
 
@@ -19,7 +19,7 @@ pub(super) fn junit(report: &Report) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  <testsuite name=\"{}\" {counts}>\n{cases}  \
          </testsuite>\n</testsuites>\n",
-        escaped(name)
+        xml_text(name)
     )
 }
 
@@ -28,7 +28,7 @@ fn case(result: &CaseResult) -> String {
     let (group, name) = case.name.split_once('/').unwrap_or(("", case.name));
     let head = format!("    <testcase classname=\"{group}\" name=\"{name}\" time=\"{seconds:.3}\"");
     let why = format!("reason: {reason}\nrule: {}\nfix: {}\n", case.rule, case.fix);
-    let (reason, why, output) = (escaped(reason), escaped(&why), escaped(output));
+    let (reason, why, output) = (xml_text(reason), xml_text(&why), xml_text(output));
     let output = match output.is_empty() {
         true => String::new(),
         false => format!("      <system-err>{output}</system-err>\n"),
@@ -40,21 +40,6 @@ fn case(result: &CaseResult) -> String {
         Outcome::Crash => format!("      <error message=\"{reason}\">{why}</error>\n"),
     };
     format!("{head}>\n{inner}{output}    </testcase>\n")
-}
-
-/// A text as XML has it, in an element or an attribute; characters that XML does not have become spaces.
-fn escaped(text: &str) -> String {
-    let escape = |character| match character {
-        '<' => Cow::Borrowed("&lt;"),
-        '>' => Cow::Borrowed("&gt;"),
-        '&' => Cow::Borrowed("&amp;"),
-        '"' => Cow::Borrowed("&quot;"),
-        '\n' => Cow::Borrowed("&#10;"),
-        '\t' => Cow::Borrowed("&#9;"),
-        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => Cow::Borrowed(" "),
-        other => Cow::Owned(other.to_string()),
-    };
-    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]
