@@ -11,11 +11,10 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{DefectGroup, LogDefects, ResponseDefect},
+        defect::{DefectGroup, LogDefects},
         read_responses_before,
     },
-    log::{LogRecord, scan_log},
-    metric::{MakeJudge, MetricEntry, ScoreResponses, Scored, Scoring, metric},
+    metric::{JudgeRequest, metric},
     response::ResponseForm,
     source::AnswerSource,
 };
@@ -117,12 +116,19 @@ impl AccuracyCheck {
                 return Err(AccuracyError::Target { key, value });
             }
         }
-        let metric = metric(&self.metric)?;
-        let figures = match metric.scoring {
-            Scoring::AtOnce(score) => self.score_at_once(metric, score, log, root)?,
-            Scoring::OneByOne(make) => self.score_one_by_one(metric, make, log)?,
+        let mut judge = self.judge(root)?;
+        let sample_count = judge.sample_count() as u64;
+        let defects = read_responses_before(log, self.performance_seq_id, judge.as_mut())?;
+        let judgement = match judge.judgement() {
+            Ok(judgement) => judgement,
+            // Responses without one that can be scored are worth nothing; the defects say why. All else is a fault of
+            // the labels, whatever is wrong with the responses besides.
+            Err(ScoreError::Empty { .. } | ScoreError::OneClass { .. }) if defects.lack_responses() => {
+                Judgement::default()
+            }
+            Err(why) => return Err(AccuracyError::Score(why)),
         };
-        let mut result = self.result(figures);
+        let mut result = self.result(sample_count, judgement, defects);
         result.reasons = self.reasons(&result);
         result.passed = result.reasons.is_empty();
         Ok(result)
@@ -134,113 +140,33 @@ impl AccuracyCheck {
     /// [`AccuracyError`] if labels are missing or damaged, or nobody knows the answers. Answers that are computed from
     /// the weights are not computed yet.
     pub fn check_answers(&self, root: &DataRoot) -> Result<(), AccuracyError> {
-        let metric = metric(&self.metric)?;
         if let AnswerSource::Computed { model, .. } = &self.answers {
+            metric(&self.metric)?;
             return computed::find(model).map(drop);
         }
-        match metric.scoring {
-            Scoring::OneByOne(make) => self.judge(metric, make).map(drop),
-            Scoring::AtOnce(score) => {
-                let (answers, sample_count) = self.answers.read(self.response, root)?;
-                let Self { response: form, tolerance, .. } = *self;
-                let scored =
-                    Scored { form, responses: &vec![None; sample_count], answers: &answers, tolerance };
-                score(&scored).map(drop).ok_or_else(|| metric.mismatch())
-            }
-        }
+        self.judge(root).map(drop)
     }
 
-    /// The judge of responses that are read one by one.
-    fn judge(&self, metric: &MetricEntry, make: MakeJudge) -> Result<Box<dyn Judge>, AccuracyError> {
-        match &self.answers {
-            AnswerSource::Labels { dataset, published: Some(samples) } => {
-                make(dataset, samples, self.response)
-            }
-            _ => Err(metric.mismatch()),
-        }
+    fn judge(&self, root: &DataRoot) -> Result<Box<dyn Judge>, AccuracyError> {
+        let metric = metric(&self.metric)?;
+        let Self { answers, response: form, tolerance, .. } = self;
+        (metric.judge)(&JudgeRequest { metric, answers, form: *form, tolerance: *tolerance, root })
     }
 
-    fn score_at_once(
-        &self,
-        metric: &MetricEntry,
-        score: ScoreResponses,
-        log: &Path,
-        root: &DataRoot,
-    ) -> Result<Figures, AccuracyError> {
-        let (answers, sample_count) = self.answers.read(self.response, root)?;
-        let Sorted { responses, duplicate_samples, unknown_samples } =
-            Sorted::read(log, self.performance_seq_id, sample_count)?;
-        let responses: Vec<_> = responses.iter().map(Option::as_deref).collect();
-        let numbered = || (0..).zip(&responses);
-        let missing = numbered().filter(|(_, response)| response.is_none());
-        let form = self.response;
-        let misshapen = numbered().filter_map(|(sample, response)| {
-            let size_bytes = response.filter(|data| !form.fits(data.len()))?.len();
-            Some((sample, ResponseDefect::Form { size_bytes, form }))
-        });
-        let tolerance = self.tolerance;
-        let scored = Scored { form, responses: &responses, answers: &answers, tolerance };
-        let score = score(&scored).ok_or_else(|| metric.mismatch())?;
-        Ok(Figures {
-            value: score.value,
-            correct_count: Some(score.correct_count),
-            judged_count: answers.len() as u64,
-            sample_count: sample_count as u64,
-            line: score.line,
-            details: score.details,
-            doubts: score.doubts,
-            defects: LogDefects {
-                missing_samples: missing.map(|(index, _)| index).collect(),
-                duplicate_samples,
-                unknown_samples,
-                responses: misshapen.chain(score.defects).collect(),
-                cut_after_record_count: None,
-            },
-        })
-    }
-
-    fn score_one_by_one(
-        &self,
-        metric: &MetricEntry,
-        make: MakeJudge,
-        log: &Path,
-    ) -> Result<Figures, AccuracyError> {
-        let mut judge = self.judge(metric, make)?;
-        let sample_count = judge.sample_count() as u64;
-        let defects = read_responses_before(log, self.performance_seq_id, judge.as_mut())?;
-        let (value, line, details) = match judge.judgement() {
-            Ok(Judgement { value, line, details }) => (value, Some(line), details),
-            // Responses without one that can be scored are worth nothing; the defects say why. All else is a fault of
-            // the labels, whatever is wrong with the responses besides.
-            Err(ScoreError::Empty { .. } | ScoreError::OneClass { .. }) if defects.lack_responses() => {
-                (0.0, None, BTreeMap::new())
-            }
-            Err(why) => return Err(AccuracyError::Score(why)),
-        };
-        Ok(Figures {
-            value,
-            correct_count: None,
-            judged_count: sample_count - defects.missing_samples.len() as u64,
-            sample_count,
-            line,
-            details: details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            doubts: Vec::new(),
-            defects,
-        })
-    }
-
-    /// The result of these figures, without a verdict.
-    fn result(&self, figures: Figures) -> AccuracyResult {
-        let Figures { value, correct_count, judged_count, sample_count, line, details, doubts, defects } =
-            figures;
+    /// The result of a judgement, without a verdict.
+    fn result(&self, sample_count: u64, judgement: Judgement, defects: LogDefects) -> AccuracyResult {
+        let Judgement { value, share, line, details, doubts } = judgement;
         let mut malformed_samples: Vec<_> = defects.responses.iter().map(|(sample, _)| *sample).collect();
         malformed_samples.sort_unstable();
         malformed_samples.dedup();
         AccuracyResult {
             metric: self.metric.clone(),
             value,
-            correct_count,
-            judged_count,
+            correct_count: share.map(|share| share.correct_count),
+            judged_count: share.map_or_else(
+                || sample_count - defects.missing_samples.len() as u64,
+                |share| share.judged_count,
+            ),
             sample_count,
             target: self.reference_value * self.target_ratio,
             passed: false,
@@ -252,7 +178,7 @@ impl AccuracyCheck {
             cut_after_record_count: defects.cut_after_record_count,
             duplicate_samples: defects.duplicate_samples,
             unknown_samples: defects.unknown_samples,
-            details,
+            details: details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         }
     }
 
@@ -292,19 +218,6 @@ impl AccuracyCheck {
     }
 }
 
-/// Figures of a log, and its faults.
-struct Figures {
-    value: f64,
-    correct_count: Option<u64>,
-    judged_count: u64,
-    sample_count: u64,
-    line: Option<String>,
-    details: BTreeMap<String, f64>,
-    /// Wrong answers that look as if they were read wrongly.
-    doubts: Vec<(u64, ResponseDefect)>,
-    defects: LogDefects,
-}
-
 /// Describes a list of indices by its length and its first few.
 fn named(indices: &[u64]) -> String {
     let first: Vec<_> = indices.iter().take(NAMED_INDICES).map(u64::to_string).collect();
@@ -312,39 +225,12 @@ fn named(indices: &[u64]) -> String {
     format!("{} ({}{rest})", indices.len(), first.join(", "))
 }
 
-/// The records of a log by sample.
-struct Sorted {
-    /// The first response of each sample.
-    responses: Vec<Option<Vec<u8>>>,
-    duplicate_samples: Vec<u64>,
-    unknown_samples: Vec<u64>,
-}
-
-impl Sorted {
-    /// Reads the records of a log before a `seq_id`, or all.
-    fn read(log: &Path, end_seq_id: Option<u64>, sample_count: usize) -> Result<Self, AccuracyError> {
-        let responses = vec![None; sample_count];
-        let mut sorted = Self { responses, duplicate_samples: Vec::new(), unknown_samples: Vec::new() };
-        let end = scan_log(log, |LogRecord { seq_id, qsl_idx: index, data }| {
-            if end_seq_id.is_some_and(|end| seq_id >= end) {
-                return;
-            }
-            match usize::try_from(index).ok().and_then(|index| sorted.responses.get_mut(index)) {
-                None => sorted.unknown_samples.push(index),
-                Some(Some(_)) => sorted.duplicate_samples.push(index),
-                Some(empty) => *empty = Some(data),
-            }
-        })?;
-        end.whole(log)?;
-        Ok(sorted)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::PathBuf};
 
     use proctor_vocabulary::ElementType;
+    use tempfile::TempDir;
 
     use super::*;
     use crate::{
@@ -378,6 +264,12 @@ mod tests {
     }
 
     fn run(check: &AccuracyCheck, records: &[(u64, Vec<u8>)]) -> AccuracyResult {
+        let (_folder, log) = written(records);
+        check.run(&log, &DataRoot::search()).unwrap()
+    }
+
+    /// Writes a log of these records in a folder that lasts as long as its value.
+    fn written(records: &[(u64, Vec<u8>)]) -> (TempDir, PathBuf) {
         let lines: Vec<_> = (0..)
             .zip(records)
             .map(|(seq_id, (qsl_idx, data)): (u64, _)| {
@@ -388,7 +280,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("mlperf_log_accuracy.json");
         fs::write(&log, format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
-        check.run(&log, &DataRoot::search()).unwrap()
+        (folder, log)
     }
 
     /// Makes the first `count` answers wrong.
@@ -509,6 +401,52 @@ mod tests {
                 "response of sample 596: 0 bytes instead of 40 bytes; and 1 more like it",
             ]
         );
+    }
+
+    #[test]
+    fn a_check_keeps_one_response_at_a_time() {
+        let all: Vec<_> = (0..600).map(|sample| (sample, vec![0; 2_000])).collect();
+        let peak = |records: &[(u64, Vec<u8>)]| {
+            let (folder, log) = written(records);
+            let memory = allocation_counter::measure(|| {
+                check().run(&log, &DataRoot::search()).unwrap();
+            });
+            drop(folder);
+            memory.bytes_max
+        };
+        let (few, many) = (peak(&all[..3]), peak(&all));
+        assert!(many < few + 500_000, "{few} and {many} bytes");
+    }
+
+    #[test]
+    fn answers_that_a_metric_does_not_judge_are_named() {
+        let shipped = |model: &str, output: &str| AnswerSource::Shipped {
+            model: model.into(),
+            outputs: vec![output.into()],
+            sample_count: 4,
+        };
+        let (values, tokens) = (shipped("bidaf-tiny", "start"), shipped("gnmt-tiny", "tokens"));
+        let (reals, integers) =
+            (ResponseForm::exactly(ElementType::F32, 9), ResponseForm::up_to(ElementType::I32, 16));
+        for (metric, answers, response, tolerance) in [
+            ("top1", tokens.clone(), integers, None),
+            ("close", values.clone(), reals, None),
+            ("close", tokens, integers, Some(0.1)),
+            ("tokens", values.clone(), reals, None),
+            ("f1", check().answers, reals, None),
+        ] {
+            let check = AccuracyCheck { metric: metric.into(), answers, response, tolerance, ..check() };
+            let error = check.check_answers(&DataRoot::search()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("metric \"{metric}\" does not fit")), "{error}");
+        }
+        let fits = AccuracyCheck {
+            metric: "close".into(),
+            answers: values,
+            response: reals,
+            tolerance: Some(0.1),
+            ..check()
+        };
+        fits.check_answers(&DataRoot::search()).unwrap();
     }
 
     #[test]

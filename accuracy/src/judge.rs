@@ -1,5 +1,5 @@
-//! Judges: the responses of a benchmark of MLPerf, read from a log one by one and scored. Each is a file of this
-//! folder.
+//! Judges: the responses of a benchmark, read from a log one by one and scored. Each is a file of this folder: one for
+//! answers that are right or wrong, the others for the benchmarks of MLPerf.
 //!
 //! A judge takes the bytes of a response as the reference's programs make them, and lists what is wrong with them.
 //! Where the reference's script would end, a judge leaves the value out or counts the response as empty, and the defect
@@ -11,6 +11,7 @@ pub(crate) mod defect;
 pub(crate) mod detections;
 pub(crate) mod questions;
 pub(crate) mod regions;
+pub(crate) mod share;
 pub(crate) mod texts;
 pub(crate) mod transcripts;
 pub(crate) mod volumes;
@@ -35,14 +36,28 @@ pub use transcripts::TranscriptJudge;
 pub use volumes::{ReadVolume, VolumeJudge};
 
 /// The score of a log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judgement {
     /// The figure that the rules hold against a target, in their unit; larger is better.
     pub value: f64,
-    /// The line that the reference's script prints.
-    pub line: String,
+    /// Counts of samples that the value is a share of, where it is one.
+    pub share: Option<Share>,
+    /// The line that the reference's script prints, if there is one.
+    pub line: Option<String>,
     /// Further figures by name.
     pub details: BTreeMap<&'static str, f64>,
+    /// Responses that are only wrong for the reference's script, and that look as if they were read wrongly, each with
+    /// its sample.
+    pub doubts: Vec<(u64, ResponseDefect)>,
+}
+
+/// Samples that are answered rightly, of those whose right answer is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Number of samples answered rightly.
+    pub correct_count: u64,
+    /// Number of samples whose right answer is known.
+    pub judged_count: u64,
 }
 
 /// Scores the responses of a benchmark.

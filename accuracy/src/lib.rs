@@ -19,8 +19,8 @@
 //! - The form of a response follows from the outputs of the benchmark, not from its size: 8 bytes may be two logits or
 //!   one class. The metric says which outputs it judges, and whether it needs a tolerance. Numbers may have any type
 //!   that the reference script reads.
-//! - Responses of MLPerf's benchmarks go one by one to a [`Judge`], which reads their bytes and scores them with
-//!   `proctor-scores`; [`read_responses`] lists their defects.
+//! - Responses go one by one to a [`Judge`], which reads their bytes and scores them: by the share of those that are
+//!   right, or, for MLPerf's benchmarks, with `proctor-scores`; [`read_responses`] lists their defects.
 //! - Metrics and labels register themselves by name through `inventory`: a new one is a new file in `metric` or
 //!   `labels`.
 //!
@@ -50,8 +50,8 @@
 //! ```
 //!
 //! # Limits
-//! A check holds the first response of each sample in memory, and its answers are classes, values or tokens. A
-//! [`Judge`] scores boxes, clicks, logits of answers, texts, transcripts and volumes.
+//! A check holds the right answers in memory, one response at a time, and what the score needs of the others, such as
+//! the predictions that an area under a curve ranks.
 
 #![forbid(unsafe_code)]
 
@@ -74,12 +74,12 @@ pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
     ClassNames, ClickJudge, DefectGroup, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
-    QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, TextJudge,
+    QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, Share, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
-pub use metric::{MakeJudge, MetricEntry, Score, ScoreResponses, Scored, Scoring, metric, metric_entries};
+pub use metric::{JudgeRequest, MakeJudge, MetricEntry, metric, metric_entries};
 pub use proctor_scores::five_figures;
 pub use response::{ResponseForm, Variant};
 pub use source::AnswerSource;

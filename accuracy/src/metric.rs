@@ -10,81 +10,66 @@ mod tokens;
 mod top1;
 mod word_accuracy;
 
-use std::collections::BTreeMap;
-
+use proctor_datasets::DataRoot;
 use proctor_vocabulary::{
     ElementType, TensorSpec,
     registry::{self, Named},
 };
 
 use crate::{
-    answers::Answers,
-    error::AccuracyError,
-    judge::{Judge, defect::ResponseDefect},
-    labels::PublishedSamples,
-    response::ResponseForm,
+    answers::Answers, error::AccuracyError, judge::Judge, labels::PublishedSamples, response::ResponseForm,
+    source::AnswerSource,
 };
 
-/// Responses and right answers to score.
+/// Request for the judge of a log.
 #[derive(Debug, Clone, Copy)]
-pub struct Scored<'a> {
-    /// How to read a response.
+pub struct JudgeRequest<'a> {
+    /// The metric.
+    pub metric: &'a MetricEntry,
+    /// Where the right answers come from.
+    pub answers: &'a AnswerSource,
+    /// Form of the responses.
     pub form: ResponseForm,
-    /// By sample index; `None` stands for a missing one, which is wrong.
-    pub responses: &'a [Option<&'a [u8]>],
-    /// By sample index; of the first samples at least.
-    pub answers: &'a Answers,
     /// Largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: Option<f64>,
+    /// The folders that the project's own data sets lie below.
+    pub root: &'a DataRoot,
 }
 
-/// The result of a metric.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Score {
-    /// The metric; larger is better.
-    pub value: f64,
-    /// Number of samples answered rightly.
-    pub correct_count: u64,
-    /// Further figures by name.
-    pub details: BTreeMap<String, f64>,
-    /// The line that the reference's script prints, if there is one.
-    pub line: Option<String>,
-    /// Faults of responses of the right size, each with its sample.
-    pub defects: Vec<(u64, ResponseDefect)>,
-    /// Responses that are only wrong for the reference's script, and that look as if they were read wrongly.
-    pub doubts: Vec<(u64, ResponseDefect)>,
-}
-
-impl Score {
-    /// The share of right answers, in `[0, 1]`; 0 without answers.
-    pub(crate) fn share(correct_count: u64, answers: &Answers) -> Self {
-        let value = if answers.is_empty() { 0.0 } else { correct_count as f64 / answers.len() as f64 };
-        Self {
-            value,
-            correct_count,
-            details: BTreeMap::new(),
-            line: None,
-            defects: Vec::new(),
-            doubts: Vec::new(),
+impl<'a> JudgeRequest<'a> {
+    /// Name and samples of the published data set whose labels are the answers.
+    ///
+    /// # Errors
+    /// [`AccuracyError::Mismatch`] if the answers come from elsewhere.
+    pub fn published(&self) -> Result<(&'a str, &'a PublishedSamples), AccuracyError> {
+        match self.answers {
+            AnswerSource::Labels { dataset, published: Some(samples) } => Ok((dataset.as_str(), samples)),
+            _ => Err(self.mismatch()),
         }
+    }
+
+    /// The right answers, and the number of samples of the library.
+    ///
+    /// # Errors
+    /// [`AccuracyError`] if they are not there or damaged.
+    pub fn read_answers(&self) -> Result<(Answers, usize), AccuracyError> {
+        self.answers.read(self.form, self.root)
+    }
+
+    /// The error of a metric that does not judge such responses against such answers, or lacks the tolerance.
+    #[must_use]
+    pub fn mismatch(&self) -> AccuracyError {
+        let MetricEntry { name, outputs, answers, .. } = self.metric;
+        let tolerance = if self.metric.needs_tolerance { ", and a tolerance" } else { "" };
+        AccuracyError::Mismatch(format!(
+            "metric \"{name}\" does not fit the benchmark's outputs and answers: it takes {outputs}, and \
+             {answers}{tolerance}"
+        ))
     }
 }
 
-/// Scores the responses to which there are answers; `None` if the metric does not judge answers of this kind, or lacks
-/// the tolerance.
-pub type ScoreResponses = fn(&Scored<'_>) -> Option<Score>;
-
-/// Makes the judge of a published data set from its labels, for responses of a form.
-pub type MakeJudge = fn(&str, &PublishedSamples, ResponseForm) -> Result<Box<dyn Judge>, AccuracyError>;
-
-/// The way in which a metric scores responses.
-#[derive(Debug, Clone, Copy)]
-pub enum Scoring {
-    /// All of them at once, against answers.
-    AtOnce(ScoreResponses),
-    /// One by one as they are read, against the labels of a published data set.
-    OneByOne(MakeJudge),
-}
+/// Makes the judge of a log.
+pub type MakeJudge = fn(&JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError>;
 
 /// A metric, registered with `inventory::submit!`.
 #[derive(Debug, Clone, Copy)]
@@ -99,19 +84,8 @@ pub struct MetricEntry {
     pub form: fn(&[TensorSpec]) -> Option<ResponseForm>,
     /// Whether it compares values, for which a definition has to give a tolerance in each precision.
     pub needs_tolerance: bool,
-    /// The metric itself. The responses are of `form`, or of a wrong size.
-    pub scoring: Scoring,
-}
-
-impl MetricEntry {
-    pub(crate) fn mismatch(&self) -> AccuracyError {
-        let Self { name, outputs, answers, .. } = self;
-        let tolerance = if self.needs_tolerance { ", and a tolerance" } else { "" };
-        AccuracyError::Mismatch(format!(
-            "metric \"{name}\" does not fit the benchmark's outputs and answers: it takes {outputs}, and \
-             {answers}{tolerance}"
-        ))
-    }
+    /// Makes the judge, for responses of `form`, or of a wrong size.
+    pub judge: MakeJudge,
 }
 
 /// The form of responses of one output of one of these types, of which there may be less than its shape says.

@@ -89,8 +89,9 @@ impl Judge for ClickJudge {
         let figures = self.ranking.figures()?;
         Ok(Judgement {
             value: 100.0 * figures.area,
-            line: figures.line(self.answered_count),
+            line: Some(figures.line(self.answered_count)),
             details: [("accuracy", 100.0 * figures.accuracy())].into(),
+            ..Judgement::default()
         })
     }
 }

@@ -148,6 +148,6 @@ impl Judge for DetectionJudge {
         let figures = self.figures()?;
         let value = figures.precision.ok_or(ScoreError::Empty { what: "annotations of answered images" })?;
         let details = figures.named().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        Ok(Judgement { value, line: figures.line(), details })
+        Ok(Judgement { value, line: Some(figures.line()), details, ..Judgement::default() })
     }
 }

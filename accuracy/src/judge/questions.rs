@@ -130,7 +130,7 @@ impl Judge for QuestionJudge {
         }
         let figures = scores.figures()?;
         let details = [("exact_match", figures.exact_match)].into();
-        Ok(Judgement { value: figures.f1, line: figures.line(), details })
+        Ok(Judgement { value: figures.f1, line: Some(figures.line()), details, ..Judgement::default() })
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let right = [(3, span(3, 4)), (1, span(0, 0)), (2, span(5, 5)), (0, span(5, 5))];
         let (judgement, defects) = judged(&right);
         assert_eq!((judgement.value, judgement.details["exact_match"], defects), (100.0, 100.0, vec![]));
-        assert_eq!(judgement.line, "{\"exact_match\": 100.0, \"f1\": 100.0}");
+        assert_eq!(judgement.line.as_deref(), Some("{\"exact_match\": 100.0, \"f1\": 100.0}"));
 
         // "Alan" for "Alan was", and the second row is surer of "was".
         let surer = span(4, 4)

@@ -169,7 +169,7 @@ impl Judge for RegionJudge<'_> {
             ("enhancing_tumor", mean.enhancing_tumor),
         ];
         let details = regions.into_iter().filter_map(|(name, dice)| Some((name, dice?))).collect();
-        Ok(Judgement { value, line: mean.line(), details })
+        Ok(Judgement { value, line: Some(mean.line()), details, ..Judgement::default() })
     }
 }
 

@@ -52,6 +52,6 @@ impl Judge for TextJudge {
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let bleu = self.bleu.score()?;
         let details = [("brevity_penalty", bleu.brevity_penalty)].into();
-        Ok(Judgement { value: bleu.score, line: bleu.line(), details })
+        Ok(Judgement { value: bleu.score, line: Some(bleu.line()), details, ..Judgement::default() })
     }
 }

@@ -70,6 +70,7 @@ impl Judge for TranscriptJudge {
         }
         let rate = self.errors.rate();
         let details = [("word_error_rate", 100.0 * rate)].into();
-        Ok(Judgement { value: (1.0 - rate) * 100.0, line: self.errors.line(), details })
+        let (value, line) = ((1.0 - rate) * 100.0, Some(self.errors.line()));
+        Ok(Judgement { value, line, details, ..Judgement::default() })
     }
 }

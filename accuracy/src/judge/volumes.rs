@@ -86,6 +86,6 @@ impl Judge for VolumeJudge<'_> {
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         let mean = KitsDice::mean(&self.cases)?;
         let details = [("kidney", mean.kidney), ("tumor", mean.tumor)].into();
-        Ok(Judgement { value: mean.composite, line: mean.line(), details })
+        Ok(Judgement { value: mean.composite, line: Some(mean.line()), details, ..Judgement::default() })
     }
 }

@@ -5,9 +5,8 @@ use proctor_vocabulary::ElementType;
 use crate::{
     error::AccuracyError,
     judge::{Judge, clicks::ClickJudge},
-    labels::{PublishedSamples, clicks},
-    metric::{MetricEntry, Scoring, up_to_one_output},
-    response::ResponseForm,
+    labels::clicks,
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
 inventory::submit! {
@@ -17,15 +16,12 @@ inventory::submit! {
         answers: "labels of clicks",
         form: |outputs| up_to_one_output(outputs, &[ElementType::F32]),
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    _: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
     let clicks::Clicks { row_counts, labels } = clicks::read(dataset, samples)?;
     let judge = ClickJudge::new(&row_counts, labels);
     Ok(Box::new(judge.map_err(AccuracyError::Score)?))

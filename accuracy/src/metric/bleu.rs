@@ -5,9 +5,8 @@ use proctor_vocabulary::ElementType;
 use crate::{
     error::AccuracyError,
     judge::{Judge, texts::TextJudge},
-    labels::{PublishedSamples, translations},
-    metric::{MetricEntry, Scoring, up_to_one_output},
-    response::ResponseForm,
+    labels::translations,
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
 inventory::submit! {
@@ -17,14 +16,11 @@ inventory::submit! {
         answers: "translations",
         form: |outputs| up_to_one_output(outputs, &[ElementType::U8]),
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    _: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
     Ok(Box::new(TextJudge::new(translations::read(dataset, samples)?)))
 }

@@ -4,8 +4,13 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
-    judge::defect::{Faulty, ResponseDefect},
-    metric::{MetricEntry, Score, Scored, Scoring},
+    error::AccuracyError,
+    judge::{
+        Judge, Judgement, Share,
+        defect::{Faulty, ResponseDefect},
+        share::{Comparison, ShareJudge},
+    },
+    metric::{JudgeRequest, MetricEntry},
     response::ResponseForm,
 };
 
@@ -16,7 +21,7 @@ inventory::submit! {
         answers: "reference outputs",
         form,
         needs_tolerance: true,
-        scoring: Scoring::AtOnce(score),
+        judge,
     }
 }
 
@@ -26,19 +31,44 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     is_judged.then(|| ResponseForm::exactly(ElementType::F32, count))
 }
 
-/// Share of the judged samples whose every value lies within the tolerance of the right one. A NaN lies nowhere.
-///
-/// Among the details are the largest and the mean difference over all judged values that are finite.
-fn score(scored: &Scored<'_>) -> Option<Score> {
-    let (Answers::Values(answers), Some(tolerance)) = (scored.answers, scored.tolerance) else { return None };
-    let mut differences = Differences::default();
-    let mut correct_count = 0;
-    let mut defects = Vec::new();
-    for ((sample, response), answer) in (0..).zip(scored.responses).zip(answers) {
-        let Some(data) = response else { continue };
-        let (values, rest) = data.as_chunks::<4>();
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (answers, sample_count) = request.read_answers()?;
+    let (Answers::Values(answers), Some(tolerance)) = (answers, request.tolerance) else {
+        return Err(request.mismatch());
+    };
+    Ok(Box::new(ShareJudge::new(request.form, sample_count, Close::new(answers, tolerance))))
+}
+
+/// Compares each value of a sample with the right one, from which it may be as far as the tolerance. A NaN is near
+/// nothing.
+struct Close {
+    answers: Vec<Vec<f64>>,
+    tolerance: f64,
+    /// The largest of all differences that are finite.
+    largest: f64,
+    /// Their sum over each sample. These are added in the order of the data set, on which the last digits depend.
+    sums: Vec<f64>,
+    /// Their number.
+    count: u64,
+}
+
+impl Close {
+    fn new(answers: Vec<Vec<f64>>, tolerance: f64) -> Self {
+        let sums = vec![0.0; answers.len()];
+        Self { answers, tolerance, largest: 0.0, sums, count: 0 }
+    }
+}
+
+impl Comparison for Close {
+    fn answer_count(&self) -> usize {
+        self.answers.len()
+    }
+
+    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool {
+        let answer = &self.answers[sample];
+        let (values, rest) = response.as_chunks::<4>();
         if values.len() != answer.len() || !rest.is_empty() {
-            continue;
+            return false;
         }
         let mut is_close = true;
         let mut not_finite = Faulty::default();
@@ -49,36 +79,23 @@ fn score(scored: &Scored<'_>) -> Option<Score> {
             }
             let difference = (f64::from(value) - right).abs();
             // Written so that a NaN fails.
-            is_close &= difference <= tolerance;
-            differences.add(difference);
+            is_close &= difference <= self.tolerance;
+            if difference.is_finite() {
+                self.largest = self.largest.max(difference);
+                self.sums[sample] += difference;
+                self.count += 1;
+            }
         }
-        correct_count += u64::from(is_close);
-        let mut of_sample = Vec::new();
-        not_finite.list(&mut of_sample, |position, count| ResponseDefect::NotFinite { position, count });
-        defects.extend(of_sample.into_iter().map(|defect| (sample, defect)));
+        not_finite.list(defects, |position, count| ResponseDefect::NotFinite { position, count });
+        is_close
     }
-    let mut score = Score { defects, ..Score::share(correct_count, scored.answers) };
-    score.details.insert("tolerance".to_owned(), tolerance);
-    if differences.count > 0 {
-        score.details.insert("largest_difference".to_owned(), differences.largest);
-        score.details.insert("mean_difference".to_owned(), differences.sum / differences.count as f64);
-    }
-    Some(score)
-}
 
-#[derive(Default)]
-struct Differences {
-    largest: f64,
-    sum: f64,
-    count: u64,
-}
-
-impl Differences {
-    fn add(&mut self, difference: f64) {
-        if difference.is_finite() {
-            self.largest = self.largest.max(difference);
-            self.sum += difference;
-            self.count += 1;
+    fn complete(self, _: Share, judgement: &mut Judgement) {
+        judgement.details.insert("tolerance", self.tolerance);
+        if self.count > 0 {
+            judgement.details.insert("largest_difference", self.largest);
+            let sum: f64 = self.sums.iter().sum();
+            judgement.details.insert("mean_difference", sum / self.count as f64);
         }
     }
 }
@@ -91,29 +108,37 @@ mod tests {
         values.iter().flat_map(|value| value.to_le_bytes()).collect()
     }
 
-    fn score(responses: &[Option<&[u8]>], tolerance: Option<f64>) -> Option<Score> {
-        let answers = &Answers::Values(vec![vec![1.0, -2.0]; 3]);
-        let form = ResponseForm::exactly(ElementType::F32, 2);
-        super::score(&Scored { form, responses, answers, tolerance })
+    const FORM: ResponseForm =
+        ResponseForm { element_type: ElementType::F32, count_max: 2, varies: false, variant: None };
+
+    /// Judges responses to four samples, of which the first three have an answer.
+    fn judged(responses: &[Option<&[u8]>], tolerance: f64) -> (Judgement, u64, Vec<(usize, ResponseDefect)>) {
+        let close = Close::new(vec![vec![1.0, -2.0]; 3], tolerance);
+        let (judgement, defects) = ShareJudge::new(FORM, 4, close).judged(responses);
+        let correct_count = judgement.share.unwrap().correct_count;
+        (judgement, correct_count, defects)
     }
 
     #[test]
     fn every_value_has_to_lie_within_the_tolerance() {
         let (near, far, nan) = (bytes(&[1.25, -2.0]), bytes(&[1.0, -2.5]), bytes(&[1.0, f32::NAN]));
         let infinite = bytes(&[f32::INFINITY, -2.0]);
-        let of = |data: &[u8]| score(&[Some(data), None, None, None], Some(0.25)).unwrap().correct_count;
+        let of = |data: &[u8]| judged(&[Some(data), None, None, None], 0.25).1;
         assert_eq!([&near, &far, &nan, &infinite].map(|data| of(data)), [1, 0, 0, 0]);
-        let score = score(&[Some(&near), Some(&far), Some(&nan)], Some(0.25)).unwrap();
-        assert_eq!((score.correct_count, score.value), (1, 1.0 / 3.0));
-        assert_eq!(score.defects, [(2, ResponseDefect::NotFinite { position: 1, count: 1 })]);
-        assert_eq!((score.details["largest_difference"], score.details["mean_difference"]), (0.5, 0.15));
+        let (judgement, correct_count, defects) = judged(&[Some(&near), Some(&far), Some(&nan)], 0.25);
+        assert_eq!((correct_count, judgement.value), (1, 1.0 / 3.0));
+        assert_eq!(defects, [(2, ResponseDefect::NotFinite { position: 1, count: 1 })]);
+        let details =
+            ["largest_difference", "mean_difference", "tolerance"].map(|name| judgement.details[name]);
+        assert_eq!(details, [0.5, 0.15, 0.25]);
     }
 
     #[test]
     fn missing_and_malformed_responses_and_those_without_an_answer() {
         let near = bytes(&[1.0, -2.0]);
         let responses = [Some(&near[..]), None, Some(&near[..4]), Some(&near[..])];
-        assert_eq!(score(&responses, Some(0.1)).unwrap().correct_count, 1);
-        assert_eq!(score(&responses, None), None);
+        let (_, correct_count, defects) = judged(&responses, 0.1);
+        assert_eq!(correct_count, 1);
+        assert_eq!(defects, [(2, ResponseDefect::Form { size_bytes: 4, form: FORM })]);
     }
 }

@@ -4,9 +4,8 @@ use crate::{
     element::TYPES,
     error::AccuracyError,
     judge::{Judge, regions::RegionJudge, volumes::VolumeJudge},
-    labels::{PublishedSamples, no_labels, volumes},
-    metric::{MetricEntry, Scoring, up_to_one_output},
-    response::ResponseForm,
+    labels::{no_labels, volumes},
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
 inventory::submit! {
@@ -17,17 +16,14 @@ inventory::submit! {
         // The definitions have u8 for KiTS19 and f16 for BraTS; the reference's scripts read the others, too.
         form: |outputs| up_to_one_output(outputs, TYPES),
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    form: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
     let (folder, names) = (samples.folder.clone(), samples.names.clone());
-    let (sample_count, element_type) = (names.len(), form.element_type);
+    let (sample_count, element_type) = (names.len(), request.form.element_type);
     match dataset {
         "kits19" => {
             volumes::check(names.iter().map(|name| volumes::kits_label_file(&folder.join(name))))?;

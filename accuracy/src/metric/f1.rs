@@ -5,8 +5,8 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use crate::{
     error::AccuracyError,
     judge::{Judge, questions::QuestionJudge},
-    labels::{PublishedSamples, questions},
-    metric::{MetricEntry, Scoring, up_to_one_output},
+    labels::questions,
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
     response::ResponseForm,
 };
 
@@ -29,7 +29,7 @@ inventory::submit! {
         answers: "answers to questions",
         form,
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
@@ -37,13 +37,10 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     up_to_one_output(outputs, TYPES).filter(|_| matches!(outputs[0].shape[..], [_, 2]))
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    form: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
     let questions::Questions { features, answers } = questions::read(dataset, samples)?;
-    Ok(Box::new(QuestionJudge::new(features, answers, form).map_err(AccuracyError::Score)?))
+    Ok(Box::new(QuestionJudge::new(features, answers, request.form).map_err(AccuracyError::Score)?))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use crate::{
         Judge,
         detections::{ClassNames, DetectionJudge},
     },
-    labels::{PublishedSamples, boxes},
-    metric::{MetricEntry, Scoring, up_to_one_output},
-    response::{ResponseForm, Variant},
+    labels::boxes,
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
+    response::Variant,
 };
 
 inventory::submit! {
@@ -20,17 +20,14 @@ inventory::submit! {
         answers: "annotations of boxes",
         form: |outputs| up_to_one_output(outputs, &[ElementType::F32]),
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    form: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
     let boxes::Boxes { images, annotations, categories, class_names } = boxes::read(dataset, samples)?;
-    let class_names = match form.variant {
+    let class_names = match request.form.variant {
         Some(Variant::InverseMap) => ClassNames::Positions,
         _ => class_names,
     };

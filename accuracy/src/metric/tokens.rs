@@ -5,7 +5,13 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::{
     answers::Answers,
-    metric::{MetricEntry, Score, Scored, Scoring, up_to_one_output},
+    error::AccuracyError,
+    judge::{
+        Judge, Judgement, Share,
+        defect::ResponseDefect,
+        share::{Comparison, ShareJudge},
+    },
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
     response::ResponseForm,
 };
 
@@ -16,7 +22,7 @@ inventory::submit! {
         answers: "reference outputs",
         form,
         needs_tolerance: false,
-        scoring: Scoring::AtOnce(score),
+        judge,
     }
 }
 
@@ -24,31 +30,58 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     up_to_one_output(outputs, &[ElementType::I32])
 }
 
-/// Share of the judged samples whose tokens are the right ones, all of them and no more.
-///
-/// Among the details is the error rate, which is the edit distance of all judged samples by the number of right tokens,
-/// where a missing answer counts as one without tokens; and the mean number of tokens.
-fn score(scored: &Scored<'_>) -> Option<Score> {
-    let Answers::Tokens(answers) = scored.answers else { return None };
-    let (mut correct_count, mut distance, mut given, mut right) = (0, 0, 0, 0);
-    for (response, answer) in scored.responses.iter().zip(answers) {
-        let whole = response.filter(|data| data.len().is_multiple_of(4));
-        let tokens: Option<Vec<i32>> =
-            whole.map(|data| data.as_chunks().0.iter().map(|token| i32::from_le_bytes(*token)).collect());
-        correct_count += u64::from(tokens.as_ref() == Some(answer));
-        let tokens = tokens.unwrap_or_default();
-        distance += edit_distance(&tokens, answer);
-        given += tokens.len();
-        right += answer.len();
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (answers, sample_count) = request.read_answers()?;
+    let Answers::Tokens(answers) = answers else { return Err(request.mismatch()) };
+    Ok(Box::new(ShareJudge::new(request.form, sample_count, Tokens::new(answers))))
+}
+
+/// Compares the tokens of each sample with the right ones, all of them and no more.
+struct Tokens {
+    answers: Vec<Vec<i32>>,
+    /// Edit distance of all judged samples, where a missing answer counts as one without tokens.
+    distance: usize,
+    /// Number of tokens in the responses.
+    given_count: usize,
+}
+
+impl Tokens {
+    fn new(answers: Vec<Vec<i32>>) -> Self {
+        let distance = answers.iter().map(Vec::len).sum();
+        Self { answers, distance, given_count: 0 }
     }
-    let mut score = Score::share(correct_count, scored.answers);
-    if right > 0 {
-        score.details.insert("token_error_rate".to_owned(), distance as f64 / right as f64);
+}
+
+impl Comparison for Tokens {
+    fn answer_count(&self) -> usize {
+        self.answers.len()
     }
-    if !answers.is_empty() {
-        score.details.insert("tokens_per_sample_mean".to_owned(), given as f64 / answers.len() as f64);
+
+    fn is_right(&mut self, sample: usize, response: &[u8], _: &mut Vec<ResponseDefect>) -> bool {
+        let answer = &self.answers[sample];
+        let (tokens, rest) = response.as_chunks::<4>();
+        if !rest.is_empty() {
+            return false;
+        }
+        let tokens: Vec<_> = tokens.iter().copied().map(i32::from_le_bytes).collect();
+        // So far it counts as missing.
+        self.distance = self.distance - answer.len() + edit_distance(&tokens, answer);
+        self.given_count += tokens.len();
+        tokens == *answer
     }
-    Some(score)
+
+    /// Among the details is the error rate, which is the edit distance by the number of right tokens; and the mean
+    /// number of tokens.
+    fn complete(self, _: Share, judgement: &mut Judgement) {
+        let right_count: usize = self.answers.iter().map(Vec::len).sum();
+        if right_count > 0 {
+            judgement.details.insert("token_error_rate", self.distance as f64 / right_count as f64);
+        }
+        if !self.answers.is_empty() {
+            let mean = self.given_count as f64 / self.answers.len() as f64;
+            judgement.details.insert("tokens_per_sample_mean", mean);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -61,23 +94,23 @@ mod tests {
         let (whole, shorter, longer, none) = (bytes(&[5, 6]), bytes(&[5]), bytes(&[5, 6, 7]), bytes(&[]));
         let responses = [&whole, &shorter, &longer, &none].map(|data| Some(data.as_slice()));
         let responses = [&responses[..], &[None, Some(&whole[..3])]].concat();
-        let answers = &Answers::Tokens(vec![vec![5, 6]; 6]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
-        let scored = Scored { form, responses: &responses, answers, tolerance: None };
-        let score = super::score(&scored).unwrap();
-        assert_eq!((score.correct_count, score.value), (1, 1.0 / 6.0));
-        assert_eq!(score.details["token_error_rate"], 8.0 / 12.0);
-        assert_eq!(score.details["tokens_per_sample_mean"], 1.0);
+        let judge = ShareJudge::new(form, 6, Tokens::new(vec![vec![5, 6]; 6]));
+        let (judgement, defects) = judge.judged(&responses);
+        assert_eq!(judgement.share, Some(Share { correct_count: 1, judged_count: 6 }));
+        assert_eq!(judgement.value, 1.0 / 6.0);
+        assert_eq!(judgement.details["token_error_rate"], 8.0 / 12.0);
+        assert_eq!(judgement.details["tokens_per_sample_mean"], 1.0);
+        assert_eq!(defects, [(5, ResponseDefect::Form { size_bytes: 3, form })]);
     }
 
     #[test]
     fn an_empty_answer_is_right_if_none_was_expected() {
-        let answers = &Answers::Tokens(vec![vec![]]);
         let form = ResponseForm::up_to(ElementType::I32, 3);
-        let score = |responses: &[Option<&[u8]>]| {
-            super::score(&Scored { form, responses, answers, tolerance: None }).unwrap()
+        let share = |responses: &[Option<&[u8]>]| {
+            ShareJudge::new(form, 1, Tokens::new(vec![vec![]])).judged(responses).0.share
         };
-        assert_eq!(score(&[Some(&[])]).correct_count, 1);
-        assert_eq!(score(&[None]).correct_count, 0);
+        assert_eq!(share(&[Some(&[])]), Some(Share { correct_count: 1, judged_count: 1 }));
+        assert_eq!(share(&[None]), Some(Share { correct_count: 0, judged_count: 1 }));
     }
 }

@@ -6,8 +6,13 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use crate::{
     answers::Answers,
     element::{real, whole},
-    judge::defect::ResponseDefect,
-    metric::{MetricEntry, Score, Scored, Scoring},
+    error::AccuracyError,
+    judge::{
+        Judge, Judgement, Share,
+        defect::ResponseDefect,
+        share::{Comparison, ShareJudge},
+    },
+    metric::{JudgeRequest, MetricEntry},
     response::ResponseForm,
 };
 
@@ -18,7 +23,7 @@ inventory::submit! {
         answers: "labels",
         form,
         needs_tolerance: false,
-        scoring: Scoring::AtOnce(score),
+        judge,
     }
 }
 
@@ -33,29 +38,58 @@ fn form(outputs: &[TensorSpec]) -> Option<ResponseForm> {
     is_judged.then(|| ResponseForm::exactly(output.element_type, count))
 }
 
-/// Share of the samples whose class is the label. The line has the share of those that were answered, as the reference
-/// counts.
-fn score(scored: &Scored<'_>) -> Option<Score> {
-    let Answers::Classes { labels, class_count } = scored.answers else { return None };
-    let (mut correct_count, mut answered_count) = (0_u64, 0_u64);
-    let (mut defects, mut doubts) = (Vec::new(), Vec::new());
-    for ((sample, response), label) in (0..).zip(scored.responses).zip(labels) {
-        let Some(data) = response else { continue };
-        answered_count += 1;
-        match class(scored.form, data) {
-            // The size is wrong, which is listed beside the metric.
-            Ok(None) => {}
-            Ok(Some(class)) => {
-                correct_count += u64::from(u64::try_from(class) == Ok(*label));
-                doubts.extend(doubt(scored.form, data, class, *class_count).map(|defect| (sample, defect)));
-            }
-            Err(defect) => defects.push((sample, defect)),
-        }
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (answers, sample_count) = request.read_answers()?;
+    let Answers::Classes { labels, class_count } = answers else { return Err(request.mismatch()) };
+    let top1 = Top1::new(request.form, labels, class_count);
+    Ok(Box::new(ShareJudge::new(request.form, sample_count, top1)))
+}
+
+/// Compares the class of each sample with its label.
+struct Top1 {
+    form: ResponseForm,
+    labels: Vec<u64>,
+    class_count: u64,
+    /// Number of responses to samples with a label.
+    answered_count: u64,
+    doubts: Vec<(u64, ResponseDefect)>,
+}
+
+impl Top1 {
+    fn new(form: ResponseForm, labels: Vec<u64>, class_count: u64) -> Self {
+        Self { form, labels, class_count, answered_count: 0, doubts: Vec::new() }
     }
-    let share = 100.0 * correct_count as f64 / answered_count as f64;
-    let line = format!("accuracy={share:.3}%, good={correct_count}, total={answered_count}");
-    let line = (answered_count > 0).then_some(line);
-    Some(Score { line, defects, doubts, ..Score::share(correct_count, scored.answers) })
+}
+
+impl Comparison for Top1 {
+    fn answer_count(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool {
+        self.answered_count += 1;
+        let class = match class(self.form, response) {
+            Ok(Some(class)) => class,
+            // Of a wrong size.
+            Ok(None) => return false,
+            Err(defect) => {
+                defects.push(defect);
+                return false;
+            }
+        };
+        let doubt = doubt(self.form, response, class, self.class_count);
+        self.doubts.extend(doubt.map(|defect| (sample as u64, defect)));
+        u64::try_from(class) == Ok(self.labels[sample])
+    }
+
+    /// The line has the share of the samples that were answered, as the reference counts.
+    fn complete(self, Share { correct_count, .. }: Share, judgement: &mut Judgement) {
+        let Self { answered_count, doubts, .. } = self;
+        let share = 100.0 * correct_count as f64 / answered_count as f64;
+        let line = format!("accuracy={share:.3}%, good={correct_count}, total={answered_count}");
+        judgement.line = (answered_count > 0).then_some(line);
+        judgement.doubts = doubts;
+    }
 }
 
 /// The class that a response names, whether there is one such or not: the position of the largest logit, or the class
@@ -176,36 +210,30 @@ mod tests {
     #[test]
     fn missing_and_malformed_responses_are_wrong() {
         let (one, two) = (1_i32.to_le_bytes(), 2_i32.to_le_bytes());
-        let responses = [Some(&one[..]), Some(&two[..]), None, Some(&[1][..])];
-        let scored = Scored {
-            form: ResponseForm::exactly(ElementType::I32, 1),
-            responses: &responses,
-            answers: &Answers::Classes { labels: vec![1; 4], class_count: 10 },
-            tolerance: None,
-        };
-        let score = super::score(&scored).unwrap();
-        assert_eq!((score.value, score.correct_count), (0.25, 1));
+        let form = ResponseForm::exactly(ElementType::I32, 1);
+        let judge = || ShareJudge::new(form, 5, Top1::new(form, vec![1; 4], 10));
+        // There is no label of the last sample.
+        let responses = [Some(&one[..]), Some(&two[..]), None, Some(&[1][..]), Some(&one[..])];
+        let (judgement, defects) = judge().judged(&responses);
+        assert_eq!(judgement.value, 0.25);
+        assert_eq!(judgement.share, Some(Share { correct_count: 1, judged_count: 4 }));
+        assert_eq!(defects, [(3, ResponseDefect::Form { size_bytes: 1, form })]);
         // The reference divides by the number of answers.
-        assert_eq!(score.line.as_deref(), Some("accuracy=33.333%, good=1, total=3"));
-        let unanswered = super::score(&Scored { responses: &[None; 4], ..scored }).unwrap();
+        assert_eq!(judgement.line.as_deref(), Some("accuracy=33.333%, good=1, total=3"));
+        let (unanswered, _) = judge().judged(&[None; 5]);
         assert_eq!((unanswered.value, unanswered.line), (0.0, None));
-        assert!(super::score(&Scored { answers: &Answers::Tokens(vec![vec![1]]), ..scored }).is_none());
     }
 
     #[test]
     fn an_answer_that_is_no_class_is_wrong_and_listed() {
         let score = |element_type, responses: &[&[u8]]| {
             let responses: Vec<_> = responses.iter().copied().map(Some).collect();
-            let score = super::score(&Scored {
-                form: ResponseForm::exactly(element_type, 1),
-                responses: &responses,
-                answers: &Answers::Classes { labels: vec![3, 7, 9], class_count: 1000 },
-                tolerance: None,
-            });
-            let score = score.unwrap();
-            let kinds =
-                score.defects.iter().chain(&score.doubts).map(|(sample, defect)| (*sample, defect.kind()));
-            (score.correct_count, kinds.collect::<Vec<_>>())
+            let form = ResponseForm::exactly(element_type, 1);
+            let judge = ShareJudge::new(form, 3, Top1::new(form, vec![3, 7, 9], 1000));
+            let (judgement, defects) = judge.judged(&responses);
+            let defects = defects.iter().map(|(sample, defect)| (*sample as u64, defect.kind()));
+            let doubts = judgement.doubts.iter().map(|(sample, defect)| (*sample, defect.kind()));
+            (judgement.share.unwrap().correct_count, defects.chain(doubts).collect::<Vec<_>>())
         };
         let reals = [3_f32, 7.0, 1.0].map(f32::to_le_bytes);
         let reals = reals.each_ref().map(<[u8; 4]>::as_slice);

@@ -5,9 +5,8 @@ use proctor_vocabulary::ElementType;
 use crate::{
     error::AccuracyError,
     judge::{Judge, transcripts::TranscriptJudge},
-    labels::{PublishedSamples, transcripts},
-    metric::{MetricEntry, Scoring, up_to_one_output},
-    response::ResponseForm,
+    labels::transcripts,
+    metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
 /// The default is i64; the reference's script reads the integers, too.
@@ -27,14 +26,11 @@ inventory::submit! {
         answers: "transcripts",
         form: |outputs| up_to_one_output(outputs, TYPES),
         needs_tolerance: false,
-        scoring: Scoring::OneByOne(judge),
+        judge,
     }
 }
 
-fn judge(
-    dataset: &str,
-    samples: &PublishedSamples,
-    form: ResponseForm,
-) -> Result<Box<dyn Judge>, AccuracyError> {
-    Ok(Box::new(TranscriptJudge::new(transcripts::read(dataset, samples)?, form.element_type)))
+fn judge(request: &JudgeRequest<'_>) -> Result<Box<dyn Judge>, AccuracyError> {
+    let (dataset, samples) = request.published()?;
+    Ok(Box::new(TranscriptJudge::new(transcripts::read(dataset, samples)?, request.form.element_type)))
 }
