@@ -227,6 +227,44 @@ fn counts_at(sorted: &Sorted, points_ns: &[u64], atom_count: usize, mut take: im
     }
 }
 
+/// Latencies around a quantile, up to which those of a resample are counted.
+struct Grid {
+    /// Ascending, each once.
+    points_ns: Vec<u64>,
+    /// True if no latency lies between a point and the one before.
+    is_next: Vec<bool>,
+    /// True if it ends among the queries with an answer: a resample that ends among the others has no value.
+    is_answered: bool,
+}
+
+impl Grid {
+    /// Lays a grid around the latency of rank `middle`, of which that of a resample is off by `error` ranks; the first
+    /// `answered` latencies are of queries with an answer.
+    fn around(sorted: &Sorted, middle: usize, error: f64, answered: usize) -> Self {
+        let last = sorted.0.len() - 1;
+        // Positive and cut by the number of latencies.
+        let half = ((error * GRID_ERRORS) as usize).saturating_add(8);
+        let (from, to) = (middle.saturating_sub(half), middle.saturating_add(half).min(last));
+        let steps = (to - from).min(GRID_POINTS);
+        let mut ranks: Vec<_> = (0..=steps).map(|step| from + (to - from) * step / steps.max(1)).collect();
+        ranks.push(middle);
+        ranks.push(last);
+        ranks.sort_unstable();
+        ranks.dedup_by_key(|rank| sorted.latency_ns(*rank));
+        let next = |pair: &[usize]| {
+            (pair[0] + 1..pair[1]).all(|rank| {
+                let latency_ns = sorted.latency_ns(rank);
+                latency_ns == sorted.latency_ns(pair[0]) || latency_ns == sorted.latency_ns(pair[1])
+            })
+        };
+        let is_next = std::iter::once(true)
+            .chain(ranks.windows(2).map(|pair| pair[1] - pair[0] < 64 && next(pair)))
+            .collect();
+        let points_ns = ranks.into_iter().map(|rank| sorted.latency_ns(rank)).collect();
+        Self { points_ns, is_next, is_answered: to < answered }
+    }
+}
+
 /// The tables of those quantiles that fall among the `answered` first of the latencies.
 fn quantile_tables(
     sorted: &Sorted,
@@ -249,43 +287,20 @@ fn quantile_tables(
     });
     // Nothing is left to chance where all latencies are equal.
     let is_constant = sorted.latency_ns(0) == sorted.latency_ns(count - 1);
-    // The points of all grids in one ascending list, so that one walk along the sorted latencies fills them.
-    let mut grids: Vec<Vec<u64>> = Vec::new();
-    let mut neighbours = Vec::new();
-    for ((_, quantile), (correlation, _)) in quantiles.iter().zip(&correlations) {
+    let grid = |((_, quantile), (correlation, _)): (&(Figure, f64), &(Correlation, f64))| {
         let error = (correlation.long_run_variance * atom_count as f64).sqrt();
-        // Positive and cut by the number of latencies.
-        let half = ((error * GRID_ERRORS) as usize).saturating_add(8);
-        let middle = rank(*quantile);
-        let (from, to) = (middle.saturating_sub(half), middle.saturating_add(half).min(count - 1));
-        let steps = (to - from).min(GRID_POINTS);
-        let mut ranks: Vec<_> = (0..=steps).map(|step| from + (to - from) * step / steps.max(1)).collect();
-        ranks.push(middle);
-        ranks.push(count - 1);
-        ranks.sort_unstable();
-        ranks.dedup_by_key(|rank| sorted.latency_ns(*rank));
-        let next = |pair: &[usize]| {
-            let between = pair[0] + 1..pair[1];
-            between.clone().all(|rank| {
-                let latency_ns = sorted.latency_ns(rank);
-                latency_ns == sorted.latency_ns(pair[0]) || latency_ns == sorted.latency_ns(pair[1])
-            })
-        };
-        let is_next = std::iter::once(true)
-            .chain(ranks.windows(2).map(|pair| pair[1] - pair[0] < 64 && next(pair)))
-            .collect::<Vec<_>>();
-        // A resample that ends among the queries without an answer has no value.
-        neighbours.push((is_next, to < answered));
-        grids.push(ranks.into_iter().map(|rank| sorted.latency_ns(rank)).collect());
-    }
-    let mut all: Vec<_> = grids.iter().flatten().copied().collect();
+        Grid::around(sorted, rank(*quantile), error, answered)
+    };
+    let grids: Vec<_> = quantiles.iter().zip(&correlations).map(grid).collect();
+    // The points of all grids in one ascending list, so that one walk along the sorted latencies fills them.
+    let mut all: Vec<_> = grids.iter().flat_map(|grid| &grid.points_ns).copied().collect();
     all.sort_unstable();
     all.dedup();
     let mut tables: Vec<Vec<u32>> =
-        grids.iter().map(|grid| vec![0; (atom_count + 1) * (grid.len() + 1)]).collect();
+        grids.iter().map(|grid| vec![0; (atom_count + 1) * (grid.points_ns.len() + 1)]).collect();
     counts_at(sorted, &all, atom_count, |number, counts| {
         for (grid, table) in grids.iter().zip(&mut tables) {
-            let Ok(point) = grid.binary_search(&all[number]) else { continue };
+            let Ok(point) = grid.points_ns.binary_search(&all[number]) else { continue };
             let of_point = &mut table[point * (atom_count + 1)..][..=atom_count];
             let mut before = 0;
             for (count, place) in counts.iter().zip(&mut of_point[1..]) {
@@ -295,11 +310,12 @@ fn quantile_tables(
         }
     });
     let mut found = Vec::new();
-    for (((figure, quantile), (correlation, share)), ((grid, (is_next, is_clear)), mut counts)) in
-        quantiles.iter().zip(correlations).zip(grids.into_iter().zip(neighbours).zip(tables))
+    for (((figure, quantile), (correlation, share)), (grid, mut counts)) in
+        quantiles.iter().zip(correlations).zip(grids.into_iter().zip(tables))
     {
+        let Grid { points_ns, is_next, is_answered } = grid;
         let mut before = 0;
-        for ((_, of_atom), place) in sums.iter().zip(&mut counts[grid.len() * (atom_count + 1) + 1..]) {
+        for ((_, of_atom), place) in sums.iter().zip(&mut counts[points_ns.len() * (atom_count + 1) + 1..]) {
             // A whole number far below 2^32.
             before += *of_atom as u32;
             *place = before;
@@ -308,10 +324,10 @@ fn quantile_tables(
         let independent = correlation.long_run_variance * atom_count as f64 / count as f64;
         let clustered = (independent / (share * (1.0 - share)).max(f64::MIN_POSITIVE)).max(1.0);
         let beyond = quantile.min(1.0 - quantile) * count as f64 / clustered;
-        let points_ns = grid.iter().map(|point| *point as f64).collect();
+        let points_ns = points_ns.iter().map(|point| *point as f64).collect();
         let value = sorted.latency_ns(rank(*quantile)) as f64;
         let kind = Kind::Quantile { quantile: *quantile, points_ns, is_next, counts };
-        let carries = is_clear && (beyond >= FEWEST_BEYOND || is_constant);
+        let carries = is_answered && (beyond >= FEWEST_BEYOND || is_constant);
         found.push((*figure, Table { kind, correlation, value, carries }));
     }
     found

@@ -1,5 +1,7 @@
 //! The phases of a test, one after the other: load, generate, issue, flush, wait, unload.
 
+use std::sync::Arc;
+
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -26,7 +28,11 @@ use crate::{
         query_generator::QueryGenerator,
         schedule::GeneratedTotals,
     },
-    record::{phase::PhaseStart, recorder::Recorder, token_recorder::FirstTokens},
+    record::{
+        phase::{Phase, PhaseStart},
+        recorder::Recorder,
+        token_recorder::FirstTokens,
+    },
     session::{console::Console, options::LoadGenOptions},
     settings::effective::EffectiveSettings,
     system::{QuerySampleLibrary, SystemUnderTest},
@@ -88,22 +94,7 @@ impl<C: Clock> Run<'_, C> {
     ) -> Result<(), LoadGenError> {
         self.sut.end_flush();
         let queries = QueryGenerator::new(settings, plan);
-        let arena_bytes = if self.logs_responses() { self.options.response_arena_bytes } else { 0 };
-        let phase = self.recorder.open(&PhaseStart {
-            mode: plan.mode,
-            first_sample_id: self.next_sample_id,
-            issuer_count: settings.issuer_count,
-            arena_bytes,
-            first_tokens: self.settings.request.use_token_latencies.then_some(
-                match self.settings.request.scenario {
-                    Scenario::Offline => FirstTokens::Optional,
-                    _ => FirstTokens::Required,
-                },
-            ),
-            token_room: self.options.token_room,
-        });
-        let phase = phase.map_err(|source| LoadGenError::ResponseMemory { arena_bytes, source })?;
-
+        let phase = self.open(plan.mode, settings.issuer_count)?;
         let stall_guard = StallGuard {
             clock: self.clock,
             wake: self.wake,
@@ -165,6 +156,25 @@ impl<C: Clock> Run<'_, C> {
         outcome.errors = self.errors_of(&outcome);
         self.phases.push(outcome);
         Ok(())
+    }
+
+    /// Opens the next phase for completions.
+    fn open(&self, mode: PhaseMode, issuer_count: u64) -> Result<Arc<Phase>, LoadGenError> {
+        let request = &self.settings.request;
+        let first_tokens = match request.scenario {
+            Scenario::Offline => FirstTokens::Optional,
+            _ => FirstTokens::Required,
+        };
+        let arena_bytes = if self.logs_responses() { self.options.response_arena_bytes } else { 0 };
+        let phase = self.recorder.open(&PhaseStart {
+            mode,
+            first_sample_id: self.next_sample_id,
+            issuer_count,
+            arena_bytes,
+            first_tokens: request.use_token_latencies.then_some(first_tokens),
+            token_room: self.options.token_room,
+        });
+        phase.map_err(|source| LoadGenError::ResponseMemory { arena_bytes, source })
     }
 
     /// Reads both clocks before a performance phase, and prints the time if that is wanted. The runs of a search are

@@ -7,7 +7,7 @@ use proctor_plugin_api::{
     abi::{
         PROCTOR_TENSOR_ALIGNMENT, ProctorMemoryRange, ProctorPreparedSample, ProctorSampleSet, ProctorTensor,
     },
-    vocabulary::SampleIndex,
+    vocabulary::{SampleIndex, TensorSpec},
 };
 
 use crate::objects::demand::ModelDemand;
@@ -86,6 +86,33 @@ fn fits(shape: &[usize], most: &[usize]) -> bool {
     shape.len() == most.len() && shape.iter().zip(most).all(|(extent, most)| extent <= most)
 }
 
+/// Checks the bytes of a tensor, and its own shape if it has another one than its spec.
+///
+/// # Errors
+/// The fault, as the end of a sentence.
+fn check_tensor(
+    spec: &TensorSpec,
+    inputs_vary: bool,
+    bytes: &[u8],
+    own_shape: Option<&[usize]>,
+) -> Result<(), String> {
+    let expected = match own_shape {
+        None => spec.size_bytes(),
+        Some(own) if inputs_vary && fits(own, &spec.shape) => {
+            spec.element_type.bytes_of(own.iter().product())
+        }
+        Some(own) => {
+            let most = if inputs_vary { "at most " } else { "" };
+            return Err(format!("the shape {own:?} instead of {most}{:?}", spec.shape));
+        }
+    };
+    let (got, first) = (bytes.len(), bytes.as_ptr());
+    if got == expected && first.addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT) {
+        return Ok(());
+    }
+    Err(format!("{got} bytes at {first:p} instead of {expected} aligned to {PROCTOR_TENSOR_ALIGNMENT}"))
+}
+
 /// The first of some bytes as the plugin sees it, and the kind of memory that they lie in.
 fn as_plugin_sees(in_use: &[RangeInUse], bytes: &[u8]) -> (*const u8, MemoryKind) {
     let address = bytes.as_ptr().addr();
@@ -125,19 +152,8 @@ impl Prepared {
                     Some(position) => buffers.copy(position, input),
                 };
                 let own = buffers.shape(index, input).filter(|own| *own != spec.shape);
-                let expected = match own {
-                    None => spec.size_bytes(),
-                    Some(own) if demand.inputs_vary && fits(own, &spec.shape) => {
-                        spec.element_type.bytes_of(own.iter().product())
-                    }
-                    Some(own) => {
-                        let most = if demand.inputs_vary { "at most " } else { "" };
-                        return Err(format!(
-                            "input \"{}\" of sample {index} has the shape {own:?} instead of {most}{:?}",
-                            spec.name, spec.shape
-                        ));
-                    }
-                };
+                check_tensor(spec, demand.inputs_vary, bytes, own)
+                    .map_err(|fault| format!("input \"{}\" of sample {index} has {fault}", spec.name))?;
                 let shape = match own {
                     None => shape,
                     Some(own) => {
@@ -145,15 +161,6 @@ impl Prepared {
                         own_shapes.last().expect("one was pushed")
                     }
                 };
-                if bytes.len() != expected || !bytes.as_ptr().addr().is_multiple_of(PROCTOR_TENSOR_ALIGNMENT)
-                {
-                    let got = bytes.len();
-                    let name = &spec.name;
-                    return Err(format!(
-                        "input \"{name}\" of sample {index} has {got} bytes at {:p} instead of {expected} aligned to {PROCTOR_TENSOR_ALIGNMENT}",
-                        bytes.as_ptr()
-                    ));
-                }
                 tensors.push(ProctorTensor {
                     data: as_plugin_sees(in_use, bytes).0.cast(),
                     size_bytes: bytes.len(),

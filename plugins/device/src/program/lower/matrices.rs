@@ -23,6 +23,11 @@ impl Product {
     pub(super) fn element(&self) -> ElementType {
         if self.zero_points.is_some() { ElementType::I32 } else { ElementType::F32 }
     }
+
+    /// Number of its multiplications and additions.
+    pub(super) fn operations(&self) -> u64 {
+        2 * (self.extents.iter().product::<usize>() * self.stack.iter().product::<usize>()) as u64
+    }
 }
 
 /// Way in which a [`Product`] is computed.

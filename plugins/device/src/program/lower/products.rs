@@ -228,40 +228,75 @@ impl Lowering<'_> {
         operands: &[OperandSource],
         to: &View,
     ) -> Result<(), String> {
-        let computed = product.element();
-        let Product { kind, layout, extents: [m, n, k], stack: [outer, inner], zero_points } = product;
-        let kind = match kind {
-            ProductKind::Windows(windows) => {
+        let product = match product {
+            Product { kind: ProductKind::Windows(windows), .. } => {
                 return self.emit_convolution(*windows, expression, operands, to);
             }
-            kind => kind,
+            product => product,
         };
+        let Product { layout, extents: [_, n, _], stack: [outer, inner], zero_points, .. } = product;
         let target_strides = layout.strides(to).filter(|[outer_stride, inner_stride, _, column]| {
             // The kernel knows one stride from matrix to matrix of the result.
             (*column == 1 || n == 1) && (outer == 1 || *outer_stride == *inner_stride * inner.cast_signed())
         });
-        let is_for_library =
-            self.tuning.has_library && zero_points.is_none() && matches!(kind, ProductKind::Matrices { .. });
+        let is_for_library = self.tuning.has_library
+            && zero_points.is_none()
+            && matches!(product.kind, ProductKind::Matrices { .. });
         let epilogue = match is_for_library {
             true => Epilogue::of(expression, operands, layout, n, to.element),
             false => None,
         };
         let fits = |_: &[isize; 4]| !is_for_library || epilogue.is_some();
-        let Some([_, c_matrix, c_row, _]) = target_strides.filter(fits) else {
+        let Some([_, matrix_stride, row_stride, _]) = target_strides.filter(fits) else {
             // Without an end first: where the result goes, if that will do, or into a place of its own.
-            let element = if is_for_library { kind.elements()[0] } else { computed };
+            let computed = product.element();
+            let element = if is_for_library { product.kind.elements()[0] } else { computed };
             let own = match target_strides.filter(|_| is_for_library && to.element == element) {
                 Some(_) => to.clone(),
                 None => self.scratch(element, &to.shape)?,
             };
-            let plain = Product { kind, layout, extents: [m, n, k], stack: [outer, inner], zero_points };
             let mut alone = Expression::default();
             alone.add(Term::Operand(0, computed))?;
-            self.emit_product(plain, &alone, &[OperandSource::Product], &own)?;
+            self.emit_product(product, &alone, &[OperandSource::Product], &own)?;
             return self.emit_end(&own, expression, operands, to);
         };
+        let end = self.product_end(&product, expression, operands, to)?;
+        match &product.kind {
+            ProductKind::Matrices { a, b } => {
+                let strides = [matrix_stride, row_stride];
+                self.emit_matrices(&product, [a, b], end, epilogue, (to, strides))?;
+            }
+            ProductKind::Windows(_) => unreachable!("it was emitted above"),
+            ProductKind::Depthwise { images, filters, defines, arguments: own, runs } => {
+                let kernel = Kernel {
+                    file: KernelFile::Depthwise,
+                    function: "depthwise",
+                    defines: defines.iter().copied().chain(end.define).collect(),
+                    preamble: end.preamble,
+                };
+                let mut arguments = [images, filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
+                arguments.extend([images, filters, to].map(|view| long(view.offset)));
+                arguments.extend([int(row_stride)?, long(matrix_stride)]);
+                arguments.extend(own);
+                arguments.extend(end.arguments);
+                let group = self.tuning.product_group.min(runs.next_power_of_two());
+                let items = [*runs, product.extents[0], outer];
+                self.call(kernel, arguments, items, group, product.operations());
+            }
+        }
+        Ok(())
+    }
 
-        let (mut parameters, mut elements, mut values, mut extra) =
+    /// The end of a product as its kernel takes it, with what has to be copied for that.
+    fn product_end(
+        &mut self,
+        product: &Product,
+        expression: &Expression,
+        operands: &[OperandSource],
+        to: &View,
+    ) -> Result<ProductEnd, String> {
+        let (computed, layout) = (product.element(), product.layout);
+        let (mut parameters, mut elements, mut values, mut arguments) =
             (String::new(), Vec::new(), Vec::new(), Vec::new());
         for (number, operand) in operands.iter().enumerate() {
             let OperandSource::Stored(view) = operand else {
@@ -283,15 +318,14 @@ impl Lowering<'_> {
             values.push(types::read(view.element, &format!("p{number}"), &at)?);
             elements.push(view.element);
             let [outer, inner, row, column] = strides;
-            extra.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
-            extra.extend([int(row)?, int(column)?]);
+            arguments.extend([Argument::Buffer(view.buffer), long(view.offset), long(outer), long(inner)]);
+            arguments.extend([int(row)?, int(column)?]);
         }
-        let factors = kind.elements();
-        let is_integer = zero_points.is_some().then_some(("IS_INTEGER", 1));
-        if let Some([of_a, of_b]) = zero_points {
+        if let Some([of_a, of_b]) = product.zero_points {
             parameters += ", const int a_zero, const int b_zero";
-            extra.extend([int(of_a)?, int(of_b)?]);
+            arguments.extend([int(of_a)?, int(of_b)?]);
         }
+        let factors = product.kind.elements();
         let preamble = format!(
             "{}{}#define RESULT_PARAMETERS {parameters}\n#define RESULT(x, m, n, z) element({})\n{}",
             types::stored_factors(factors[0], factors[1])?,
@@ -299,60 +333,65 @@ impl Lowering<'_> {
             values.join(", "),
             function(expression, &elements)
         );
-        let operations = 2 * (m * n * k * outer * inner) as u64;
-        match kind {
-            ProductKind::Matrices { a, b } => {
-                let rows = self.rows_of(m);
-                let kernel = Kernel {
-                    file: KernelFile::Gemm,
-                    function: "gemm",
-                    defines: [
-                        ("WIDTH", self.tuning.width as i64),
-                        ("VECTORS", self.tuning.vectors as i64),
-                        ("ROWS", rows as i64),
-                        ("A_IS_PACKED", i64::from(a.is_packed)),
-                        ("B_IS_PACKED", i64::from(b.is_packed)),
-                    ]
-                    .into_iter()
-                    .chain(is_integer)
-                    .collect(),
-                    preamble,
-                };
-                let mut arguments = [&a.view, &b.view, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
-                arguments.extend([long(a.view.offset), long(b.view.offset), long(to.offset)]);
-                arguments.extend([int(m)?, int(n)?, int(k)?]);
-                arguments.extend([int(a.panel)?, int(a.row)?, int(a.inner)?, long(a.matrix)]);
-                arguments.extend([int(b.panel)?, int(b.inner)?, long(b.matrix)]);
-                arguments.extend([int(c_row)?, long(c_matrix), int(inner)?, long(a.outer), long(b.outer)]);
-                arguments.extend(extra);
-                let panels = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs())];
-                let group = self.tuning.product_group.min(panels[0].next_power_of_two());
-                let items = [panels[0].next_multiple_of(group) * panels[1], 1, outer * inner];
-                self.call(kernel, arguments, items, group, operations);
-                if let (Some(epilogue), Some(call)) = (epilogue, self.calls.last_mut())
-                    && let Work::Kernel(call) = &mut call.work
-                    && !items.contains(&0)
-                {
-                    let to = (to, [c_matrix, c_row]);
-                    call.product = product_call([&a, &b], to, [m, n, k], [outer, inner], epilogue);
-                }
-            }
-            ProductKind::Windows(_) => unreachable!("it was emitted above"),
-            ProductKind::Depthwise { images, filters, mut defines, arguments: own, runs } => {
-                defines.extend(is_integer);
-                let kernel = Kernel { file: KernelFile::Depthwise, function: "depthwise", defines, preamble };
-                let mut arguments =
-                    [&images, &filters, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
-                arguments.extend([&images, &filters, to].map(|view| long(view.offset)));
-                arguments.extend([int(c_row)?, long(c_matrix)]);
-                arguments.extend(own);
-                arguments.extend(extra);
-                let group = self.tuning.product_group.min(runs.next_power_of_two());
-                self.call(kernel, arguments, [runs, m, outer], group, operations);
-            }
+        let define = product.zero_points.is_some().then_some(("IS_INTEGER", 1));
+        Ok(ProductEnd { preamble, define, arguments })
+    }
+
+    /// Adds the call of a product of two matrices, with its description for a library that is to take it. The strides
+    /// of the result are those from matrix to matrix and from row to row.
+    fn emit_matrices(
+        &mut self,
+        product: &Product,
+        [a, b]: [&Matrix; 2],
+        end: ProductEnd,
+        epilogue: Option<Epilogue>,
+        (to, strides): (&View, [isize; 2]),
+    ) -> Result<(), String> {
+        let Product { extents: [m, n, k], stack: [outer, inner], .. } = *product;
+        let [matrix_stride, row_stride] = strides;
+        let rows = self.rows_of(m);
+        let defines = [
+            ("WIDTH", self.tuning.width as i64),
+            ("VECTORS", self.tuning.vectors as i64),
+            ("ROWS", rows as i64),
+            ("A_IS_PACKED", i64::from(a.is_packed)),
+            ("B_IS_PACKED", i64::from(b.is_packed)),
+        ];
+        let kernel = Kernel {
+            file: KernelFile::Gemm,
+            function: "gemm",
+            defines: defines.into_iter().chain(end.define).collect(),
+            preamble: end.preamble,
+        };
+        let mut arguments = [&a.view, &b.view, to].map(|view| Argument::Buffer(view.buffer)).to_vec();
+        arguments.extend([long(a.view.offset), long(b.view.offset), long(to.offset)]);
+        arguments.extend([int(m)?, int(n)?, int(k)?]);
+        arguments.extend([int(a.panel)?, int(a.row)?, int(a.inner)?, long(a.matrix)]);
+        arguments.extend([int(b.panel)?, int(b.inner)?, long(b.matrix)]);
+        arguments.extend([int(row_stride)?, long(matrix_stride), int(inner)?, long(a.outer), long(b.outer)]);
+        arguments.extend(end.arguments);
+        let panels = [m.div_ceil(rows), n.div_ceil(self.columns().unsigned_abs())];
+        let group = self.tuning.product_group.min(panels[0].next_power_of_two());
+        let items = [panels[0].next_multiple_of(group) * panels[1], 1, outer * inner];
+        self.call(kernel, arguments, items, group, product.operations());
+        if let (Some(epilogue), Some(call)) = (epilogue, self.calls.last_mut())
+            && let Work::Kernel(call) = &mut call.work
+            && !items.contains(&0)
+        {
+            call.product = product_call([a, b], (to, strides), product.extents, product.stack, epilogue);
         }
         Ok(())
     }
+}
+
+/// End of a product, which its kernel computes from each element of it.
+struct ProductEnd {
+    /// Text before the kernel: the types and the function of the end.
+    preamble: String,
+    /// Macro of a product of integers.
+    define: Option<(&'static str, i64)>,
+    /// Arguments for the operands of the end and for zero points, behind all others.
+    arguments: Vec<Argument>,
 }
 
 /// Adds a factor to the result of an expression, and returns the product.
