@@ -30,6 +30,67 @@ pub(crate) fn code(text: &str) -> String {
     code
 }
 
+/// Returns the code without comments and without the tests at its end, with its lines where they were.
+pub(crate) fn without_tests(text: &str) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let opens_tests = line.trim() == "#[cfg(test)]" || line.trim().starts_with("#[cfg(all(test, ");
+        if opens_tests && lines.peek().is_some_and(|next| next.starts_with("mod ") && next.ends_with('{')) {
+            break;
+        }
+        let is_comment = line.trim_start().starts_with("//");
+        code.push_str(if is_comment { "" } else { line });
+        code.push('\n');
+    }
+    code
+}
+
+/// A function that has a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    /// Number of the line of its `fn`, counted from 1.
+    pub(crate) line: usize,
+    /// Number of lines from there to the brace that closes it.
+    pub(crate) line_count: usize,
+}
+
+/// Returns the functions in code, those within others included.
+pub(crate) fn functions(code: &str) -> Vec<Function> {
+    let keywords = code.match_indices("fn ").filter(|(start, _)| !code[..*start].ends_with(is_part_of_name));
+    let function = |(start, keyword): (usize, &str)| {
+        let text = with_body(&code[start..])?;
+        let name = text[keyword.len()..].split(['(', '<']).next().unwrap_or_default().to_owned();
+        let line = code[..start].matches('\n').count() + 1;
+        Some(Function { name, line, line_count: text.lines().count() })
+    };
+    keywords.filter_map(function).collect()
+}
+
+/// Returns the text of a function up to the brace that closes it; `None` if it has no body.
+fn with_body(code: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let mut is_in_body = false;
+    for (index, c) in code.char_indices() {
+        match c {
+            '(' | '[' | '{' => {
+                is_in_body |= c == '{' && depth == 0;
+                depth += 1;
+            }
+            ')' | ']' | '}' => {
+                depth = depth.checked_sub(1)?;
+                if is_in_body && depth == 0 {
+                    return Some(&code[..=index]);
+                }
+            }
+            ';' if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Returns whether `word` stands in a line of code, and not within a longer name.
 pub(crate) fn has_word(code: &str, word: &str) -> bool {
     let inside = |c: Option<char>| c.is_some_and(is_part_of_name);
@@ -158,6 +219,22 @@ fn comments_and_literals_are_blanked() {
     ] {
         assert_eq!(code(text), expected, "{text}");
     }
+}
+
+#[test]
+fn the_tests_of_a_file_are_left_out() {
+    for condition in ["test", "all(test, loom)", "all(test, not(loom))"] {
+        assert_eq!(without_tests(&format!("a\n// b\n#[cfg({condition})]\nmod tests {{\n")), "a\n\n");
+    }
+}
+
+#[test]
+fn functions_are_measured_from_fn_to_the_closing_brace() {
+    let code = "trait T {\n    fn none(x: [u8; 2]);\n    fn given() -> fn(u8) {\n        fn inner() {}\n    }\n}\n\
+                pub(crate) fn wide<F>(\n    act: F,\n) where F: Fn() {\n    act({ 1 })\n}\nlet defn = 1;\n";
+    let found = functions(code);
+    let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.line, it.line_count)).collect();
+    assert_eq!(found, [("given", 3, 3), ("inner", 4, 1), ("wide", 7, 5)]);
 }
 
 #[test]

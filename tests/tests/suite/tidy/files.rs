@@ -37,6 +37,24 @@ pub(crate) fn files(extensions: &[&str]) -> Vec<TextFile> {
     files
 }
 
+/// Returns every Rust file below a `src/`, but for modules of tests.
+pub(crate) fn source_files() -> Vec<TextFile> {
+    let mut files = files(&["rs"]);
+    files.retain(|file| is_source(&file.path));
+    files
+}
+
+fn is_source(path: &str) -> bool {
+    path.split_once("/src/").is_some_and(|(_, module)| {
+        !module.strip_suffix(".rs").unwrap_or(module).split('/').any(is_test_module)
+    })
+}
+
+/// Returns whether the name of a module says that it has tests alone.
+pub(crate) fn is_test_module(name: &str) -> bool {
+    name == "tests" || name.ends_with("_tests")
+}
+
 /// Returns every file that is UTF-8.
 pub(crate) fn text_files() -> Vec<TextFile> {
     let read =
@@ -95,4 +113,16 @@ pub(crate) fn starts_with_any(path: &str, folders: &[&str]) -> bool {
 /// Fails with the offences against a rule, if there are any.
 pub(crate) fn assert_none(offences: &[String], rule: &str) {
     assert!(offences.is_empty(), "{rule}:\n  {}", offences.join("\n  "));
+}
+
+#[test]
+fn source_is_told_from_tests() {
+    for path in ["host/src/main.rs", "tests/src/lib.rs", "host/run/src/tests_of.rs"] {
+        assert!(is_source(path), "{path}");
+    }
+    for path in
+        ["host/build.rs", "host/tests/suite/src.rs", "host/src/log/tests.rs", "host/src/log_tests/a.rs"]
+    {
+        assert!(!is_source(path), "{path}");
+    }
 }

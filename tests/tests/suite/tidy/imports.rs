@@ -5,7 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tidy::files::{TextFile, assert_none, files, workspace_members};
+use crate::tidy::{
+    code::without_tests,
+    files::{TextFile, assert_none, files, is_test_module, workspace_members},
+};
 
 #[test]
 fn imports_name_the_module_that_defines() {
@@ -157,30 +160,13 @@ impl Module {
 fn module_path(file: &str) -> Option<ModulePath> {
     let stem = file.strip_suffix(".rs")?;
     let mut path: ModulePath = stem.split('/').map(str::to_owned).collect();
-    let is_test = |part: &String| part == "tests" || part.ends_with("_tests") || part == "bin";
-    if path.iter().any(is_test) {
+    if path.iter().any(|part| is_test_module(part) || part == "bin") {
         return None;
     }
     if path.last().is_some_and(|last| last == "mod") || stem == "lib" || stem == "main" {
         path.pop();
     }
     Some(path)
-}
-
-/// Returns the code without comments and without the tests at its end, with its lines where they were.
-fn without_tests(text: &str) -> String {
-    let mut code = String::new();
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        let opens_tests = line.trim() == "#[cfg(test)]" || line.trim().starts_with("#[cfg(all(test, ");
-        if opens_tests && lines.peek().is_some_and(|next| next.starts_with("mod ") && next.ends_with('{')) {
-            break;
-        }
-        let is_comment = line.trim_start().starts_with("//");
-        code.push_str(if is_comment { "" } else { line });
-        code.push('\n');
-    }
-    code
 }
 
 /// Returns every path that follows `prefix` in the code, each below `base`.
@@ -285,10 +271,7 @@ fn a_detour_and_a_circle_are_found() {
 }
 
 #[test]
-fn the_tests_of_a_file_are_left_out() {
-    for condition in ["test", "all(test, loom)", "all(test, not(loom))"] {
-        assert_eq!(without_tests(&format!("a\n// b\n#[cfg({condition})]\nmod tests {{\n")), "a\n\n");
-    }
+fn the_tests_of_a_crate_are_left_out() {
     assert_eq!(module_path("log/mod.rs"), Some(vec!["log".to_owned()]));
     assert_eq!(module_path("lib.rs"), Some(Vec::new()));
     assert_eq!(module_path("log/tests/a.rs"), None);

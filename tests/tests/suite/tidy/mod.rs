@@ -6,6 +6,7 @@ mod code;
 mod commits;
 mod files;
 mod imports;
+mod lengths;
 mod rooms;
 mod words;
 
@@ -57,12 +58,6 @@ const STD_LOCKS: &[(&str, &str)] = &[
 /// Names in the standard library of locks and of what belongs to them.
 const STD_LOCK_WORDS: &[&str] = &["Mutex", "RwLock", "Condvar", "PoisonError"];
 
-/// The most lines of a source file.
-const LINE_COUNT_MAX: usize = 600;
-
-/// The folder of the headers, which are longer: a plugin in C or C++ needs one file and nothing else.
-const LONG_HEADERS: &str = "plugin-api/include/";
-
 /// Folders that may name the file of labels: the crate that judges answers, and the data set with its script.
 const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 
@@ -106,18 +101,6 @@ fn every_other_crate_forbids_unsafe_code() {
         .map(|file| file.path)
         .collect();
     assert_none(&offences, "a crate root without #![forbid(unsafe_code)]");
-}
-
-#[test]
-fn source_files_are_short() {
-    let offences: Vec<_> = files(&["rs", "py", "c", "cpp", "h", "hpp", "sh"])
-        .into_iter()
-        .filter(|file| !file.path.starts_with(LONG_HEADERS))
-        .map(|file| (file.text.lines().count(), file.path))
-        .filter(|(line_count, _)| *line_count > LINE_COUNT_MAX)
-        .map(|(line_count, path)| format!("{path}: {line_count} lines"))
-        .collect();
-    assert_none(&offences, "a source file of more than 600 lines; split it");
 }
 
 #[test]
