@@ -1,8 +1,8 @@
-//! How long files and functions are. Every line counts, also one of a comment or an empty one.
+//! How long files, functions and crates are. Every line counts, also one of a comment or an empty one.
 
 use crate::tidy::{
     code::{Function, code, functions, without_tests},
-    files::{TextFile, assert_none, files, source_files},
+    files::{TextFile, assert_none, files, source_files, workspace_members},
 };
 
 /// The most lines of a source file.
@@ -24,6 +24,9 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("scale/answer.rs", "summary", "one text: its sentences in their order, each behind its condition"),
     ("scale/serve.rs", "serve", "one loop: each of its steps looks at what the others have moved"),
 ];
+
+/// The most lines of a crate without its tests: a larger one is slow to build and hard to know.
+const CRATE_LINES_MAX: usize = 14_500;
 
 #[test]
 fn source_files_are_short() {
@@ -69,6 +72,25 @@ fn functions_are_short() {
     assert_none(&stale, "a name in LONG_FUNCTIONS of this test that no long function has");
 }
 
+#[test]
+fn crates_are_small() {
+    let sources = source_files();
+    let line_counts: Vec<_> = workspace_members()
+        .into_iter()
+        .map(|member| (line_count_below(&format!("{member}/src/"), &sources), member))
+        .collect();
+    assert!(
+        line_counts.iter().any(|(line_count, _)| *line_count > 0),
+        "no source in any crate: this test looks in the wrong place"
+    );
+    let offences: Vec<_> = line_counts
+        .into_iter()
+        .filter(|(line_count, _)| *line_count > CRATE_LINES_MAX)
+        .map(|(line_count, member)| format!("{member}: {line_count} lines"))
+        .collect();
+    assert_none(&offences, "a crate of more than 14,500 lines without its tests; split it");
+}
+
 /// Returns the functions of a file that are too long, without its tests.
 fn long_functions(file: &TextFile) -> Vec<Function> {
     // A file that is shorter as a whole has none.
@@ -78,6 +100,12 @@ fn long_functions(file: &TextFile) -> Vec<Function> {
     let mut found = functions(&code(&without_tests(&file.text)));
     found.retain(|function| function.line_count > FUNCTION_LINES_MAX);
     found
+}
+
+/// Returns the number of lines of the files below a folder, without the tests at their ends.
+fn line_count_below(folder: &str, sources: &[TextFile]) -> usize {
+    let below = sources.iter().filter(|file| file.path.starts_with(folder));
+    below.map(|file| without_tests(&file.text).lines().count()).sum()
 }
 
 #[test]
@@ -90,4 +118,15 @@ fn a_long_function_is_found() {
     let found = long_functions(&TextFile { path: "a/src/lib.rs".to_owned(), text });
     let (line, line_count) = (FUNCTION_LINES_MAX + 1, FUNCTION_LINES_MAX + 1);
     assert_eq!(found, [Function { name: "long".to_owned(), line, line_count }]);
+}
+
+#[test]
+fn the_lines_of_a_crate_are_those_of_its_own_source() {
+    let file = |path: &str, text: &str| TextFile { path: path.to_owned(), text: text.to_owned() };
+    let sources = [
+        file("a/src/lib.rs", "// A.\nmod b;\n\n#[cfg(test)]\nmod tests {\n}\n"),
+        file("a/src/b.rs", "struct B;\n"),
+        file("a/c/src/lib.rs", "struct C;\n"),
+    ];
+    assert_eq!(line_count_below("a/src/", &sources), 4);
 }
