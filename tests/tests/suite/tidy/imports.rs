@@ -163,7 +163,7 @@ fn module_path(file: &str) -> Option<ModulePath> {
     if path.iter().any(|part| is_test_module(part) || part == "bin") {
         return None;
     }
-    if path.last().is_some_and(|last| last == "mod") || stem == "lib" || stem == "main" {
+    if stem == "lib" || stem == "main" {
         path.pop();
     }
     Some(path)
@@ -251,7 +251,7 @@ fn a_detour_and_a_circle_are_found() {
     let sources = [
         ("lib.rs", "mod a;\nmod b;\npub use a::A;\npub use std::thread;\n"),
         (
-            "a/mod.rs",
+            "a.rs",
             "mod child;\nuse crate::b::B;\npub(crate) use child::Inner;\nuse self::child::inner;\npub struct A;\n",
         ),
         ("a/child.rs", "use super::A;\npub(crate) struct Inner;\n"),
@@ -267,12 +267,13 @@ fn a_detour_and_a_circle_are_found() {
     });
     let found = Crate { modules: modules.collect() };
     assert_eq!(found.detours(), ["b.rs:1: crate::A", "b.rs:2: crate::a::Inner", "b.rs:4: crate::a::Inner"]);
-    assert_eq!(found.circles(), [["a/mod.rs", "b.rs"]]);
+    assert_eq!(found.circles(), [["a.rs", "b.rs"]]);
 }
 
 #[test]
 fn the_tests_of_a_crate_are_left_out() {
-    assert_eq!(module_path("log/mod.rs"), Some(vec!["log".to_owned()]));
+    assert_eq!(module_path("log.rs"), Some(vec!["log".to_owned()]));
+    assert_eq!(module_path("log/detail.rs"), Some(vec!["log".to_owned(), "detail".to_owned()]));
     assert_eq!(module_path("lib.rs"), Some(Vec::new()));
     assert_eq!(module_path("log/tests/a.rs"), None);
 }
