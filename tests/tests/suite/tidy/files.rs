@@ -117,7 +117,7 @@ pub(crate) fn assert_none(offences: &[String], rule: &str) {
 
 #[test]
 fn source_is_told_from_tests() {
-    for path in ["host/src/main.rs", "tests/src/lib.rs", "host/run/src/tests_of.rs"] {
+    for path in ["host/src/main.rs", "tests/src/lib.rs", "host/report/src/tests_of.rs"] {
         assert!(is_source(path), "{path}");
     }
     for path in
