@@ -1,6 +1,6 @@
 //! The benchmark host: the command line, with a module for each command.
 //!
-//! A run itself is the crate `proctor_run`.
+//! A run itself is the crate `proctor_run`, and several for one answer are `proctor_campaigns`.
 
 #![forbid(unsafe_code)]
 

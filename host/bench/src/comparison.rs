@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
 use clap::Args;
+use proctor_bed::Interrupt;
 use proctor_display::{Page, Steps, print};
-use proctor_run::{Conclusion, HostError, Interrupt, write_json, write_whole};
+use proctor_words::{Conclusion, HostError, write_json, write_whole};
 use serde::Serialize;
 
 /// The files that a comparison writes.

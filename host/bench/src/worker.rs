@@ -15,8 +15,8 @@ use std::{
     time::Duration,
 };
 
+use proctor_bed::Interrupt;
 use proctor_display::print;
-use proctor_run::Interrupt;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use proctor_run::text::{duration, four_digits};
 use proctor_vocabulary::Scenario;
+use proctor_words::text::{duration, four_digits};
 
 /// A figure of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! How repeats of one run vary.
 
-use proctor_run::text::{counted, table};
+use proctor_words::text::{counted, table};
 use serde_json::{Value, json};
 
 use crate::{error::CompareError, figure::Figure, side::Side};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use proctor_run::text::{counted, duration, table};
+use proctor_words::text::{counted, duration, table};
 
 use crate::{
     comparison::{Comparison, Row, Verdict},

@@ -8,8 +8,8 @@ use std::{
 };
 
 use proctor_datasets::npy;
-use proctor_run::{HostError, output};
 use proctor_vocabulary::{ElementType, TensorSpec};
+use proctor_words::{HostError, output};
 
 /// Name of the file of an array; what a file system might take otherwise is replaced.
 pub(crate) fn file_name(array: &str) -> String {

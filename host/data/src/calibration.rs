@@ -14,8 +14,8 @@ use proctor_datasets::{Dataset, DatasetError, read_named_text, sha256_hex};
 use proctor_prepared::RowAggregation;
 use proctor_preprocess::{build_pipeline, pipeline_version};
 use proctor_published::{FileSamples, Opened, Published};
-use proctor_run::{HostError, output, write_json};
 use proctor_vocabulary::SampleIndex;
+use proctor_words::{HostError, output, write_json};
 use serde::Serialize;
 
 use crate::{

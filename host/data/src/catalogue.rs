@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proctor_datasets::{DataRoot, RowAggregation};
 use proctor_published::{OpenFolder, Opened, PUBLISHED, Published};
-use proctor_run::HostError;
 use proctor_vocabulary::did_you_mean;
+use proctor_words::HostError;
 
 /// Opens a folder for work on its samples; `rows` says how samples are made of rows.
 ///

@@ -12,8 +12,8 @@ use proctor_datasets::DataRoot;
 use proctor_display::{CountLine, print};
 use proctor_prepared::{Input, Order, RowAggregation};
 use proctor_published::{Generate, PUBLISHED, Published};
-use proctor_run::{Conclusion, HostError, lasting_folder, text::counted};
 use proctor_vocabulary::InputForm;
+use proctor_words::{Conclusion, HostError, lasting_folder, text::counted};
 
 use crate::{
     calibration::{Calibrated, CalibrationSource, calibrate},

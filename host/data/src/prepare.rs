@@ -14,8 +14,8 @@ use proctor_datasets::Dataset;
 use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_published::Opened;
-use proctor_run::HostError;
 use proctor_vocabulary::{SampleIndex, TensorSpec, printable};
+use proctor_words::HostError;
 
 use crate::{catalogue, contents};
 

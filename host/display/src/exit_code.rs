@@ -13,7 +13,7 @@
 
 use proctor_loadgen::LoadGenError;
 use proctor_plugin_host::PluginHostError;
-use proctor_run::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError};
 
 /// The codes for `--help`.
 pub const EXIT_CODES: &str = "\

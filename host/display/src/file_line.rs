@@ -7,8 +7,8 @@ use std::{
 };
 
 use proctor_recipes::Progress;
-use proctor_run::text::megabytes;
 use proctor_vocabulary::printable;
+use proctor_words::text::megabytes;
 
 use crate::stderr::Stderr;
 

@@ -6,8 +6,8 @@ use std::{
     io::{self, IsTerminal},
 };
 
-use proctor_run::spans;
 use proctor_vocabulary::printable_lines;
+use proctor_words::spans;
 use tracing::field::Field;
 use tracing_subscriber::{
     Layer,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use proctor_run::{
+use proctor_words::{
     Machine, Program, read_machine,
     text::{self, counted},
 };

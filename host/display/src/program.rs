@@ -7,8 +7,8 @@ use std::{
 
 use clap::{Error, Parser, error::ErrorKind};
 use proctor_plugin_host::{parent, process};
-use proctor_run::{Conclusion, HostError};
 use proctor_vocabulary::printable;
+use proctor_words::{Conclusion, HostError};
 
 use crate::{
     exit_code, log,

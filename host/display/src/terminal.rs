@@ -4,8 +4,8 @@ use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 use proctor_recipes::Progress as FileProgress;
-use proctor_run::{HostError, Knobs, Observer, ShownTest, VerdictForms};
 use proctor_vocabulary::printable_lines;
+use proctor_words::{HostError, Knobs, Observer, ShownTest, VerdictForms};
 
 use crate::{
     file_line::FileLine,

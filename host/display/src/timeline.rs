@@ -15,7 +15,7 @@ use std::{
 use parking_lot::Mutex;
 use proctor_export::{LiveTrace, Track};
 use proctor_loadgen::{Clock, RealClock};
-use proctor_run::{
+use proctor_words::{
     HostError,
     spans::{BEGIN_NS, END_NS, INSTANCE, STAGE, TARGET},
 };

@@ -18,21 +18,17 @@ use std::{fs, sync::Arc};
 
 use parking_lot::Mutex;
 use proctor_accuracy::AccuracyResult;
+use proctor_bed::{Fault, Test, TestBed};
 use proctor_config::Settings;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
-use proctor_results::FloorPart;
+use proctor_results::{FloorPart, PluginPart};
 use proctor_vocabulary::TestMode;
+use proctor_words::{HostError, Machine, Observer, RunFolder, enter};
 
 use crate::{
     accuracy::score,
-    bed::{fault::Fault, test::Test, test_bed::TestBed},
-    error::HostError,
-    files::run_folder::RunFolder,
-    machine::Machine,
-    observer::Observer,
     performance_runs::PerformanceRuns,
-    result::{PluginPart, RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
-    spans::enter,
+    result::{RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
 };
 
 /// Everything that the result of a run is made of.

@@ -1,33 +1,28 @@
 //! The frame of a run and of a search: settings checked and warned of, a folder that stays only if something is in it,
 //! the report of a crash or a hang, and a note of the error that ended it.
 
-use std::{mem::ManuallyDrop, time::Duration};
+use std::mem::ManuallyDrop;
 
-use proctor_config::Settings;
-use proctor_plugin_host::{LoadedPlugin, SearchPath, crash, process};
-use proctor_vocabulary::printable;
-
-use crate::{
-    accuracy,
-    bed::{
-        call_watchdog::Watchdog,
-        fault::Fault,
-        sample_library::published::{Published, open_fitted},
-        system::scheduler_config,
-        test_bed::{Equipment, TestBed},
-    },
-    ending::Pending,
-    error::HostError,
-    files::run_folder::RunFolder,
-    interrupt::Interrupt,
-    warnings,
+use proctor_bed::{
+    Equipment, Fault, Interrupt, TestBed, Watchdog,
+    published::{Published, open_fitted},
+    scheduler_config, watchdog,
 };
+use proctor_config::Settings;
+use proctor_plugin_host::{crash, process};
+use proctor_vocabulary::printable;
+use proctor_words::{HostError, RunFolder};
+
+use crate::{accuracy, ending::Pending, warnings};
 
 /// Surroundings of the tests of a run or a search.
-pub(crate) struct Frame {
-    pub(crate) settings: Settings,
-    pub(crate) folder: RunFolder,
-    pub(crate) interrupt: Interrupt,
+pub struct Frame {
+    /// The settings, with all warnings.
+    pub settings: Settings,
+    /// The run folder.
+    pub folder: RunFolder,
+    /// Ctrl-C, and the user's side.
+    pub interrupt: Interrupt,
     /// Watches the calls into the plugin.
     pub(crate) watchdog: Watchdog,
     /// The data set of the benchmark, if it is a published one, until the test bed has it.
@@ -41,7 +36,7 @@ impl Frame {
     ///
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
-    pub(crate) fn set_up(
+    pub fn set_up(
         settings: Settings,
         interrupt: &Interrupt,
         make_folder: impl FnOnce(&Settings) -> Result<RunFolder, HostError>,
@@ -53,7 +48,7 @@ impl Frame {
     ///
     /// # Errors
     /// If the settings are wrong, or the folder cannot be made.
-    pub(crate) fn set_up_with(
+    pub fn set_up_with(
         mut settings: Settings,
         interrupt: &Interrupt,
         warn: impl FnOnce(&mut Settings) -> Result<(), HostError>,
@@ -96,7 +91,7 @@ impl Frame {
     ///
     /// # Errors
     /// The errors of the work, and those of the plugin, the data and the model.
-    pub(crate) fn run<T>(
+    pub fn run<T>(
         mut self,
         hint: &str,
         audit_config: Option<String>,
@@ -155,40 +150,4 @@ impl Frame {
         });
         Ok(())
     }
-}
-
-/// Finds and loads the plugin that the settings name, for a program without a run folder: every crash and hang is
-/// reported from here on.
-///
-/// # Errors
-/// If there is no such plugin, or it cannot be loaded.
-pub fn load_plugin(settings: &Settings, interrupt: &Interrupt) -> Result<LoadedPlugin, HostError> {
-    watch_without_folder(settings, interrupt)?;
-    let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
-    Ok(LoadedPlugin::load(&location)?)
-}
-
-/// Has every crash and hang of the plugin reported from here on, though there is no run folder for it.
-///
-/// # Errors
-/// If the report of a crash cannot be set up.
-pub(crate) fn watch_without_folder(settings: &Settings, interrupt: &Interrupt) -> Result<(), HostError> {
-    crash::install_without_folder()?;
-    watchdog(settings, interrupt, |_| ());
-    Ok(())
-}
-
-/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the error.
-fn watchdog(
-    settings: &Settings,
-    interrupt: &Interrupt,
-    note: impl FnOnce(&HostError) + Send + 'static,
-) -> Watchdog {
-    let limit = Duration::from_millis(settings.run.watchdog_ms);
-    let observer = interrupt.observer().clone();
-    Watchdog::start(limit, &settings.run.plugin, move |message| {
-        let error = HostError::PluginCannot(message);
-        note(&error);
-        observer.end(&error)
-    })
 }

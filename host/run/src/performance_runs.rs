@@ -4,27 +4,24 @@
 //! makes the result INVALID, so the runs after it are not made. If the plugin's process has ended, however, the next
 //! run gets a fresh process, which shows whether that happens each time.
 
+use proctor_bed::{Test, TestBed};
 use proctor_config::Settings;
 use proctor_results::MetricPart;
 use proctor_vocabulary::{Scenario, TestMode};
-
-use crate::{
-    bed::{test::Test, test_bed::TestBed},
-    error::HostError,
-    files::run_folder::RunFolder,
-};
+use proctor_words::{HostError, RunFolder};
 
 /// Runs in the order in which they were made.
 #[derive(Default)]
-pub(crate) struct PerformanceRuns {
-    pub(crate) tests: Vec<Test>,
+pub struct PerformanceRuns {
+    /// The runs that were made.
+    pub tests: Vec<Test>,
     /// Number of runs that there should be.
-    pub(crate) planned_count: u64,
+    pub planned_count: u64,
 }
 
 impl PerformanceRuns {
     /// One run that was made.
-    pub(crate) fn of(test: Test) -> Self {
+    pub fn of(test: Test) -> Self {
         Self { tests: vec![test], planned_count: 1 }
     }
 

@@ -2,24 +2,20 @@
 
 use std::{mem::ManuallyDrop, path::Path, thread};
 
+use proctor_bed::{
+    Interrupt, TestBed, floor, recording,
+    scaling::settings::{check_run, keep_stronger_target, scales},
+};
 use proctor_config::Settings;
 use proctor_loadgen::config_file::{self, OtherModel};
 use proctor_vocabulary::{TestMode, intact_text};
+use proctor_words::{HostError, RunFolder, enter};
 use tracing::field::Empty;
 
 use crate::{
-    bed::{
-        scaling::settings::{check_run, keep_stronger_target, scales},
-        test_bed::TestBed,
-    },
     ending::UnfinishedResult,
-    error::HostError,
-    files::{recording, run_folder::RunFolder},
     frame::Frame,
-    interrupt::Interrupt,
-    overhead::floor,
     result::RunResult,
-    spans::enter,
     warnings::{self, of_scaled_run},
 };
 

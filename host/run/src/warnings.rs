@@ -1,20 +1,12 @@
 //! Warnings about settings before a run; errors with `strict`.
 
-mod effect;
-pub(crate) mod scale;
+pub mod effect;
 
+use proctor_bed::{SCHEDULER_KEYS, is_given, scaling::settings::scales};
 use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
-
-use crate::{
-    bed::{
-        plugin::{SCHEDULER_KEYS, is_given},
-        scaling::settings::scales,
-    },
-    error::HostError,
-    text::duration,
-};
+use proctor_words::{HostError, text::duration};
 
 /// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
 pub(crate) fn add(settings: &mut Settings) {
@@ -70,7 +62,7 @@ fn of_tests(settings: &Settings) -> Vec<String> {
 }
 
 /// Warnings about parameters of an arrival process that is not in use, and about a speed given together with a rate.
-fn of_arrivals(settings: &Settings) -> Vec<String> {
+pub fn of_arrivals(settings: &Settings) -> Vec<String> {
     let process = settings.run.arrivals.name();
     let idle = settings.idle_arrival_parameters().filter(|key| is_given(settings, key));
     let mut warnings: Vec<_> =
@@ -89,7 +81,7 @@ fn of_arrivals(settings: &Settings) -> Vec<String> {
 }
 
 /// The settings of the scheduler that the user gave for a plugin that is given whole queries in any case.
-fn of_scheduler(settings: &Settings) -> Vec<String> {
+pub fn of_scheduler(settings: &Settings) -> Vec<String> {
     if settings.run.issue != IssueMode::Always {
         return Vec::new();
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use proctor_config::{Benchmark, Loader, Settings};
 use proctor_display::{Terminal, print};
-use proctor_run::{Conclusion, FoundLog, HostError, Reading, score_log};
+use proctor_run::{FoundLog, Reading, score_log};
 use proctor_vocabulary::ElementType;
+use proctor_words::{Conclusion, HostError};
 
 use crate::setting_flags::SettingFlags;
 

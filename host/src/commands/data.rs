@@ -15,7 +15,7 @@ use proctor_recipes::{
 use super::{run::RunFlags, sibling::DATA};
 use crate::setting_flags::SettingFlags;
 use proctor_display::{FileLine, print};
-use proctor_run::{
+use proctor_words::{
     Conclusion, HostError, lasting_folder,
     text::{megabytes, table},
 };

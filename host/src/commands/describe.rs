@@ -8,8 +8,9 @@ use proctor_plugin_host::LoadedPlugin;
 
 use super::run::RunFlags;
 use crate::setting_flags::SettingFlags;
+use proctor_bed::{Interrupt, explain_model, load_plugin};
 use proctor_display::Terminal;
-use proctor_run::{HostError, Interrupt, explain_model, load_plugin, text};
+use proctor_words::{HostError, text};
 
 /// Flags of `host describe`.
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use proctor_display::print;
 use proctor_noise::doctor::{Check, Fitness, examine};
-use proctor_run::{Conclusion, HostError, read_machine, text::table};
+use proctor_words::{Conclusion, HostError, read_machine, text::table};
 use serde_json::json;
 
 /// Flags of `host doctor`.

@@ -3,8 +3,9 @@
 
 use proctor_config::{Deviation, Effective, ExplainRow, NotOfficial, Settings, percent};
 use proctor_display::print;
-use proctor_run::{Conclusion, HostError, arrivals_remark, refuse_if_strict, settings_of_run, text};
+use proctor_run::{arrivals_remark, settings_of_run, warnings::refuse_if_strict};
 use proctor_vocabulary::printable;
+use proctor_words::{Conclusion, HostError, text};
 
 use super::run::RunFlags;
 

@@ -7,8 +7,10 @@ use proctor_config::{Origin, Settings};
 
 use super::run::RunFlags;
 use crate::values::{duration_ns, fraction, share};
+use proctor_bed::Interrupt;
+use proctor_campaigns::{FindMaxOptions, find_max};
 use proctor_display::Terminal;
-use proctor_run::{Conclusion, FindMaxOptions, HostError, Interrupt, find_max};
+use proctor_words::{Conclusion, HostError};
 
 /// The flags of a search. Those of a run say what is searched; --target-qps is where the search begins.
 #[derive(Debug, Args)]

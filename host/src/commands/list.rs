@@ -13,7 +13,7 @@ use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 use proctor_vocabulary::did_you_mean;
 
-use proctor_run::{HostError, text};
+use proctor_words::{HostError, text};
 
 /// Kinds of things that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

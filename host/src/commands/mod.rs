@@ -19,7 +19,7 @@ mod validate;
 
 use clap::Subcommand;
 use proctor_display::{EXIT_CODES, print};
-use proctor_run::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError};
 
 use self::{
     accuracy::{ACCURACY_HELP, AccuracyFlags},

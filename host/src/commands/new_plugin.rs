@@ -8,7 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use proctor_plugin_api::abi::PROCTOR_NAME_LENGTH_MAX;
-use proctor_run::HostError;
+use proctor_words::HostError;
 
 /// Flags of `host new-plugin`.
 #[derive(Debug, Args)]

@@ -12,13 +12,14 @@ use std::{
 };
 
 use clap::Args;
+use proctor_bed::Interrupt;
 use proctor_compare::{CompareError, Comparison, Method, Side};
 use proctor_config::Settings;
 use proctor_display::{Terminal, exit_code, print, tell};
 use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, PluginLocation, SearchPath, process};
 use proctor_results::{ResultsError, Run, RunSummary};
-use proctor_run::{Conclusion, HostError, Interrupt, folder_for_runs, text, write_json};
 use proctor_vocabulary::TestMode;
+use proctor_words::{Conclusion, HostError, folder_for_runs, text, write_json};
 use rustix::{
     io::retry_on_intr,
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},

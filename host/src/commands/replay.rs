@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use proctor_bed::Interrupt;
+use proctor_campaigns::{Replay, replay};
 use proctor_display::{Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, Replay, replay};
+use proctor_words::{Conclusion, HostError};
 
 /// The flags of a replay.
 #[derive(Debug, Args)]

@@ -6,8 +6,9 @@ use clap::Args;
 use proctor_config::{Loader, Origin, Settings};
 
 use crate::{setting_flags::SettingFlags, values::duration_ms};
+use proctor_bed::{Interrupt, scaling::settings::scales};
 use proctor_display::{Form, Terminal, TimelineFile, tell};
-use proctor_run::{Conclusion, HostError, Interrupt, scales};
+use proctor_words::{Conclusion, HostError};
 
 /// Flags of `host run`: those of a run, and what the user sees of it.
 #[derive(Debug, Args)]

@@ -1,9 +1,11 @@
 //! `host scale`: batch size and instances under a latency target.
 
 use clap::Args;
+use proctor_bed::Interrupt;
+use proctor_campaigns::{ScaleInput, ScaleOptions, TargetChange, scale};
 use proctor_config::{Effective, Origin, Settings};
 use proctor_display::Terminal;
-use proctor_run::{Conclusion, HostError, Interrupt, ScaleInput, ScaleOptions, TargetChange, scale};
+use proctor_words::{Conclusion, HostError};
 
 use super::run::RunFlags;
 use crate::values::duration_ns;

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
 use proctor_display::stdout_for_successor;
-use proctor_run::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError};
 
 /// A program that does the work of some commands of `host`.
 pub(super) struct Sibling {

@@ -7,10 +7,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use proctor_bed::{Dispatch, FittedModel, row_for};
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_plugin_host::{Backend, Instance, Issuer, LoadedPlugin, Model, PluginHostError, SampleBuffers};
-use proctor_run::{Dispatch, FittedModel, row_for};
 use proctor_vocabulary::{QueryPart, QuerySample, SampleIndex, Scenario};
 
 use crate::{

@@ -13,11 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_bed::{Dispatch, options_of, row_for};
 use proctor_config::{Settings, benchmarks};
 use proctor_plugin_host::{
     CallUnderWay, LoadedPlugin, PluginLocation, SearchPath, calls_under_way, crash, process, progress_count,
 };
-use proctor_run::{Dispatch, options_of, row_for};
 use proctor_vocabulary::Scenario;
 use rustix::process::{Signal, set_parent_process_death_signal};
 

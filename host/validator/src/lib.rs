@@ -9,7 +9,7 @@
 //! - **The header is the law.** Each [`Case`] quotes the rule of `proctor_plugin.h` that it checks, and the usual fix.
 //!   No case tests what the header leaves open.
 //! - **The host is the real one.** Cases drive the plugin through `proctor-plugin-host`, which checks everything that
-//!   comes back, and run scenarios on the test bed of `proctor-run`.
+//!   comes back, and run scenarios on the test bed of `proctor-bed`.
 //! - **Cases depend on each other.** If a plugin does not even load, one case fails and says so, and the rest are
 //!   skipped.
 //! - **Speed is not judged**, except for the manifest, which must be available within 100 ms without a device.

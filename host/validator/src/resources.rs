@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use proctor_run::process_memory_bytes;
+use proctor_words::process_memory_bytes;
 
 /// Names of the threads of this process, by their ids.
 pub(crate) fn threads() -> BTreeMap<String, String> {

@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_bed::{Interrupt, options_of};
 use proctor_config::Settings;
 use proctor_plugin_api::Options;
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, PluginFault, PluginLocation, RepeatedFault};
-use proctor_run::{HostError, Interrupt, Observer, lasting_folder, options_of};
+use proctor_words::{HostError, Observer, lasting_folder};
 
 use crate::verdict::{Verdict, failed, skipped};
 

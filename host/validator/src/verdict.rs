@@ -3,7 +3,7 @@
 use std::fmt;
 
 use proctor_plugin_host::PluginHostError;
-use proctor_run::HostError;
+use proctor_words::HostError;
 
 /// End of a case other than that the plugin passes.
 #[derive(Debug, Clone, PartialEq, Eq)]

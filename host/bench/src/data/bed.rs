@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use proctor_bed::Interrupt;
 use proctor_display::Steps;
-use proctor_run::{HostError, Interrupt, output};
+use proctor_words::{HostError, output};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 
 use std::{cell::Cell, fs, time::Instant};
 
-use proctor_run::{HostError, output};
 use proctor_scores::detection::{Annotation, Bbox, Detection, Scope, evaluate};
+use proctor_words::{HostError, output};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -9,8 +9,8 @@ use std::{
 
 use proctor_datasets::SampleStore;
 use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
-use proctor_run::HostError;
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec, proc_value};
+use proctor_words::HostError;
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 use rustix::fs::{Advice, fadvise};
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
-use proctor_run::{HostError, output};
+use proctor_words::{HostError, output};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Distance of the points of a layer in pixels, and its strength; the coarse ones are the stronger.

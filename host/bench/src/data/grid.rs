@@ -1,8 +1,9 @@
 //! Every part, in rounds.
 
+use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
 use proctor_rnn_layer::allowed_cores;
-use proctor_run::{Conclusion, HostError, Interrupt};
+use proctor_words::{Conclusion, HostError};
 
 use super::{
     bed::Bench,

@@ -12,8 +12,8 @@ use std::{
 
 use proctor_accuracy::{AccuracyCheck, AnswerSource, ResponseForm, scan_log};
 use proctor_datasets::DataRoot;
-use proctor_run::{Conclusion, HostError, output, process_memory_bytes};
 use proctor_vocabulary::ElementType;
+use proctor_words::{Conclusion, HostError, output, process_memory_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::{

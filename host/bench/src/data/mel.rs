@@ -2,8 +2,8 @@
 
 use std::{cell::Cell, fs, time::Instant};
 
-use proctor_run::{HostError, output};
 use proctor_timed_steps::mel::{Dither, Mel, RATE_HZ};
+use proctor_words::{HostError, output};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -17,8 +17,8 @@ use proctor_datasets::RawSample;
 // Pipelines register themselves, for which the linker has to see their crate used.
 use proctor_images as _;
 use proctor_preprocess::{Pipeline, build_pipeline};
-use proctor_run::HostError;
 use proctor_vocabulary::{ElementType, TensorSpec};
+use proctor_words::HostError;
 use serde_json::{Value, json};
 
 use super::{

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_display::{Origin, Page, Spread, Table};
-use proctor_run::text::counted;
+use proctor_words::text::counted;
 use serde::Serialize;
 
 use super::{

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::estimate::{Estimate, Paired};
-use proctor_run::text::counted;
+use proctor_words::text::counted;
 
 /// The plugin that has limits: it runs the library that it is held against.
 pub(super) const LIMITED_PLUGIN: &str = "onnx";

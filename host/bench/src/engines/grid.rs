@@ -22,8 +22,9 @@ use crate::{
     comparison::compare,
     worker::{Worker, limit_threads, pythons, this_program},
 };
+use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
-use proctor_run::{Conclusion, HostError, Interrupt, output};
+use proctor_words::{Conclusion, HostError, output};
 
 /// Largest number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;

@@ -22,8 +22,9 @@ use crate::{
     timing::Window,
     worker::{Hello, Refusal, say, write_times},
 };
+use proctor_bed::{BatchStages, Interrupt, TestBed};
 use proctor_display::Terminal;
-use proctor_run::{BatchStages, Conclusion, HostError, Interrupt, TestBed, output};
+use proctor_words::{Conclusion, HostError, output};
 
 /// The options that are set if a plugin has them.
 const THREADS: &str = "threads";

@@ -10,8 +10,9 @@ use proctor_datasets::DataRoot;
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 use serde_json::{Value, json};
 
+use proctor_bed::{model_files::find as find_model_files, read_samples};
 use proctor_display::Terminal;
-use proctor_run::{HostError, find_model_files, output, read_samples};
+use proctor_words::{HostError, output};
 
 /// Number of different batches. Enough that none is still in the nearest cache when its turn comes again.
 const BATCH_COUNT: u64 = 8;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{comparison, foreign::FOREIGN_SHARE_MAX};
 use proctor_display::{Origin, Page, Table};
-use proctor_run::text::{counted, duration};
+use proctor_words::text::{counted, duration};
 
 /// Version of the form of the JSON file.
 const SCHEMA_VERSION: u32 = 1;

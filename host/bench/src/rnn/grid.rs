@@ -24,8 +24,9 @@ use crate::{
     timing::Times,
     worker::{Measurement, Worker, pythons, this_program},
 };
+use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
-use proctor_run::{Conclusion, HostError, Interrupt, output, text};
+use proctor_words::{Conclusion, HostError, output, text};
 
 /// Largest number of measurements of a system in search of a quiet one, and of those in search of one at full pace.
 const ATTEMPTS: u32 = 4;

@@ -31,7 +31,7 @@ use crate::{
     timing::{Window, times_ns},
     worker::{Hello, Refusal, say, write_times},
 };
-use proctor_run::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError};
 
 /// The options of a plugin that are set if it has them.
 const THREADS: &str = "threads";

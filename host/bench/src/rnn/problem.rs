@@ -8,7 +8,7 @@ use proctor_rnn_engine::{DirectionWeights, LayerSpec};
 use proctor_rnn_layer::Precision;
 
 use super::{cases::LayerCase, numbers::Numbers, onnx};
-use proctor_run::{HostError, output};
+use proctor_words::{HostError, output};
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
 pub(super) const SAFETENSORS: &str = "layer.safetensors";

@@ -1,6 +1,6 @@
 //! The events of a test as lines of JSON.
 
-use proctor_run::TestPlan;
+use proctor_words::TestPlan;
 use serde_json::{Map, Value, json};
 
 use super::{plain::mode_name, snapshot::Snapshot};

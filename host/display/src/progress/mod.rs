@@ -15,7 +15,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use proctor_run::{Knobs, ShownTest, Ticker};
+use proctor_words::{Knobs, ShownTest, Ticker};
 
 use self::snapshot::Viewer;
 use crate::{

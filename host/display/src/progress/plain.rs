@@ -1,8 +1,8 @@
 //! The line of a test where stderr is no terminal.
 
 use proctor_loadgen::PhaseMode;
-use proctor_run::text;
 use proctor_vocabulary::Scenario;
+use proctor_words::text;
 
 use super::snapshot::Snapshot;
 
@@ -43,7 +43,7 @@ pub(super) fn knobs(snapshot: &Snapshot) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use proctor_run::Knobs;
+    use proctor_words::Knobs;
 
     use super::*;
     use crate::progress::snapshot::tests::snapshot;

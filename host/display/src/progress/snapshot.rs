@@ -1,8 +1,8 @@
 //! A test at an instant, as it is shown.
 
 use proctor_loadgen::{PhaseMode, PhaseProgress};
-use proctor_run::{Knobs, NoiseSoFar, ShownTest, TestPlan};
 use proctor_vocabulary::Scenario;
+use proctor_words::{Knobs, NoiseSoFar, ShownTest, TestPlan};
 
 use super::tally::Tally;
 

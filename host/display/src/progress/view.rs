@@ -1,7 +1,7 @@
 //! The view of a test on a terminal: a few lines, none longer than the terminal is wide.
 
-use proctor_run::text::{self, four_digits};
 use proctor_vocabulary::printable;
+use proctor_words::text::{self, four_digits};
 
 use super::{
     plain::{knobs, mode_name, unit},
@@ -127,7 +127,7 @@ fn rounded(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proctor_run::{Knobs, NoiseSoFar};
+    use proctor_words::{Knobs, NoiseSoFar};
 
     use super::*;
     use crate::progress::snapshot::tests::snapshot;

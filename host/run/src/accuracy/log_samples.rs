@@ -1,16 +1,16 @@
 //! The samples of a published data set that a stand-alone log refers to.
 
 use proctor_accuracy::{PublishedSamples, listed_samples};
+use proctor_bed::{
+    dataset_folder,
+    published::{Published, fit_counts},
+};
 use proctor_config::Settings;
 use proctor_datasets::{DataRoot, is_published};
 use proctor_prepared::RowAggregation;
+use proctor_words::HostError;
 
 use super::{recorded::FoundLog, sample_count};
-use crate::{
-    bed::sample_library::published::{Published, fit_counts},
-    error::HostError,
-    files::dataset_folder::dataset_folder,
-};
 
 /// Finds the samples of a log, and fits the benchmark to them.
 ///

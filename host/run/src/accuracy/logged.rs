@@ -7,16 +7,15 @@ use proctor_accuracy::{
 };
 use proctor_config::{Benchmark, Origin, Settings, percent};
 use proctor_datasets::DataRoot;
+use proctor_results::Program;
 use proctor_vocabulary::{ElementType, printable};
+use proctor_words::{
+    Conclusion, HostError, Observer,
+    text::{counted, table},
+};
 use serde::Serialize;
 
 use super::{checked, log_samples::samples_of_log, padding_count, recorded::FoundLog, text::in_words};
-use crate::{
-    error::HostError,
-    observer::Observer,
-    result::{Conclusion, Program},
-    text::{counted, table},
-};
 
 /// Version of the form of a scored log.
 const LOG_SCHEMA_VERSION: u32 = 1;

@@ -8,12 +8,12 @@ pub(crate) mod text;
 use std::path::Path;
 
 use proctor_accuracy::{AccuracyCheck, AccuracyResult, AnswerSource, PublishedSamples, ResponseForm, metric};
+use proctor_bed::{TestBed, model_files};
 use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
-
-use crate::{bed::test_bed::TestBed, error::HostError, files::model_files, observer::Observer};
+use proctor_words::{HostError, Observer};
 
 /// Name of LoadGen's log of responses.
 const LOG: &str = "mlperf_log_accuracy.json";

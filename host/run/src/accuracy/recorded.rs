@@ -11,10 +11,11 @@ use proctor_results::{
     DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
 };
 use proctor_vocabulary::{Irregular, Scenario, TestMode, read_regular};
+use proctor_words::HostError;
 use serde_json::Value;
 
 use super::LOG;
-use crate::{error::HostError, result::RESULT};
+use crate::result::RESULT;
 
 /// Places of a log in a folder: that of the accuracy run, of the only run, or of the first of several runs.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];

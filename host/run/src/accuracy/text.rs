@@ -1,8 +1,7 @@
 //! An accuracy for people.
 
 use proctor_accuracy::AccuracyResult;
-
-use crate::text::{counted, four_digits};
+use proctor_words::text::{counted, four_digits};
 
 /// An accuracy in one line: whether it passed, and value and target in the five figures in which they are compared.
 pub(crate) fn in_words(accuracy: &AccuracyResult) -> String {

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use proctor_config::{Origin, Settings, Value};
 use proctor_loadgen::{ArrivalProcess, Trace};
+use proctor_words::text::counted;
 use serde::Serialize;
-
-use crate::text::counted;
 
 /// An arrival process that the rules do not know.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct ArrivalsPart {
+pub struct ArrivalsPart {
     pub(crate) process: &'static str,
     /// Its settings.
     pub(crate) parameters: BTreeMap<&'static str, ParameterPart>,
@@ -48,7 +47,7 @@ pub(crate) struct TracePart {
 
 impl ArrivalsPart {
     /// `None` for the arrivals of the rules, and where queries have none. `query_count` is that of the performance run.
-    pub(crate) fn of(settings: &Settings, query_count: Option<u64>) -> Option<Self> {
+    pub fn of(settings: &Settings, query_count: Option<u64>) -> Option<Self> {
         let process = settings.test.other_arrivals()?;
         let parameter = |key: &&'static str| {
             let effective = settings.effective.get(*key)?;
@@ -68,7 +67,7 @@ impl ArrivalsPart {
     }
 
     /// Remark for the user.
-    pub(crate) fn remark(&self) -> String {
+    pub fn remark(&self) -> String {
         let repetition_count = self.trace.as_ref().and_then(|trace| trace.repetition_count).unwrap_or(0);
         let again = match repetition_count {
             0 => String::new(),

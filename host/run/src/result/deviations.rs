@@ -2,13 +2,12 @@
 
 use proctor_config::{Deviation, NotOfficial, Settings, Suite, round_rules};
 use proctor_plugin_api::MemoryKind;
+use proctor_results::PluginPart;
 use serde::Serialize;
-
-use super::PluginPart;
 
 /// A way in which a run departs from the rules of its round, with the sentence for people.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct DeviationPart {
+pub struct DeviationPart {
     #[serde(flatten)]
     deviation: Deviation,
     text: String,
@@ -16,7 +15,7 @@ pub(crate) struct DeviationPart {
 
 impl DeviationPart {
     /// All of a run of a plugin with these settings.
-    pub(crate) fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
+    pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
         let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
         let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
         let of_network = plugin.network.then(|| of_network(settings)).flatten();
@@ -26,12 +25,12 @@ impl DeviationPart {
     }
 
     /// One of them.
-    pub(crate) fn of(deviation: Deviation) -> Self {
+    pub fn of(deviation: Deviation) -> Self {
         Self { text: deviation.to_string(), deviation }
     }
 
     /// Tells if it is that the round does not have the scenario.
-    pub(crate) fn is_of_scenario(&self) -> bool {
+    pub fn is_of_scenario(&self) -> bool {
         matches!(self.deviation, Deviation::Scenario { .. })
     }
 }
@@ -46,12 +45,12 @@ fn of_network(settings: &Settings) -> Option<Deviation> {
 }
 
 /// Remark for the user on the length of a run or a search.
-pub(crate) fn length_remark(why: &NotOfficial) -> String {
+pub fn length_remark(why: &NotOfficial) -> String {
     format!("not of official length ({why}): for comparing runs of your own only")
 }
 
 /// Remark for the user, if there are any.
-pub(crate) fn remark(rules: &str, deviations: &[DeviationPart]) -> Option<String> {
+pub fn remark(rules: &str, deviations: &[DeviationPart]) -> Option<String> {
     let texts: Vec<_> = deviations.iter().map(|deviation| deviation.text.as_str()).collect();
     (!texts.is_empty()).then(|| {
         let texts = texts.join("; ");

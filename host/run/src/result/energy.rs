@@ -1,12 +1,8 @@
 //! The parts of a result about energy.
 
+use proctor_bed::{NoEnergy, PackageEnergy, Test};
 use proctor_results::{EnergyPart, ProcessorEnergyPart};
-
-use crate::{
-    bed::test::Test,
-    energy::{NoEnergy, PackageEnergy},
-    text::four_digits,
-};
+use proctor_words::text::four_digits;
 
 /// The energy that the plugin has counted, from the start to the stop of the test.
 pub(super) fn energy_of_plugin(test: &Test) -> Option<EnergyPart> {

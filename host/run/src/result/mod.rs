@@ -5,7 +5,7 @@
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 pub(crate) mod arrivals;
-pub(crate) mod deviations;
+pub mod deviations;
 mod energy;
 mod finding;
 mod noise;
@@ -19,13 +19,15 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
+use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor, model_files};
 use proctor_config::{Effective, MetricKind, NotOfficial, Settings, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
-    BenchmarkPart, FloorPart, PluginMetricPart, ResultFile, StagePart, SuitePart, VerdictPart,
+    BenchmarkPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart, SuitePart,
+    VerdictPart,
 };
-pub(crate) use proctor_results::{PluginPart, Program};
+use proctor_words::{Conclusion, HostError, Machine, VerdictForms};
 use serde::Serialize;
 use serde_json::json;
 
@@ -34,25 +36,16 @@ use self::{
     deviations::DeviationPart,
     test_part::{TestPart, test_part},
 };
-use crate::{
-    bed::{dispatch::Dispatch, sample_library::input_forms::InputForms, test::Test, test_bed::TestBed},
-    error::HostError,
-    figures::plain_kind,
-    files::model_files,
-    machine::Machine,
-    observer::VerdictForms,
-    overhead::floor,
-    performance_runs::PerformanceRuns,
-};
+use crate::performance_runs::PerformanceRuns;
 
 /// Name of the file with everything about a run.
-pub(crate) const RESULT: &str = "result.json";
+pub const RESULT: &str = "result.json";
 
 /// Version of the form of the file.
 pub(crate) const RESULT_SCHEMA_VERSION: u32 = 1;
 
 /// The tests of a run and the score of the answers.
-pub(crate) struct Tests<'a> {
+pub struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
@@ -63,20 +56,9 @@ pub(crate) struct Tests<'a> {
 
 impl<'a> Tests<'a> {
     /// Performance runs, and no other.
-    pub(crate) fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
+    pub fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
         Self { accuracy_run: None, performance_runs, accuracy: None, further_reasons: Vec::new() }
     }
-}
-
-/// Conclusion of a run or a search that came to a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conclusion {
-    /// The run is VALID and its accuracy passed; the search found a load.
-    Good,
-    /// The run is complete, but INVALID, or its accuracy failed; the search found no load.
-    Bad,
-    /// The user ended the run.
-    Interrupted,
 }
 
 /// The file of a result, with the parts of other crates in their own types.
@@ -129,7 +111,7 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 
 impl RunResult {
     /// Puts everything together.
-    pub(crate) fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
+    pub fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
         let Tests { accuracy_run, performance_runs, accuracy, further_reasons } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
@@ -313,7 +295,7 @@ fn benchmark_part(settings: &Settings) -> BenchmarkPart {
 }
 
 /// The plugin of a test bed at the end of a run.
-pub(crate) fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
+pub fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
     let plugin = &bed.plugin;
     let (manifest, identity) = (plugin.library.manifest(), plugin.library.identity());
     PluginPart {
@@ -345,7 +327,7 @@ pub(crate) fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
 }
 
 /// Reasons why no run with this plugin is VALID: random weights, and answers within its reach.
-pub(crate) fn objections(plugin: &PluginPart) -> impl Iterator<Item = String> {
+pub fn objections(plugin: &PluginPart) -> impl Iterator<Item = String> {
     let exposure = plugin.isolation.iter().filter_map(|it| it.objection.clone());
     plugin.model_files.iter().filter_map(model_files::objection).chain(exposure)
 }

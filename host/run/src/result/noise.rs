@@ -1,8 +1,7 @@
 //! How quiet the machine was, for people.
 
 use proctor_noise::{Cause, CauseKind, Noise, NoisyInterval, State};
-
-use crate::text::duration;
+use proctor_words::text::duration;
 
 /// One line: how much of the time was not quiet, and the worst of each cause.
 pub(super) fn text(noise: &Noise) -> String {

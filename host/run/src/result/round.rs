@@ -2,11 +2,9 @@
 
 use proctor_loadgen::{IntervalResult, Rules};
 use proctor_results::IntervalPart;
+use proctor_words::text::{counted, counted_queries, duration};
 
-use crate::{
-    result::RunResult,
-    text::{counted, counted_queries, duration},
-};
+use crate::result::RunResult;
 
 /// The fixed intervals of MultiStream as the file has them.
 pub(super) fn interval_part(result: &IntervalResult) -> IntervalPart {

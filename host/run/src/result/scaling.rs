@@ -1,11 +1,8 @@
 //! The part of a result about batch size and instances that a policy turned.
 
+use proctor_bed::scaling::course::Course;
+use proctor_words::text::{counted, duration, percent};
 use serde::Serialize;
-
-use crate::{
-    bed::scaling::course::Course,
-    text::{counted, duration, percent},
-};
 
 /// A policy that turned batch size and instances while a performance test went on.
 #[derive(Debug, Clone, Serialize)]
@@ -55,10 +52,10 @@ impl ScalingPart {
 
 #[cfg(test)]
 mod tests {
+    use proctor_bed::scaling::latency_from::LatencyFrom;
     use proctor_scaling::{Cause, Decision, Goal, Knobs, Reason};
 
     use super::*;
-    use crate::bed::scaling::latency_from::LatencyFrom;
 
     fn part(is_settled: bool, reason: Reason) -> ScalingPart {
         let knobs = Knobs { batch_size: 8, instances: 2 };

@@ -1,5 +1,6 @@
 //! The part of `result.json` about one test.
 
+use proctor_bed::{BusyCounts, Test, figures::query_latencies};
 use proctor_loadgen::{
     EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures, ViolationKind,
 };
@@ -13,10 +14,6 @@ use super::{
     round::interval_part,
     scaling::ScalingPart,
     tokens::{search_part, token_part},
-};
-use crate::{
-    bed::{busy::BusyCounts, test::Test},
-    figures::query_latencies,
 };
 
 /// One test, with the noise and the scaling as they were measured.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_bed::SystemReport;
 use proctor_config::Loader;
 use proctor_loadgen::{
     BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, TestSettings, VirtualClock,
@@ -12,7 +13,6 @@ use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, Sampl
 
 use super::energy::energy_of_plugin;
 use super::*;
-use crate::bed::system::SystemReport;
 
 /// With this number of output tokens for each sample, all at its end.
 struct OneMs {

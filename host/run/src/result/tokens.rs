@@ -2,8 +2,7 @@
 
 use proctor_loadgen::{LatencyStatistics, PeakSearch, PerformanceResult, ScenarioFigures, TokenLatencies};
 use proctor_results::{LatencyPart, SearchPart, SearchStep, Standing, TestPart, TokenPart};
-
-use crate::text;
+use proctor_words::text;
 
 /// The tokens of a run; `None` for a run without. If the figures are partial, no bound is met.
 pub(super) fn token_part(result: &PerformanceResult, is_partial: bool) -> Option<TokenPart> {

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use proctor_bed::{figures::shown, floor};
 use proctor_results::{FiguresPart, Standing};
+use proctor_words::text::{self, counted, counted_queries, duration};
 
 use crate::{
     accuracy::text::in_words,
-    figures::shown,
-    overhead::floor,
     result::{RunResult, deviations, energy, noise, round, tokens},
-    text::{self, counted, counted_queries, duration},
 };
 
 /// Largest number of reasons that are shown. All of them are in the result.

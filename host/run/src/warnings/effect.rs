@@ -68,7 +68,7 @@ const CONDITIONS: &[(&str, &[When])] = &[
 ///
 /// A file or the environment may serve several runs: a setting in it that is for another scenario or mode is no
 /// mistake, and lines of LoadGen's files are for many runs in any case.
-pub(super) fn of_conditions(settings: &Settings) -> Vec<String> {
+pub fn of_conditions(settings: &Settings) -> Vec<String> {
     let warning = |(key, conditions): &(&str, &[When])| {
         let given = settings.effective.get(*key)?;
         let failed = conditions.iter().find(|when| !when.holds(settings))?;

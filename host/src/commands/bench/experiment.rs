@@ -4,8 +4,9 @@ use proctor_loadgen::{PhaseOutcome, TestOutcome, TestSettings, Wait, WaitPolicy}
 use proctor_vocabulary::Scenario;
 
 use super::flags::HarnessFlags;
+use proctor_bed::{Dispatch, Interrupt, NullRun, direct_run, figures::query_latencies};
 use proctor_results::LatencyPart;
-use proctor_run::{Dispatch, HostError, Interrupt, NullRun, direct_run, query_latencies};
+use proctor_words::HostError;
 
 /// A rate that no harness keeps up with, so that every query is overdue.
 const SATURATING_QPS: f64 = 2e7;

@@ -1,7 +1,8 @@
 //! Cost of the noise guard: pairs of tests without and with it.
 
-use proctor_run::{HostError, Interrupt, NullRun};
+use proctor_bed::{Interrupt, NullRun};
 use proctor_vocabulary::Scenario;
+use proctor_words::HostError;
 
 use super::{
     experiment::{Figure, Target, closed_loop, query_us},

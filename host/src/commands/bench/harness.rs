@@ -9,9 +9,10 @@ use super::{
     official_loadgen::{Comparison, Official},
     report::{Report, Row},
 };
+use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, print};
-use proctor_run::{Conclusion, HostError, Interrupt, write_json};
 use proctor_vocabulary::Scenario;
+use proctor_words::{Conclusion, HostError, write_json};
 
 /// Measures, prints the table, writes the file.
 pub(super) fn bench(flags: &HarnessFlags) -> Result<Conclusion, HostError> {

@@ -1,8 +1,9 @@
 //! Figures of a plugin in a process of its own.
 
+use proctor_bed::{Interrupt, IsolatedCall};
 use proctor_display::Spread;
-use proctor_run::{HostError, Interrupt, IsolatedCall};
 use proctor_vocabulary::Scenario;
+use proctor_words::HostError;
 
 use super::{
     experiment::{Experiment, Figure, Target},

@@ -9,8 +9,9 @@ use proctor_loadgen::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::experiment::{one_query, saturated};
+use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Terminal;
-use proctor_run::{HostError, Interrupt, NullRun, Ticker, process_memory_bytes};
+use proctor_words::{HostError, Ticker, process_memory_bytes};
 
 /// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step,
 /// so that nothing counts that was not used.

@@ -25,7 +25,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use proctor_display::print;
-use proctor_run::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError};
 
 use self::{flags::HarnessFlags, page::PageFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
 use super::sibling::BENCH;

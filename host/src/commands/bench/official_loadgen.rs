@@ -18,8 +18,9 @@ use super::{
     flags::HarnessFlags,
     quantity::{bare, shown},
 };
+use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Spread;
-use proctor_run::{HostError, Interrupt, NullRun};
+use proctor_words::HostError;
 
 /// Makes one test of the official LoadGen. It is handed to Python as it stands here.
 const SCRIPT: &str = include_str!("official_loadgen.py");

@@ -15,7 +15,7 @@ use std::{
 use clap::Args;
 use proctor_display::{Origin, Steps, print};
 use proctor_report::{Subject, page};
-use proctor_run::{Conclusion, HostError, process_memory_bytes, text};
+use proctor_words::{Conclusion, HostError, process_memory_bytes, text};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{

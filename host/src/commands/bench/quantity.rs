@@ -1,6 +1,6 @@
 //! Values with their units, for people.
 
-use proctor_run::text::four_digits;
+use proctor_words::text::four_digits;
 
 /// A value with its unit; rates in millions.
 pub(super) fn shown(value: f64, unit: &str) -> String {

@@ -11,7 +11,7 @@ use super::{
     quantity::{bare, shown},
 };
 use proctor_display::{Origin, Spread, markdown_table};
-use proctor_run::text;
+use proctor_words::text;
 
 /// Version of the form of the JSON file.
 const BENCH_SCHEMA_VERSION: u32 = 1;

@@ -8,8 +8,8 @@ use std::{
 
 use clap::Args;
 use proctor_display::print;
-use proctor_run::{Conclusion, HostError, write_whole};
 use proctor_scaling_jobs::results::{Results, of_the_mock, results};
+use proctor_words::{Conclusion, HostError, write_whole};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScalingFlags {

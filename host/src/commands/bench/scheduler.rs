@@ -20,11 +20,11 @@ use proctor_display::{Origin, Steps, print};
 use proctor_loadgen::{
     BareLibrary, LoadGen, LoadGenOptions, RealClock, SystemUnderTest, TestOutcome, TestSettings,
 };
-use proctor_run::{Conclusion, HostError, text};
 use proctor_scheduler::{BatchError, Instance, SampleRing, SchedulerConfig, ThreadedScheduler};
 use proctor_vocabulary::{
     CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, Scenario, TestMode,
 };
+use proctor_words::{Conclusion, HostError, text};
 
 use crate::commands::bench::{
     experiment::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proctor_results::{Run, RunSummary};
-use proctor_run::{HostError, text};
+use proctor_words::{HostError, text};
 
 use crate::commands::results::{RUNS, runs_below, unreadable};
 

@@ -2,8 +2,8 @@
 
 use proctor_config::{RoundRow, RowCells, SuiteBenchmark, round_rules, suite_benchmarks};
 use proctor_loadgen::Rules;
-use proctor_run::{HostError, text};
 use proctor_vocabulary::{did_you_mean, registry::UnknownName};
+use proctor_words::{HostError, text};
 
 const HEAD: [&str; 9] =
     ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "size", "run here"];

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use proctor_display::print;
 use proctor_results::{Run, RunKind, RunOutcome, RunSummary};
-use proctor_run::{HostError, text};
+use proctor_words::{HostError, text};
 
 use super::{RUNS, runs_below};
 use crate::values::duration_ms;

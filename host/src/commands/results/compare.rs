@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_compare::{CompareError, Comparison, Condition, Figure, Method, Side};
 use proctor_display::print;
 use proctor_results::with_cause;
-use proctor_run::{Conclusion, HostError, write_whole};
+use proctor_words::{Conclusion, HostError, write_whole};
 use serde_json::Value;
 
 use crate::values::confidence;

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use proctor_display::print_data;
 use proctor_export::{Timeline, csv, json, markdown, openmetrics, trace};
 use proctor_results::{Run, RunSummary};
-use proctor_run::{HostError, write_whole};
+use proctor_words::{HostError, write_whole};
 
 use super::{open_runs, unreadable};
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use proctor_results::{ResultsError, Run, find_runs, with_cause};
-use proctor_run::HostError;
+use proctor_words::HostError;
 
 /// Where runs are, unless their folder is named.
 pub(super) const RUNS: &str = "runs";

@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf};
 use clap::Args;
 use proctor_display::print;
 use proctor_report::{Subject, page};
-use proctor_run::{Conclusion, HostError, write_whole};
+use proctor_words::{Conclusion, HostError, write_whole};
 
 use super::unreadable;
 

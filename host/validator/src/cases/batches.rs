@@ -179,14 +179,14 @@ fn inputs_unchanged(subject: &Subject) -> Verdict {
         let samples = bed.samples(8)?;
         let indices = samples.indices();
         match dispatch {
-            proctor_run::Dispatch::Batches => {
+            proctor_bed::Dispatch::Batches => {
                 let mut instance = bed.instance(0)?;
                 bed.warm_up(Some(&mut instance), &samples)?;
                 bed.phase(&samples, || {
                     bed.execute(&mut instance, &batches_of(&indices, &[bed.batch_size()]))
                 })?;
             }
-            proctor_run::Dispatch::WholeQueries => {
+            proctor_bed::Dispatch::WholeQueries => {
                 bed.phase(&samples, || bed.issue_all(&batches_of(&indices, &[1, 3])))?;
             }
         }

@@ -2,8 +2,8 @@
 
 use std::{fs, sync::Arc};
 
+use proctor_bed::Dispatch;
 use proctor_plugin_host::{ModelDemand, PluginHostError};
-use proctor_run::Dispatch;
 use proctor_vocabulary::SampleIndex;
 
 use crate::{

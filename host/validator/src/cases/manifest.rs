@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use proctor_bed::{FittedModel, row_for};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::abi::{PROCTOR_STATUS_DEVICE_LOST, PROCTOR_STATUS_UNSUPPORTED};
 use proctor_plugin_host::{
     CHECKSUM_THREAD, LoadStep, LoadedPlugin, PluginHostError, PluginLocation, is_declared,
 };
-use proctor_run::{FittedModel, row_for};
 use proctor_vocabulary::Scenario;
 
 use super::load::step;

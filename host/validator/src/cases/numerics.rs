@@ -1,8 +1,9 @@
 //! The numbers: right answers, and inputs that no data set has.
 
 use proctor_plugin_host::is_declared;
-use proctor_run::{Conclusion, run};
+use proctor_run::run;
 use proctor_vocabulary::{SampleIndex, TestMode};
+use proctor_words::Conclusion;
 
 use super::lifecycle::dispatches;
 use crate::{
@@ -131,7 +132,7 @@ fn finite_answers(subject: &Subject) -> Verdict {
 
 /// The answers to all samples, some of which have extreme values, by an instance.
 fn extreme(subject: &Subject, value: Extreme) -> Verdict {
-    if !dispatches(subject)?.contains(&proctor_run::Dispatch::Batches) {
+    if !dispatches(subject)?.contains(&proctor_bed::Dispatch::Batches) {
         return skipped("the plugin takes whole queries alone");
     }
     let bed = subject.bed(Shape::batches(BATCH))?;

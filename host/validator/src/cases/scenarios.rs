@@ -1,8 +1,8 @@
 //! Short runs by the load generator, in each scenario, as `host run` makes them.
 
+use proctor_bed::{Dispatch, TestBed, row_for};
 use proctor_config::IssueMode;
 use proctor_loadgen::{Finding, TestSettings};
-use proctor_run::{Dispatch, TestBed, row_for};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{

@@ -74,6 +74,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
     ("host/scaling", &[]),
     ("host/search", &[]),
+    // Programs that only read or show results wait for no more than this.
+    (
+        "host/words",
+        &[
+            "plugin-api",
+            "datasets",
+            "preprocess",
+            "accuracy",
+            "host/config",
+            "host/loadgen",
+            "host/noise",
+            "host/plugin-host",
+            "host/results",
+            "host/scaling",
+            "host/scheduler",
+        ],
+    ),
 ];
 
 #[test]

@@ -165,10 +165,10 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "rule of the boundary: samples that the plugin has overwritten are not looked at",
-        file: "host/run/src/bed/sample_library.rs",
+        file: "host/bed/src/sample_library.rs",
         right: "self.state().faults.extend(overwritten);",
         wrong: "self.state().faults.extend(overwritten.filter(|_| false));",
-        packages: &["proctor-run", "proctor-tests"],
+        packages: &["proctor-bed", "proctor-tests"],
     },
     Fault {
         name: "rule of the boundary: the validator does not see what was overwritten",

@@ -1,7 +1,7 @@
 //! How figures are written in the tables.
 
 use crate::rnn::table::{Best, Entry};
-use proctor_run::text::four_digits;
+use proctor_words::text::four_digits;
 
 /// The cell of a figure, or a dash where there is none.
 pub(super) fn or_none<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> String {

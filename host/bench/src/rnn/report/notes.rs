@@ -11,7 +11,7 @@ use crate::{
     foreign::FOREIGN_SHARE_MAX,
     rnn::{grid::PACE_MIN, report::Report},
 };
-use proctor_run::text;
+use proctor_words::text;
 
 impl Report {
     /// One sentence each.

@@ -11,7 +11,7 @@ use crate::rnn::{
     table::{Figure, Limit, Row},
 };
 use proctor_display::Table;
-use proctor_run::text::four_digits;
+use proctor_words::text::four_digits;
 
 /// A row whose ratio of medians or of 99th percentiles is below what it should be.
 #[derive(Debug, Clone, Serialize)]

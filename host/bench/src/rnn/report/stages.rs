@@ -7,7 +7,7 @@ use crate::rnn::{
     table::{Entry, Row, System},
 };
 use proctor_display::Table;
-use proctor_run::text::{self, four_digits};
+use proctor_words::text::{self, four_digits};
 
 impl Report {
     /// The four ways beside each other, with what the last one gains over the first.

@@ -1,0 +1,33 @@
+//! The clock of a run: real or virtual.
+
+use std::sync::Arc;
+
+use proctor_loadgen::{Clock, RealClock, VirtualClock, WaitPolicy};
+
+/// The clock of a run. Clones show the same time.
+#[derive(Clone)]
+pub enum HostClock {
+    /// Time passes.
+    Real(Arc<RealClock>),
+    /// Time goes on as the simulation says.
+    Virtual(Arc<VirtualClock>),
+}
+
+impl HostClock {
+    /// A clock at 0. Only real time is waited for in the way of `policy`.
+    pub(crate) fn new(is_virtual: bool, policy: WaitPolicy) -> Self {
+        if is_virtual {
+            Self::Virtual(Arc::default())
+        } else {
+            Self::Real(Arc::new(RealClock::with_policy(policy)))
+        }
+    }
+
+    /// The clock that plugins read.
+    pub fn reader(&self) -> Arc<dyn Fn() -> u64 + Send + Sync> {
+        match self.clone() {
+            Self::Real(clock) => Arc::new(move || clock.now_ns()),
+            Self::Virtual(clock) => Arc::new(move || clock.now_ns()),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Where the published data set of a benchmark lies.
+
+use std::path::PathBuf;
+
+use proctor_config::Settings;
+use proctor_datasets::{DataRoot, DatasetError};
+
+/// The folder that the settings name, or the one of the data set's name below the data root.
+///
+/// # Errors
+/// There is none of its name.
+pub fn dataset_folder(settings: &Settings, root: &DataRoot) -> Result<PathBuf, DatasetError> {
+    match &settings.run.dataset_folder {
+        Some(folder) => Ok(folder.clone()),
+        None => root.find(&settings.benchmark.dataset),
+    }
+}

@@ -1,0 +1,321 @@
+//! Ctrl-C and SIGTERM.
+//!
+//! | while | first signal | second signal |
+//! |---|---|---|
+//! | loading | the program ends | |
+//! | a replay makes calls | the program ends | |
+//! | a benchmark measures | the measurement that is going on is the last one | the program ends |
+//! | a test runs | nothing more is issued, outstanding samples are awaited | the wait ends, the plugin is cancelled |
+//! | writing | ignored | ignored; the third ends the program |
+//! | the plugin comes to its end | it is awaited | a process of its own is ended; the third ends the program |
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+use proctor_loadgen::{Progress, StopHandle};
+use proctor_plugin_host::{CallUnderWay, calls_under_way, on_interrupt};
+use proctor_words::{HostError, Observer, text};
+
+/// The reason of an interrupted test.
+const REASON: &str = "Ctrl-C or SIGTERM";
+
+/// Keeps what the program is doing, and ends it in good order when a signal comes. Clones share it.
+#[derive(Clone)]
+pub struct Interrupt {
+    state: Arc<Mutex<State>>,
+    observer: Arc<dyn Observer>,
+}
+
+#[derive(Default)]
+struct State {
+    doing: Doing,
+    signal_count: u32,
+    on_second: Option<Box<dyn Fn() + Send>>,
+    /// Ends the process of the plugin, and tells if it has one.
+    end_plugin: Option<Box<dyn Fn() -> bool + Send>>,
+    on_exit: Option<Box<dyn FnOnce() + Send>>,
+}
+
+#[derive(Default)]
+enum Doing {
+    #[default]
+    Loading,
+    Measuring,
+    /// A replay does this.
+    Replaying(&'static str),
+    Testing(RunningTest),
+    Writing,
+}
+
+impl Interrupt {
+    /// An interrupt that never comes.
+    #[must_use]
+    pub fn never(observer: Arc<dyn Observer>) -> Self {
+        Self { state: Arc::default(), observer }
+    }
+
+    /// Starts to listen for signals, with messages to `observer`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn install(observer: Arc<dyn Observer>) -> Result<Self, HostError> {
+        let interrupt = Self::never(observer);
+        let listener = interrupt.clone();
+        on_interrupt(move || listener.signal())
+            .map_err(|error| HostError::Usage(format!("cannot listen for signals: {error}")))?;
+        Ok(interrupt)
+    }
+
+    /// The user's side of the program.
+    pub fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
+    }
+
+    /// Sets an action for the end of the program, such as to remove what is not worth keeping. It must not use the
+    /// interrupt, which is locked then.
+    pub fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
+        self.lock().on_exit = Some(Box::new(action));
+    }
+
+    /// Starts what must not outlive the program, and sets the action that ends it, as [`on_exit`](Self::on_exit) does.
+    /// A signal waits meanwhile, and nothing starts after one that ends the program.
+    ///
+    /// # Errors
+    /// The error of the start; then no action is set.
+    pub fn start<T, E, A: FnOnce() + Send + 'static>(
+        &self,
+        start: impl FnOnce() -> Result<T, E>,
+        end: impl FnOnce(&T) -> A,
+    ) -> Result<T, E> {
+        let mut state = self.lock();
+        let started = start()?;
+        state.on_exit = Some(Box::new(end(&started)));
+        Ok(started)
+    }
+
+    /// Sets an action for the second signal of a test, such as to tell the plugin.
+    pub fn on_second(&self, action: impl Fn() + Send + 'static) {
+        self.lock().on_second = Some(Box::new(action));
+    }
+
+    /// Sets an action for the second signal while a plugin comes to its end: it ends the process of the plugin, and
+    /// tells if there was one.
+    pub fn end_plugin_by(&self, action: impl Fn() -> bool + Send + 'static) {
+        self.lock().end_plugin = Some(Box::new(action));
+    }
+
+    /// Marks the start of measurements, each of which is worth keeping.
+    pub fn measuring(&self) {
+        self.lock().doing = Doing::Measuring;
+    }
+
+    /// Marks what a replay does now, in words for "interrupted while".
+    pub fn replaying(&self, doing: &'static str) {
+        self.lock().doing = Doing::Replaying(doing);
+    }
+
+    /// Marks the start of a test. A signal that came between two tests ends the second one at once.
+    pub(crate) fn testing(&self, test: RunningTest) {
+        let mut state = self.lock();
+        if state.signal_count > 0 {
+            test.stop.stop(REASON);
+        }
+        state.doing = Doing::Testing(test);
+    }
+
+    /// Marks that there are results, which have to be written.
+    pub fn writing(&self) {
+        self.lock().doing = Doing::Writing;
+    }
+
+    /// Tells if the user has asked to stop.
+    #[must_use]
+    pub fn has_come(&self) -> bool {
+        self.lock().signal_count > 0
+    }
+
+    /// Does what a signal does now.
+    pub(crate) fn signal(&self) {
+        let mut state = self.lock();
+        match state.next_signal() {
+            Effect::Say(text) => {
+                // The run needs the lock, and a terminal may take its time.
+                drop(state);
+                self.observer.message(&text);
+            }
+            Effect::Cancel => {}
+            // Under the lock: until the program ends nobody takes the action back, or starts anything more.
+            Effect::End { doing, on_exit } => {
+                if let Some(action) = on_exit {
+                    action();
+                }
+                self.observer.end(&HostError::Interrupted(doing))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+/// The effect of a signal, as far as it is outside of the state.
+enum Effect {
+    Say(String),
+    /// The plugin has been told.
+    Cancel,
+    End {
+        /// The work that is interrupted.
+        doing: &'static str,
+        on_exit: Option<Box<dyn FnOnce() + Send>>,
+    },
+}
+
+impl State {
+    fn next_signal(&mut self) -> Effect {
+        self.signal_count += 1;
+        let count = self.signal_count;
+        let say = |text: &str| Effect::Say(text.to_owned());
+        match &self.doing {
+            Doing::Measuring if count == 1 => {
+                say("interrupted: ending with what was measured so far; press Ctrl-C again to give it up")
+            }
+            Doing::Loading | Doing::Measuring | Doing::Replaying(_) => self.end(),
+            Doing::Testing(test) => {
+                test.stop.stop(REASON);
+                match count {
+                    1 => Effect::Say(test.waiting()),
+                    2..=4 => {
+                        if let Some(cancel) = &self.on_second {
+                            cancel();
+                        }
+                        Effect::Cancel
+                    }
+                    // A fifth signal is no accident.
+                    _ => self.end(),
+                }
+            }
+            // Two of them may have been meant for the test before.
+            Doing::Writing if count > 2 => self.end(),
+            Doing::Writing => match waited_for() {
+                Some(call) => self.wait_for(&call, count),
+                None => say("interrupted: writing the results, which takes a moment"),
+            },
+        }
+    }
+
+    /// Says that the end of the run waits for this call, or ends the process that it hangs in.
+    fn wait_for(&self, CallUnderWay { plugin, call, .. }: &CallUnderWay, count: u32) -> Effect {
+        let was_ended = count > 1 && self.end_plugin.as_ref().is_some_and(|end| end());
+        let what = match count {
+            _ if was_ended => "its process is ended",
+            1 => "the results are on disk; press Ctrl-C twice more to end without it",
+            _ => "the results are on disk; press Ctrl-C once more to end without it",
+        };
+        Effect::Say(format!("interrupted: waiting for plugin {plugin} in {call}; {what}"))
+    }
+
+    fn end(&mut self) -> Effect {
+        let doing = match self.doing {
+            Doing::Loading => "loading",
+            Doing::Measuring => "measuring",
+            Doing::Replaying(doing) => doing,
+            Doing::Testing(_) => "a test was running",
+            Doing::Writing => "writing the results",
+        };
+        Effect::End { doing, on_exit: self.on_exit.take() }
+    }
+}
+
+/// The call of the plugin that the end of a run waits for: not one of an instance that is left behind.
+fn waited_for() -> Option<CallUnderWay> {
+    calls_under_way().find(|it| !it.call.is_timed())
+}
+
+/// A test that a signal ends.
+pub(crate) struct RunningTest {
+    pub(crate) stop: StopHandle,
+    pub(crate) progress: Progress,
+    /// Name of the plugin.
+    pub(crate) plugin: String,
+}
+
+impl RunningTest {
+    /// Says what the end of the test waits for.
+    fn waiting(&self) -> String {
+        let phase = self.progress.current();
+        let outstanding = phase.map_or(0, |phase| phase.issued_count.saturating_sub(phase.completed_count));
+        match outstanding {
+            0 => "interrupted: nothing is outstanding; ending the test".to_owned(),
+            1.. => format!(
+                "interrupted: waiting for {} of plugin {}; press Ctrl-C again to give them up",
+                text::counted(outstanding, "sample"),
+                self.plugin
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use proctor_plugin_host::Call;
+
+    use super::*;
+
+    /// Stops where the program would end.
+    struct Ending;
+
+    impl Observer for Ending {
+        fn end(&self, _: &HostError) -> ! {
+            loop {
+                thread::park();
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupted_replay_says_what_it_did() {
+        let interrupt = Interrupt::never(Arc::new(Ending));
+        interrupt.replaying("waiting");
+        let effect = interrupt.lock().next_signal();
+        assert!(matches!(effect, Effect::End { doing: "waiting", .. }));
+    }
+
+    #[test]
+    fn the_end_of_a_plugin_that_hangs_is_awaited_and_then_its_process_ended() {
+        let call = CallUnderWay { plugin: "p", call: Call::Stop, instance: None, number: 1 };
+        let said = |state: &State, count| match state.wait_for(&call, count) {
+            Effect::Say(text) => text,
+            _ => panic!("it goes on"),
+        };
+        let mut state = State::default();
+        assert!(said(&state, 1).starts_with("interrupted: waiting for plugin p in stop; "));
+        assert!(said(&state, 1).contains("twice more") && said(&state, 2).contains("once more"));
+        state.end_plugin = Some(Box::new(|| true));
+        assert!(said(&state, 1).contains("twice more"));
+        assert!(said(&state, 2).ends_with("its process is ended"));
+    }
+
+    #[test]
+    fn a_signal_waits_for_a_start_and_nothing_starts_after_it() {
+        let interrupt = Interrupt::never(Arc::new(Ending));
+        let (ended, ends) = mpsc::channel();
+        let signalled = interrupt.clone();
+        let start = move || {
+            thread::spawn(move || signalled.signal());
+            // Long enough for a signal that did not wait.
+            let came_early = ends.recv_timeout(Duration::from_millis(100));
+            assert_eq!(came_early, Err(mpsc::RecvTimeoutError::Timeout));
+            Ok::<_, ()>(ends)
+        };
+        let ends = interrupt.start(start, |_| move || ended.send(()).unwrap()).unwrap();
+        assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(()));
+
+        let (started, starts) = mpsc::channel();
+        thread::spawn(move || interrupt.start(|| started.send(()), |()| || ()));
+        let starts_after = starts.recv_timeout(Duration::from_millis(100));
+        assert_eq!(starts_after, Err(mpsc::RecvTimeoutError::Timeout));
+    }
+}

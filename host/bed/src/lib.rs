@@ -1,0 +1,66 @@
+//! Makes one test on one plugin: connects the plugin with the scheduler and its samples with the load generator.
+//!
+//! 1. [`TestBed`] opens the plugin and the data, loads the model, and makes tests.
+//! 2. `plugin` finds, loads and opens the plugin, if wanted in a process of its own. `plugin_instance` is the
+//!    scheduler's view of an instance, `sample_library` the load generator's of the samples, `system` that of instances
+//!    and scheduler together.
+//! 3. [`scaling`] adjusts batch size and instances during a test.
+//! 4. `placement` assigns processors to threads and devices to instances.
+//! 5. `call_watchdog` detects calls that hang; [`Interrupt`] ends a test early at Ctrl-C.
+//! 6. `measure` reads the counters of the processor and runs the noise guard beside a test; [`figures`] are the metrics
+//!    of its results.
+//! 7. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
+//! 8. `files` are the files that a test reads and writes.
+//!
+//! It judges no run and writes no `result.json`.
+
+#![forbid(unsafe_code)]
+
+mod call_watchdog;
+mod clock;
+mod fault;
+mod files;
+mod interrupt;
+mod measure;
+mod overhead;
+mod placement;
+mod plugin;
+mod plugin_instance;
+mod sample_library;
+pub mod scaling;
+mod system;
+mod test;
+mod test_bed;
+
+pub use crate::{
+    call_watchdog::{
+        Watchdog,
+        watched::{load_plugin, watch_without_folder, watchdog},
+    },
+    clock::HostClock,
+    fault::{Fault, FirstError},
+    files::{dataset_folder::dataset_folder, model_files, recording},
+    interrupt::Interrupt,
+    measure::{
+        energy::{NoEnergy, PackageEnergy},
+        figures,
+    },
+    overhead::{direct_run::direct_run, floor, isolated_call::IsolatedCall, null_run::NullRun},
+    plugin::{
+        SCHEDULER_KEYS,
+        dispatch::Dispatch,
+        explain_model::explain_model,
+        fitted_model::{FittedModel, row_for},
+        is_given,
+        isolated::host_state::HostPart,
+        options_of,
+    },
+    plugin_instance::BatchStages,
+    sample_library::{input_forms::InputForms, published, read_samples},
+    system::{SystemReport, busy::BusyCounts, scheduler_config},
+    test::{
+        Test, TestRequest,
+        watch::{Watch, WatchedSystem},
+    },
+    test_bed::{Equipment, TestBed},
+};

@@ -1,0 +1,313 @@
+//! The plugin of a run: found, loaded, opened with its options, and asked for the model.
+
+pub(crate) mod dispatch;
+pub(crate) mod explain_model;
+pub(crate) mod fitted_model;
+pub(crate) mod intent;
+pub(crate) mod isolated;
+
+use std::{cell::OnceCell, collections::BTreeMap};
+
+use proctor_config::{IssueMode, Origin, Settings};
+use proctor_datasets::DataRoot;
+use proctor_plugin_api::{Manifest, Options};
+use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
+use proctor_vocabulary::did_you_mean;
+use proctor_words::{CacheFolder, HostError, Observer, enter};
+
+use self::fitted_model::FittedModel;
+use crate::{
+    call_watchdog::Watchdog,
+    clock::HostClock,
+    files::{model_files::FoundFile, recording},
+    placement::{Placement, devices::Devices},
+    plugin::{dispatch::Dispatch, isolated::Isolated},
+    sample_library::input_forms::InputForms,
+};
+
+/// The plugin of a run, opened.
+pub struct Plugin {
+    /// Its library, or what is linked in.
+    pub library: LoadedPlugin,
+    /// Writes the recording, if there is one.
+    pub recorder: Option<Recorder>,
+    /// The opened plugin.
+    pub backend: Backend,
+    /// The options that it was opened with.
+    pub options: Options,
+    /// How it is given its work.
+    pub dispatch: Dispatch,
+    /// The devices that the run uses.
+    pub devices: Devices,
+    /// The files of the model that it was asked to load.
+    pub model_files: OnceCell<Vec<FoundFile>>,
+    /// The inputs as it wants them, once it has been asked for a model.
+    pub input_forms: OnceCell<InputForms>,
+    /// The process of its own, if it has one.
+    pub isolated: Option<Isolated>,
+    /// Where models are looked for and made.
+    root: DataRoot,
+    /// Dropped after the backend, since the plugin may use it to the end.
+    _cache: CacheFolder,
+}
+
+impl Plugin {
+    /// Finds, loads and opens the plugin that the settings name. Its model is looked for in `root`, and made there.
+    ///
+    /// # Errors
+    /// If there is no such plugin, if it cannot do what the settings ask for, or if it does not open.
+    pub(crate) fn open(
+        settings: &Settings,
+        root: &DataRoot,
+        clock: &HostClock,
+        cache: CacheFolder,
+        watchdog: &Watchdog,
+        observer: &dyn Observer,
+    ) -> Result<Self, HostError> {
+        let loading = enter!("load plugin");
+        let location = SearchPath::standard(&settings.run.plugin_path).find(&settings.run.plugin)?;
+        let recorder = recording::begin(settings)?;
+        let isolated = settings.run.isolate.then(|| Isolated::start(settings, &location)).transpose()?;
+        let library = match (&isolated, &recorder) {
+            (Some(isolated), _) => {
+                watchdog.may_end(isolated.clone());
+                isolated.load(&location)?
+            }
+            (None, Some(recorder)) => LoadedPlugin::load_recorded(&location, recorder)?,
+            (None, None) => LoadedPlugin::load(&location)?,
+        };
+        if let Some(recorder) = &recorder {
+            recording::name_plugin(recorder, &library);
+        }
+        drop(loading);
+        let _span = enter!("open plugin");
+        let manifest = library.manifest();
+        let dispatch = dispatch(settings, manifest)?;
+        let given = options_of(settings, &manifest.name)?;
+        let options = library.options(&given)?;
+        let services = HostServices { now_ns: clock.reader(), cache_folder: cache.of(&manifest.name) };
+        if let Some(isolated) = &isolated {
+            let files = fitted_model::model_files_for(settings, root, manifest, dispatch, observer)?;
+            // The plugin's own defaults give it nothing.
+            let set = options.iter().filter(|(name, _)| given.contains_key(*name));
+            let set = Options::from_values(set.map(|(name, value)| (name.to_owned(), value.clone())));
+            let cache_folder = services.cache_folder.as_deref();
+            isolated.restart_within(manifest, &files, &set, cache_folder)?;
+            isolated.note_denied_network(manifest, observer);
+        }
+        let open = || library.open(&options, services);
+        let backend = match &isolated {
+            Some(isolated) => {
+                isolated.open(open).inspect_err(|_| isolated.note_restricted_files(observer))?
+            }
+            None => open()?,
+        };
+        let devices = Devices::choose(settings, &manifest.name, &backend)?;
+        Ok(Self {
+            library,
+            recorder,
+            backend,
+            options,
+            dispatch,
+            devices,
+            model_files: OnceCell::new(),
+            input_forms: OnceCell::new(),
+            isolated,
+            root: root.clone(),
+            _cache: cache,
+        })
+    }
+
+    /// Verifies or makes the files of the benchmark's model and has the plugin load it, to be placed so.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or cannot be made, or the plugin does not take the model.
+    pub(crate) fn load_model(
+        &self,
+        settings: &Settings,
+        placement: &Placement,
+        observer: &dyn Observer,
+    ) -> Result<Model, HostError> {
+        let _span = enter!("load model");
+        let placements = placement.told(settings.run.instances, &self.devices);
+        let plugin = (self.library.manifest(), &self.backend);
+        let fitted = FittedModel::new(settings, &self.root, plugin, self.dispatch, placements, observer)?;
+        let FittedModel { demand, files, forms } = fitted;
+        self.model_files.get_or_init(|| files);
+        self.input_forms.get_or_init(|| forms);
+        let loaded = self.backend.load_model(&demand);
+        Ok(loaded.inspect_err(|_| {
+            self.isolated.iter().for_each(|isolated| isolated.note_restricted_files(observer))
+        })?)
+    }
+
+    /// Has a plugin whose process has ended go on in another.
+    ///
+    /// # Errors
+    /// Why the other one cannot come as far.
+    pub(crate) fn refresh(&self) -> Result<(), HostError> {
+        let plugin = &self.library.manifest().name;
+        self.isolated.as_ref().map_or(Ok(()), |isolated| isolated.refresh(plugin))
+    }
+
+    /// Mean time of a bare round trip to the plugin's own process, over this many, in us.
+    ///
+    /// # Errors
+    /// If it has none, or it has ended.
+    pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
+        let none = || HostError::Usage("the plugin has no process of its own: add --isolate".to_owned());
+        self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
+    }
+
+    /// Name and version: the name of the system under test in logs. The rules want the words `Network SUT` in the name
+    /// of a system that is reached over a network.
+    pub(crate) fn title(&self) -> String {
+        let manifest = self.library.manifest();
+        let network = if manifest.network { " (Network SUT)" } else { "" };
+        format!("{} {}{network}", manifest.name, manifest.version)
+    }
+}
+
+/// Chooses between batches and whole queries.
+fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostError> {
+    let Manifest { name, execute, issue, virtual_time, .. } = manifest;
+    let cannot = |text: String| Err(HostError::PluginCannot(text));
+    if settings.run.virtual_time {
+        if !virtual_time {
+            return cannot(format!(
+                "plugin {name} does not run in virtual time: leave out --virtual-time, or take a plugin that does, \
+                 such as mock"
+            ));
+        }
+        if settings.run.issue == IssueMode::Always {
+            return cannot(
+                "in virtual time no plugin takes whole queries: leave out --virtual-time, or issue = true"
+                    .to_owned(),
+            );
+        }
+        return Ok(Dispatch::Batches);
+    }
+    match settings.run.issue {
+        IssueMode::Never if !execute => {
+            cannot(format!("plugin {name} takes whole queries and no batches: leave out issue = false"))
+        }
+        IssueMode::Never => Ok(Dispatch::Batches),
+        IssueMode::Always if !issue => cannot(format!(
+            "plugin {name} takes no whole queries: leave out issue = true, and it is given batches"
+        )),
+        IssueMode::Always => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto if !execute => match SCHEDULER_KEYS.iter().find(|key| is_given(settings, key)) {
+            None => Ok(Dispatch::WholeQueries),
+            Some(key) => cannot(format!(
+                "plugin {name} takes whole queries and no batches, on which {key} has no effect: leave it out"
+            )),
+        },
+        IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
+        IssueMode::Auto => Ok(Dispatch::Batches),
+    }
+}
+
+/// Settings that only the scheduler obeys.
+pub const SCHEDULER_KEYS: [&str; 2] = ["policy", "batch_timeout_us"];
+
+/// Tells if the user has given a setting that only the scheduler obeys, or the number of instances or the size of
+/// batches, which a plugin without the scheduler is merely told. Ignoring these would be wrong.
+fn wants_scheduler(settings: &Settings) -> bool {
+    SCHEDULER_KEYS.iter().chain(&["instances", "batch_size"]).any(|key| is_given(settings, key))
+}
+
+/// Tells if the user has given this setting.
+pub fn is_given(settings: &Settings, key: &str) -> bool {
+    settings.origin(key).is_some_and(Origin::is_user)
+}
+
+/// The options that are given for this plugin, by their own names.
+///
+/// A file may hold the options of several plugins. A flag that this plugin does not see is a mistake, and so is the
+/// name of a plugin that is not there.
+pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, String>, HostError> {
+    let path = SearchPath::standard(&settings.run.plugin_path);
+    let mut options = BTreeMap::new();
+    for (key, value) in &settings.plugin_options {
+        let (owner, option) = key.split_once('.').expect("what has no dot is no option");
+        if owner == plugin {
+            options.insert(option.to_owned(), value.clone());
+            continue;
+        }
+        let origin = settings.origin(key).cloned().unwrap_or(Origin::Default);
+        if !path.has(owner) || matches!(origin, Origin::Flag { .. }) {
+            let hint = did_you_mean(owner, [plugin]);
+            return Err(HostError::Usage(format!(
+                "{origin}: {key} is an option of plugin \"{owner}\", but the run uses plugin {plugin}{hint}"
+            )));
+        }
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::Loader;
+
+    use super::*;
+
+    fn settings(assignments: &[&str]) -> Settings {
+        assignments.iter().fold(Loader::new(), |loader, text| loader.set(text)).load().unwrap()
+    }
+
+    fn both() -> Manifest {
+        Manifest::new("mock", "1", "").with_issue().with_virtual_time()
+    }
+
+    #[test]
+    fn whole_queries_go_to_plugins_that_take_them_unless_the_scheduler_is_wanted() {
+        let chosen = |assignments: &[&str]| dispatch(&settings(assignments), &both()).unwrap();
+        assert_eq!(chosen(&[]), Dispatch::WholeQueries);
+        assert_eq!(chosen(&["issue=false"]), Dispatch::Batches);
+        assert_eq!(chosen(&["batch_size=8"]), Dispatch::Batches);
+        assert_eq!(chosen(&["batch_size=8", "issue=true"]), Dispatch::WholeQueries);
+        assert_eq!(chosen(&["virtual_time=true"]), Dispatch::Batches);
+        let plain = Manifest::new("plain", "1", "");
+        assert_eq!(dispatch(&settings(&[]), &plain).unwrap(), Dispatch::Batches);
+    }
+
+    #[test]
+    fn what_a_plugin_cannot_do_is_said() {
+        let plain = Manifest::new("plain", "1", "");
+        let refused = |assignments: &[&str], manifest: &Manifest| {
+            dispatch(&settings(assignments), manifest).unwrap_err().to_string()
+        };
+        assert!(
+            refused(&["virtual_time=true"], &plain).starts_with("plugin plain does not run in virtual time")
+        );
+        assert!(refused(&["issue=true"], &plain).starts_with("plugin plain takes no whole queries"));
+        assert!(
+            refused(&["virtual_time=true", "issue=true"], &both()).starts_with("in virtual time no plugin")
+        );
+    }
+
+    #[test]
+    fn options_of_another_plugin_are_a_mistake_on_the_command_line() {
+        let options = options_of(&settings(&["mock.sigma=2"]), "mock").unwrap();
+        assert_eq!(options, BTreeMap::from([("sigma".to_owned(), "2".to_owned())]));
+        let error = options_of(&settings(&["mok.sigma=2"]), "mock").unwrap_err().to_string();
+        assert!(
+            error.contains("flag --set mok.sigma") && error.ends_with("did you mean \"mock\"?"),
+            "{error}"
+        );
+        assert!(options_of(&settings(&["null.threads=2"]), "mock").is_err());
+        // A file may serve several plugins.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("proctor.toml");
+        let of_file = |plugin: &str| {
+            std::fs::write(&path, format!("[{plugin}]\nthreads = 2\n")).unwrap();
+            options_of(&Loader::new().config_file(&path).load().unwrap(), "mock")
+        };
+        assert_eq!(of_file("null").unwrap(), BTreeMap::new());
+        // A name with an underscore is that of a file, of no plugin.
+        for wrong in ["nul", "host_validator"] {
+            let error = of_file(wrong).unwrap_err().to_string();
+            assert!(error.contains("proctor.toml") && error.contains(wrong), "{error}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The model of a benchmark as a plugin is asked for it, and the samples that go with it.
+
+use proctor_config::{Benchmark, ModelFile, Settings};
+use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
+use proctor_plugin_api::{Manifest, ModelSupport, Placement};
+use proctor_plugin_host::{Backend, FileOffer, ModelDemand, choose_row, is_declared};
+use proctor_vocabulary::SampleIndex;
+use proctor_words::{HostError, Observer, read_machine};
+
+use crate::{
+    files::model_files::{self, FoundFile},
+    plugin::{dispatch::Dispatch, intent::intent},
+    sample_library::{Data, input_forms::InputForms},
+};
+
+/// The model of a benchmark, fitted to a plugin: in a precision that it declares, with the files that it reads, and
+/// with the inputs in the forms that it wants.
+#[derive(Debug)]
+pub struct FittedModel {
+    /// The demand to load it with.
+    pub demand: ModelDemand,
+    pub(crate) files: Vec<FoundFile>,
+    pub(crate) forms: InputForms,
+}
+
+impl FittedModel {
+    /// Asks an opened plugin for its forms, and verifies or makes the files, which are looked for in `root`.
+    ///
+    /// # Errors
+    /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
+    pub fn new(
+        settings: &Settings,
+        root: &DataRoot,
+        plugin: (&Manifest, &Backend),
+        dispatch: Dispatch,
+        placements: Vec<Placement>,
+        observer: &dyn Observer,
+    ) -> Result<Self, HostError> {
+        let (manifest, backend) = plugin;
+        let wish = ModelDemand { placements, ..wish(settings, dispatch) };
+        // A file may be large, or have to be made first: only those for the precision that it comes down to are
+        // touched.
+        let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
+        let found = find_files(settings, root, manifest, &precision, observer)?;
+        let objections = found.iter().filter_map(model_files::objection);
+        objections.for_each(|text| observer.message(&format!("warning: {text}")));
+        let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
+        let demand = ModelDemand { precision: Some(precision), files, ..wish };
+        let forms = InputForms::choose(backend, &manifest.name, &demand)?;
+        let demand = ModelDemand { inputs: forms.formed().to_vec(), ..demand };
+        Ok(Self { demand, files: found, forms })
+    }
+
+    /// Reads samples of the benchmark, in the forms that the plugin wants, into memory of the program.
+    ///
+    /// # Errors
+    /// If the data are missing or damaged, or there is no room for them.
+    pub fn samples(&self, settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
+        let root = DataRoot::new(settings.run.data_root.as_deref());
+        let data = Data::open(settings, &root, &read_machine(), None)?.in_forms(&self.forms)?;
+        data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
+    }
+}
+
+/// The row of the manifest by which a plugin would be asked for the model of the settings' benchmark.
+///
+/// # Errors
+/// The first part of the demand that the manifest does not declare.
+pub fn row_for<'a>(
+    settings: &Settings,
+    manifest: &'a Manifest,
+    dispatch: Dispatch,
+) -> Result<&'a ModelSupport, HostError> {
+    let (wish, offers) = (wish(settings, dispatch), offers(&settings.benchmark));
+    Ok(choose_row(manifest, &wish, &offers)?)
+}
+
+/// The files of the model that a plugin will be asked to load, verified or made in `root`.
+///
+/// # Errors
+/// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
+pub(super) fn model_files_for(
+    settings: &Settings,
+    root: &DataRoot,
+    manifest: &Manifest,
+    dispatch: Dispatch,
+    observer: &dyn Observer,
+) -> Result<Vec<FoundFile>, HostError> {
+    let row = row_for(settings, manifest, dispatch)?;
+    find_files(settings, root, manifest, &row.precision, observer)
+}
+
+fn find_files(
+    settings: &Settings,
+    root: &DataRoot,
+    manifest: &Manifest,
+    precision: &str,
+    observer: &dyn Observer,
+) -> Result<Vec<FoundFile>, HostError> {
+    let model = &settings.benchmark.model;
+    // A plugin that takes files of any format can do without one that the user has not given.
+    let names = |format: &str| manifest.models.iter().any(|row| row.format == format);
+    let is_read = |format: &str| {
+        let is_lacking = || {
+            let is_given = settings.run.model_file.is_some();
+            !is_given && matches!(model.files_for(precision).get(format), Some(ModelFile::Supplied { .. }))
+        };
+        reads_format(manifest, &model.id, precision, format) && (names(format) || !is_lacking())
+    };
+    model_files::find(settings, root, precision, observer, is_read)
+}
+
+/// The demand as far as it is known without the files and the plugin.
+fn wish(settings: &Settings, dispatch: Dispatch) -> ModelDemand {
+    let benchmark = &settings.benchmark;
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    ModelDemand {
+        model: benchmark.model.id.clone(),
+        precision: settings.run.precision.clone(),
+        device: settings.run.device.clone(),
+        files: Vec::new(),
+        inputs: benchmark.inputs.clone(),
+        outputs: benchmark.outputs.clone(),
+        last_output_varies: benchmark.last_output_varies,
+        inputs_vary: benchmark.inputs_vary,
+        scenario: settings.run.scenario.loadgen(),
+        batch_size_max: number(settings.run.batch_size),
+        instance_count: match dispatch {
+            Dispatch::Batches => number(settings.run.instances),
+            Dispatch::WholeQueries => 0,
+        },
+        intent: intent(settings, dispatch),
+        placements: Vec::new(),
+    }
+}
+
+/// The files that a benchmark's model comes in.
+fn offers(benchmark: &Benchmark) -> Vec<FileOffer> {
+    let offer = |(format, precision): (&str, Option<&str>)| FileOffer {
+        format: format.to_owned(),
+        precision: precision.map(str::to_owned),
+    };
+    benchmark.model.formats().map(offer).collect()
+}
+
+fn reads_format(manifest: &Manifest, model: &str, precision: &str, format: &str) -> bool {
+    let reads = |row: &ModelSupport| {
+        row.precision == precision && is_declared(&row.model, model) && is_declared(&row.format, format)
+    };
+    manifest.models.iter().any(reads)
+}

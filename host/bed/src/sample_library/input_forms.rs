@@ -1,0 +1,77 @@
+//! The forms in which the plugin wants its inputs, of those that the rules leave open.
+
+use proctor_plugin_host::{Backend, ModelDemand};
+use proctor_preprocess::{Pipeline, in_form, with_forms};
+use proctor_results::InputPart;
+use proctor_vocabulary::{ElementType, InputForm, Layout, TensorSpec};
+use proctor_words::HostError;
+
+/// The inputs of a benchmark in the forms that a plugin has chosen.
+#[derive(Debug)]
+pub struct InputForms {
+    plugin: String,
+    forms: Vec<InputForm>,
+    /// As the benchmark has them.
+    given: Vec<TensorSpec>,
+    /// As the plugin is given them.
+    formed: Vec<TensorSpec>,
+}
+
+impl InputForms {
+    /// Has the plugin choose.
+    ///
+    /// # Errors
+    /// The plugin cannot choose, or a form that it wants cannot be had.
+    pub(crate) fn choose(backend: &Backend, plugin: &str, demand: &ModelDemand) -> Result<Self, HostError> {
+        let forms = backend.input_forms(demand)?;
+        let given = demand.inputs.clone();
+        let formed = given.iter().zip(&forms).map(|(input, form)| in_form(input, form));
+        let plugin = plugin.to_owned();
+        match formed.collect() {
+            Ok(formed) => Ok(Self { plugin, forms, given, formed }),
+            Err(source) => Err(HostError::InputForm { plugin, source }),
+        }
+    }
+
+    /// The pipeline that makes the inputs so.
+    ///
+    /// # Errors
+    /// A form that the plugin wants cannot be had.
+    pub(super) fn of(&self, pipeline: Box<dyn Pipeline>) -> Result<Box<dyn Pipeline>, HostError> {
+        let refused = |source| HostError::InputForm { plugin: self.plugin.clone(), source };
+        with_forms(pipeline, &self.forms).map_err(refused)
+    }
+
+    /// The forms that it has chosen.
+    pub(super) fn forms(&self) -> &[InputForm] {
+        &self.forms
+    }
+
+    /// The inputs as the plugin is given them.
+    pub(crate) fn formed(&self) -> &[TensorSpec] {
+        &self.formed
+    }
+
+    /// The inputs as a result has them; none if all are as the benchmark has them.
+    pub fn parts(&self) -> Vec<InputPart> {
+        let Self { forms, given, formed, .. } = self;
+        if forms.iter().zip(given).all(|(form, input)| form.is_of(input)) {
+            return Vec::new();
+        }
+        let part = |((form, given), formed): ((&InputForm, &TensorSpec), &TensorSpec)| {
+            let InputForm { element_type, layout, quantization } = form;
+            let is_quantized = given.element_type != *element_type
+                && matches!(element_type, ElementType::I8 | ElementType::U8);
+            let quantization = is_quantized.then_some(quantization);
+            InputPart {
+                name: formed.name.clone(),
+                element_type: element_type.name().to_owned(),
+                shape: formed.shape.clone(),
+                layout: Layout::name(*layout).to_owned(),
+                scale: quantization.map(|quantization| quantization.scale),
+                zero_point: quantization.map(|quantization| quantization.zero_point),
+            }
+        };
+        forms.iter().zip(given).zip(formed).map(part).collect()
+    }
+}

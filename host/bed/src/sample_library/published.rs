@@ -1,0 +1,272 @@
+//! Samples of data sets in the layouts that they are published in: the program `host-data` prepares them.
+
+use std::{
+    env,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use proctor_accuracy::PublishedSamples;
+use proctor_config::{QslCounts, Settings};
+use proctor_datasets::{DataRoot, SampleStore, StoreError, is_published};
+use proctor_prepared::{Delivery, Input, Order, Reader, Recipe, RowAggregation};
+use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
+use proctor_words::{HostError, lasting_folder, text::counted};
+
+use crate::files::dataset_folder::dataset_folder;
+
+/// Name of the program.
+const PROGRAM: &str = "host-data";
+/// Command that builds it.
+const BUILD: &str = "cargo build --release -p proctor-data";
+
+/// The samples of a published data set, as they were prepared.
+#[derive(Debug)]
+pub struct Published {
+    program: PathBuf,
+    /// Without samples.
+    order: Order,
+    delivery: Delivery,
+    reader: Reader,
+}
+
+impl Published {
+    /// Opens the data set of a benchmark if it is a published one; otherwise `None`.
+    ///
+    /// # Errors
+    /// The data set or the program is not there, or does not fit the benchmark.
+    pub fn open(settings: &Settings, root: &DataRoot) -> Result<Option<Self>, HostError> {
+        let benchmark = &settings.benchmark;
+        if !is_published(&benchmark.dataset) {
+            let rows = &settings.run.row_aggregation;
+            return if *rows == RowAggregation::default() {
+                Ok(None)
+            } else {
+                Err(HostError::Usage(format!(
+                    "row_aggregation = {rows} is for data sets of clicks, and {} is none: leave it out",
+                    benchmark.dataset
+                )))
+            };
+        }
+        let order = Order {
+            dataset: benchmark.dataset.clone(),
+            folder: dataset_folder(settings, root)?,
+            preprocessing: benchmark.preprocessing.clone(),
+            rows: settings.run.row_aggregation.clone(),
+            inputs: benchmark.inputs.iter().map(|input| Input::new(input, &InputForm::of(input))).collect(),
+            caches: lasting_folder(settings),
+            samples: Vec::new(),
+        };
+        let own = env::current_exe();
+        let own = own.map_err(|error| HostError::Data(format!("cannot find {PROGRAM}: {error}")))?;
+        Self::ordered(own.with_file_name(PROGRAM), order).map(Some)
+    }
+
+    fn ordered(program: PathBuf, order: Order) -> Result<Self, HostError> {
+        let delivery = place(&program, &order)?;
+        let reader = Reader::open(&delivery.folder)?;
+        Ok(Self { program, order, delivery, reader })
+    }
+
+    /// The same samples in the forms that a plugin has chosen.
+    ///
+    /// # Errors
+    /// A form cannot be had.
+    pub(crate) fn in_forms(self, inputs: &[TensorSpec], forms: &[InputForm]) -> Result<Self, HostError> {
+        let inputs: Vec<_> = inputs.iter().zip(forms).map(|(input, form)| Input::new(input, form)).collect();
+        if inputs == self.order.inputs {
+            return Ok(self);
+        }
+        let Self { program, order, delivery, .. } = self;
+        let order = Order { inputs, ..order };
+        let recipe = Recipe { inputs: order.inputs.clone(), ..delivery.recipe.clone() };
+        let folder = recipe.folder(&order.caches);
+        match Reader::open(&folder) {
+            // An earlier run has had them in these forms.
+            Ok(reader) if reader.listing().is_ok() => {
+                let delivery = Delivery { recipe, folder, ..delivery };
+                Ok(Self { program, order, delivery, reader })
+            }
+            _ => Self::ordered(program, order),
+        }
+    }
+
+    /// Fits the counts of the benchmark that it was opened for to a data set that has fewer samples, such as a generated
+    /// one, with a warning about it and about samples that it lists and does not have.
+    ///
+    /// # Errors
+    /// It has no samples.
+    pub fn fit(&self, settings: &mut Settings) -> Result<(), HostError> {
+        let Delivery { sample_count, missing_count, .. } = self.delivery;
+        settings.warnings.extend(self.delivery.notes.iter().cloned());
+        if missing_count > 0 {
+            let folder = self.order.folder.display();
+            let text = format!(
+                "{missing_count} samples that the lists in {folder} name are not there, and are left out"
+            );
+            settings.warnings.push(text);
+        }
+        fit_counts(settings, &self.order.folder, sample_count)
+    }
+
+    /// Name of the data set.
+    pub(crate) fn name(&self) -> &str {
+        &self.order.dataset
+    }
+
+    /// Number of samples.
+    pub fn sample_count(&self) -> u64 {
+        self.delivery.sample_count
+    }
+
+    /// The folder of the data set.
+    pub fn folder(&self) -> &Path {
+        &self.order.folder
+    }
+
+    /// Number of samples, or of files of samples, that it lists but lacks.
+    pub fn missing_count(&self) -> u64 {
+        self.delivery.missing_count
+    }
+
+    /// The first samples, as many as a run has, by their names, for who reads their labels.
+    ///
+    /// # Errors
+    /// The names cannot be read.
+    pub fn named(&self, sample_count: usize) -> Result<PublishedSamples, HostError> {
+        let mut names = self.reader.listing()?.names;
+        names.truncate(sample_count);
+        Ok(PublishedSamples { folder: self.order.folder.clone(), names })
+    }
+
+    /// Copies samples into a store, after preparing those that never were, and again those that are damaged.
+    /// `inputs_vary` says whether each has shapes of its own.
+    ///
+    /// # Errors
+    /// One cannot be prepared, or there is no room for it.
+    pub(crate) fn load(
+        &self,
+        samples: &[SampleIndex],
+        inputs_vary: bool,
+        store: &mut SampleStore,
+    ) -> Result<(), StoreError> {
+        let refused = |index| move |source: HostError| StoreError::Fill { index, source: source.into() };
+        let mut absent = Vec::new();
+        for index in samples {
+            if !self.reader.has(*index).map_err(|error| refused(*index)(error.into()))? {
+                absent.push(index.0);
+            }
+        }
+        if !absent.is_empty() {
+            self.prepare(absent)?;
+        }
+        let Err(error) = self.copy(samples, inputs_vary, store) else { return Ok(()) };
+        // One that cannot be looked at has nothing to do with it, or is as it was the first time.
+        let damaged = samples.iter().filter(|index| matches!(self.reader.is_whole(**index), Ok(false)));
+        let damaged: Vec<_> = damaged.map(|index| index.0).collect();
+        if damaged.is_empty() {
+            return Err(error);
+        }
+        tracing::warn!("{error}; preparing {} again", counted(damaged.len() as u64, "sample"));
+        self.prepare(damaged)?;
+        self.copy(samples, inputs_vary, store)
+    }
+
+    /// Prepares samples that are missing or damaged, in the program for that.
+    fn prepare(&self, samples: Vec<u64>) -> Result<(), StoreError> {
+        let order = Order { samples, ..self.order.clone() };
+        place(&self.program, &order).map_err(|error| StoreError::Prepare(error.into()))?;
+        Ok(())
+    }
+
+    /// Copies samples that are there into a store.
+    fn copy(
+        &self,
+        samples: &[SampleIndex],
+        inputs_vary: bool,
+        store: &mut SampleStore,
+    ) -> Result<(), StoreError> {
+        let read = |index, tensors: &mut [&mut [u8]]| self.reader.read(index, tensors);
+        if inputs_vary {
+            store.load_varying(samples, |index| self.reader.shapes(index), read)
+        } else {
+            store.load(samples, read)
+        }
+    }
+}
+
+/// Opens the data set of a benchmark if it is a published one, and fits the counts of the benchmark to it.
+///
+/// # Errors
+/// The data set or the program is not there, or it has no samples.
+pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostError> {
+    let root = DataRoot::new(settings.run.data_root.as_deref());
+    let published = Published::open(settings, &root)?;
+    if let Some(published) = &published {
+        published.fit(settings)?;
+    }
+    Ok(published)
+}
+
+/// Fits the counts of a benchmark to a folder with so many samples, with a warning if they are other ones.
+///
+/// # Errors
+/// There are none.
+pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> Result<(), HostError> {
+    let folder = folder.display();
+    if sample_count == 0 {
+        return Err(HostError::Data(format!(
+            "{folder} has no samples; `host data verify` says what is missing"
+        )));
+    }
+    let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
+    if sample_count > total_sample_count {
+        settings.warnings.push(format!(
+            "{folder} has {sample_count} samples, and the benchmark {total_sample_count}: the first are used"
+        ));
+    }
+    if sample_count < total_sample_count {
+        settings.warnings.push(format!(
+            "{folder} has {sample_count} of the benchmark's {total_sample_count} samples: for comparing runs of \
+             your own only"
+        ));
+        settings.benchmark.qsl = QslCounts {
+            total_sample_count: sample_count,
+            performance_sample_count: performance_sample_count.min(sample_count),
+        };
+    }
+    Ok(())
+}
+
+/// Has the program execute an order. Its progress and its messages are seen on stderr.
+fn place(program: &Path, order: &Order) -> Result<Delivery, HostError> {
+    let cannot_start = |error| {
+        HostError::Data(format!(
+            "data set \"{}\" is prepared by a program of its own, and {} cannot be started: {error}; build it with {BUILD}",
+            order.dataset,
+            program.display()
+        ))
+    };
+    let mut child = Command::new(program)
+        .arg("order")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(cannot_start)?;
+    let order_text = serde_json::to_string(order).expect("all keys are text");
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that ended before it read the order has said why.
+        let _ = stdin.write_all(order_text.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(cannot_start)?;
+    if !output.status.success() {
+        let dataset = &order.dataset;
+        let ended = output.status;
+        return Err(HostError::Data(format!(
+            "data set \"{dataset}\" cannot be prepared: {PROGRAM} ended with {ended}"
+        )));
+    }
+    let delivery = serde_json::from_slice(&output.stdout);
+    delivery.map_err(|error| HostError::Data(format!("{} is of another version: {error}", program.display())))
+}

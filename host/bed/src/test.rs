@@ -1,0 +1,178 @@
+//! One test: what is asked for, and what has come of it.
+
+pub(crate) mod watch;
+
+use std::path::Path;
+
+use proctor_config::MetricKind;
+use proctor_loadgen::{Finding, Progress, Rule, TestOutcome, TestSettings, ViolationKind};
+use proctor_noise::Noise;
+use proctor_results::MetricPart;
+use proctor_vocabulary::TestMode;
+use proctor_words::{HostError, Observer, write_json};
+
+use crate::{
+    clock::HostClock,
+    fault::Fault,
+    files::logs::Logs,
+    measure::{
+        energy::{NoEnergy, PackageEnergy},
+        figures::{is_of_tokens, metric, peak_metric, withheld},
+    },
+    plugin_instance::batch_log::BatchFile,
+    system::SystemReport,
+    test::watch::Watch,
+};
+
+/// File of the batches that are kept.
+const BATCHES: &str = "batches.json";
+
+/// One test to be made.
+pub struct TestRequest<'a> {
+    /// Settings of the load generator.
+    pub settings: TestSettings,
+    /// Folder for the logs, which exists; without it the test leaves nothing on the disk.
+    pub folder: Option<&'a Path>,
+    /// Looks on, and may end the test early.
+    pub watch: Option<&'a dyn Watch>,
+    /// Gets the progress of the test before it starts.
+    pub follow: Option<&'a dyn Fn(Progress)>,
+    /// True if instances run some batches before it.
+    pub warms_up: bool,
+    /// True if the noise guard stands beside it, if it is a performance test in real time.
+    pub is_guarded: bool,
+}
+
+impl<'a> TestRequest<'a> {
+    /// A test that leaves nothing on the disk or the screen, only its outcome.
+    pub fn new(settings: TestSettings) -> Self {
+        Self { settings, folder: None, watch: None, follow: None, warms_up: true, is_guarded: false }
+    }
+
+    /// A test that leaves its logs in a folder, which exists.
+    pub fn in_folder(settings: TestSettings, folder: &'a Path) -> Self {
+        Self { folder: Some(folder), ..Self::new(settings) }
+    }
+
+    /// Tells if the energy of the processor is of interest: in performance tests of a run in real time.
+    pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
+        self.folder.is_some() && self.is_timed(clock)
+    }
+
+    /// Tells if time passes in it, and counts.
+    pub(super) fn is_timed(&self, clock: &HostClock) -> bool {
+        matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
+    }
+
+    /// Tells if the user sees how it goes.
+    pub(super) fn is_shown(&self) -> bool {
+        self.folder.is_some() || self.watch.is_some()
+    }
+}
+
+/// A test that has been made.
+pub struct Test {
+    /// What the load generator measured and found.
+    pub outcome: TestOutcome,
+    /// The figure that it reports.
+    pub metric_kind: MetricKind,
+    /// Its logs, if it leaves any.
+    pub logs: Option<Logs>,
+    /// Report of the system under test.
+    pub system: SystemReport,
+    /// Its slowest batches and some others, where they are kept.
+    pub batches: Option<BatchFile>,
+    /// True if the plugin is left alone: it hangs, or has not completed what it was given.
+    pub is_abandoned: bool,
+    /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
+    pub energy_joules: Option<f64>,
+    /// Energy of the processor over the timed part; `None` where it was not asked for.
+    pub package_energy: Option<Result<PackageEnergy, NoEnergy>>,
+    /// How quiet the machine was; `None` where the guard was not there, or the test has several phases.
+    pub noise: Option<Noise>,
+    /// Error of the logs that could not be written.
+    pub write_error: Option<HostError>,
+    /// True if the plugin has come to the end of its part.
+    pub is_settled: bool,
+}
+
+impl Test {
+    /// The figure that it reports; `None` where no performance was measured. Of a search, the peak rate.
+    pub fn metric(&self) -> Option<MetricPart> {
+        match &self.outcome.peak_search {
+            Some(search) => search.peak_qps().map(peak_metric),
+            None => self.figure(self.metric_kind),
+        }
+    }
+
+    /// The figure of this kind; `None` where no performance was measured, and of a search.
+    pub fn figure(&self, kind: MetricKind) -> Option<MetricPart> {
+        let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
+        let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
+        if self.has_unanswered() {
+            metric.map(|metric| withheld(metric, "not every sample was answered"))
+        } else if self.has_tokenless() && is_of_tokens(kind) {
+            metric.map(|metric| withheld(metric, "not every sample has its tokens"))
+        } else {
+            metric
+        }
+    }
+
+    /// Tells if samples failed or are missing: a response that comes at once, or never, is no answer, and its time is
+    /// no latency.
+    pub fn has_unanswered(&self) -> bool {
+        let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
+        self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
+    }
+
+    /// Tells if samples of a token run were answered without their tokens, so that figures leave them out.
+    pub fn has_tokenless(&self) -> bool {
+        let tokens = self.outcome.figures().and_then(|figures| figures.tokens.as_ref());
+        tokens.is_some_and(|tokens| tokens.left_out.count() > 0)
+    }
+
+    /// Tells if another test makes sense.
+    pub fn may_go_on(&self) -> bool {
+        self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
+    }
+
+    /// Tells if the plugin has only to come to its end for the test to be VALID.
+    pub fn is_valid_so_far(&self) -> bool {
+        self.outcome.broken().into_iter().all(is_not_ended)
+    }
+
+    /// Takes note of how the plugin came to the end of its part, and says so in the logs.
+    pub fn settle(&mut self, faults: Vec<Fault>, energy_joules: Option<f64>, observer: &dyn Observer) {
+        self.is_settled = true;
+        // Of a search or of several phases it would be that of the last one alone.
+        self.energy_joules = energy_joules.filter(|_| self.outcome.only_phase().is_some());
+        self.outcome.findings.retain(|finding| !is_not_ended(finding));
+        Fault::add_all(blamed(faults, &self.outcome), &mut self.outcome.findings);
+        if let Some(logs) = &self.logs {
+            // Tried after an earlier error, too: what is there should not contradict the verdict that is shown.
+            let written = logs.write_verdict(&self.outcome, observer);
+            self.write_error = self.write_error.take().or(written.err());
+        }
+    }
+
+    /// Writes the trace and the kept batches, if there are logs.
+    pub fn write_trace(&self) -> Result<(), HostError> {
+        let Some(logs) = &self.logs else { return Ok(()) };
+        if let Some(batches) = &self.batches {
+            write_json(&logs.folder().join(BATCHES), batches)?;
+        }
+        logs.write_trace(&self.outcome)
+    }
+}
+
+/// The faults that the plugin is to blame for: not that it answers samples after the user has given them up.
+pub(super) fn blamed(mut faults: Vec<Fault>, outcome: &TestOutcome) -> Vec<Fault> {
+    if outcome.is_given_up() {
+        faults.retain(|fault| !fault.is_belated_answer());
+    }
+    faults
+}
+
+fn is_not_ended(finding: &Finding) -> bool {
+    matches!(finding.caller_fault(), Some(Fault::NotEnded { .. }))
+}

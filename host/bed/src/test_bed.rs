@@ -1,0 +1,582 @@
+//! The bed of a test: instances made and warmed up, the load generator run over them, the logs written.
+
+mod batcher_wait;
+mod instances;
+mod length;
+mod onlookers;
+mod scaled;
+mod timeless;
+mod told;
+
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+
+use proctor_config::{Benchmark, Settings};
+use proctor_datasets::DataRoot;
+use proctor_loadgen::{
+    Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
+    StopHandle, TestOutcome, TestSettings, TokenRoom, VirtualClock, config_file,
+};
+use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
+use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
+use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TensorSpec, TestMode};
+use proctor_words::{CacheFolder, HostError, Machine, read_machine};
+
+use crate::{
+    call_watchdog::Watchdog,
+    clock::HostClock,
+    fault::{Fault, FirstError},
+    files::logs::Logs,
+    interrupt::{Interrupt, RunningTest},
+    placement::{Placement, allowed_cores},
+    plugin::{
+        Plugin,
+        dispatch::Dispatch,
+        isolated::{Isolated, loadgen_limit},
+    },
+    plugin_instance::{BatchStages, PluginInstance, StageLog, batch_log::BatchLog, scheduled},
+    sample_library::{Data, SampleLibrary, published::Published},
+    scaling::scaler_thread::ScalerThread,
+    system::{
+        System, SystemReport, scheduler_config,
+        whole_queries::{QueryTest, WholeQueries},
+    },
+    test::{Test, TestRequest, blamed},
+};
+
+use batcher_wait::BatcherWait;
+use onlookers::Onlookers;
+use timeless::Timeless;
+
+/// Longest wait for a hung instance once the test has given it up.
+const HUNG_LIMIT: Duration = Duration::from_secs(1);
+
+/// Everything that a test needs, ready: the plugin with its model, the samples, the clock.
+///
+/// Dropped, it closes the plugin, unless a test has shown that the plugin hangs.
+pub struct TestBed<'a> {
+    settings: &'a Settings,
+    /// The clock of the run.
+    pub clock: HostClock,
+    model: Model,
+    /// The query sample library.
+    pub library: SampleLibrary,
+    /// Closed after the model, which the samples keep, too.
+    pub plugin: Plugin,
+    /// Folder of the data sets and models.
+    pub data_root: DataRoot,
+    /// The machine as it was before the plugin was there.
+    pub machine: Machine,
+    interrupt: Interrupt,
+    watchdog: Watchdog,
+    placement: Placement,
+    /// Overrides for the settings of performance runs.
+    audit_config: Option<String>,
+    /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
+    phase_count: Cell<u64>,
+    /// Where instances note the stages of each batch.
+    stages: Option<StageLog>,
+}
+
+/// Equipment of a test bed besides the settings of a run.
+pub struct Equipment {
+    /// The clock of the run.
+    pub clock: HostClock,
+    /// Folder for what the plugin keeps from run to run.
+    pub cache: CacheFolder,
+    /// Samples; those of the benchmark if it is `None`.
+    pub data: Option<Data>,
+    /// The data set of the benchmark, if it is a published one and open already.
+    pub published: Option<Published>,
+    /// Watches the calls into the plugin.
+    pub watchdog: Watchdog,
+    /// Text of an audit file, for the performance runs.
+    pub audit_config: Option<String>,
+    /// Log of the stages of each batch.
+    pub stages: Option<StageLog>,
+}
+
+impl Equipment {
+    /// The clock and the cache that the settings ask for, and nothing else.
+    pub fn of(settings: &Settings) -> Self {
+        let clock = HostClock::new(settings.run.virtual_time, settings.run.wait_policy());
+        Self::new(clock, CacheFolder::open(settings))
+    }
+
+    pub(crate) fn new(clock: HostClock, cache: CacheFolder) -> Self {
+        Self {
+            clock,
+            cache,
+            data: None,
+            published: None,
+            watchdog: Watchdog::default(),
+            audit_config: None,
+            stages: None,
+        }
+    }
+}
+
+struct SystemParts {
+    config: SchedulerConfig,
+    instances: Vec<PluginInstance>,
+    sink: Arc<dyn CompletionSink>,
+    progress: Progress,
+    stop: StopHandle,
+    /// Number of threads that issue.
+    issuer_count: usize,
+}
+
+impl<'a> TestBed<'a> {
+    /// Opens the plugin and the data, and loads the model.
+    ///
+    /// # Errors
+    /// If any of them is missing, damaged, or does not fit the others.
+    pub fn open(
+        settings: &'a Settings,
+        equipment: Equipment,
+        interrupt: &Interrupt,
+    ) -> Result<Self, HostError> {
+        let Equipment { clock, cache, data, published, watchdog, audit_config, stages } = equipment;
+        // What a plugin may change is looked at before it is there: processors and working folder.
+        allowed_cores();
+        let machine = read_machine();
+        let data_root = DataRoot::new(settings.run.data_root.as_deref());
+        let observer = interrupt.observer();
+        let plugin = Plugin::open(settings, &data_root, &clock, cache, &watchdog, observer.as_ref())?;
+        let data = data.map_or_else(|| Data::open(settings, &data_root, &machine, published), Ok)?;
+        let placement = Placement::new(settings, plugin.dispatch);
+        let model = plugin.load_model(settings, &placement, observer.as_ref())?;
+        let data = match plugin.input_forms.get() {
+            Some(forms) => data.in_forms(forms)?,
+            None => data,
+        };
+        // Nothing of the host's own shall run beside a test.
+        let _ = plugin.library.sha256();
+        Ok(Self {
+            settings,
+            clock,
+            library: SampleLibrary::new(data, model.clone()),
+            model,
+            plugin,
+            data_root,
+            machine,
+            interrupt: interrupt.clone(),
+            watchdog,
+            placement,
+            audit_config,
+            phase_count: Cell::new(0),
+            stages,
+        })
+    }
+
+    /// Opens everything for tests that leave nothing on the disk. Instances note the stages of their batches.
+    ///
+    /// # Errors
+    /// If plugin, data or model are missing, damaged, or do not fit each other.
+    pub fn open_for_bench(settings: &'a Settings, interrupt: &Interrupt) -> Result<Self, HostError> {
+        let stages = Some(StageLog::default());
+        Self::open(settings, Equipment { stages, ..Equipment::of(settings) }, interrupt)
+    }
+
+    /// The settings of a run, which its tests share except for the mode.
+    pub fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
+    /// The signals that end a test early, and the user's side.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// The model that the plugin has loaded.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Has samples prepared and the model started while `act` runs, outside of a test.
+    ///
+    /// # Errors
+    /// The error of `act`, or why the plugin could not begin or end.
+    pub fn with_started<T>(
+        &self,
+        samples: &[SampleIndex],
+        act: impl FnOnce() -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let (done, faults) = self.while_started(samples, act)?;
+        match faults.first() {
+            Some(fault) => Err(HostError::PluginCannot(fault.to_string())),
+            None => Ok(done),
+        }
+    }
+
+    /// The same, with what went wrong in the plugin meanwhile or in ending it.
+    fn while_started<T>(
+        &self,
+        samples: &[SampleIndex],
+        act: impl FnOnce() -> Result<T, HostError>,
+    ) -> Result<(T, Vec<Fault>), HostError> {
+        let failed = |error: LibraryError| HostError::Data(error.to_string());
+        self.library.load(samples).map_err(failed)?;
+        let done = act();
+        self.library.unload(samples).map_err(failed)?;
+        let faults = self.end_phase();
+        Ok((done?, faults))
+    }
+
+    /// The figures of the plugin's own.
+    #[must_use]
+    pub fn plugin_metrics(&self) -> BTreeMap<String, PluginMetric> {
+        self.plugin.backend.host_side().metrics()
+    }
+
+    /// The stages that the plugin's work was made of, by name.
+    #[must_use]
+    pub fn plugin_stages(&self) -> BTreeMap<String, PluginStage> {
+        self.plugin.backend.host_side().stages()
+    }
+
+    /// The stages of the batches since the last call. Room is kept for `room` further ones.
+    #[must_use]
+    pub fn take_stages(&self, room: usize) -> Vec<BatchStages> {
+        self.stages.as_ref().map_or_else(Vec::new, |stages| stages.take(room))
+    }
+
+    /// Makes a test that leaves nothing on the disk; `warms_up` says whether instances run some batches before it.
+    ///
+    /// # Errors
+    /// If it could not begin.
+    pub fn measure(&self, settings: TestSettings, warms_up: bool) -> Result<TestOutcome, HostError> {
+        Ok(self.test(TestRequest { warms_up, ..TestRequest::new(settings) })?.outcome)
+    }
+
+    /// Makes a test, and has the plugin end its part of it.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub fn test(&self, request: TestRequest<'_>) -> Result<Test, HostError> {
+        let mut test = self.test_unsettled(&request)?;
+        self.settle(&mut test);
+        Ok(test)
+    }
+
+    /// Makes a test up to its last completion and writes what was measured. In the outcome the plugin has not come to
+    /// its end, so the test is INVALID until it is settled, which has to be done before the next one.
+    ///
+    /// # Errors
+    /// If it could not begin. What goes wrong later is in the outcome.
+    pub fn test_unsettled(&self, request: &TestRequest<'_>) -> Result<Test, HostError> {
+        let _span = told::span_of(request.settings.mode);
+        let made = self.attempt(request);
+        if made.is_ok() || !self.process_has_ended() {
+            return made;
+        }
+        // The test is INVALID for that end, but tells more than none. The samples may have been prepared, or not.
+        let _ = self.library.release();
+        self.attempt(request)
+    }
+
+    /// Tells if the plugin's process of its own has ended, and none has taken its place.
+    pub fn process_has_ended(&self) -> bool {
+        self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended)
+    }
+
+    fn attempt(&self, request: &TestRequest<'_>) -> Result<Test, HostError> {
+        match &self.clock {
+            HostClock::Real(clock) => self.test_on(clock, request, |parts| self.real_system(clock, parts)),
+            HostClock::Virtual(clock) => {
+                self.test_on(clock, request, |parts| self.virtual_system(clock, parts))
+            }
+        }
+    }
+
+    /// A test in this mode with the settings of the run, with its logs in `folder`, which exists.
+    pub fn request_in_mode<'f>(&self, mode: TestMode, folder: &'f Path) -> TestRequest<'f> {
+        let settings = TestSettings { mode, ..self.settings.test.clone() };
+        TestRequest { is_guarded: self.settings.run.noise, ..TestRequest::in_folder(settings, folder) }
+    }
+
+    /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
+    pub fn settle(&self, test: &mut Test) {
+        let faults = self.end_phase();
+        let energy_joules = self.plugin.backend.host_side().take_energy_joules();
+        let energy_joules = energy_joules.filter(|_| !self.settings.run.virtual_time);
+        test.settle(faults, energy_joules, self.interrupt.observer().as_ref());
+    }
+
+    /// Has the plugin end its part of the last phase, and returns what went wrong in it and since the last test.
+    pub fn end_phase(&self) -> Vec<Fault> {
+        self.library.end_phase();
+        let mut faults = self.library.take_faults();
+        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
+        faults
+    }
+
+    fn test_on<C: Clock>(
+        &self,
+        clock: &Arc<C>,
+        request: &TestRequest<'_>,
+        make_system: impl FnOnce(SystemParts) -> Result<System, HostError>,
+    ) -> Result<Test, HostError> {
+        let settings = &request.settings;
+        // An accuracy run is the same in an audit, or there would be nothing to compare.
+        let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
+        let audited = audited(settings, audit_config.as_deref());
+        let config = self.scheduler_config(&audited)?;
+        let issuer_count = issuer_count(&audited);
+        let first_error = FirstError::default();
+        self.plugin.refresh()?;
+        self.mark_outputs(settings.mode == TestMode::AccuracyOnly)?;
+        let is_scaled = self.is_scaled(&audited);
+        let mut instances = self.instances(is_scaled, &first_error)?;
+        let mut faults = match request.warms_up {
+            true => self.warm_up_before(request, &audited, &mut instances)?,
+            false => Vec::new(),
+        };
+        if self.process_has_ended() {
+            // A fresh process has the test all the same, which tells more.
+            instances.clear();
+            self.plugin.refresh()?;
+            instances = self.instances(is_scaled, &first_error)?;
+        }
+        let options = LoadGenOptions {
+            watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
+            response_arena_bytes: self.settings.run.response_arena_bytes,
+            earlier_phase_count: self.phase_count.get(),
+            audit_config,
+            enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
+            token_room: token_room(&self.settings.benchmark),
+            ..LoadGenOptions::default()
+        };
+        let observer = Arc::clone(self.interrupt.observer());
+        let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options)
+            .with_console(move |line| observer.answer(&format!("{line}\n")));
+        let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
+        let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
+        let batches = (self.keeps_batches(request) && !is_scaled).then(BatchLog::default);
+        if let Some(log) = &batches {
+            for instance in &mut instances {
+                let number = instance.instance.index();
+                instance.batches = Some(log.of_instance(number, progress.clone(), self.clock.reader()));
+            }
+        }
+        let batcher_wait = BatcherWait::of(&config, is_scaled);
+        let parts = SystemParts { config, instances, sink, progress, stop, issuer_count };
+        let system = match is_scaled {
+            true => self.scaled_system(&audited, parts, &first_error)?,
+            false => make_system(parts)?,
+        };
+        self.connect(&loadgen);
+        let mut onlookers = self.onlookers(request, &audited, issuer_count, &loadgen.progress())?;
+
+        if let Some(isolated) = &self.plugin.isolated {
+            isolated.begin_test(loadgen.stop_handle());
+        }
+        let origin_ns = clock.now_ns();
+        let scaler_thread = self.scaler_thread(&system, request)?;
+        let (outcome, change) = self.run_loadgen(&loadgen, &system, &onlookers);
+        scaler_thread.into_iter().for_each(ScalerThread::stop);
+        onlookers.stop();
+        if let Some(isolated) = &self.plugin.isolated {
+            isolated.end_test();
+            faults.extend(change);
+            if self.library.is_abandoned() {
+                isolated.end_incomplete();
+                self.library.take_back();
+            }
+        }
+        let mut outcome = outcome?;
+        let (package_energy, noise) = onlookers.measured(origin_ns, &outcome);
+
+        self.phase_count.update(|count| count + outcome.phases.len() as u64);
+        let is_incomplete = self.library.is_abandoned();
+        let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
+        let begun_ns = outcome.phases.first().map_or(0, |phase| origin_ns + phase.start_ns);
+        let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
+        let system = system.end(limit, &first_error, (begun_ns, lasted_ns));
+        // What is completed from here on is too late.
+        self.plugin.backend.set_sink(None);
+        loadgen.add_late_violations(&mut outcome);
+        if let Some(wait) = batcher_wait {
+            wait.advise(&mut outcome, &system, lasted_ns);
+        }
+        if clock.is_virtual() {
+            timeless::explain(&mut outcome);
+        }
+        self.show_failures();
+        let is_abandoned = is_incomplete || system.hangs;
+        faults.extend(faults_of(&system, &outcome));
+        faults.extend(self.library.take_faults());
+        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
+        if is_abandoned {
+            self.library.leave();
+            self.model.abandon();
+        }
+        if !is_abandoned || last_words_are_awaited() {
+            faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
+        }
+        Fault::add_all(blamed(faults, &outcome), &mut outcome.findings);
+        let batches = batches.and_then(|log| log.file(&outcome));
+        self.tell_timed_parts(&outcome, batches.as_ref());
+        let write_error = logs.as_ref().and_then(|logs| logs.write(&outcome).err());
+        Ok(Test {
+            batches,
+            metric_kind: self.settings.metric_kind(),
+            outcome,
+            logs,
+            system,
+            is_abandoned,
+            energy_joules: None,
+            package_energy,
+            noise,
+            write_error,
+            is_settled: false,
+        })
+    }
+
+    /// Turns the marking of rooms for outputs on or off: where answers are scored, one that was not written must not be
+    /// that of an earlier batch.
+    fn mark_outputs(&self, are_marked: bool) -> Result<(), HostError> {
+        self.model.mark_outputs(are_marked);
+        let plugin = &self.plugin.library.manifest().name;
+        self.plugin.isolated.as_ref().map_or(Ok(()), |isolated| isolated.mark_outputs(are_marked, plugin))
+    }
+
+    /// Tells if some of the batches of a test are kept beside its trace.
+    fn keeps_batches(&self, request: &TestRequest<'_>) -> bool {
+        let is_measured = request.settings.mode != TestMode::AccuracyOnly;
+        is_measured && self.settings.run.enable_trace && request.folder.is_some()
+    }
+
+    /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.
+    fn connect<C: Clock>(&self, loadgen: &LoadGen<C>) {
+        let sink = loadgen.sink();
+        self.plugin.backend.set_sink(Some(match &self.clock {
+            HostClock::Real(_) => sink,
+            HostClock::Virtual(_) => Arc::new(Timeless(sink)) as Arc<dyn CompletionSink>,
+        }));
+        self.library.watch(loadgen.progress());
+        self.watchdog.follow(loadgen.progress(), loadgen.stop_handle());
+    }
+
+    /// Runs the load generator, on the processors of the issuing thread, and says what the plugin's process of its own
+    /// has changed of this one meanwhile.
+    fn run_loadgen<C: Clock>(
+        &self,
+        loadgen: &LoadGen<C>,
+        system: &System,
+        onlookers: &Onlookers<'_>,
+    ) -> (Result<TestOutcome, LoadGenError>, Option<Fault>) {
+        let (progress, stop) = (loadgen.progress(), loadgen.stop_handle());
+        let plugin = self.plugin.library.manifest().name.clone();
+        self.interrupt.testing(RunningTest { stop, progress, plugin: plugin.clone() });
+        let earlier = self.change_of_host();
+        // Only now: a thread inherits the processors of the one that starts it.
+        let _held = self.placement.hold_issuer();
+        let run = || onlookers.run(loadgen, system, &self.library);
+        // Until before this thread has its own processors again, whatever was done to it.
+        let (outcome, change) = match &self.plugin.isolated {
+            Some(isolated) => isolated.watch_host(&plugin, run),
+            None => (run(), None),
+        };
+        self.interrupt.writing();
+        (outcome, earlier.or(change))
+    }
+
+    /// A change of this process that the plugin's own one has made, beside a test.
+    fn change_of_host(&self) -> Option<Fault> {
+        let plugin = &self.plugin.library.manifest().name;
+        self.plugin.isolated.as_ref()?.change_of_host(plugin, self.placement.of_issuer())
+    }
+
+    fn real_system(&self, clock: &Arc<RealClock>, parts: SystemParts) -> Result<System, HostError> {
+        let name = self.plugin.title();
+        let SystemParts { config, instances, sink, progress, stop, issuer_count } = parts;
+        Ok(match self.plugin.dispatch {
+            Dispatch::Batches => {
+                let (instances, owners) = scheduled(instances)?;
+                let config = SchedulerConfig { instances: instances.len(), ..config };
+                let clock = Arc::clone(clock);
+                let scheduler = ThreadedScheduler::start(name, &config, instances, sink, clock, None)?;
+                System::Threaded(scheduler, owners)
+            }
+            Dispatch::WholeQueries => {
+                let issuers = self.model.issuers(issuer_count)?;
+                let (flush, busy_limit) = (self.library.flush().clone(), self.watchdog_limit());
+                let test = QueryTest { sink, progress, stop, busy_limit };
+                System::Whole(Box::new(WholeQueries::new(name, self.model.clone(), issuers, test, flush)))
+            }
+        })
+    }
+
+    fn virtual_system(&self, clock: &Arc<VirtualClock>, parts: SystemParts) -> Result<System, HostError> {
+        let SystemParts { config, instances, sink, .. } = parts;
+        let (name, clock) = (self.plugin.title(), Arc::clone(clock));
+        Ok(System::Simulated(SimulatedScheduler::new(name, &config, boxed(instances), sink, clock, None)?))
+    }
+
+    /// The scheduler's settings. For Offline the queue of batches has to hold the one query.
+    fn scheduler_config(&self, test: &TestSettings) -> Result<SchedulerConfig, HostError> {
+        let mut config = scheduler_config(&self.settings.run)?;
+        if test.scenario == Scenario::Offline && self.plugin.dispatch == Dispatch::Batches {
+            let effective = self.library.counts().effective_settings(test)?;
+            let samples = effective.samples_per_query.max(self.library.total_sample_count());
+            let samples = usize::try_from(samples).unwrap_or(usize::MAX);
+            if samples > SchedulerConfig::QUEUE_CAPACITY_MAX {
+                return Err(HostError::PluginCannot(format!(
+                    "the Offline query of {samples} samples is longer than batches may wait for, {} samples; lower \
+                     expected_qps, min_duration_ms or min_query_count, or have the plugin take whole queries, with \
+                     issue = true",
+                    SchedulerConfig::QUEUE_CAPACITY_MAX
+                )));
+            }
+            config.queue_capacity = config.queue_capacity.max(samples);
+        }
+        Ok(config)
+    }
+
+    /// Longest wait for a plugin that hangs: in a process of its own, which is ended first, it is longer.
+    fn hang_limit(&self) -> Duration {
+        let limit = self.watchdog_limit();
+        if self.plugin.isolated.is_some() { loadgen_limit(limit) } else { limit }
+    }
+
+    fn watchdog_limit(&self) -> Duration {
+        Duration::from_millis(self.settings.run.watchdog_ms)
+    }
+}
+
+/// The settings as an audit file leaves them.
+fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
+    let mut test = test.clone();
+    if let Some(text) = audit_config {
+        config_file::apply_audit(text, &mut test).expect("it was checked when it was read");
+    }
+    test
+}
+
+/// The tokens that the data of a response have room for. Where answers have one length, it says nothing of tokens.
+fn token_room(benchmark: &Benchmark) -> Option<TokenRoom> {
+    let (last, before) = benchmark.outputs.split_last().filter(|_| benchmark.last_output_varies)?;
+    let before_bytes = before.iter().map(TensorSpec::size_bytes).sum();
+    Some(TokenRoom { before_bytes, element_bits: last.element_type.bits() })
+}
+
+/// Number of threads that issue.
+fn issuer_count(test: &TestSettings) -> usize {
+    match test.scenario {
+        Scenario::Server => usize::try_from(test.server_num_issue_query_threads.max(1)).unwrap_or(usize::MAX),
+        _ => 1,
+    }
+}
+
+fn boxed(instances: Vec<PluginInstance>) -> Vec<Box<dyn Instance>> {
+    instances.into_iter().map(|instance| Box::new(instance) as Box<dyn Instance>).collect()
+}
+
+/// The faults of the system. Samples that it failed above the peak that a search found are not among them: no sample of
+/// the reported run failed.
+fn faults_of<'a>(system: &'a SystemReport, outcome: &TestOutcome) -> impl Iterator<Item = Fault> + use<'a> {
+    let peak_found = outcome.peak_search.as_ref().is_some_and(|search| search.peak_qps().is_some());
+    let is_excused = move |fault: &Fault| peak_found && matches!(fault, Fault::Scheduler(..));
+    system.faults.iter().filter(move |fault| !is_excused(fault)).cloned()
+}

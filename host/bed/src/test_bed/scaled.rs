@@ -1,0 +1,87 @@
+//! A test whose knobs are turned while it goes on.
+
+use proctor_loadgen::TestSettings;
+use proctor_vocabulary::{Scenario, TestMode};
+use proctor_words::HostError;
+
+use super::SystemParts;
+use crate::{
+    clock::HostClock,
+    fault::FirstError,
+    scaling::{
+        latency_from::LatencyFrom,
+        scaler::Scaler,
+        scaler_thread::ScalerThread,
+        settings::{goal, policy, scales},
+        system::{ScaledParts, ScaledSystem},
+    },
+    system::System,
+    test::TestRequest,
+    test_bed::TestBed,
+};
+
+impl TestBed<'_> {
+    /// Tells if a policy turns the knobs in this test: in performance tests, if the settings name one that scales.
+    pub(super) fn is_scaled(&self, test: &TestSettings) -> bool {
+        scales(&self.settings.run.policy) && test.mode != TestMode::AccuracyOnly
+    }
+
+    /// The system of a test in which a policy turns the knobs.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub(super) fn scaled_system(
+        &self,
+        test: &TestSettings,
+        parts: SystemParts,
+        first_error: &FirstError,
+    ) -> Result<System, HostError> {
+        let SystemParts { config, instances, sink, .. } = parts;
+        let run = &self.settings.run;
+        let parts = ScaledParts {
+            name: self.plugin.title(),
+            run: run.clone(),
+            policy_name: run.policy.clone(),
+            policy: policy(run, &run.policy)?,
+            goal: goal(run)?,
+            duration_ns: test.min_duration_ms.saturating_mul(1_000_000),
+            span_ns: None,
+            // The query of Offline is there from the start.
+            latency_from: match test.scenario {
+                Scenario::Offline => LatencyFrom::BatchStart,
+                _ => LatencyFrom::Arrival,
+            },
+            queue_capacity: config.queue_capacity,
+            supply: self.supply(instances, first_error),
+            sink,
+        };
+        Ok(System::Scaled(ScaledSystem::start(&self.clock, parts)?))
+    }
+
+    /// The thread that turns the knobs of this system, if it is scaled in real time. It tells the user's side.
+    ///
+    /// # Errors
+    /// If the system has no thread for it.
+    pub(super) fn scaler_thread(
+        &self,
+        system: &System,
+        request: &TestRequest<'_>,
+    ) -> Result<Option<ScalerThread>, HostError> {
+        let (System::Scaled(scaled), HostClock::Real(_)) = (system, &self.clock) else { return Ok(None) };
+        let observer = request.is_shown().then(|| self.interrupt.observer().clone());
+        let mut shown = None;
+        let show = move |scaler: &Scaler| {
+            let Some(observer) = &observer else { return };
+            let now = scaler.with_control(|control, _| (control.knobs(), control.is_settled()));
+            if shown.replace(now) != Some(now) {
+                let (knobs, is_settled) = now;
+                observer.knobs_turned(knobs, is_settled);
+            }
+        };
+        let started = ScalerThread::start(scaled.scaler.clone(), self.clock.reader(), show);
+        let started = started.map_err(|error| {
+            HostError::Data(format!("cannot start the thread that turns batch size and instances: {error}"))
+        })?;
+        Ok(Some(started))
+    }
+}

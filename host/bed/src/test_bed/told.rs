@@ -1,0 +1,57 @@
+//! The span of a test, and the spans and messages that are told when it is over: nothing comes or goes while queries
+//! are under way.
+
+use proctor_loadgen::TestOutcome;
+use proctor_vocabulary::TestMode;
+use proctor_words::{enter, spans::TARGET};
+use tracing::{error_span, span::EnteredSpan};
+
+use crate::{clock::HostClock, plugin_instance::batch_log::BatchFile, test_bed::TestBed};
+
+/// Enters the span of a test in this mode.
+pub(super) fn span_of(mode: TestMode) -> EnteredSpan {
+    match mode {
+        TestMode::AccuracyOnly => enter!("accuracy test"),
+        mode => enter!("performance test", mode = mode.name()),
+    }
+}
+
+impl TestBed<'_> {
+    /// Shows what the plugin said about failed samples, and how much more it said. This waits for the end of the test,
+    /// since samples fail in its timed part.
+    pub(super) fn show_failures(&self) {
+        let (first, count) = self.plugin.backend.host_side().take_failures();
+        for failure in &first {
+            tracing::warn!(target: "plugin", plugin = self.plugin.library.manifest().name, "{failure}");
+        }
+        let more = count - first.len() as u64;
+        if more > 0 {
+            let plugin = &self.plugin.library.manifest().name;
+            tracing::warn!(target: "plugin", plugin, "{} more failed samples have a message", more);
+        }
+        let left_out = self.plugin.backend.host_side().take_left_out_lines();
+        if left_out > 0 {
+            let plugin = &self.plugin.library.manifest().name;
+            tracing::warn!(target: "plugin", plugin, "{left_out} lines were left out: more than 1000 in a second");
+        }
+    }
+
+    /// Tells the timed parts of a test that is over, with the batches that are kept of it. In virtual time they have no
+    /// place beside the work of the program.
+    pub(super) fn tell_timed_parts(&self, outcome: &TestOutcome, batches: Option<&BatchFile>) {
+        let HostClock::Real(clock) = &self.clock else { return };
+        for phase in &outcome.phases {
+            let Some(begun_ns) = phase.begun_ns() else { continue };
+            let begin_ns = clock.origin_ns() + begun_ns;
+            let part = error_span!(
+                target: TARGET,
+                "timed part",
+                begin_ns,
+                end_ns = begin_ns.saturating_add(phase.duration_ns),
+                queries = phase.record.issued_query_count
+            );
+            // They are kept of a test of one phase alone.
+            batches.into_iter().for_each(|batches| batches.tell(begin_ns, &part));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `find_max.json`: the result of a search, for programs.
+//!
+//! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not
+//! have.
+
+use std::collections::BTreeMap;
+
+use chrono::{SecondsFormat, Utc};
+use proctor_config::{Deviation, Effective, NotOfficial, Settings};
+use proctor_results::{PluginPart, Program};
+use proctor_run::{ArrivalsPart, deviations::DeviationPart};
+use proctor_search::{SearchEnd, SearchSettings};
+use proctor_words::Machine;
+use serde::Serialize;
+
+use super::{
+    answer,
+    plan::SearchPlan,
+    state::{FullRun, Point, State},
+};
+
+/// Version of the form of the file.
+pub(crate) const FIND_MAX_SCHEMA_VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct FindMaxResult<'a> {
+    schema_version: u32,
+    program: Program,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_at_utc: Option<String>,
+    /// The highest load that is VALID, or with an error share meets its constraints; null if none was found.
+    load: Option<f64>,
+    unit: &'static str,
+    /// The metric of the full runs at that load; the lowest if there were several.
+    metric: Option<f64>,
+    /// For people.
+    pub(crate) summary: String,
+    end: SearchEnd,
+    /// Misbehaviour of the plugin at its end, in words, because of which the search is not good even if it has found
+    /// something. If the plugin hangs or crashes there, this says that it has not come to its end.
+    pub(super) faults: Vec<String>,
+    /// Why no load counts, in words; left out if nothing speaks against it.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    objections: &'a [String],
+    scenario: &'static str,
+    pub(super) rules: &'static str,
+    virtual_time: bool,
+    official_length: bool,
+    /// Why the full runs are not as long as the rules want them, for the note.
+    #[serde(skip)]
+    pub(super) not_official: Option<NotOfficial>,
+    /// The arrival process, if it is not that of the rules; left out if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) arrivals: Option<ArrivalsPart>,
+    /// Rules of the round that the runs do not keep; left out if they keep all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) deviations: Vec<DeviationPart>,
+    /// Of all probes and full runs.
+    query_count: u64,
+    search: &'a SearchSettings,
+    bounds_ns: BTreeMap<&'static str, u64>,
+    percentile: f64,
+    max_error_share: f64,
+    curve: &'a [Point],
+    full_runs: Vec<FullRunPart<'a>>,
+    benchmark: String,
+    pub(super) plugin: PluginPart,
+    machine: Machine,
+    settings: BTreeMap<String, Effective>,
+}
+
+/// A full run, with whether it counts.
+#[derive(Debug, Serialize)]
+struct FullRunPart<'a> {
+    #[serde(flatten)]
+    run: &'a FullRun,
+    /// True if it met the constraints of the search, which are looser than the rules where samples may fail.
+    met: bool,
+}
+
+impl<'a> FindMaxResult<'a> {
+    pub(super) fn new(
+        plan: &'a SearchPlan,
+        settings: &Settings,
+        state: &'a State,
+        end: SearchEnd,
+        plugin: PluginPart,
+        machine: Machine,
+    ) -> Self {
+        let is_virtual = settings.run.virtual_time;
+        let load = match end {
+            SearchEnd::Found { load, .. } => Some(load),
+            _ => None,
+        };
+        let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
+        let may_fail = plan
+            .may_fail()
+            .then(|| DeviationPart::of(Deviation::FailedSamples { allowed_share: plan.error_share }));
+        let mut effective = settings.effective.clone();
+        if is_virtual {
+            effective.remove("output_folder");
+        }
+        Self {
+            schema_version: FIND_MAX_SCHEMA_VERSION,
+            program: Program::this(),
+            finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),
+            load,
+            unit: plan.unit(),
+            metric: confirmed.filter_map(|(run, _)| run.metric).min_by(f64::total_cmp),
+            summary: answer::summary(plan, state, end),
+            end,
+            faults: Vec::new(),
+            objections: &state.objections,
+            scenario: settings.run.scenario.name(),
+            rules: settings.run.rules.name,
+            virtual_time: is_virtual,
+            official_length: settings.is_of_official_length(),
+            not_official: settings.not_official(),
+            arrivals: ArrivalsPart::of(settings, None),
+            deviations: DeviationPart::all(settings, &plugin).into_iter().chain(may_fail).collect(),
+            query_count: state.search.query_count(),
+            search: &plan.search,
+            bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),
+            percentile: plan.percentile(),
+            max_error_share: plan.error_share,
+            curve: &state.curve,
+            full_runs: state.judged_full_runs().map(|(run, met)| FullRunPart { run, met }).collect(),
+            benchmark: settings.benchmark.id.clone(),
+            plugin,
+            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            settings: effective,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `probes.json`: the state of a search, written after each probe and full run, from which it is resumed.
+
+use std::{collections::BTreeMap, io};
+
+use proctor_config::Settings;
+use proctor_search::{Search, SearchEnd, Side};
+use proctor_vocabulary::open_regular;
+use proctor_words::{HostError, RunFolder, write_json};
+use serde::{Deserialize, Serialize};
+
+use super::plan::SearchPlan;
+
+/// Name of the file.
+pub(crate) const PROBES: &str = "probes.json";
+
+/// Version of its form.
+pub(crate) const PROBES_SCHEMA_VERSION: u32 = 1;
+
+/// A search, with what people want to see of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    schema_version: u32,
+    /// Every setting that a probe depends on.
+    settings: BTreeMap<String, String>,
+    pub(crate) search: Search,
+    /// A point for each probe and full run, in the order in which they were made.
+    pub(crate) curve: Vec<Point>,
+    pub(crate) full_runs: Vec<FullRun>,
+    /// Ends of processes of the plugin, in words.
+    #[serde(default)]
+    pub(crate) ends: Vec<String>,
+    /// Reasons why no load counts, in words: random weights, answers within reach of the plugin, and changes of the
+    /// host's process.
+    #[serde(default)]
+    pub(crate) objections: Vec<String>,
+    /// Reasons of the first probe whose samples failed or lacked their tokens, in words.
+    #[serde(default)]
+    pub(crate) causes: Vec<String>,
+}
+
+/// The latencies at a load. All in ns, of queries; none where no query was answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Point {
+    pub(crate) kind: PointKind,
+    pub(crate) load: f64,
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p90_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) p99_9_ns: Option<u64>,
+    /// The limiting constraint, and the share of queries that missed it.
+    pub(crate) constraint: String,
+    pub(crate) over_share: f64,
+    pub(crate) side: Side,
+    pub(crate) confidence: f64,
+    pub(crate) query_count: u64,
+    /// From the first issue to the last completion.
+    pub(crate) duration_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PointKind {
+    Probe,
+    FullRun,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FullRun {
+    /// Its folder within that of the search.
+    pub(crate) folder: String,
+    pub(crate) load: f64,
+    /// True if it was VALID by the rules, which no error share loosens.
+    pub(crate) valid: bool,
+    /// The metric of its result, if it has one.
+    pub(crate) metric: Option<f64>,
+    /// Why it was not VALID.
+    pub(crate) reasons: Vec<String>,
+}
+
+impl State {
+    /// A search that has not begun.
+    pub(crate) fn new(plan: &SearchPlan, settings: &Settings) -> Self {
+        Self {
+            schema_version: PROBES_SCHEMA_VERSION,
+            settings: deciding(plan, settings),
+            search: Search::new(plan.search.clone()),
+            curve: Vec::new(),
+            full_runs: Vec::new(),
+            ends: Vec::new(),
+            objections: Vec::new(),
+            causes: Vec::new(),
+        }
+    }
+
+    /// Reads the state that an interrupted search with the same settings has left in a folder.
+    ///
+    /// # Errors
+    /// [`HostError::Folder`] if there is no such file, [`HostError::Usage`] if the settings differ.
+    pub(crate) fn resume(
+        folder: &RunFolder,
+        plan: &SearchPlan,
+        settings: &Settings,
+    ) -> Result<Self, HostError> {
+        let path = folder.path(PROBES);
+        let wrong = |why: String| HostError::Folder(format!("cannot resume from {}: {why}", path.display()));
+        let text = open_regular(&path).and_then(io::read_to_string);
+        let text = text.map_err(|error| wrong(error.to_string()))?;
+        let state: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if state.schema_version != PROBES_SCHEMA_VERSION {
+            return Err(wrong(format!(
+                "it is of version {}, not {PROBES_SCHEMA_VERSION}",
+                state.schema_version
+            )));
+        }
+        let wanted = deciding(plan, settings);
+        let keys = state.settings.keys().chain(wanted.keys());
+        let unset = "unset".to_owned();
+        for key in keys {
+            let (before, now) =
+                (state.settings.get(key).unwrap_or(&unset), wanted.get(key).unwrap_or(&unset));
+            if before != now {
+                return Err(HostError::Usage(format!(
+                    "cannot resume {}: {key} was {before}, and is {now} now; give the flags of the interrupted search, \
+                     or begin a new one",
+                    folder.partial().display()
+                )));
+            }
+        }
+        Ok(state)
+    }
+
+    /// The full runs, each with whether it met the constraints of the search.
+    pub(crate) fn judged_full_runs(&self) -> impl Iterator<Item = (&FullRun, bool)> {
+        let met = self.search.confirmations.iter().map(|confirmation| confirmation.is_valid);
+        self.full_runs.iter().zip(met)
+    }
+
+    /// Takes note of a reason why no load counts. Returns whether it is a new one.
+    pub(crate) fn object(&mut self, objection: String) -> bool {
+        let is_new = !self.objections.contains(&objection);
+        if is_new {
+            self.objections.push(objection);
+        }
+        is_new
+    }
+
+    /// The end of the search as it counts: where there are objections, no load is found.
+    pub(crate) fn judged(&self, end: SearchEnd) -> SearchEnd {
+        match end {
+            SearchEnd::Found { load, .. } if !self.objections.is_empty() => SearchEnd::NotConfirmed { load },
+            end => end,
+        }
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// [`HostError::Output`].
+    pub(crate) fn save(&self, folder: &RunFolder) -> Result<(), HostError> {
+        write_json(&folder.path(PROBES), self)
+    }
+}
+
+/// The settings on which the probes depend, those of the search included.
+fn deciding(plan: &SearchPlan, settings: &Settings) -> BTreeMap<String, String> {
+    // The place of the results and what is shown of them make no difference here.
+    let without =
+        ["output_folder", "cache_folder", "mode", "copy_summary_to_stdout", "copy_detail_to_stdout"];
+    let of_run = settings.effective.iter().filter(|(key, _)| !without.contains(&key.as_str()));
+    let search = &plan.search;
+    let bounds: Vec<_> =
+        plan.bounds.iter().map(|bound| format!("{} {} ns", bound.what.name(), bound.bound_ns)).collect();
+    let resolution = match search.axis {
+        proctor_search::Axis::Rate { resolution } => resolution.to_string(),
+        proctor_search::Axis::Count => "1 sample".to_owned(),
+    };
+    let of_search = [
+        ("--resolution", resolution),
+        ("--from", search.from.to_string()),
+        ("--to", search.to.to_string()),
+        ("--confirm-runs", search.confirm_runs.to_string()),
+        ("--max-error-share", plan.error_share.to_string()),
+        ("bounds", bounds.join(", ")),
+    ];
+    let of_search = of_search.map(|(key, value)| (key.to_owned(), value));
+    of_run.map(|(key, effective)| (key.clone(), effective.value.to_string())).chain(of_search).collect()
+}

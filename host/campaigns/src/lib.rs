@@ -1,0 +1,18 @@
+//! Makes many tests on one plugin for one answer.
+//!
+//! [`find_max`](find_max()) finds the highest VALID load, [`scale`](scale()) finds batch size and instances under a
+//! latency target, and [`replay`](replay()) repeats the calls of a recording and compares. The first two work in the
+//! frame of a run. All report to an [`Observer`](proctor_words::Observer), and end early when the user
+//! [interrupts](proctor_bed::Interrupt) them.
+
+#![forbid(unsafe_code)]
+
+mod find_max;
+mod replay;
+mod scale;
+
+pub use crate::{
+    find_max::{find_max, options::FindMaxOptions},
+    replay::{Replay, replay},
+    scale::{ScaleOptions, TargetChange, input::ScaleInput, scale},
+};

@@ -1,0 +1,165 @@
+//! A recording as the steps of a replay: calls by number, each with its return, and the answers by sample.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::Path,
+};
+
+use proctor_plugin_api::abi::PROCTOR_STATUS_BUSY;
+use proctor_plugin_host::{Answer, Begun, Call, Head, Line, RecordedPlugin, Returned, read_recording};
+use proctor_words::HostError;
+
+/// A recording that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) settings: BTreeMap<String, String>,
+    /// The plugin; none in a recording that ends before it was loaded.
+    pub(crate) plugin: Option<RecordedPlugin>,
+    /// In the order in which they began.
+    pub(crate) steps: Vec<Step>,
+    /// All answers to each sample, by its id; those of a warm-up have none, and are left out: a plugin need not write
+    /// what is thrown away.
+    answers: BTreeMap<u64, Vec<Answer>>,
+    /// Ids and indices of the samples, in the order in which they were asked for.
+    pub(crate) asked: Vec<(u64, u64)>,
+    /// The run says that it has come to its end.
+    says_end: bool,
+}
+
+/// A call of a recording.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) begun: Begun,
+    /// None of a call that was not seen to return.
+    pub(crate) returned: Option<Returned>,
+    /// Samples of queries that were completed since the start, before it began: each once, and no others.
+    pub(crate) completed_before: u64,
+}
+
+impl Step {
+    /// Tells if it is this call.
+    pub(crate) fn is(&self, call: Call) -> bool {
+        self.begun.call.is(call)
+    }
+
+    /// Tells if it is one that a replay makes in the same place. Those of threads and of energy come where they come,
+    /// memory is freed when the host does not need it any more, and a query that the plugin was BUSY for is issued as
+    /// often as it takes.
+    pub(crate) fn is_repeated(&self) -> bool {
+        let loose = [Call::BeginThread, Call::EndThread, Call::ReadEnergy, Call::Free];
+        let is_again = self.is(Call::Issue) && self.status() == Some(PROCTOR_STATUS_BUSY);
+        !is_again && !loose.iter().any(|call| self.is(*call))
+    }
+
+    /// Name of the call. A plugin without a function to warm up is warmed up by `execute`, with ids that are 0.
+    pub(crate) fn name(&self) -> &str {
+        let samples = &self.begun.samples;
+        let warms_up = self.is(Call::Execute) && samples.iter().all(|(id, _)| *id == 0);
+        if warms_up { Call::WarmUp.name() } else { &self.begun.call.0 }
+    }
+
+    /// Its status, if it has returned.
+    pub(crate) fn status(&self) -> Option<i32> {
+        self.returned.as_ref().map(|returned| returned.status)
+    }
+}
+
+impl Recorded {
+    /// Reads the recording in a folder.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn read(folder: &Path) -> Result<Self, HostError> {
+        read_recording(folder).map(Self::of).map_err(HostError::Usage)
+    }
+
+    /// The recording of these lines.
+    pub(crate) fn of(lines: Vec<Line>) -> Self {
+        let mut recorded = Self::default();
+        let mut places = HashMap::new();
+        let (mut completed, mut outstanding) = (0, HashSet::new());
+        for line in lines {
+            match line {
+                Line::Head(Head { settings, .. }) => recorded.settings = settings,
+                Line::Plugin(plugin) => recorded.plugin = Some(plugin),
+                Line::Call(begun) => {
+                    if begun.call.is(Call::Start) {
+                        completed = 0;
+                        outstanding.clear();
+                    }
+                    if begun.call.is(Call::Issue) {
+                        outstanding.extend(begun.samples.iter().map(|(id, _)| *id));
+                    }
+                    places.insert(begun.number, recorded.steps.len());
+                    recorded.steps.push(Step { begun, returned: None, completed_before: completed });
+                }
+                Line::Return(returned) => {
+                    recorded.keep_answers(&returned.answers);
+                    let place = places.get(&returned.number).copied();
+                    if let Some(step) = place.and_then(|place: usize| recorded.steps.get_mut(place)) {
+                        step.returned = Some(returned);
+                    }
+                }
+                Line::Host(told) if matches!(&*told.call, "complete" | "done") => {
+                    if told.call == "complete" {
+                        let is_first = |answer: &&Answer| outstanding.remove(&answer.id);
+                        completed += told.answers.iter().filter(is_first).count() as u64;
+                    }
+                    recorded.keep_answers(&told.answers);
+                }
+                Line::End => recorded.says_end = true,
+                _ => {}
+            }
+        }
+        let asked = recorded.steps.iter().filter(|step| step.is_repeated());
+        let asked = asked.flat_map(|step| &step.begun.samples).copied();
+        recorded.asked = asked.filter(|(id, _)| *id != 0).collect();
+        recorded
+    }
+
+    fn keep_answers(&mut self, answers: &[Answer]) {
+        for answer in answers.iter().filter(|answer| answer.id != 0) {
+            self.answers.entry(answer.id).or_default().push(answer.clone());
+        }
+    }
+
+    /// All answers to a sample.
+    pub(crate) fn answers_to(&self, id: u64) -> &[Answer] {
+        self.answers.get(&id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Ids of everything that was answered, be it a sample that was asked for or not.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = u64> {
+        self.answers.keys().copied()
+    }
+
+    /// Tells if the run came to its end, with or without all answers. After a crash it did not.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.says_end || self.is_whole()
+    }
+
+    /// The calls that a replay makes in the same places.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.is_repeated())
+    }
+
+    /// Tells if the plugin was closed: a recording without that was cut off, or its run ended early.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.steps.iter().any(|step| step.is(Call::Close) && step.returned.is_some())
+    }
+
+    /// Tells if the model was given whole queries.
+    pub(crate) fn takes_queries(&self) -> bool {
+        self.argument("instance_count") == Some("0")
+    }
+
+    /// A demand of the request for the model.
+    pub(crate) fn argument(&self, name: &str) -> Option<&str> {
+        self.arguments(Call::LoadModel)?.get(name).map(String::as_str)
+    }
+
+    /// The arguments of the first call of this name.
+    pub(crate) fn arguments(&self, call: Call) -> Option<&BTreeMap<String, String>> {
+        self.steps.iter().find(|step| step.is(call)).map(|step| &step.begun.arguments)
+    }
+}

@@ -1,0 +1,87 @@
+//! The curve of latencies by number of instances that a system was seen to have, kept for what is scaled later.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use proctor_bed::scaling::settings::curves;
+use proctor_config::Settings;
+use proctor_scaling::{CurveLibrary, Decision, Goal};
+use proctor_words::{HostError, text::counted};
+use serde::Serialize;
+
+/// Fewest numbers of instances that make a curve.
+const MEASURED_MIN: usize = 3;
+
+/// A curve that was kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct KeptCurve {
+    /// The file.
+    path: PathBuf,
+    /// Its name there.
+    network: String,
+    /// The numbers of instances that were measured; the others are estimated.
+    measured: Vec<usize>,
+    /// Latencies of one instance and more, in ms.
+    latencies_ms: Vec<f64>,
+}
+
+impl KeptCurve {
+    /// Keeps what was measured with saturated input in the file that the settings name, if they name one and that is
+    /// enough for a curve. `system` is the name of model and plugin.
+    ///
+    /// # Errors
+    /// If the file is damaged or cannot be written.
+    pub(super) fn keep(
+        settings: &Settings,
+        system: &str,
+        goal: &Goal,
+        decisions: &[Decision],
+    ) -> Result<Option<Self>, HostError> {
+        let Some(path) = &settings.run.curves else { return Ok(None) };
+        let batch_size = goal.least().batch_size;
+        let network = match batch_size {
+            1 => system.to_owned(),
+            _ => format!("{system} in batches of {batch_size}"),
+        };
+        let measured = measured(batch_size, decisions);
+        if measured.len() < MEASURED_MIN || !measured.contains_key(&1) {
+            return Ok(None);
+        }
+        let library = curves(&settings.run)?;
+        // Its own curve of an earlier time would estimate itself.
+        let count = match path.exists() {
+            true => library.count(),
+            false => goal.most.instances.min(CurveLibrary::COUNT_MAX),
+        };
+        let known: Vec<_> = measured.iter().map(|(count, ms)| (*count, *ms)).collect();
+        let mut latencies_ms = library.without(&network).complete(&known, count);
+        for (instances, latency_ms) in (1..).zip(&mut latencies_ms) {
+            *latency_ms = measured.get(&instances).copied().unwrap_or(*latency_ms);
+            // To the nanosecond.
+            *latency_ms = (*latency_ms * 1e6).round() / 1e6;
+        }
+        CurveLibrary::keep(path, &network, &latencies_ms)
+            .map_err(|error| HostError::Data(error.to_string()))?;
+        let measured = measured.into_keys().filter(|instances| *instances <= count).collect();
+        Ok(Some(Self { path: path.clone(), network, measured, latencies_ms }))
+    }
+
+    /// A line for people.
+    pub(super) fn text(&self) -> String {
+        let Self { path, network, measured, latencies_ms } = self;
+        let numbers = counted(latencies_ms.len() as u64, "number");
+        let rest = if measured.len() < latencies_ms.len() { ", the others estimated" } else { "" };
+        format!(
+            "the curve of latencies is kept in {} as \"{network}\": {} of {numbers} of instances measured{rest}\n",
+            path.display(),
+            measured.len()
+        )
+    }
+}
+
+/// Mean latencies in ms by number of instances, of the last window with each at this batch size.
+fn measured(batch_size: usize, decisions: &[Decision]) -> BTreeMap<usize, f64> {
+    let seen = decisions.iter().filter_map(|decision| decision.seen);
+    seen.filter(|seen| seen.knobs.batch_size == batch_size)
+        .map(|seen| (seen.knobs.instances, seen.mean_ns / 1e6))
+        .collect()
+}

@@ -1,0 +1,209 @@
+//! `scale.json`: what came of a system that was scaled, for programs.
+
+use std::collections::BTreeMap;
+
+use chrono::{SecondsFormat, Utc};
+use proctor_bed::{Fault, scaling::course::Course};
+use proctor_config::{Effective, Settings};
+use proctor_results::{PluginPart, Program};
+use proctor_run::deviations::DeviationPart;
+use proctor_scaling::Goal;
+use proctor_vocabulary::Scenario;
+use proctor_words::Machine;
+use serde::Serialize;
+
+use super::{
+    ScaleOptions, TargetChange, base::Base, input::ScaleInput, kept_curve::KeptCurve, traffic::TrafficCounts,
+};
+
+/// Version of the form of the file.
+const SCALE_SCHEMA_VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ScaleResult {
+    schema_version: u32,
+    program: Program,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_at_utc: Option<String>,
+    goal: Goal,
+    /// Where the target comes from, if it is a multiple of a measured latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<Base>,
+    /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
+    input: ScaleInput,
+    duration_ns: u64,
+    /// True if the user stopped the run before all policies had their time.
+    pub(super) interrupted: bool,
+    target_changes: Vec<TargetChange>,
+    pub(super) courses: Vec<PolicyResult>,
+    /// The curve that was kept in the file of the setting `curves`, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kept_curve: Option<KeptCurve>,
+    /// Misbehaviour of the plugin, in words.
+    pub(super) faults: Vec<String>,
+    /// Why no setting counts, in words: answers within reach of the plugin, and changes of the host's process; left out
+    /// if nothing speaks against it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) objections: Vec<String>,
+    benchmark: String,
+    pub(super) rules: &'static str,
+    /// Rules of the round that a run of this kind does not keep; left out if it keeps all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) deviations: Vec<DeviationPart>,
+    virtual_time: bool,
+    pub(super) plugin: PluginPart,
+    machine: Machine,
+    settings: BTreeMap<String, Effective>,
+}
+
+/// Rules of the round that a run of this kind does not keep. A scenario that scaling does not have is none.
+fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
+    let mut deviations = DeviationPart::all(settings, plugin);
+    if settings.run.scenario.loadgen() != Scenario::Server {
+        deviations.retain(|part| !part.is_of_scenario());
+    }
+    deviations
+}
+
+/// Result of one policy.
+#[derive(Debug, Serialize)]
+pub(crate) struct PolicyResult {
+    /// Round in which it ran, from 1.
+    pub(super) round: u32,
+    #[serde(flatten)]
+    pub(super) course: Course,
+    pub(super) counts: TrafficCounts,
+    /// Arrivals that were refused, or waited for longer than the target at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unanswered: Option<u64>,
+    /// Lateness of the issuing thread at p99, in ns; only with arrivals in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) issue_delay_p99_ns: Option<u64>,
+    /// Instances that did not come back from their last batch.
+    pub(super) hung: usize,
+    /// True if it was given up, because no batch had an answer any more.
+    pub(super) given_up: bool,
+    /// The plugin's first error.
+    pub(super) first_error: Option<String>,
+}
+
+impl PolicyResult {
+    /// Tells if samples failed, and none had an answer: then there is no setting to use.
+    pub(super) fn answered_nothing(&self) -> bool {
+        self.counts.completed == 0 && self.counts.failed > 0
+    }
+}
+
+impl ScaleResult {
+    pub(super) fn new(
+        settings: &Settings,
+        options: &ScaleOptions,
+        (goal, base): (Goal, Option<Base>),
+        plugin: PluginPart,
+        machine: Machine,
+    ) -> Self {
+        let is_virtual = settings.run.virtual_time;
+        let mut effective = settings.effective.clone();
+        if is_virtual {
+            effective.remove("output_folder");
+        }
+        Self {
+            schema_version: SCALE_SCHEMA_VERSION,
+            program: Program::this(),
+            finished_at_utc: None,
+            goal,
+            base,
+            input: options.input,
+            duration_ns: options.duration_ns,
+            interrupted: false,
+            target_changes: options.target_changes.clone(),
+            courses: Vec::new(),
+            kept_curve: None,
+            faults: Vec::new(),
+            objections: plugin.isolation.iter().filter_map(|it| it.objection.clone()).collect(),
+            benchmark: settings.benchmark.id.clone(),
+            rules: settings.run.rules.name,
+            deviations: deviations(settings, &plugin),
+            virtual_time: is_virtual,
+            plugin,
+            machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
+            settings: effective,
+        }
+    }
+
+    /// Takes note of the faults for which no setting counts, each once, and returns the others, in words.
+    pub(super) fn object(&mut self, faults: Vec<Fault>) -> Vec<String> {
+        let (objections, others): (Vec<_>, Vec<_>) = faults.into_iter().partition(Fault::is_change_of_host);
+        for objection in objections.iter().map(ToString::to_string) {
+            if !self.objections.contains(&objection) {
+                self.objections.push(objection);
+            }
+        }
+        others.iter().map(ToString::to_string).collect()
+    }
+
+    /// All is over, after these faults.
+    pub(super) fn finish(&mut self, faults: Vec<String>) {
+        self.faults = faults;
+        // In virtual time two runs write the same bytes.
+        self.finished_at_utc =
+            (!self.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true));
+    }
+
+    /// Tells if every policy had its time and has found a setting that meets the target, and the plugin did what it had
+    /// to.
+    pub(super) fn is_good(&self) -> bool {
+        let is_good = |policy: &PolicyResult| {
+            let PolicyResult { course, counts, hung, given_up, .. } = policy;
+            course.setting.is_some()
+                && course.within_target == Some(true)
+                && counts.failed == 0
+                && counts.unknown == 0
+                && counts.refused == 0
+                && *hung == 0
+                && !given_up
+        };
+        !self.interrupted
+            && !self.courses.is_empty()
+            && self.courses.iter().all(is_good)
+            && self.faults.is_empty()
+            && self.objections.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_bed::HostPart;
+    use proctor_config::Loader;
+    use proctor_scaling::Knobs;
+    use proctor_words::read_machine;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_change_of_the_host_speaks_against_every_setting_and_is_told_once() {
+        let settings = Loader::new().load().unwrap();
+        let options = ScaleOptions {
+            policies: Vec::new(),
+            rounds: 1,
+            duration_ns: 1,
+            input: ScaleInput::Saturated,
+            target_changes: Vec::new(),
+        };
+        let goal = Goal::new(1_000_000, 0.95, Knobs::LEAST);
+        let plugin = json!({"name": "p", "version": "1", "precision": "f32", "sha256": null});
+        let (plugin, machine) = (serde_json::from_value(plugin).unwrap(), read_machine());
+        let mut result = ScaleResult::new(&settings, &options, (goal, None), plugin, machine);
+        assert!(serde_json::to_value(&result).unwrap()["objections"].is_null());
+        for _ in 0..2 {
+            let faults = vec![
+                Fault::HostChanged { plugin: "p".to_owned(), part: HostPart::Limits },
+                Fault::Hang("it hangs".to_owned()),
+            ];
+            assert_eq!(result.object(faults), ["it hangs"]);
+        }
+        let objections = serde_json::to_value(&result).unwrap()["objections"].clone();
+        assert_eq!(objections.as_array().map(Vec::len), Some(1), "{objections}");
+    }
+}

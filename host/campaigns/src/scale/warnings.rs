@@ -1,0 +1,335 @@
+//! The settings of `host scale`, which has arrivals as in Server and none of LoadGen's tests: which of them have no
+//! effect there, and the warnings about them.
+
+use proctor_bed::is_given;
+use proctor_config::{Effective, Origin, Settings, Value};
+use proctor_loadgen::{ArrivalProcess, TestSettings};
+use proctor_run::warnings::{effect, of_arrivals, of_scheduler, refuse_if_strict};
+use proctor_vocabulary::{Scenario, TestMode};
+use proctor_words::HostError;
+
+use crate::scale::input::ScaleInput;
+
+/// The settings that a test has and scaling has not: limits of its length, bounds, ways to issue queries, tokens, logs,
+/// and what is measured beside it.
+#[rustfmt::skip]
+const IDLE: &[&str] = &[
+    "mode", "preset", "quality_target", "server_run_count", "audit_config", "enable_trace",
+    "copy_summary_to_stdout", "copy_detail_to_stdout", "response_arena_bytes", "floor", "noise",
+    "batch_timeout_us", "queue_capacity",
+    "single_stream_expected_latency_ns", "single_stream_target_latency_percentile",
+    "multi_stream_expected_latency_ns", "multi_stream_target_latency_percentile",
+    "multi_stream_samples_per_query", "multi_stream_interval_ms",
+    "server_target_latency_ns", "server_target_latency_percentile", "server_coalesce_queries",
+    "server_find_peak_qps_decimals_of_precision", "server_find_peak_qps_boundary_step_size",
+    "server_max_async_queries", "server_num_issue_query_threads",
+    "offline_expected_qps", "sample_concatenate_permutation",
+    MIN_DURATION, "max_duration_ms", "min_query_count", "max_query_count",
+    "qsl_rng_seed", "sample_index_rng_seed",
+    "accuracy_log_rng_seed", "accuracy_log_probability", "accuracy_log_sampling_target",
+    "test05", "test05_qsl_rng_seed", "test05_sample_index_rng_seed", "test05_schedule_rng_seed",
+    "print_timestamps", "performance_issue_unique", "performance_issue_same", "performance_issue_same_index",
+    "accuracy_sample_count_override",
+    "use_token_latencies", "server_ttft_latency", "server_tpot_latency", "infer_token_latencies",
+    "token_latency_scaling_factor",
+];
+
+/// The setting that `--duration` gives, which has an effect by that flag alone.
+const MIN_DURATION: &str = "min_duration_ms";
+
+/// The seed of the arrivals.
+const ARRIVALS_SEED: &str = "schedule_rng_seed";
+
+/// Adds the warnings, which are errors with `strict`, and leaves out what has no effect. Each policy runs for
+/// `duration_ms`.
+///
+/// # Errors
+/// [`HostError::Usage`] with all warnings if there are any and the settings are `strict`.
+pub(crate) fn check(settings: &mut Settings, input: ScaleInput, duration_ms: u64) -> Result<(), HostError> {
+    let mut found = vec![other_scenario(settings), idle_settings(settings)];
+    found.push(match input {
+        ScaleInput::Saturated => without_rate(settings),
+        ScaleInput::Arrivals { .. } => of_arrivals(settings),
+    });
+    leave_out_idle(settings, input);
+    let mut as_server = settings.clone();
+    if as_server.run.scenario.loadgen() != Scenario::Server {
+        as_server.run.scenario = Scenario::Server.into();
+    }
+    found.extend([
+        of_load(settings, input, duration_ms),
+        effect::of_conditions(&as_server),
+        of_scheduler(settings),
+    ]);
+    for warning in found.concat() {
+        if !settings.warnings.contains(&warning) {
+            settings.warnings.push(warning);
+        }
+    }
+    refuse_if_strict(settings)
+}
+
+/// Leaves out the settings without effect, so that nothing obeys them, shows them, or is marked for them.
+fn leave_out_idle(settings: &mut Settings, input: ScaleInput) {
+    let is_duration = is_by_flag(settings, MIN_DURATION, |flag| flag == "--duration");
+    let idle: Vec<_> = IDLE.iter().copied().filter(|key| *key != MIN_DURATION || !is_duration).collect();
+    settings.leave_out(&idle);
+    if input == ScaleInput::Saturated {
+        settings.leave_out(&[ARRIVALS_SEED]);
+    }
+    // Nothing is scored.
+    settings.run.mode = Some(TestMode::PerformanceOnly);
+    settings.test.mode = TestMode::PerformanceOnly;
+}
+
+/// Tells if the setting comes from a flag like this.
+fn is_by_flag(settings: &Settings, key: &str, is_like: impl Fn(&str) -> bool) -> bool {
+    matches!(settings.origin(key), Some(Origin::Flag { flag }) if is_like(flag))
+}
+
+/// The scenario, if it is not that of the arrivals.
+fn other_scenario(settings: &Settings) -> Vec<String> {
+    if settings.run.scenario.loadgen() == Scenario::Server {
+        return Vec::new();
+    }
+    let name = settings.run.scenario.name();
+    vec![format!(
+        "scenario = {name} has no effect in host scale: samples arrive as in Server where a rate is given, and else there \
+         is always another one"
+    )]
+}
+
+/// Warnings of LoadGen about a load of this length without any limits.
+fn of_load(settings: &Settings, input: ScaleInput, duration_ms: u64) -> Vec<String> {
+    let defaults = TestSettings::default();
+    let mut test = TestSettings {
+        scenario: Scenario::Server,
+        mode: TestMode::PerformanceOnly,
+        min_duration_ms: duration_ms,
+        max_duration_ms: 0,
+        min_query_count: 1,
+        max_query_count: 0,
+        server_num_issue_query_threads: defaults.server_num_issue_query_threads,
+        ..settings.test.clone()
+    };
+    if input == ScaleInput::Saturated {
+        test.arrivals = ArrivalProcess::Poisson;
+    }
+    let effective = settings.benchmark.qsl.effective_settings(&test);
+    effective.map(|effective| effective.warnings()).unwrap_or_default()
+}
+
+/// Warnings about the settings without effect that were given for scaling.
+fn idle_settings(settings: &Settings) -> Vec<String> {
+    let idle = IDLE.iter().filter(|key| is_meant(settings, key));
+    idle.map(|key| format!("{key} has no effect in host scale{}", what_has(key))).collect()
+}
+
+/// Tells if a setting without effect was meant to have one. A file or the environment may serve runs as well, and there
+/// it is no mistake. A switch that is off asks for nothing.
+fn is_meant(settings: &Settings, key: &str) -> bool {
+    let Some(Effective { value, origin, .. }) = settings.effective.get(key) else { return false };
+    let is_flag = matches!(origin, Origin::Flag { .. });
+    match key {
+        MIN_DURATION => is_by_flag(settings, key, |flag| flag != "--duration"),
+        "mode" => is_flag && settings.run.mode != Some(TestMode::PerformanceOnly),
+        // One seed for all of them is that of the arrivals, too.
+        "qsl_rng_seed" | "sample_index_rng_seed" => is_flag && settings.origin(ARRIVALS_SEED) != Some(origin),
+        // Who names Offline may mean the rate of the arrivals.
+        "offline_expected_qps" if settings.run.scenario.loadgen() == Scenario::Offline => {
+            is_flag || matches!(origin, Origin::Environment { .. } | Origin::File { .. })
+        }
+        _ => is_flag && *value != Value::Bool(false),
+    }
+}
+
+/// The end of the sentence that a setting has no effect: what has one, where that is not plain.
+fn what_has(key: &str) -> &'static str {
+    match key {
+        MIN_DURATION | "preset" => ": give --duration",
+        "mode" => ", which measures throughput and latency",
+        "offline_expected_qps" => ": the rate of arrivals is server_target_qps",
+        "batch_timeout_us" => ": all that waits goes at once",
+        "server_target_latency_ns" => ": the target is slo_ms",
+        _ => "",
+    }
+}
+
+/// The settings of arrivals that the user gave where nothing arrives.
+fn without_rate(settings: &Settings) -> Vec<String> {
+    let parameters = settings.arrival_parameters().iter().copied().chain(settings.idle_arrival_parameters());
+    let idle = std::iter::once("arrivals").chain(parameters).filter(|key| is_given(settings, key));
+    let mut warnings: Vec<_> = idle
+        .map(|key| format!("{key} has no effect without a rate of arrivals: give --target-qps"))
+        .collect();
+    if is_by_flag(settings, ARRIVALS_SEED, |_| true) {
+        warnings.push(format!("{ARRIVALS_SEED} has no effect without a rate of arrivals: give --target-qps"));
+    }
+    if let Some(Origin::LoadGenConf { path, line, .. }) = settings.origin("server_target_qps") {
+        warnings.push(format!(
+            "{}: line {line}: a target_qps of 1 is the placeholder of mlperf.conf, and no rate of arrivals: give \
+             --target-qps 1 if it is meant",
+            path.display()
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_config::{Key, Kind, Loader, keys};
+
+    use super::*;
+
+    fn warnings(assignments: &[&str]) -> Vec<String> {
+        let loader = Loader::new().set("policy=joint").set("scenario=Server");
+        let loader = assignments.iter().fold(loader, |loader, assignment| loader.set(assignment));
+        let mut settings = loader.load().unwrap();
+        let input = ScaleInput::of(&settings);
+        check(&mut settings, input, 60_000).unwrap();
+        settings.warnings
+    }
+
+    /// The settings that have an effect in scaling, or of which something else than the list tells.
+    #[rustfmt::skip]
+    const IN_EFFECT: &[&str] = &[
+        "plugin", "benchmark", "rules", "suite", "data_root", "model_file", "dataset_folder", "row_aggregation",
+        "output_folder", "record", "plugin_path", "precision", "device", "devices", "cache_folder", "strict",
+        "virtual_time", "isolate", "isolate_memory_mib", "isolate_spin_us", "isolate_read", "isolate_devices",
+        "isolate_env", "isolate_network", "watchdog_ms", "wait", "wait_spin_us", "issue", "policy", "batch_size", "instances", "placement", "slo_ms", "slo_x", "tail",
+        "approach", "curves", "warm_up_batches", "performance_sample_count_override",
+        // With a rate.
+        "server_target_qps", "schedule_rng_seed", "arrivals", "arrivals_cv", "arrivals_on_ms", "arrivals_off_ms",
+        "arrivals_off_share", "arrivals_period_s", "arrivals_amplitude", "arrivals_trace", "arrivals_speed",
+        // That of another one than Server is told of.
+        "scenario",
+    ];
+
+    /// A value of a setting that is not its default.
+    fn value(key: &Key) -> String {
+        match (key.name, key.kind) {
+            ("mode", _) => "FindPeakPerformance".to_owned(),
+            ("preset", _) => "official".to_owned(),
+            ("audit_config", _) => "audit.config".to_owned(),
+            (name, _) if name.ends_with("_percentile") => "0.5".to_owned(),
+            ("accuracy_log_probability", _) => "0.5".to_owned(),
+            ("server_find_peak_qps_decimals_of_precision", _) => "3".to_owned(),
+            (_, Kind::Bool) => "true".to_owned(),
+            _ => "77".to_owned(),
+        }
+    }
+
+    /// Settings with one more, from a flag or, if that is false, from a file.
+    fn checked(key: &Key, is_flag: bool) -> Settings {
+        let value = value(key);
+        let loader = Loader::new().set("policy=joint").set("scenario=Server").set("server_target_qps=300");
+        let loader = match is_flag {
+            true => loader.set(&format!("{}={value}", key.name)),
+            false => {
+                let is_plain = value.parse::<f64>().is_ok() || key.kind == Kind::Bool;
+                let value = if is_plain { value } else { format!("{value:?}") };
+                loader.config_text("proctor.toml", format!("{} = {value}\n", key.name))
+            }
+        };
+        let mut settings = loader.load().unwrap();
+        let input = ScaleInput::of(&settings);
+        check(&mut settings, input, 60_000).unwrap();
+        settings
+    }
+
+    #[test]
+    fn every_setting_has_an_effect_or_is_on_the_list() {
+        for key in keys() {
+            assert_ne!(IDLE.contains(&key.name), IN_EFFECT.contains(&key.name), "{}", key.name);
+        }
+        let is_known = |name: &&str| keys().iter().any(|key| key.name == *name);
+        assert!(IDLE.iter().chain(IN_EFFECT).all(is_known));
+    }
+
+    #[test]
+    fn a_setting_without_effect_is_told_of_if_a_flag_gives_it_and_is_not_among_those_in_effect() {
+        let plain = checked(keys().iter().find(|key| key.name == "batch_timeout_us").unwrap(), false);
+        // Of a target of quality that the benchmark has not, the loader tells.
+        let told = |settings: &Settings| {
+            let told = settings.warnings.iter().filter(|text| !text.contains("is no benchmark of"));
+            told.cloned().collect::<Vec<_>>()
+        };
+        for key in keys().iter().filter(|key| IDLE.contains(&key.name)) {
+            let (by_flag, by_file) = (checked(key, true), checked(key, false));
+            let warnings = told(&by_flag);
+            let text = format!("{} has no effect in host scale", key.name);
+            assert!(warnings.len() == 1 && warnings[0].starts_with(&text), "{}: {warnings:?}", key.name);
+            assert_eq!(told(&by_file), [""; 0], "{}", key.name);
+            for settings in [by_flag, by_file] {
+                assert_eq!(settings.origin(key.name), None);
+                assert_eq!(settings.run, plain.run, "{}", key.name);
+                // The lengths of a preset stay where nothing reads them.
+                assert!(settings.test == plain.test || key.name == "preset", "{}", key.name);
+                assert_eq!(settings.deviations("f32"), plain.deviations("f32"), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn settings_of_tests_are_told_to_have_no_effect_and_to_end_no_run() {
+        assert_eq!(warnings(&["strict=true"]), [""; 0]);
+        assert_eq!(warnings(&["max_duration_ms=1000"]), ["max_duration_ms has no effect in host scale"]);
+        assert_eq!(warnings(&["mode=performance", "floor=false", "noise=false"]), [""; 0]);
+        assert_eq!(
+            warnings(&["mode=accuracy"]),
+            ["mode has no effect in host scale, which measures throughput and latency"]
+        );
+        let timeout = "batch_timeout_us has no effect in host scale: all that waits goes at once";
+        assert_eq!(warnings(&["batch_timeout_us=7"]), [timeout]);
+    }
+
+    #[test]
+    fn one_seed_for_all_is_that_of_the_arrivals() {
+        let rate = "server_target_qps=300";
+        assert_eq!(warnings(&[rate, "seed=7"]), [""; 0]);
+        let own = "qsl_rng_seed has no effect in host scale";
+        assert_eq!(warnings(&[rate, "qsl_rng_seed=7"]), [own]);
+        let none = "schedule_rng_seed has no effect without a rate of arrivals: give --target-qps";
+        assert_eq!(warnings(&["seed=7"]), [none]);
+    }
+
+    #[test]
+    fn arrivals_without_a_rate_are_told_to_have_no_effect() {
+        let gamma = ["arrivals=gamma", "arrivals_cv=4"];
+        assert_eq!(
+            warnings(&gamma),
+            [
+                "arrivals has no effect without a rate of arrivals: give --target-qps",
+                "arrivals_cv has no effect without a rate of arrivals: give --target-qps"
+            ]
+        );
+        assert_eq!(warnings(&[&gamma[..], &["server_target_qps=300"]].concat()), [""; 0]);
+    }
+
+    #[test]
+    fn a_rate_that_may_be_a_placeholder_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("user.conf");
+        std::fs::write(&path, "*.Server.target_qps = 1.0\n").unwrap();
+        let loader = Loader::new().set("policy=joint").set("scenario=Server").user_conf(path);
+        let mut settings = loader.load().unwrap();
+        let input = ScaleInput::of(&settings);
+        check(&mut settings, input, 60_000).unwrap();
+        assert_eq!(input, ScaleInput::Saturated);
+        assert!(
+            settings.warnings[0].contains("user.conf: line 1: a target_qps of 1"),
+            "{:?}",
+            settings.warnings
+        );
+    }
+
+    #[test]
+    fn the_rate_has_an_effect_in_every_scenario() {
+        for scenario in ["scenario=SingleStream", "scenario=MultiStream", "scenario=Offline"] {
+            let warnings = warnings(&[scenario, "server_target_qps=300"]);
+            let is_of_rate =
+                |text: &&String| !text.contains("has no effect in host scale: samples arrive as in Server");
+            assert_eq!(warnings.iter().filter(is_of_rate).count(), 0, "{warnings:?}");
+        }
+    }
+}
