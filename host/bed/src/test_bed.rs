@@ -4,6 +4,7 @@ mod batcher_wait;
 mod instances;
 mod length;
 mod onlookers;
+mod process_in_test;
 mod scaled;
 mod timeless;
 mod told;
@@ -45,6 +46,7 @@ use crate::{
 
 use batcher_wait::BatcherWait;
 use onlookers::Onlookers;
+use process_in_test::ProcessInTest;
 use timeless::Timeless;
 
 /// Longest wait for a hung instance once the test has given it up.
@@ -317,39 +319,15 @@ impl<'a> TestBed<'a> {
         request: &TestRequest<'_>,
         make_system: impl FnOnce(SystemParts) -> Result<System, HostError>,
     ) -> Result<Test, HostError> {
-        let settings = &request.settings;
         // An accuracy run is the same in an audit, or there would be nothing to compare.
-        let audit_config = self.audit_config.clone().filter(|_| settings.mode != TestMode::AccuracyOnly);
-        let audited = audited(settings, audit_config.as_deref());
-        let config = self.scheduler_config(&audited)?;
-        let issuer_count = issuer_count(&audited);
-        let first_error = FirstError::default();
-        self.plugin.refresh()?;
-        self.mark_outputs(settings.mode == TestMode::AccuracyOnly)?;
+        let is_audited = request.settings.mode != TestMode::AccuracyOnly;
+        let audit_config = self.audit_config.clone().filter(|_| is_audited);
+        let audited = audited(&request.settings, audit_config.as_deref());
+        let (config, issuer_count) = (self.scheduler_config(&audited)?, issuer_count(&audited));
         let is_scaled = self.is_scaled(&audited);
-        let mut instances = self.instances(is_scaled, &first_error)?;
-        let mut faults = match request.warms_up {
-            true => self.warm_up_before(request, &audited, &mut instances)?,
-            false => Vec::new(),
-        };
-        if self.process_has_ended() {
-            // A fresh process has the test all the same, which tells more.
-            instances.clear();
-            self.plugin.refresh()?;
-            instances = self.instances(is_scaled, &first_error)?;
-        }
-        let options = LoadGenOptions {
-            watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
-            response_arena_bytes: self.settings.run.response_arena_bytes,
-            earlier_phase_count: self.phase_count.get(),
-            audit_config,
-            enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
-            token_room: token_room(&self.settings.benchmark),
-            ..LoadGenOptions::default()
-        };
-        let observer = Arc::clone(self.interrupt.observer());
-        let loadgen = LoadGen::new(settings.clone(), Arc::clone(clock), options)
-            .with_console(move |line| observer.answer(&format!("{line}\n")));
+        let first_error = FirstError::default();
+        let (mut instances, mut faults) = self.ready_instances(request, &audited, is_scaled, &first_error)?;
+        let loadgen = self.loadgen(clock, request, audit_config);
         let logs = request.folder.map(|folder| Logs::new(folder, &self.settings.run, clock.is_virtual()));
         let (sink, progress, stop) = (loadgen.sink(), loadgen.progress(), loadgen.stop_handle());
         let batches = (self.keeps_batches(request) && !is_scaled).then(BatchLog::default);
@@ -368,52 +346,27 @@ impl<'a> TestBed<'a> {
         self.connect(&loadgen);
         let mut onlookers = self.onlookers(request, &audited, issuer_count, &loadgen.progress())?;
 
-        if let Some(isolated) = &self.plugin.isolated {
-            isolated.begin_test(loadgen.stop_handle());
-        }
+        let process = ProcessInTest::begin(self.plugin.isolated.as_ref(), loadgen.stop_handle());
         let origin_ns = clock.now_ns();
         let scaler_thread = self.scaler_thread(&system, request)?;
         let (outcome, change) = self.run_loadgen(&loadgen, &system, &onlookers);
         scaler_thread.into_iter().for_each(ScalerThread::stop);
         onlookers.stop();
-        if let Some(isolated) = &self.plugin.isolated {
-            isolated.end_test();
-            faults.extend(change);
-            if self.library.is_abandoned() {
-                isolated.end_incomplete();
-                self.library.take_back();
-            }
-        }
+        process.end(&self.library);
+        faults.extend(change);
         let mut outcome = outcome?;
         let (package_energy, noise) = onlookers.measured(origin_ns, &outcome);
 
-        self.phase_count.update(|count| count + outcome.phases.len() as u64);
-        let is_incomplete = self.library.is_abandoned();
-        let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
-        let begun_ns = outcome.phases.first().map_or(0, |phase| origin_ns + phase.start_ns);
-        let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
-        let system = system.end(limit, &first_error, (begun_ns, lasted_ns));
-        // What is completed from here on is too late.
-        self.plugin.backend.set_sink(None);
+        let (system, is_abandoned) = self.wind_up(system, &first_error, origin_ns, &outcome);
         loadgen.add_late_violations(&mut outcome);
         if let Some(wait) = batcher_wait {
+            let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
             wait.advise(&mut outcome, &system, lasted_ns);
         }
         if clock.is_virtual() {
             timeless::explain(&mut outcome);
         }
-        self.show_failures();
-        let is_abandoned = is_incomplete || system.hangs;
-        faults.extend(faults_of(&system, &outcome));
-        faults.extend(self.library.take_faults());
-        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
-        if is_abandoned {
-            self.library.leave();
-            self.model.abandon();
-        }
-        if !is_abandoned || last_words_are_awaited() {
-            faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
-        }
+        faults.extend(self.faults_at_end(&system, &outcome, is_abandoned));
         Fault::add_all(blamed(faults, &outcome), &mut outcome.findings);
         let batches = batches.and_then(|log| log.file(&outcome));
         self.tell_timed_parts(&outcome, batches.as_ref());
@@ -431,6 +384,65 @@ impl<'a> TestBed<'a> {
             write_error,
             is_settled: false,
         })
+    }
+
+    /// The load generator of a test.
+    fn loadgen<C: Clock>(
+        &self,
+        clock: &Arc<C>,
+        request: &TestRequest<'_>,
+        audit_config: Option<String>,
+    ) -> LoadGen<C> {
+        let options = LoadGenOptions {
+            watchdog_ms: u64::try_from(self.hang_limit().as_millis()).unwrap_or(u64::MAX),
+            response_arena_bytes: self.settings.run.response_arena_bytes,
+            earlier_phase_count: self.phase_count.get(),
+            audit_config,
+            enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
+            token_room: token_room(&self.settings.benchmark),
+            ..LoadGenOptions::default()
+        };
+        let observer = Arc::clone(self.interrupt.observer());
+        LoadGen::new(request.settings.clone(), Arc::clone(clock), options)
+            .with_console(move |line| observer.answer(&format!("{line}\n")))
+    }
+
+    /// Ends the system after the last completion, from where on completions are too late. Returns its report, and
+    /// whether the plugin is left alone.
+    fn wind_up(
+        &self,
+        system: System,
+        first_error: &FirstError,
+        origin_ns: u64,
+        outcome: &TestOutcome,
+    ) -> (SystemReport, bool) {
+        self.phase_count.update(|count| count + outcome.phases.len() as u64);
+        let is_incomplete = self.library.is_abandoned();
+        let limit = if is_incomplete { HUNG_LIMIT } else { self.hang_limit() };
+        let begun_ns = outcome.phases.first().map_or(0, |phase| origin_ns + phase.start_ns);
+        let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
+        let system = system.end(limit, first_error, (begun_ns, lasted_ns));
+        // What is completed from here on is too late.
+        self.plugin.backend.set_sink(None);
+        let is_abandoned = is_incomplete || system.hangs;
+        (system, is_abandoned)
+    }
+
+    /// Shows failures, and returns what the host alone has seen of the plugin in a test. A plugin that is abandoned
+    /// keeps its samples; any other one has yet to come to its end.
+    fn faults_at_end(&self, system: &SystemReport, outcome: &TestOutcome, is_abandoned: bool) -> Vec<Fault> {
+        self.show_failures();
+        let mut faults: Vec<_> = faults_of(system, outcome).collect();
+        faults.extend(self.library.take_faults());
+        faults.extend(Fault::noticed(self.plugin.backend.host_side()));
+        if is_abandoned {
+            self.library.leave();
+            self.model.abandon();
+        }
+        if !is_abandoned || last_words_are_awaited() {
+            faults.push(Fault::NotEnded { plugin: self.plugin.library.manifest().name.clone() });
+        }
+        faults
     }
 
     /// Turns the marking of rooms for outputs on or off: where answers are scored, one that was not written must not be

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_config::RunSettings;
 use proctor_loadgen::{LoadGenError, QuerySampleLibrary, TestSettings};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
-use proctor_vocabulary::SampleIndex;
+use proctor_vocabulary::{SampleIndex, TestMode};
 use proctor_words::{HostError, enter};
 
 use crate::{
@@ -51,6 +51,31 @@ impl TestBed<'_> {
         let (done, mut faults) = self.while_started(samples, || act(supply))?;
         faults.extend(self.change_of_host());
         Ok((done, faults))
+    }
+
+    /// Instances for a test, of a plugin whose process lives, warmed up if the test wants that; with what went wrong in
+    /// the plugin meanwhile.
+    pub(super) fn ready_instances(
+        &self,
+        request: &TestRequest<'_>,
+        audited: &TestSettings,
+        is_scaled: bool,
+        first_error: &FirstError,
+    ) -> Result<(Vec<PluginInstance>, Vec<Fault>), HostError> {
+        self.plugin.refresh()?;
+        self.mark_outputs(request.settings.mode == TestMode::AccuracyOnly)?;
+        let mut instances = self.instances(is_scaled, first_error)?;
+        let faults = match request.warms_up {
+            true => self.warm_up_before(request, audited, &mut instances)?,
+            false => Vec::new(),
+        };
+        if self.process_has_ended() {
+            // A fresh process has the test all the same, which tells more.
+            instances.clear();
+            self.plugin.refresh()?;
+            instances = self.instances(is_scaled, first_error)?;
+        }
+        Ok((instances, faults))
     }
 
     /// The instances that a scaled system needs before it starts: one if the plugin makes further ones later, else all

@@ -1,0 +1,36 @@
+//! The process of an isolated plugin while a test runs.
+
+use proctor_loadgen::StopHandle;
+
+use crate::{plugin::isolated::Isolated, sample_library::SampleLibrary};
+
+/// Process that stops the test when it ends, until this is dropped. Does nothing for a plugin without one.
+pub(super) struct ProcessInTest<'a>(Option<&'a Isolated>);
+
+impl<'a> ProcessInTest<'a> {
+    /// Has the end of the process stop the test that begins now.
+    pub(super) fn begin(isolated: Option<&'a Isolated>, stop: StopHandle) -> Self {
+        if let Some(isolated) = isolated {
+            isolated.begin_test(stop);
+        }
+        Self(isolated)
+    }
+
+    /// The test is over. Ends a process that has not completed its samples, which nobody reads any more then.
+    pub(super) fn end(self, library: &SampleLibrary) {
+        let isolated = self.0;
+        drop(self);
+        if let Some(isolated) = isolated.filter(|_| library.is_abandoned()) {
+            isolated.end_incomplete();
+            library.take_back();
+        }
+    }
+}
+
+impl Drop for ProcessInTest<'_> {
+    fn drop(&mut self) {
+        if let Some(isolated) = self.0 {
+            isolated.end_test();
+        }
+    }
+}
