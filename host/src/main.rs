@@ -49,7 +49,7 @@ Exit codes: see `host run --help`.";
 
 fn main() {
     // The process of a case of `host validate` ends in here.
-    proctor_validator::serve();
+    proctor_conformance::serve();
     let cli: Cli = proctor_display::command_line();
     let work = || commands::execute(&cli.command);
     match cli.command.loads_plugin() {

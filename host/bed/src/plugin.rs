@@ -305,7 +305,7 @@ mod tests {
         };
         assert_eq!(of_file("null").unwrap(), BTreeMap::new());
         // A name with an underscore is that of a file, of no plugin.
-        for wrong in ["nul", "host_validator"] {
+        for wrong in ["nul", "host_probe"] {
             let error = of_file(wrong).unwrap_err().to_string();
             assert!(error.contains("proctor.toml") && error.contains(wrong), "{error}");
         }

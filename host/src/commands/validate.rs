@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
+use proctor_conformance::{Case, Report, Request, Suite, SuiteError, cases};
 use proctor_display::{Steps, print};
-use proctor_validator::{Case, Report, Request, Suite, SuiteError, cases};
 use proctor_words::{Conclusion, HostError, text::table};
 
 use crate::values::duration_ms;

@@ -107,7 +107,7 @@ const LIBROSA: Wheels = Wheels {
     purpose: "mel features and sound files, to compare with",
     module: "librosa.feature",
     folder: "target/python-librosa-0.11.0",
-    requirements: "plugins/timed-steps/tests/suite/mel/requirements.txt",
+    requirements: "plugin-api/timed-steps/tests/suite/mel/requirements.txt",
 };
 
 /// The checker of accessibility that pages are held against; the test looks for its one script by its folder.

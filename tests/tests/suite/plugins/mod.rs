@@ -7,7 +7,7 @@ mod endings;
 mod extensions;
 mod faulty;
 mod flush;
-mod host_validator;
+mod host_probe;
 mod isolated;
 mod issue;
 mod loading;

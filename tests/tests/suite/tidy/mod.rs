@@ -30,8 +30,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "plugins/cpu-rnn/models/",
     "plugins/cpu-rnn/src/batch.rs",
     "plugins/cuda/",
-    "plugins/device/",
-    "plugins/host-validator/",
+    "plugin-api/device/",
+    "plugins/host-probe/",
     "plugins/isolated/",
     "plugins/mock/",
     "plugins/onnx/",
@@ -66,7 +66,7 @@ const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
     // Generated networks have the boxes of the models that plugins select from.
-    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937", "plugins/timed-steps"]),
+    ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937", "plugin-api/timed-steps"]),
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),
     ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),

@@ -73,7 +73,7 @@ fn a_plugin_in_c_passes() {
 /// It holds the calls of the suite against the header, as it does those of a run.
 #[test]
 fn the_suite_keeps_what_the_header_promises_to_plugins() {
-    let library = plugin("host-validator").display().to_string();
+    let library = plugin("host-probe").display().to_string();
     let groups = [
         "manifest",
         "lifecycle",
@@ -93,7 +93,7 @@ fn the_suite_keeps_what_the_header_promises_to_plugins() {
 
 #[test]
 fn a_plugin_may_say_in_close_that_its_host_went_wrong() {
-    let library = plugin("host-validator").display().to_string();
+    let library = plugin("host-probe").display().to_string();
     let skipped = assert_passes(&format!("{library} --case order/"));
     assert!(skipped.is_empty(), "{skipped:?}");
 }

@@ -48,7 +48,7 @@ pub(crate) const PLUGINS: [Plugin; 8] = [
     Plugin { name: "candle", cargo_package: "proctor-candle" },
     Plugin { name: "cpu-rnn", cargo_package: "proctor-cpu-rnn" },
     Plugin { name: "cuda", cargo_package: "proctor-cuda" },
-    Plugin { name: "host-validator", cargo_package: "proctor-host-validator" },
+    Plugin { name: "host-probe", cargo_package: "proctor-host-probe" },
     Plugin { name: "mock", cargo_package: "proctor-mock" },
     Plugin { name: "null", cargo_package: "proctor-null-export" },
     Plugin { name: "onnx", cargo_package: "proctor-onnx" },
@@ -316,9 +316,7 @@ mod tests {
     #[test]
     fn a_plugin_goes_by_its_name() {
         assert_eq!(Plugin::named("cpu-rnn").unwrap().library(), "libcpu_rnn_sut.so");
-        assert!(
-            Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, cuda, host-validator")
-        );
+        assert!(Plugin::named("cpu_rnn").unwrap_err().contains("ours are candle, cpu-rnn, cuda, host-probe"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ptr, thread};
 
-use host_validator_sut::proctor_plugin_entry;
+use host_probe_sut::proctor_plugin_entry;
 use proctor_plugin_api::abi::*;
 
 use crate::services::{BYTES, COUNT, Services, host_table};

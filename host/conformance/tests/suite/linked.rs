@@ -3,14 +3,14 @@
 use std::{env, time::Duration};
 
 // It registers itself, for which the linker has to see it used.
+use proctor_conformance::{Outcome, Program, Request, Suite};
 use proctor_null as _;
 use proctor_test_needs::name_of;
-use proctor_validator::{Outcome, Program, Request, Suite};
 
 /// The processes of the cases end in here: each is this test program, asked for this one test.
 #[test]
 fn serves() {
-    proctor_validator::serve();
+    proctor_conformance::serve();
 }
 
 fn suite(plugin: &str) -> Suite {

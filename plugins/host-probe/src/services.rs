@@ -83,7 +83,7 @@ impl Services {
         }
         if let Some(log) = self.table.log {
             // SAFETY: as above; the texts live for the call.
-            unsafe { log(context, PROCTOR_LOG_TRACE, text("host-validator"), text(call.name())) };
+            unsafe { log(context, PROCTOR_LOG_TRACE, text("host-probe"), text(call.name())) };
         }
         if let Some(cache_folder) = self.table.cache_folder {
             // SAFETY: as above.
@@ -92,9 +92,9 @@ impl Services {
             report.expect(is_same, || "ProctorHost.cache_folder is another one each time".to_owned());
         }
         // SAFETY: the id is that of no structure, and nothing is read.
-        let unknown = unsafe { self.extension("host-validator.unknown/1") };
+        let unknown = unsafe { self.extension("host-probe.unknown/1") };
         report.expect(unknown.is_null(), || {
-            "ProctorHost.extension knows \"host-validator.unknown/1\", which is nobody's".to_owned()
+            "ProctorHost.extension knows \"host-probe.unknown/1\", which is nobody's".to_owned()
         });
     }
 

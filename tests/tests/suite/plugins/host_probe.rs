@@ -4,7 +4,7 @@ use proctor_tests::{Bench, PLACES, Run, plugin};
 
 /// Runs the validator with these flags, without the floor.
 fn run(flags: &str) -> Run {
-    let library = plugin("host-validator");
+    let library = plugin("host-probe");
     let library = library.display();
     Bench::new().run(&format!("--plugin {library} --set floor=false --set min_duration_ms=0 {flags}"))
 }
@@ -13,8 +13,8 @@ fn run(flags: &str) -> Run {
 /// run takes is not its business: what counts is that no call of it failed.
 fn assert_kept(flags: &str) -> Run {
     let run = run(flags);
-    assert_eq!(run.result()["plugin"]["name"], "host-validator");
-    assert!(run.is_whole() && !run.reasons().contains("host-validator"), "{flags}: {}", run.finished);
+    assert_eq!(run.result()["plugin"]["name"], "host-probe");
+    assert!(run.is_whole() && !run.reasons().contains("host-probe"), "{flags}: {}", run.finished);
     run
 }
 
@@ -57,7 +57,7 @@ fn batches_in_flight_keep_the_promises_too() {
     for scenario in ["Server --target-qps 500", "Offline"] {
         assert_kept(&format!(
             "--scenario {scenario} --set min_query_count=200 --set issue=false --instances 2 --batch-size 4 \
-             --set host-validator.in_flight=3 --set host-validator.service_us=100"
+             --set host-probe.in_flight=3 --set host-probe.service_us=100"
         ));
     }
 }
@@ -91,11 +91,11 @@ fn samples_that_do_not_fit_into_memory_at_once_keep_the_promises_too() {
 fn a_search_and_a_run_in_virtual_time_keep_the_promises_too() {
     assert_kept(
         "--virtual-time --scenario Server --target-qps 300 --instances 2 --batch-size 4 \
-         --set host-validator.service_us=1000",
+         --set host-probe.service_us=1000",
     );
     let peak = run(
         "--virtual-time --scenario Server --mode FindPeakPerformance --duration 2s --set target_qps=100 \
-         --set queue_capacity=8 --set host-validator.service_us=1000",
+         --set queue_capacity=8 --set host-probe.service_us=1000",
     );
     peak.assert_valid();
 
@@ -103,9 +103,9 @@ fn a_search_and_a_run_in_virtual_time_keep_the_promises_too() {
     let folder = bench.file("search");
     let found = bench.host(&format!(
         "find-max --output {} --plugin {} --virtual-time --scenario Server --target-qps 200 --duration 5s \
-         --set host-validator.service_us=1000 --set server_target_latency_ns=10000000",
+         --set host-probe.service_us=1000 --set server_target_latency_ns=10000000",
         folder.display(),
-        plugin("host-validator").display()
+        plugin("host-probe").display()
     ));
     assert_eq!(found.code(), 0, "{found}");
 }

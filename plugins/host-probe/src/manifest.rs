@@ -65,7 +65,7 @@ static OPTIONS: Constant<[ProctorOptionSpec; 2]> = Constant([
 
 static MANIFEST: Constant<ProctorManifest> = Constant(ProctorManifest {
     size: size_of::<ProctorManifest>(),
-    name: text("host-validator"),
+    name: text("host-probe"),
     vendor: text("Proctor"),
     version: text(env!("CARGO_PKG_VERSION")),
     license: text(env!("CARGO_PKG_LICENSE")),

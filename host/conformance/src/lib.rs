@@ -17,11 +17,11 @@
 //! # Example
 //! A test without a harness (`harness = false`), with its own `main`:
 //! ```no_run
-//! use proctor_validator::{Request, Suite};
+//! use proctor_conformance::{Request, Suite};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     // The processes of the cases end in here.
-//!     proctor_validator::serve();
+//!     proctor_conformance::serve();
 //!     let request = Request { plugin: "target/release/libmine_sut.so".into(), ..Request::default() };
 //!     let report = Suite::new(request)?.run(&mut |case, number, count| println!("[{number}/{count}] {}", case.name))?;
 //!     std::fs::write("junit.xml", report.junit())?;
