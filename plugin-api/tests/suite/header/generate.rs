@@ -52,7 +52,6 @@ fn abi_files(crate_folder: &Path) -> Vec<PathBuf> {
     };
     let entries = fs::read_dir(crate_folder.join("src/abi")).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| !path.ends_with("mod.rs"));
     files.sort_by_key(position);
     files
 }

@@ -1,6 +1,6 @@
 //! The integration tests of this crate, a module for each subject.
 
-#[path = "../../engine/tests/suite/common/mod.rs"]
+#[path = "../../engine/tests/suite/common.rs"]
 mod common;
 mod digits;
 mod events;

@@ -246,7 +246,7 @@ mod tests {
         for own in ["README.md", "tests/suite/main.rs", "benches/product.rs"] {
             assert!(is_own(&folder.join(own), folder), "{own}");
         }
-        for seen in ["src/lib.rs", "Cargo.toml", "src/tests/mod.rs", "kernels/README.md"] {
+        for seen in ["src/lib.rs", "Cargo.toml", "src/tests/rows.rs", "kernels/README.md"] {
             assert!(!is_own(&folder.join(seen), folder), "{seen}");
         }
     }

@@ -4,10 +4,10 @@
 //! they are compiled are in capitals there.
 
 /// The prelude for OpenCL C.
-pub const OPENCL: &str = include_str!("opencl.h");
+pub const OPENCL: &str = include_str!("kernels/opencl.h");
 
 /// The prelude for CUDA C.
-pub const CUDA: &str = include_str!("cuda.h");
+pub const CUDA: &str = include_str!("kernels/cuda.h");
 
 /// The name by which texts for CUDA include it: not that of the file, which is that of a header of NVIDIA's, too.
 pub const CUDA_NAME: &str = "device.h";
@@ -43,15 +43,15 @@ impl KernelFile {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Self::Attention => include_str!("attention.c"),
-            Self::Columns => include_str!("columns.c"),
-            Self::Depthwise => include_str!("depthwise.c"),
-            Self::Elementwise => include_str!("elementwise.c"),
-            Self::Gather => include_str!("gather.c"),
-            Self::Gemm => include_str!("gemm.c"),
-            Self::Pool => include_str!("pool.c"),
-            Self::Recurrent => include_str!("recurrent.c"),
-            Self::Rows => include_str!("rows.c"),
+            Self::Attention => include_str!("kernels/attention.c"),
+            Self::Columns => include_str!("kernels/columns.c"),
+            Self::Depthwise => include_str!("kernels/depthwise.c"),
+            Self::Elementwise => include_str!("kernels/elementwise.c"),
+            Self::Gather => include_str!("kernels/gather.c"),
+            Self::Gemm => include_str!("kernels/gemm.c"),
+            Self::Pool => include_str!("kernels/pool.c"),
+            Self::Recurrent => include_str!("kernels/recurrent.c"),
+            Self::Rows => include_str!("kernels/rows.c"),
         }
     }
 }

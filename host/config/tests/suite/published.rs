@@ -18,19 +18,19 @@ use proctor_vocabulary::Scenario::{self, Offline, SingleStream};
 const ROUND: &str = "v5.0";
 
 const FILES: [(&str, &str); 13] = [
-    ("resnet50", include_str!("resnet50.conf")),
-    ("retinanet", include_str!("retinanet.conf")),
-    ("3d-unet-kits19", include_str!("3d-unet-kits19.conf")),
-    ("bert", include_str!("bert.conf")),
-    ("dlrm-v2", include_str!("dlrm-v2.conf")),
-    ("gptj", include_str!("gptj.conf")),
-    ("llama2-70b", include_str!("llama2-70b.conf")),
-    ("llama2-70b-interactive", include_str!("llama2-70b-interactive.conf")),
-    ("llama3.1-405b", include_str!("llama3.1-405b.conf")),
-    ("mixtral-8x7b", include_str!("mixtral-8x7b.conf")),
-    ("sdxl", include_str!("sdxl.conf")),
-    ("rgat", include_str!("rgat.conf")),
-    ("pointpainting", include_str!("pointpainting.conf")),
+    ("resnet50", include_str!("published/resnet50.conf")),
+    ("retinanet", include_str!("published/retinanet.conf")),
+    ("3d-unet-kits19", include_str!("published/3d-unet-kits19.conf")),
+    ("bert", include_str!("published/bert.conf")),
+    ("dlrm-v2", include_str!("published/dlrm-v2.conf")),
+    ("gptj", include_str!("published/gptj.conf")),
+    ("llama2-70b", include_str!("published/llama2-70b.conf")),
+    ("llama2-70b-interactive", include_str!("published/llama2-70b-interactive.conf")),
+    ("llama3.1-405b", include_str!("published/llama3.1-405b.conf")),
+    ("mixtral-8x7b", include_str!("published/mixtral-8x7b.conf")),
+    ("sdxl", include_str!("published/sdxl.conf")),
+    ("rgat", include_str!("published/rgat.conf")),
+    ("pointpainting", include_str!("published/pointpainting.conf")),
 ];
 
 /// Seeds that the round announced, after those of the official LoadGen's own file, which is of v6.1.
@@ -67,7 +67,7 @@ fn file_of(id: &str) -> &'static str {
 /// The settings of an official run of the benchmark with its file; by a definition without settings of its own where
 /// none is built in.
 fn ours(id: &str, scenario: Scenario) -> Settings {
-    const DIGITS_MLP: &str = include_str!("../../../benchmarks/digits-mlp.toml");
+    const DIGITS_MLP: &str = include_str!("../../benchmarks/digits-mlp.toml");
     let folder = tempfile::tempdir().expect("a folder can be made");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
