@@ -2,11 +2,10 @@
 
 use std::collections::TryReserveError;
 
+use proctor_loadgen_settings::SettingsError;
 use proctor_vocabulary::Scenario;
 
-use crate::{
-    record::response_id::MAX_PHASE_COUNT, settings::effective::check::SettingsError, system::LibraryError,
-};
+use crate::{record::response_id::MAX_PHASE_COUNT, system::LibraryError};
 
 /// Why a test could not take place.
 #[derive(Debug, thiserror::Error)]

@@ -14,8 +14,8 @@
 //!    VALID if no rule is broken.
 //!
 //! # Where things are
-//! The folders are the stages of a test, in their order:
-//! - `settings`: the request, the effective settings, LoadGen's files, and the rounds;
+//! [`proctor_loadgen_settings`] has the request, the effective settings, LoadGen's files, and the rounds. The folders
+//! are the stages of a test that follow, in their order:
 //! - `plan`: which samples are loaded together, in which order they are issued, and when;
 //! - `record`: a slot for each sample, which any thread completes;
 //! - `issue`: when each query leaves, on which thread, and when issuing ends;
@@ -159,13 +159,13 @@ mod measure;
 mod plan;
 mod record;
 mod session;
-mod settings;
 mod system;
 mod time;
 mod verdict;
 
 pub use error::LoadGenError;
 pub use issue::{delay::IssueDelay, end::IssueEnd, issuer_record::IssuerRecord, threads::OTHER_ISSUERS};
+pub use log::log_output::LogOutputSettings;
 pub use measure::{
     accuracy_record::{AccuracyRecord, AccuracyTokens},
     clock_check::{ClockCheck, ClockFinding},
@@ -178,15 +178,18 @@ pub use measure::{
     statistics::{LatencyStatistics, REPORTED_QUANTILES, percentile, percentile_rank},
     unload_error::UnloadError,
 };
-pub use proctor_mt19937::Mt19937;
-
 pub use plan::{
     accuracy_sampling::AccuracySampler,
-    offsets::Offsets,
     phases::{LoadedSet, PhaseMode, PhasePlan, phases},
     query_generator::{GeneratedQuery, QueryGenerator},
     schedule::{GeneratedTotals, Schedule},
 };
+pub use proctor_loadgen_settings::{
+    ArrivalKind, ArrivalProcess, EffectiveSettings, FieldInfo, Offsets, RaisedBy, Rules, SettingError,
+    SettingKind, SettingValue, SettingsError, TestSettings, Trace, TraceError, config_file,
+    required_query_count, rounds, statistical_query_count, tail_margin,
+};
+pub use proctor_mt19937::Mt19937;
 pub use record::{
     histogram::Histogram,
     slots::SampleRecord,
@@ -199,25 +202,11 @@ pub use session::{
     options::LoadGenOptions,
     progress::{PhaseProgress, Progress, StopHandle},
 };
-pub use settings::{
-    arrivals::{
-        ArrivalKind, ArrivalProcess,
-        trace::{Trace, TraceError},
-    },
-    config_file,
-    effective::{EffectiveSettings, RaisedBy, check::SettingsError},
-    log_output::LogOutputSettings,
-    query_count::{required_query_count, statistical_query_count, tail_margin},
-    rounds,
-    rules::Rules,
-    test_settings::{FieldInfo, TestSettings},
-    value::{SettingError, SettingKind, SettingValue},
-    wait_policy::{Wait, WaitPolicy},
-};
 pub use system::{BareLibrary, LibraryError, QuerySampleLibrary, SystemUnderTest};
 pub use time::{
     clock::{Clock, RealClock},
     virtual_clock::VirtualClock,
+    wait_policy::{Wait, WaitPolicy},
     wake::Wake,
 };
 pub use verdict::{

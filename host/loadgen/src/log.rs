@@ -11,6 +11,7 @@ mod detail;
 mod detail_result;
 mod detail_settings;
 mod files;
+pub(crate) mod log_output;
 mod outcome_logs;
 mod outcome_trace;
 mod round;

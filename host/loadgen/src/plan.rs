@@ -2,7 +2,6 @@
 
 pub(crate) mod accuracy_sampling;
 pub(crate) mod library_indices;
-pub(crate) mod offsets;
 pub(crate) mod phases;
 pub(crate) mod query_generator;
 pub(crate) mod schedule;

@@ -71,7 +71,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("accuracy", &["plugin-api/vocabulary", "datasets", "preprocess", "accuracy/scores"]),
     ("accuracy/scores", &[]),
     ("plugins", &["plugin-api", "plugins", "datasets/onnx-file", "datasets/text"]),
-    ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
+    ("host/loadgen", &["plugin-api/vocabulary", "host/loadgen/mt19937", "host/loadgen/settings"]),
+    ("host/loadgen/settings", &["plugin-api/vocabulary", "host/loadgen/mt19937"]),
     ("host/scaling", &[]),
     ("host/search", &[]),
     // Programs that only read or show results wait for no more than this.
@@ -242,7 +243,7 @@ fn the_load_generator_reads_time_in_one_module() {
     let reads_time =
         |line: &str| CLOCK_WORDS.iter().any(|word| has_word(line, word)) || line.contains("rustix::time");
     let mut sources = code_with(&[CLOCK_WORDS, &["rustix"]].concat());
-    sources.retain(|file| file.path.starts_with("host/loadgen/src/"));
+    sources.retain(|file| starts_with_any(&file.path, &["host/loadgen/src/", "host/loadgen/settings/src/"]));
     let clock = sources.iter().find(|file| is_clock(file)).expect("the clock is there");
     assert!(
         clock.text.lines().any(reads_time),

@@ -12,6 +12,7 @@
 
 use std::ops::ControlFlow;
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::{QueryPart, QuerySample, Scenario};
 
 use crate::{
@@ -34,7 +35,6 @@ use crate::{
         response_id::response_id,
         share::Share,
     },
-    settings::effective::EffectiveSettings,
     system::SystemUnderTest,
     time::clock::Clock,
 };

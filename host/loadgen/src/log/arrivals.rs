@@ -3,8 +3,9 @@
 
 use std::io::{self, Write};
 
+use proctor_loadgen_settings::TestSettings;
+
 use super::detail::DetailLog;
-use crate::settings::test_settings::TestSettings;
 
 /// Ends the block "Test Parameters Used" of the summary.
 pub(super) fn summary(request: &TestSettings, out: &mut impl Write) -> io::Result<()> {

@@ -5,13 +5,11 @@ use std::{
     io::{self, Write},
 };
 
+use proctor_loadgen_settings::{Rules, SettingValue};
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::format::{g6, json_string};
-use crate::{
-    measure::phase_record::PhaseRecord,
-    settings::{rules::Rules, value::SettingValue},
-};
+use crate::measure::phase_record::PhaseRecord;
 
 /// The value of an entry.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,9 @@
 //! The part of the detail log about settings: as requested and as they took effect.
 
+use proctor_loadgen_settings::{EffectiveSettings, TestSettings};
 use proctor_vocabulary::Scenario;
 
 use super::detail::DetailLog;
-use crate::settings::{effective::EffectiveSettings, test_settings::TestSettings};
 
 /// Bounds of a run, as requested.
 const BOUNDS: &[&str] = &["min_duration_ms", "max_duration_ms", "min_query_count", "max_query_count"];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::settings::log_output::LogOutputSettings;
+use crate::log::log_output::LogOutputSettings;
 
 /// Which of the log files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

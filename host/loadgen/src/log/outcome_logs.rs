@@ -14,11 +14,11 @@ use crate::{
         accuracy::AccuracyLogWriter,
         detail::{DetailLog, DetailValue, LogIdentity},
         files::LogFile,
+        log_output::LogOutputSettings,
         summary::Summary,
     },
     measure::{clock_check::ClockFinding, phase_outcome::PhaseOutcome},
     plan::phases::PhaseMode,
-    settings::log_output::LogOutputSettings,
     verdict::{
         findings::finding::Finding,
         peak_search::{PeakEnd, PeakSearch, PeakStep},

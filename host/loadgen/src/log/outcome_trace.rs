@@ -6,6 +6,7 @@ use std::{
     io::{self, Write},
 };
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::Scenario;
 
 use crate::{
@@ -17,7 +18,6 @@ use crate::{
     measure::{phase_outcome::PhaseOutcome, phase_trace::PhaseTrace},
     plan::library_indices::library_indices,
     record::slots::SampleRecord,
-    settings::effective::EffectiveSettings,
 };
 
 /// Largest number of samples of issue calls that are shown in all, except for one of each call: a query may have

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
+use proctor_loadgen_settings::{EffectiveSettings, TestSettings};
+
 use super::detail::DetailLog;
-use crate::{
-    settings::{effective::EffectiveSettings, test_settings::TestSettings},
-    verdict::results::{PerformanceResult, interval::IntervalResult},
-};
+use crate::verdict::results::{PerformanceResult, interval::IntervalResult};
 
 /// Ends the block "Additional Stats" of the summary.
 pub(super) fn summary(result: &PerformanceResult, out: &mut impl Write) -> io::Result<()> {

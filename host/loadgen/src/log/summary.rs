@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use proctor_loadgen_settings::EffectiveSettings;
+
 use super::{
     arrivals,
     detail_result::{objections, validity},
@@ -10,7 +12,6 @@ use super::{
 use crate::{
     format::{f2, g6},
     measure::statistics::{LatencyStatistics, REPORTED_QUANTILES},
-    settings::effective::EffectiveSettings,
     verdict::{
         findings::finding::Finding,
         results::{

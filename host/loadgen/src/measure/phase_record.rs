@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::{SampleIndex, Scenario};
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
         slots::Counted,
         tokens::PhaseTokens,
     },
-    settings::effective::EffectiveSettings,
 };
 
 /// Everything that was measured in one phase. Times are in ns from the start of issuing.

@@ -1,9 +1,10 @@
 //! Which responses go into the accuracy log.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_mt19937::{Mt19937, canonical};
 use proctor_vocabulary::Scenario;
 
-use crate::{plan::phases::PhaseMode, settings::effective::EffectiveSettings};
+use crate::plan::phases::PhaseMode;
 
 /// Decides for each sample of a test, in the order of their creation, whether its response is logged.
 ///
@@ -90,10 +91,10 @@ fn probability(settings: &EffectiveSettings) -> f64 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use proctor_loadgen_settings::TestSettings;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::settings::test_settings::TestSettings;
 
     fn sampler(seed: u64, offset: Option<f64>) -> AccuracySampler {
         let request = TestSettings { accuracy_log_rng_seed: seed, ..TestSettings::default() };

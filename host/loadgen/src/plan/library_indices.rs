@@ -30,13 +30,11 @@ pub(crate) fn library_indices(
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen_settings::{EffectiveSettings, TestSettings};
     use proctor_vocabulary::Scenario;
 
     use super::*;
-    use crate::{
-        plan::phases::phases,
-        settings::{effective::EffectiveSettings, test_settings::TestSettings},
-    };
+    use crate::plan::phases::phases;
 
     #[test]
     fn library_indices_are_those_of_the_queries() {

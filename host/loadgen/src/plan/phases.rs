@@ -1,10 +1,8 @@
 //! Which samples are loaded together, and the phases that a test consists of.
 
-use proctor_vocabulary::{SampleIndex, Scenario, TestMode};
-
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_mt19937::Mt19937;
-
-use crate::settings::effective::EffectiveSettings;
+use proctor_vocabulary::{SampleIndex, Scenario, TestMode};
 
 /// The purpose of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +84,9 @@ fn padded(set: &[SampleIndex], padding: usize) -> LoadedSet {
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen_settings::TestSettings;
+
     use super::*;
-    use crate::settings::test_settings::TestSettings;
 
     fn settings(request: TestSettings) -> EffectiveSettings {
         EffectiveSettings::new(&request, 4, 10).unwrap().0

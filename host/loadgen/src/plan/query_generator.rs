@@ -4,15 +4,13 @@
 //! draws before the first query is drawn (or skipped) by [`QueryGenerator::new`], and each query draws its own part
 //! when it is reached. The memory is bounded by the loaded set.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_mt19937::Mt19937;
 use proctor_vocabulary::{SampleIndex, Scenario};
 
-use crate::{
-    plan::{
-        phases::{PhaseMode, PhasePlan},
-        schedule::{GeneratedTotals, Schedule},
-    },
-    settings::effective::EffectiveSettings,
+use crate::plan::{
+    phases::{PhaseMode, PhasePlan},
+    schedule::{GeneratedTotals, Schedule},
 };
 
 /// The next query to issue. Its samples come from [`QueryGenerator::samples`].

@@ -1,14 +1,9 @@
 //! When queries are due, and how many there are: the loop that LoadGen generates queries with, run lazily.
 
+use proctor_loadgen_settings::{EffectiveSettings, Offsets};
 use proctor_vocabulary::Scenario;
 
-use crate::{
-    plan::{
-        offsets::Offsets,
-        phases::{PhaseMode, PhasePlan},
-    },
-    settings::effective::EffectiveSettings,
-};
+use crate::plan::phases::{PhaseMode, PhasePlan};
 
 /// Totals of the generation of a phase, as the detail log states them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,10 +182,10 @@ impl Iterator for Schedule {
 mod tests {
     use std::sync::Arc;
 
+    use proctor_loadgen_settings::{ArrivalProcess, Trace};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::settings::arrivals::{ArrivalProcess, trace::Trace};
 
     fn schedule(rule: GenerationRule, arrivals: Arrivals) -> Schedule {
         Schedule { rule, arrivals, query_count: 0, last_ns: 0, next_ns: 0 }

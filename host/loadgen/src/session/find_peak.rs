@@ -12,6 +12,8 @@
 //!
 //! Source: LoadGen 6.0.17, `FindPeakPerformanceMode`, `FindBoundaries`, `FindPeakPerformanceBinarySearch`.
 
+use proctor_loadgen_settings::EffectiveSettings;
+
 use crate::{
     error::LoadGenError,
     issue::end::IssueEnd,
@@ -22,7 +24,6 @@ use crate::{
         slots::{Counted, SampleRecord},
     },
     session::run::Run,
-    settings::effective::EffectiveSettings,
     time::clock::Clock,
     verdict::{
         peak_search::{PeakEnd, PeakSearch, PeakStep, RateNotMet},

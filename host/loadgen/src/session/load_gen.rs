@@ -6,6 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use proctor_loadgen_settings::{EffectiveSettings, TestSettings, config_file::apply_audit};
 use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 use crate::{
@@ -18,7 +19,6 @@ use crate::{
         progress::{Progress, StopHandle},
         run::Run,
     },
-    settings::{config_file::apply::apply_audit, effective::EffectiveSettings, test_settings::TestSettings},
     system::{QuerySampleLibrary, SystemUnderTest},
     time::{clock::Clock, timer_slack::ExactTimers, wake::Wake},
 };

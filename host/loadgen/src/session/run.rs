@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::{
@@ -34,7 +35,6 @@ use crate::{
         token_recorder::FirstTokens,
     },
     session::{console::Console, options::LoadGenOptions},
-    settings::effective::EffectiveSettings,
     system::{QuerySampleLibrary, SystemUnderTest},
     time::{clock::Clock, wake::Wake},
 };

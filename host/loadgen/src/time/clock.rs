@@ -5,9 +5,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{
-    settings::wait_policy::{Wait, WaitPolicy},
-    time::wake::Wake,
+use crate::time::{
+    wait_policy::{Wait, WaitPolicy},
+    wake::Wake,
 };
 
 /// A monotonic clock and the two ways in which an issuing thread waits.

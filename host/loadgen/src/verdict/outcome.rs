@@ -11,6 +11,10 @@
 
 use std::io;
 
+use proctor_loadgen_settings::{
+    EffectiveSettings,
+    config_file::{ConfigFileError, ConfigFileReport},
+};
 use proctor_vocabulary::TestMode;
 
 use crate::{
@@ -19,10 +23,6 @@ use crate::{
     record::{
         slots::SampleRecord,
         violations::{Violation, ViolationKind},
-    },
-    settings::{
-        config_file::{apply::ConfigFileReport, parse::ConfigFileError},
-        effective::EffectiveSettings,
     },
     verdict::{
         findings::{

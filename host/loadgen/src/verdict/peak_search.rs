@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use proctor_loadgen_settings::{MAX_QPS, TestSettings};
+
 use crate::{
-    issue::end::IssueEnd,
-    measure::phase_error::PhaseError,
-    settings::{effective::check::MAX_QPS, test_settings::TestSettings},
-    verdict::results::recommendation::Recommendation,
+    issue::end::IssueEnd, measure::phase_error::PhaseError, verdict::results::recommendation::Recommendation,
 };
 
 /// One run of the search. Displays as LoadGen's message about it.

@@ -5,6 +5,7 @@ pub(crate) mod interval;
 pub(crate) mod recommendation;
 pub(crate) mod tokens;
 
+use proctor_loadgen_settings::{EffectiveSettings, Rules};
 use proctor_vocabulary::Scenario;
 
 use early::EarlyStopping;
@@ -12,10 +13,7 @@ use interval::IntervalResult;
 use recommendation::Recommendation;
 use tokens::{TokenLatencies, TokenResult};
 
-use crate::{
-    measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics},
-    settings::{effective::EffectiveSettings, rules::Rules},
-};
+use crate::measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics};
 
 /// The result of a performance phase.
 ///
@@ -220,11 +218,10 @@ fn seconds(ns: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proctor_loadgen_settings::TestSettings;
+
     use super::*;
-    use crate::{
-        plan::{phases::PhaseMode, schedule::GeneratedTotals},
-        settings::test_settings::TestSettings,
-    };
+    use crate::plan::{phases::PhaseMode, schedule::GeneratedTotals};
 
     fn record(latencies_ns: Vec<u64>) -> PhaseRecord {
         let count = latencies_ns.len() as u64;

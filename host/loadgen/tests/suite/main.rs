@@ -3,7 +3,6 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails the test")]
 
-mod arrivals;
 mod behaviour;
 mod differential;
 mod from_config;

@@ -179,10 +179,10 @@ pub(crate) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "load generator: gaps between arrivals are drawn with another mean",
-        file: "host/loadgen/src/plan/offsets.rs",
+        file: "host/loadgen/settings/src/arrivals/offsets.rs",
         right: "    -(1.0 - rng.canonical()).ln()\n",
         wrong: "    -(1.0 - rng.canonical()).ln() * 1.001\n",
-        packages: &["proctor-loadgen"],
+        packages: &["proctor-loadgen-settings"],
     },
     Fault {
         name: "timed step: boxes are stretched from their corner",

@@ -1,5 +1,6 @@
 //! Everything that a performance phase is judged by.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::Scenario;
 
 use crate::{
@@ -10,7 +11,6 @@ use crate::{
         schedule::Schedule,
     },
     record::slots::SampleRecord,
-    settings::effective::EffectiveSettings,
     verdict::results::PerformanceResult,
 };
 

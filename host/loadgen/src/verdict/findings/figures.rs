@@ -1,5 +1,6 @@
 //! The findings about the figures of a performance phase.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::Scenario;
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::{
     issue::end::IssueEnd,
-    settings::effective::EffectiveSettings,
     verdict::{
         early_stopping::min_under_latency_queries,
         peak_search::{PeakSearch, RateNotMet},

@@ -1,5 +1,6 @@
 //! The required length of a run, and the reason why it was not reached.
 
+use proctor_loadgen_settings::RaisedBy;
 use proctor_vocabulary::Scenario;
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     finding::{Finding, Remedy, Rule, Unit},
     limits::{EXPECTED_LATENCY, RESERVE, reached},
 };
-use crate::{issue::end::IssueEnd, settings::effective::RaisedBy, verdict::results::deciding_duration_ns};
+use crate::{issue::end::IssueEnd, verdict::results::deciding_duration_ns};
 
 const NS_PER_MS: u64 = 1_000_000;
 

@@ -1,10 +1,10 @@
 //! The verdict of early stopping and its text.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::Scenario;
 
 use crate::{
     measure::order_statistics::Ordered,
-    settings::effective::EffectiveSettings,
     verdict::early_stopping::{min_under_latency_queries, over_latency_allowance},
 };
 

@@ -1,9 +1,8 @@
 //! The verdict on MultiStream at fixed intervals.
 
-use crate::{
-    measure::{interval_record::IntervalRecord, phase_record::PhaseRecord},
-    settings::effective::EffectiveSettings,
-};
+use proctor_loadgen_settings::EffectiveSettings;
+
+use crate::measure::{interval_record::IntervalRecord, phase_record::PhaseRecord};
 
 /// Tells if a system keeps up with a number of streams.
 ///
@@ -51,12 +50,11 @@ impl IntervalResult {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{
-        plan::{phases::PhaseMode, schedule::GeneratedTotals},
-        settings::test_settings::TestSettings,
-    };
+    use proctor_loadgen_settings::TestSettings;
     use proctor_vocabulary::Scenario;
+
+    use super::*;
+    use crate::plan::{phases::PhaseMode, schedule::GeneratedTotals};
 
     fn allowed(query_count: u64, percentile: f64) -> u64 {
         let request = TestSettings {

@@ -1,12 +1,12 @@
 //! The part of the result that only token runs have.
 
+use proctor_loadgen_settings::EffectiveSettings;
 use proctor_vocabulary::Scenario;
 
 use super::{early::EarlyStopping, seconds};
 use crate::{
     measure::{order_statistics::Ordered, phase_record::PhaseRecord, statistics::LatencyStatistics},
     record::tokens::{PhaseTokens, TokenlessSamples},
-    settings::effective::EffectiveSettings,
 };
 
 /// The tokens of a token run.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::check::SettingsError;
-use crate::settings::{arrivals::ArrivalProcess, value::SettingValue};
+use crate::{arrivals::ArrivalProcess, value::SettingValue};
 
 /// Fewest queries in a burst of on-off and the pause after it, on average. Below, drawing the periods between two
 /// queries takes longer than the queries.

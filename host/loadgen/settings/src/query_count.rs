@@ -45,7 +45,7 @@ fn inverse_normal(probability: f64) -> f64 {
     high
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

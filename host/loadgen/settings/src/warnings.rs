@@ -2,7 +2,7 @@
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{
+use crate::{
     arrivals::ArrivalProcess,
     effective::{EffectiveSettings, RaisedBy},
 };
@@ -154,7 +154,7 @@ impl EffectiveSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::test_settings::TestSettings;
+    use crate::test_settings::TestSettings;
 
     fn warnings(request: TestSettings) -> Vec<String> {
         let (effective, errors) = EffectiveSettings::new(&request, 100, 50_000).unwrap();

@@ -11,7 +11,7 @@ use super::{
     parse::{ConfigFileError, Entry, Table},
     rules::{Conversion, RULES, Rule, config_keys, scenario_of_setting},
 };
-use crate::settings::{test_settings::TestSettings, value::SettingValue};
+use crate::{test_settings::TestSettings, value::SettingValue};
 
 /// A setting to which a file has given a value, which may be the one that it had before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,7 +249,7 @@ fn as_server(model: &str, name: &str) -> String {
     if is_known { own + name } else { format!("{model}.Server.{name}") }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

@@ -9,7 +9,7 @@ use super::rounds::{DEFAULT, ROUNDS, Round};
 /// The rules of a round of MLPerf Inference: those of [`Round`], to which it dereferences.
 ///
 /// ```
-/// # use proctor_loadgen::Rules;
+/// # use proctor_loadgen_settings::Rules;
 /// let rules: Rules = "v0.7".parse().expect("it is the name of a round");
 /// assert!(rules.has_intervals && !rules.stops_early);
 /// ```

@@ -5,7 +5,7 @@
 
 use proctor_vocabulary::{Scenario, TestMode, did_you_mean};
 
-use crate::settings::{
+use crate::{
     arrivals::ArrivalProcess,
     rules::Rules,
     value::{Setting, SettingError, SettingKind, SettingValue},

@@ -4,13 +4,14 @@
 //! course of a day, or the arrivals of a service that is in use. Each has the mean rate that was asked for, and comes
 //! from a seed.
 
+pub(crate) mod offsets;
 pub(crate) mod trace;
 
 use std::{fmt, ops::RangeInclusive, str::FromStr, sync::Arc};
 
 use proctor_vocabulary::registry::UnknownName;
 
-use crate::settings::arrivals::trace::Trace;
+use crate::arrivals::trace::Trace;
 
 /// A process with its parameters. [`offsets`](Self::offsets) takes the rate and the seed.
 #[derive(Debug, Clone, PartialEq, Default)]

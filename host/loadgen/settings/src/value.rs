@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::rules::Rules;
+use crate::rules::Rules;
 
 /// The kind of values that a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::{fmt, ops::RangeInclusive};
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{
+use crate::{
     effective::EffectiveSettings,
     rules::Rules,
     test_settings::TestSettings,
@@ -29,7 +29,7 @@ const MAX_ISSUERS: u64 = 1024;
 /// Rates outside of this range make arrival gaps that are no longer whole, representable nanoseconds.
 const QPS_RANGE: RangeInclusive<f64> = 1e-6..=MAX_QPS;
 /// The highest rate.
-pub(crate) const MAX_QPS: f64 = 1e9;
+pub const MAX_QPS: f64 = 1e9;
 /// By how much the search for the peak may widen its boundaries at a time.
 const PEAK_STEP_RANGE: RangeInclusive<f64> = 0.001..=1000.0;
 /// To how many decimals the search for the peak may go; a rate has no more than that.

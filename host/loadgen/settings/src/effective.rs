@@ -5,7 +5,7 @@ pub(crate) mod check;
 
 use proctor_vocabulary::{Scenario, TestMode};
 
-use crate::settings::{arrivals::ArrivalProcess, test_settings::TestSettings};
+use crate::{arrivals::ArrivalProcess, test_settings::TestSettings};
 use check::{SettingsError, check_library, check_ranges};
 
 /// The settings as one test uses them: the request, and what the scenario and the library make of it.
@@ -151,7 +151,8 @@ impl EffectiveSettings {
 
     /// The fewest queries of a run with these two settings in place of its own. The latency only counts in SingleStream
     /// with equal issue, which rounds up, too.
-    pub(crate) fn fewest_queries(&self, min_query_count: u64, expected_latency_ns: f64) -> u64 {
+    #[must_use]
+    pub fn fewest_queries(&self, min_query_count: u64, expected_latency_ns: f64) -> u64 {
         let request = &self.request;
         if request.scenario != Scenario::SingleStream || !request.sample_concatenate_permutation {
             return min_query_count;
@@ -169,7 +170,8 @@ impl EffectiveSettings {
     }
 
     /// The samples of Offline's query at this expected rate, before equal issue rounds them up.
-    pub(crate) fn offline_sample_count(&self, expected_qps: f64) -> u64 {
+    #[must_use]
+    pub fn offline_sample_count(&self, expected_qps: f64) -> u64 {
         let target_samples = (1.1 * (self.request.min_duration_ms as f64 / 1000.0)) * expected_qps;
         self.request.min_query_count.max(target_samples as u64)
     }

@@ -1,6 +1,6 @@
 //! Arrival processes, draw by draw: a mean that is off by a thousandth hides in the statistics of the unit tests.
 
-use proctor_loadgen::ArrivalProcess;
+use proctor_loadgen_settings::ArrivalProcess;
 use proctor_mt19937::Mt19937;
 
 /// A rate that neither rises nor falls is that of the Poisson process, by the inverse of its distribution.

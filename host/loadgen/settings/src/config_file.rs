@@ -6,11 +6,11 @@
 //!
 //! [`BUILTIN`] is the built-in `mlperf.conf`: the values of LoadGen 6.0.17, in a file of our own making.
 
-pub(crate) mod apply;
+mod apply;
 mod ignored;
 mod kind;
 mod number;
-pub(crate) mod parse;
+mod parse;
 mod rules;
 
 pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};

@@ -4,7 +4,7 @@ use std::{f64::consts::TAU, sync::Arc};
 
 use proctor_mt19937::Mt19937;
 
-use crate::settings::arrivals::{ArrivalProcess, trace::Trace};
+use crate::arrivals::{ArrivalProcess, trace::Trace};
 
 impl ArrivalProcess {
     /// The scheduled offsets at this mean rate, in ns from the first, ascending and without an end.
@@ -13,7 +13,7 @@ impl ArrivalProcess {
     /// are drawn for very long.
     ///
     /// ```
-    /// # use proctor_loadgen::ArrivalProcess;
+    /// # use proctor_loadgen_settings::ArrivalProcess;
     /// let offsets = ArrivalProcess::Constant.offsets(1000.0, 7);
     /// assert_eq!(offsets.take(3).collect::<Vec<_>>(), [0, 1_000_000, 2_000_000]);
     /// ```
@@ -69,7 +69,8 @@ impl Offsets {
     }
 
     /// The spacing, if it is even.
-    pub(crate) fn even_spacing(&self) -> Option<EvenSpacing> {
+    #[must_use]
+    pub fn even_spacing(&self) -> Option<EvenSpacing> {
         if let Draw::Constant(spacing) = &self.draw { Some(*spacing) } else { None }
     }
 }
@@ -111,7 +112,7 @@ fn stretched(offset_ns: u128, stretch: f64) -> u64 {
 
 /// Offsets at a fixed distance, which need not be whole nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct EvenSpacing {
+pub struct EvenSpacing {
     gap_ns: f64,
     /// Number of offsets so far.
     count: u64,
@@ -124,12 +125,14 @@ impl EvenSpacing {
     }
 
     /// The offset of the query with this number, from 0.
-    pub(crate) fn offset_ns(&self, number: u64) -> u64 {
+    #[must_use]
+    pub fn offset_ns(&self, number: u64) -> u64 {
         (number as f64 * self.gap_ns) as u64
     }
 
     /// The number of the first query at or behind this offset.
-    pub(crate) fn first_at(&self, offset_ns: u64) -> u64 {
+    #[must_use]
+    pub fn first_at(&self, offset_ns: u64) -> u64 {
         // The quotient may be off by one, from rounding here or in the offsets.
         let mut number = (offset_ns as f64 / self.gap_ns) as u64;
         while number > 0 && self.offset_ns(number - 1) >= offset_ns {
@@ -269,5 +272,5 @@ impl Wave {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
