@@ -26,7 +26,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// The most lines of a crate without its tests: a larger one is slow to build and hard to know.
-const CRATE_LINES_MAX: usize = 14_500;
+const CRATE_LINES_MAX: usize = 13_500;
 
 #[test]
 fn source_files_are_short() {
@@ -88,7 +88,7 @@ fn crates_are_small() {
         .filter(|(line_count, _)| *line_count > CRATE_LINES_MAX)
         .map(|(line_count, member)| format!("{member}: {line_count} lines"))
         .collect();
-    assert_none(&offences, "a crate of more than 14,500 lines without its tests; split it");
+    assert_none(&offences, "a crate of more than 13,500 lines without its tests; split it");
 }
 
 /// Returns the functions of a file that are too long, without its tests.
