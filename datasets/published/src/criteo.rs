@@ -9,6 +9,5 @@ mod npz;
 mod rows;
 
 pub use aggregation::{Aggregation, QUANTILES, Samples, TraceError};
-pub use fault::ArrayFault;
-pub use npz::ZipFault;
+pub use fault::{ArrayFault, ZipFault};
 pub use rows::{CATEGORY_FIELDS, COUNT_FIELDS};

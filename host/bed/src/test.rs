@@ -72,7 +72,7 @@ impl<'a> TestRequest<'a> {
 
 /// A test that has been made.
 pub struct Test {
-    /// What the load generator measured and found.
+    /// Measurements and findings of the load generator.
     pub outcome: TestOutcome,
     /// The figure that it reports.
     pub metric_kind: MetricKind,

@@ -244,7 +244,7 @@ impl Seeker<'_> {
         let known: Vec<_> = objections(&plugin).chain(of_tests).collect();
         let further = self.state.objections.iter().filter(|objection| !known.contains(objection));
         let further_reasons = further.cloned().collect();
-        let tests = Tests { further_reasons, ..Tests::of_performance(runs) };
+        let tests = Tests::of_performance(runs).with_reasons(further_reasons);
         let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
         folder.write_result(RESULT, &result)
     }

@@ -7,8 +7,8 @@
 //!
 //! # Choices
 //! - Each part of a result has one type, which a run fills and every reader takes. Keys that no reader needs are read
-//!   if they have the current form, so results of an earlier host with the same schema are readable. The whole result is
-//!   also available as JSON.
+//!   if they have the current form, so results of an earlier host with the same schema are readable. The whole result
+//!   is also available as JSON.
 //! - Nothing is guessed: a truncated or damaged file, or one of another version, is an error, or is reported with what
 //!   could be read.
 //! - Samples are read into memory, 16 bytes each, as in their file.

@@ -59,6 +59,12 @@ impl<'a> Tests<'a> {
     pub fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
         Self { accuracy_run: None, performance_runs, accuracy: None, further_reasons: Vec::new() }
     }
+
+    /// The same, INVALID for these reasons, too.
+    #[must_use]
+    pub fn with_reasons(self, further_reasons: Vec<String>) -> Self {
+        Self { further_reasons, ..self }
+    }
 }
 
 /// The file of a result, with the parts of other crates in their own types.

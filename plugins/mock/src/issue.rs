@@ -295,8 +295,8 @@ impl Queue {
         waiting.extend(samples.map(|sample| Waiting { sample, draw: next_draw.advance() }));
         drop(state);
         match sample_count {
-            1 => self.came.notify_one(),
-            _ => self.came.notify_all(),
+            1 => _ = self.came.notify_one(),
+            _ => _ = self.came.notify_all(),
         }
         Ok(())
     }

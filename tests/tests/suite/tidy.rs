@@ -65,6 +65,7 @@ const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 /// named here, the host and the tests, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
+    ("plugin-api/device", &["plugin-api", "datasets/onnx-file"]),
     // Generated networks have the boxes of the models that plugins select from.
     ("datasets", &["plugin-api/vocabulary", "datasets", "host/loadgen/mt19937", "plugin-api/timed-steps"]),
     ("preprocess", &["plugin-api/vocabulary", "datasets", "preprocess"]),

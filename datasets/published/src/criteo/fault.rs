@@ -2,7 +2,33 @@
 
 use proctor_datasets::npy::{NpyFault, NpySizeFault};
 
-use crate::criteo::npz::ZipFault;
+/// Why a file is not an archive whose members can be read in place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ZipFault {
+    /// It is another kind of file; the text says which.
+    #[error("is no zip archive ({0})")]
+    Foreign(&'static str),
+    /// A record of it is missing, lies outside of the file, or is another one.
+    #[error("cannot be read ({reason}): it is cut short, damaged, or another kind of file; restore it")]
+    Damaged {
+        /// Fault of the record.
+        reason: String,
+    },
+    /// A member is compressed.
+    #[error("has the member {name} compressed ({method}); save it with numpy.savez, which only stores")]
+    Compressed {
+        /// Name of the member.
+        name: String,
+        /// Method of compression.
+        method: String,
+    },
+    /// A member is encrypted.
+    #[error("has the member {name} encrypted; save it without")]
+    Encrypted {
+        /// Name of the member.
+        name: String,
+    },
+}
 
 /// Something that is wrong with a file of arrays. The name of a member is empty in a file that is one array.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -15,7 +15,7 @@ use zip::{
     write::SimpleFileOptions,
 };
 
-use crate::defect::Problem;
+use crate::{criteo::fault::ZipFault, defect::Problem};
 
 /// Bytes at the beginning of another kind of file that tell which it is.
 const START_BYTES: u64 = 64;
@@ -28,34 +28,6 @@ pub(crate) struct Member {
     pub(crate) offset: u64,
     pub(crate) size_bytes: u64,
     pub(crate) crc32: u32,
-}
-
-/// Why a file is not an archive whose members can be read in place.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ZipFault {
-    /// It is another kind of file; the text says which.
-    #[error("is no zip archive ({0})")]
-    Foreign(&'static str),
-    /// A record of it is missing, lies outside of the file, or is another one.
-    #[error("cannot be read ({reason}): it is cut short, damaged, or another kind of file; restore it")]
-    Damaged {
-        /// Fault of the record.
-        reason: String,
-    },
-    /// A member is compressed.
-    #[error("has the member {name} compressed ({method}); save it with numpy.savez, which only stores")]
-    Compressed {
-        /// Name of the member.
-        name: String,
-        /// Method of compression.
-        method: String,
-    },
-    /// A member is encrypted.
-    #[error("has the member {name} encrypted; save it without")]
-    Encrypted {
-        /// Name of the member.
-        name: String,
-    },
 }
 
 /// The members of an archive, in the order of its directory.

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use proctor_vocabulary::ResponseId;
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +252,7 @@ impl Faults {
 
     /// Keeps the lock, to show who needs it.
     #[cfg(test)]
-    pub(super) fn hold(&self) -> MutexGuard<'_, Vec<RepeatedFault>> {
+    pub(super) fn hold(&self) -> parking_lot::MutexGuard<'_, Vec<RepeatedFault>> {
         self.0.lock()
     }
 }

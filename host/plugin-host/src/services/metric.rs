@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use proctor_plugin_api::abi::{PROCTOR_METRIC_COUNT_MAX, PROCTOR_METRIC_NAME_LENGTH_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ impl Metrics {
 
     /// Keeps the lock, to show who needs it.
     #[cfg(test)]
-    pub(super) fn hold(&self) -> MutexGuard<'_, BTreeMap<String, PluginMetric>> {
+    pub(super) fn hold(&self) -> parking_lot::MutexGuard<'_, BTreeMap<String, PluginMetric>> {
         self.0.lock()
     }
 }

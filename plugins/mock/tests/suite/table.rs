@@ -3,11 +3,12 @@
 use std::{
     mem,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 // Linked in, and so known to the host.
 use mock_sut as _;
+use parking_lot::Mutex;
 use proctor_plugin_api::vocabulary::{
     CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex, Scenario,
 };
@@ -26,14 +27,14 @@ struct Answers(Mutex<Vec<Answer>>);
 
 impl Answers {
     fn take(&self) -> Vec<Answer> {
-        mem::take(&mut *self.0.lock().unwrap())
+        mem::take(&mut *self.0.lock())
     }
 }
 
 impl CompletionSink for Answers {
     fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         let answers = responses.iter().map(|it| (it.id.0, it.status.0, it.data.to_vec()));
-        self.0.lock().unwrap().extend(answers);
+        self.0.lock().extend(answers);
     }
 
     fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}

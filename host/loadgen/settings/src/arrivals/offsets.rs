@@ -78,6 +78,7 @@ impl Offsets {
 impl Iterator for Offsets {
     type Item = u64;
 
+    #[inline] // Into the loop that issues, in another crate.
     fn next(&mut self) -> Option<u64> {
         let offset_ns = self.next_ns;
         self.next_ns = match &mut self.draw {
@@ -125,6 +126,7 @@ impl EvenSpacing {
     }
 
     /// The offset of the query with this number, from 0.
+    #[inline] // As `Offsets::next`.
     #[must_use]
     pub fn offset_ns(&self, number: u64) -> u64 {
         (number as f64 * self.gap_ns) as u64
