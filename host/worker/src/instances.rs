@@ -69,7 +69,7 @@ fn serve(
     reports: &Reports,
     call: impl Fn(Task, QueryPart<'_>, &Mailbox) -> Result<(), Failure>,
 ) {
-    let mut samples = Vec::with_capacity(mailbox.room().sample_count_max.min(1 << 16));
+    let mut samples = Vec::with_capacity(mailbox.capacity().sample_count_max.min(1 << 16));
     loop {
         let (task, offset, total) = mailbox.next(&mut samples);
         if task == Task::End {

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use proctor_isolated::{
-    Mailbox, Room, SealedMemory, echo, monotonic_ns,
+    Capacity, Mailbox, SealedMemory, echo, monotonic_ns,
     protocol::{Answer, Code, Description, Failure, Opening, PlacedSample, Reply, Request},
 };
 use proctor_plugin_api::{ModelRequest, Options, abi, linked_plugins, vocabulary::InputForm};
@@ -93,12 +93,12 @@ impl Server {
             Request::InputForm(request, input) => return self.input_form(request, input),
             Request::LoadModel(request) => self.load_model(request)?,
             Request::Explain => return self.model()?.explain().map(Answer::Explanation).map_err(failure_of),
-            Request::CreateInstance { index, room } => self.create_instance(index, room, file()?)?,
+            Request::CreateInstance { index, capacity } => self.create_instance(index, capacity, file()?)?,
             Request::DestroyInstance(index) => {
                 let place = self.instances.remove(&index);
                 drop(place.and_then(|place| place.lock().take()));
             }
-            Request::CreateIssuer(room) => self.create_issuer(room, file()?)?,
+            Request::CreateIssuer(capacity) => self.create_issuer(capacity, file()?)?,
             Request::Range => self.ranges.push(SealedMemory::open(file()?).map_err(failure_of_system)?),
             Request::Prepare(placed) => self.prepare(placed)?,
             Request::Release => self.model()?.release().map_err(failure_of)?,
@@ -188,8 +188,8 @@ impl Server {
         self.model = None;
     }
 
-    fn create_instance(&mut self, index: u32, room: Room, file: OwnedFd) -> Result<(), Failure> {
-        let mailbox = Mailbox::open(file, room, self.spin).map_err(failure_of_system)?;
+    fn create_instance(&mut self, index: u32, capacity: Capacity, file: OwnedFd) -> Result<(), Failure> {
+        let mailbox = Mailbox::open(file, capacity, self.spin).map_err(failure_of_system)?;
         let instance = self.model()?.create_instance(index).map_err(failure_of)?;
         if instance.in_flight_max() > 0 {
             return Err(Failure {
@@ -210,8 +210,8 @@ impl Server {
         Ok(())
     }
 
-    fn create_issuer(&mut self, room: Room, file: OwnedFd) -> Result<(), Failure> {
-        let mailbox = Mailbox::open(file, room, self.spin).map_err(failure_of_system)?;
+    fn create_issuer(&mut self, capacity: Capacity, file: OwnedFd) -> Result<(), Failure> {
+        let mailbox = Mailbox::open(file, capacity, self.spin).map_err(failure_of_system)?;
         let issuers = self.model()?.issuers(1).map_err(failure_of)?;
         let issuer = issuers.into_iter().next().ok_or_else(|| wrong_state("there is nobody to issue"))?;
         serve_issuer(issuer, mailbox, self.reports.clone()).map_err(failure_of_system)

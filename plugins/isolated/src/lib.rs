@@ -28,12 +28,12 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use proctor_isolated::{Mailbox, Room, Task};
+//! use proctor_isolated::{Capacity, Mailbox, Task};
 //! use proctor_plugin_api::vocabulary::{QuerySample, ResponseId, SampleIndex, SampleStatus};
 //!
-//! let room = Room { sample_count_max: 1, output_bytes_max: 4 };
-//! let mut host = Mailbox::new(room, Duration::ZERO)?;
-//! let mut other = Mailbox::open(host.file().try_clone_to_owned()?, room, Duration::ZERO)?;
+//! let capacity = Capacity { sample_count_max: 1, output_bytes_max: 4 };
+//! let mut host = Mailbox::new(capacity, Duration::ZERO)?;
+//! let mut other = Mailbox::open(host.file().try_clone_to_owned()?, capacity, Duration::ZERO)?;
 //! let sample = QuerySample { id: ResponseId(7), index: SampleIndex(0) };
 //! host.ask(Task::Execute, [sample].into_iter(), 0, 1);
 //! let mut batch = Vec::new();
@@ -66,7 +66,7 @@ mod status;
 
 pub use asked::{ASKED, install_filter};
 pub use channels::echo::echo;
-pub use channels::mailbox::{Answer, Gone, Mailbox, Room, Task};
+pub use channels::mailbox::{Answer, Capacity, Gone, Mailbox, Task};
 pub use channels::memory::{PAGE, SealedMemory, SharedMemory};
 pub use channels::reports::{ReportKind, ReportWriter};
 pub use channels::socket::{Message, Socket};

@@ -14,7 +14,7 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    channels::mailbox::{Gone, Mailbox, Room, Task},
+    channels::mailbox::{Capacity, Gone, Mailbox, Task},
     channels::memory::SharedMemory,
     child::{Child, Sign, makes_no_sense},
     protocol::{Answer, Failure, Opening, Request},
@@ -135,13 +135,13 @@ impl Model for StandInModel {
 
     fn create_instance(&self, placement: &Placement) -> Result<StandInInstance, PluginError> {
         let child = self.state.fresh_child()?;
-        let room = Room {
+        let capacity = Capacity {
             sample_count_max: usize::try_from(self.request.batch_size_max).unwrap_or(usize::MAX),
             output_bytes_max: self.request.outputs.iter().map(|output| output.size_bytes()).sum(),
         };
         let index = placement.instance_index;
-        let mailbox = Mailbox::new(room, self.state.spin())?;
-        child.ask(&Request::CreateInstance { index, room }, &[mailbox.file()])?;
+        let mailbox = Mailbox::new(capacity, self.state.spin())?;
+        child.ask(&Request::CreateInstance { index, capacity }, &[mailbox.file()])?;
         let sign = child.sign(format!("execute, instance {index}"));
         self.state.instance_count.fetch_add(1, AcqRel);
         Ok(StandInInstance { state: Arc::clone(&self.state), child, index, mailbox, sign })
@@ -323,14 +323,14 @@ impl Issuers {
             return Ok(());
         }
         free.clear();
-        let room = Room { sample_count_max: ISSUE_MAX, output_bytes_max: 0 };
+        let capacity = Capacity { sample_count_max: ISSUE_MAX, output_bytes_max: 0 };
         let count = match state.takes_several_queries() {
             true => available_parallelism().map_or(1, usize::from).min(ISSUERS_MAX),
             false => 1,
         };
         for _ in 0..count {
-            let mailbox = Mailbox::new(room, state.spin())?;
-            child.ask(&Request::CreateIssuer(room), &[mailbox.file()])?;
+            let mailbox = Mailbox::new(capacity, state.spin())?;
+            child.ask(&Request::CreateIssuer(capacity), &[mailbox.file()])?;
             free.push(Issuer { mailbox, child: Arc::clone(child), sign: child.sign("issue".to_owned()) });
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 use proctor_plugin_api::{Device, Manifest, ModelRequest, OptionValue, PluginError, vocabulary::InputForm};
 use serde::{Deserialize, Serialize};
 
-use crate::channels::{mailbox::Room, socket::Message};
+use crate::channels::{mailbox::Capacity, socket::Message};
 
 /// Longest message of the host, which tells of some millions of samples.
 const OF_HOST_BYTES_MAX: usize = 1 << 28;
@@ -104,12 +104,12 @@ pub enum Request {
         /// Its number.
         index: u32,
         /// How large the mailbox is.
-        room: Room,
+        capacity: Capacity,
     },
     /// Ends an instance, which is given nothing any more.
     DestroyInstance(u32),
     /// Makes a thread that takes queries, whose mailbox comes beside it.
-    CreateIssuer(Room),
+    CreateIssuer(Capacity),
     /// A range of memory with samples, which comes beside it.
     Range,
     /// Announces samples, in the ranges that came before.

@@ -38,14 +38,14 @@ const ALIGNMENT: usize = SIGNAL_BYTES;
 
 /// How large a mailbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
+pub struct Capacity {
     /// Most samples of a call.
     pub sample_count_max: usize,
     /// Most bytes of the outputs of a sample; 0 where a call returns none.
     pub output_bytes_max: usize,
 }
 
-/// Where things lie in a mailbox of some room.
+/// Where things lie in a mailbox of some capacity.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     /// The signal of the answer.
@@ -58,7 +58,7 @@ struct Places {
     size_bytes: usize,
 }
 
-impl Room {
+impl Capacity {
     /// The places; `None` if no memory has as much room.
     fn places(self) -> Option<Places> {
         let samples = self.sample_count_max.checked_mul(SAMPLE_BYTES)?;
@@ -105,7 +105,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Mailbox {
     memory: SharedMemory,
-    room: Room,
+    capacity: Capacity,
     places: Places,
     /// Number of the latest call.
     number: u32,
@@ -121,23 +121,23 @@ impl Mailbox {
     ///
     /// # Errors
     /// If there is no memory of that size.
-    pub fn new(room: Room, spin: Duration) -> io::Result<Self> {
-        let places = room.places().ok_or(io::ErrorKind::OutOfMemory)?;
-        Self::over(SharedMemory::new(places.size_bytes)?, room, spin)
+    pub fn new(capacity: Capacity, spin: Duration) -> io::Result<Self> {
+        let places = capacity.places().ok_or(io::ErrorKind::OutOfMemory)?;
+        Self::over(SharedMemory::new(places.size_bytes)?, capacity, spin)
     }
 
     /// The mailbox of the other process behind a descriptor that it has sent.
     ///
     /// # Errors
     /// If it is none, or smaller than it should be.
-    pub fn open(file: OwnedFd, room: Room, spin: Duration) -> io::Result<Self> {
-        Self::over(SharedMemory::open(file)?, room, spin)
+    pub fn open(file: OwnedFd, capacity: Capacity, spin: Duration) -> io::Result<Self> {
+        Self::over(SharedMemory::open(file)?, capacity, spin)
     }
 
-    fn over(memory: SharedMemory, room: Room, spin: Duration) -> io::Result<Self> {
-        match room.places() {
+    fn over(memory: SharedMemory, capacity: Capacity, spin: Duration) -> io::Result<Self> {
+        match capacity.places() {
             Some(places) if places.size_bytes <= memory.size_bytes() => {
-                Ok(Self { memory, room, places, number: 0, patience: Patience::new(spin) })
+                Ok(Self { memory, capacity, places, number: 0, patience: Patience::new(spin) })
             }
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the memory of a mailbox is too small")),
         }
@@ -151,8 +151,8 @@ impl Mailbox {
 
     /// How large it is.
     #[must_use]
-    pub fn room(&self) -> Room {
-        self.room
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
     }
 
     /// Offset of the answer to a sample.
@@ -176,7 +176,7 @@ impl Mailbox {
     ) {
         let memory = &self.memory;
         let count = samples.len();
-        assert!(count <= self.room.sample_count_max, "{count} samples in a mailbox");
+        assert!(count <= self.capacity.sample_count_max, "{count} samples in a mailbox");
         for (position, sample) in samples.enumerate() {
             let place = SAMPLES + position * SAMPLE_BYTES;
             memory.word64(place).store(sample.id.0, Relaxed);
@@ -230,12 +230,12 @@ impl Mailbox {
     /// If there is no such sample.
     #[must_use]
     pub fn answer(&self, position: usize) -> Answer {
-        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
+        assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
         let mut bytes = [0; ANSWER_BYTES];
         self.memory.read(self.place_of(position), &mut bytes);
         let [status, token_count, size, _] = [0, 4, 8, 12]
             .map(|at| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
-        let size_bytes = (size as usize).min(self.room.output_bytes_max);
+        let size_bytes = (size as usize).min(self.capacity.output_bytes_max);
         Answer { status: SampleStatus(status.cast_signed()), token_count, size_bytes }
     }
 
@@ -244,8 +244,8 @@ impl Mailbox {
     /// # Panics
     /// If there is no such sample, or it has fewer bytes.
     pub fn read_output(&self, position: usize, offset: usize, into: &mut [u8]) {
-        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
-        assert!(offset + into.len() <= self.room.output_bytes_max, "output of a mailbox");
+        assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
+        assert!(offset + into.len() <= self.capacity.output_bytes_max, "output of a mailbox");
         self.memory.read(self.place_of(position) + ANSWER_BYTES + offset, into);
     }
 }
@@ -264,7 +264,7 @@ impl Mailbox {
         let memory = &self.memory;
         let count = memory.word(SAMPLE_COUNT).load(Relaxed) as usize;
         samples.clear();
-        samples.extend((0..count.min(self.room.sample_count_max)).map(|position| {
+        samples.extend((0..count.min(self.capacity.sample_count_max)).map(|position| {
             let place = SAMPLES + position * SAMPLE_BYTES;
             QuerySample {
                 id: ResponseId(memory.word64(place).load(Relaxed)),
@@ -281,8 +281,8 @@ impl Mailbox {
     /// # Panics
     /// If there is no such sample.
     pub fn set_answer(&self, position: usize, status: SampleStatus, token_count: u32, outputs: &[u8]) {
-        assert!(position < self.room.sample_count_max, "sample {position} of a mailbox");
-        let outputs = &outputs[..outputs.len().min(self.room.output_bytes_max)];
+        assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
+        let outputs = &outputs[..outputs.len().min(self.capacity.output_bytes_max)];
         let place = self.place_of(position);
         let size = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
         self.memory.word(place).store(status.0.cast_unsigned(), Relaxed);
@@ -313,12 +313,12 @@ mod tests {
 
     use super::*;
 
-    const ROOM: Room = Room { sample_count_max: 3, output_bytes_max: 10 };
+    const CAPACITY: Capacity = Capacity { sample_count_max: 3, output_bytes_max: 10 };
 
     fn both(spin: Duration) -> (Mailbox, Mailbox) {
-        let host = Mailbox::new(ROOM, spin).unwrap();
+        let host = Mailbox::new(CAPACITY, spin).unwrap();
         let file = host.file().try_clone_to_owned().unwrap();
-        (host, Mailbox::open(file, ROOM, spin).unwrap())
+        (host, Mailbox::open(file, CAPACITY, spin).unwrap())
     }
 
     fn samples(count: u64) -> Vec<QuerySample> {
