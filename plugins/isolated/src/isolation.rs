@@ -10,7 +10,7 @@ use proctor_plugin_api::{LinkedPlugin, PluginError, abi::PROCTOR_STATUS_DEVICE_L
 
 use crate::{
     channels::echo::Echo,
-    channels::mailbox::Gone,
+    channels::mailbox::PeerGone,
     launch::Launch,
     plugin::{StandIn, standing_in_for},
     protocol::{Code, Description, Fence, Request, Restrictions},
@@ -117,7 +117,7 @@ impl Isolation {
         let child = self.0.child();
         let mut echo = Echo::new(self.0.spin())?;
         child.ask(&Request::Echo, &[echo.file()])?;
-        let mut call = || echo.call(|| !child.has_ended()).map_err(|Gone| child.end_with_batch_error());
+        let mut call = || echo.call(|| !child.has_ended()).map_err(|PeerGone| child.end_with_batch_error());
         // The first takes until there is somebody to answer.
         call()?;
         let begin = Instant::now();

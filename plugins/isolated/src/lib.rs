@@ -66,7 +66,7 @@ mod status;
 
 pub use asked::{ASKED, install_filter};
 pub use channels::echo::echo;
-pub use channels::mailbox::{Answer, Capacity, Gone, Mailbox, Task};
+pub use channels::mailbox::{Answer, Capacity, Mailbox, PeerGone, Task};
 pub use channels::memory::{PAGE, SealedMemory, SharedMemory};
 pub use channels::reports::{ReportKind, ReportWriter};
 pub use channels::socket::{Message, Socket};

@@ -14,7 +14,7 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    channels::mailbox::{Capacity, Gone, Mailbox, Task},
+    channels::mailbox::{Capacity, Mailbox, PeerGone, Task},
     channels::memory::SharedMemory,
     child::{Child, Sign, makes_no_sense},
     protocol::{Answer, Failure, Opening, Request},
@@ -298,7 +298,7 @@ fn answered(mailbox: &mut Mailbox, child: &Child) -> Result<(), PluginError> {
             child.wait_for_reports(mailbox.report_count());
             failure.map_or(Ok(()), |failure| Err(failure.into()))
         }
-        Err(Gone) => Err(child.end_with_batch_error()),
+        Err(PeerGone) => Err(child.end_with_batch_error()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    channels::mailbox::Gone,
+    channels::mailbox::PeerGone,
     channels::memory::SharedMemory,
     channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
@@ -41,13 +41,13 @@ impl Echo {
     ///
     /// # Errors
     /// The other process is not there any more, which `is_there` tells.
-    pub(crate) fn call(&mut self, is_there: impl Fn() -> bool) -> Result<(), Gone> {
+    pub(crate) fn call(&mut self, is_there: impl Fn() -> bool) -> Result<(), PeerGone> {
         let seen = self.number;
         self.number += 1;
         Signal::at(&self.memory, CALL).set(self.number);
         while Signal::at(&self.memory, ANSWER).wait(seen, self.spin, LOOK).is_none() {
             if !is_there() {
-                return Err(Gone);
+                return Err(PeerGone);
             }
         }
         Ok(())
@@ -95,6 +95,6 @@ mod tests {
 
     #[test]
     fn who_is_gone_is_not_waited_for() {
-        assert_eq!(Echo::new(Duration::ZERO).unwrap().call(|| false), Err(Gone));
+        assert_eq!(Echo::new(Duration::ZERO).unwrap().call(|| false), Err(PeerGone));
     }
 }

@@ -114,7 +114,7 @@ pub struct Mailbox {
 
 /// The other process is not there any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gone;
+pub struct PeerGone;
 
 impl Mailbox {
     /// A new mailbox.
@@ -194,7 +194,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// The other process is not there any more, which `is_there` tells.
-    pub fn wait<D: DeserializeOwned>(&mut self, is_there: impl Fn() -> bool) -> Result<Option<D>, Gone> {
+    pub fn wait<D: DeserializeOwned>(&mut self, is_there: impl Fn() -> bool) -> Result<Option<D>, PeerGone> {
         let response = Signal::at(&self.memory, self.places.response);
         let mut seen = self.number.wrapping_sub(1);
         loop {
@@ -205,7 +205,7 @@ impl Mailbox {
                 None => {}
             }
             if !is_there() {
-                return Err(Gone);
+                return Err(PeerGone);
             }
         }
         let length = self.memory.word(self.places.response + DETAIL_LENGTH).load(Relaxed) as usize;
@@ -215,7 +215,7 @@ impl Mailbox {
         let mut detail = vec![0; length.min(DETAIL_ROOM)];
         self.memory.read(self.places.detail, &mut detail);
         // What cannot be read comes from a process that is not as it should be, which is as good as gone.
-        postcard::from_bytes(&detail).map(Some).map_err(|_| Gone)
+        postcard::from_bytes(&detail).map(Some).map_err(|_| PeerGone)
     }
 
     /// Number of reports that the other process had sent when it answered.
@@ -371,7 +371,7 @@ mod tests {
     fn who_is_gone_is_not_waited_for() {
         let (mut host, _other) = both(Duration::ZERO);
         host.ask(Task::Execute, samples(1).into_iter(), 0, 1);
-        assert_eq!(host.wait::<String>(|| false), Err(Gone));
+        assert_eq!(host.wait::<String>(|| false), Err(PeerGone));
     }
 
     #[test]
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(host.answer(0).size_bytes, 10);
         other.memory.word(other.places.response + DETAIL_LENGTH).store(u32::MAX, Relaxed);
         Signal::at(&other.memory, other.places.response).set(77);
-        assert_eq!(host.wait::<String>(|| false), Err(Gone));
+        assert_eq!(host.wait::<String>(|| false), Err(PeerGone));
         Signal::at(&other.memory, other.places.response).set(1);
         assert!(host.wait::<String>(|| true).is_ok_and(|detail| detail == Some(String::new())));
     }
