@@ -211,7 +211,7 @@ pub use time::{
 };
 pub use verdict::{
     early_stopping::{min_under_latency_queries, over_latency_allowance},
-    findings::finding::{Finding, Limit, Measure, Remedy, Rule, Scope, Standing, Unit},
+    findings::finding::{Finding, Limit, Measure, Remedy, Rule, Scope, Status, Unit},
     outcome::{Audit, TestOutcome},
     peak_search::{PeakEnd, PeakSearch, PeakStep, RateNotMet},
     results::{

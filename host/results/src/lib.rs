@@ -58,7 +58,7 @@ pub use schema::{
     benchmark::{BenchmarkPart, SuitePart},
     energy::{EnergyPart, ProcessorEnergyPart},
     figures::{FiguresPart, IntervalPart},
-    finding::{Finding, LimitPart, RemedyPart, Standing},
+    finding::{Finding, LimitPart, RemedyPart, Status},
     floor::FloorPart,
     latency::LatencyPart,
     machine::MachinePart,

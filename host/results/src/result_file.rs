@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     error::ResultsError,
     schema::{
-        benchmark::BenchmarkPart, finding::Standing, floor::FloorPart, machine::MachinePart,
+        benchmark::BenchmarkPart, finding::Status, floor::FloorPart, machine::MachinePart,
         plugin::PluginPart, test::TestPart, verdict::VerdictPart,
     },
     versioned::read_versioned,
@@ -253,7 +253,7 @@ impl ResultFile {
         let is_valid = || "verdict.valid true".to_owned();
         let tests = [("performance_run", &self.performance_run), ("accuracy_run", &self.accuracy_run)];
         for (key, test) in tests.into_iter().filter_map(|(key, test)| Some((key, test.as_ref()?))) {
-            let broken = test.findings.iter().find(|finding| finding.standing == Standing::Broken);
+            let broken = test.findings.iter().find(|finding| finding.standing == Status::Broken);
             if let Some(finding) = broken.filter(|_| test.valid) {
                 let found = format!("the broken rule {} in {key}.findings", finding.rule);
                 return Some([format!("{key}.valid true"), found]);

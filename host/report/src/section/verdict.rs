@@ -1,6 +1,6 @@
 //! The verdict, and what it rests on.
 
-use proctor_results::{DeviationPart, Ending, RunKind, Standing};
+use proctor_results::{DeviationPart, Ending, RunKind, Status};
 
 use crate::{
     facts::Facts,
@@ -110,7 +110,7 @@ fn reasons(html: &mut Html, facts: &Facts) {
         .test()
         .iter()
         .flat_map(|test| &test.findings)
-        .filter(|finding| finding.standing == Standing::Limiting)
+        .filter(|finding| finding.standing == Status::Limiting)
         .map(|finding| &*finding.text)
         .collect();
     if !result.verdict.reasons.is_empty() {
@@ -213,9 +213,9 @@ pub(crate) fn rules(html: &mut Html, facts: &Facts) {
     table(html, "Rules", &["rule", "standing", "measured", "bound", "in words"], |html| {
         for (number, finding) in test.findings.iter().enumerate() {
             let (class, standing) = match finding.standing {
-                Standing::Broken => ("bad", "✗ broken"),
-                Standing::Limiting => ("limiting", "◆ limiting"),
-                Standing::Met => ("good", "✓ met"),
+                Status::Broken => ("bad", "✗ broken"),
+                Status::Limiting => ("limiting", "◆ limiting"),
+                Status::Met => ("good", "✓ met"),
             };
             let unit = finding.unit.as_deref().map_or(Unit::Named(""), Unit::named);
             row(html, &finding.rule.replace('_', " "), |html| {

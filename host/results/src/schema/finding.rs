@@ -10,7 +10,7 @@ pub struct Finding {
     /// Its name.
     pub rule: String,
     /// True if it is kept.
-    pub standing: Standing,
+    pub standing: Status,
     /// Measured value, in `unit`.
     pub measured: Option<f64>,
     /// Bound of the rule, in `unit`.
@@ -33,10 +33,10 @@ pub struct Finding {
     pub text: String,
 }
 
-/// True if a rule is kept.
+/// Whether a rule is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum Status {
     /// It is not: the test is INVALID.
     Broken,
     /// It is, and limits the result or the length most.

@@ -1,16 +1,16 @@
 //! Findings as `result.json` has them.
 
-use proctor_loadgen::{Finding, Limit, Remedy, Standing, Unit};
-use proctor_results::{Finding as FindingPart, LimitPart, RemedyPart, Standing as StandingPart};
+use proctor_loadgen::{Finding, Limit, Remedy, Status, Unit};
+use proctor_results::{Finding as FindingPart, LimitPart, RemedyPart, Status as StatusPart};
 
 /// A finding as the file has it.
 pub(super) fn finding_part(finding: &Finding) -> FindingPart {
     FindingPart {
         rule: finding.rule.name().to_owned(),
-        standing: match finding.standing {
-            Standing::Broken => StandingPart::Broken,
-            Standing::Limiting => StandingPart::Limiting,
-            Standing::Met => StandingPart::Met,
+        standing: match finding.status {
+            Status::Broken => StatusPart::Broken,
+            Status::Limiting => StatusPart::Limiting,
+            Status::Met => StatusPart::Met,
         },
         measured: finding.measured,
         bound: finding.bound,

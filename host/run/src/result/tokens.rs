@@ -1,7 +1,7 @@
 //! Additional parts of token runs and of searches for the peak.
 
 use proctor_loadgen::{LatencyStatistics, PeakSearch, PerformanceResult, ScenarioFigures, TokenLatencies};
-use proctor_results::{LatencyPart, SearchPart, SearchStep, Standing, TestPart, TokenPart};
+use proctor_results::{LatencyPart, SearchPart, SearchStep, Status, TestPart, TokenPart};
 use proctor_words::text;
 
 /// The tokens of a run; `None` for a run without. If the figures are partial, no bound is met.
@@ -54,7 +54,7 @@ pub(super) fn rows<N, S>(test: &TestPart<N, S>) -> Vec<(&'static str, String)> {
         let over = if is_over { ", over the bound" } else { "" };
         format!("p50 {}   p99 {}{over}", shown(p50_ns), shown(p99_ns))
     };
-    let is_over = |rule| test.finding(rule).is_some_and(|finding| finding.standing == Standing::Broken);
+    let is_over = |rule| test.finding(rule).is_some_and(|finding| finding.standing == Status::Broken);
     let first = tokens.ttft_bound_met.map(|_| times(tokens.time_to_first_token, is_over("ttft_bound")));
     let further = tokens.tpot_bound_met.map(|_| times(tokens.time_per_output_token, is_over("tpot_bound")));
     let left_out = [

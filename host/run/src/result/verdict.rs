@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proctor_bed::{figures::shown, floor};
-use proctor_results::{FiguresPart, Standing};
+use proctor_results::{FiguresPart, Status};
 use proctor_words::text::{self, counted, counted_queries, duration};
 
 use crate::{
@@ -148,7 +148,7 @@ fn reasons(result: &RunResult) -> Vec<String> {
 /// Limits of the result and of the length of a VALID run.
 fn limits(result: &RunResult) -> Option<String> {
     let findings = &result.file.performance_run.as_ref().filter(|_| result.file.verdict.valid)?.findings;
-    let limiting = findings.iter().filter(|finding| finding.standing == Standing::Limiting);
+    let limiting = findings.iter().filter(|finding| finding.standing == Status::Limiting);
     let texts: Vec<_> = limiting.map(|finding| finding.text.clone()).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }

@@ -6,7 +6,7 @@ use proctor_vocabulary::Scenario;
 use super::{
     bounds::{self, lower_rate_if_broken, time_at},
     evidence::Evidence,
-    finding::{Cause, Finding, Remedy, Rule, Scope, Standing, Unit},
+    finding::{Cause, Finding, Remedy, Rule, Scope, Status, Unit},
     length,
     limits::{OUTSTANDING, in_the_way, reached},
 };
@@ -78,20 +78,20 @@ const NEAR_BOUND: f64 = 0.8;
 
 /// Marks what limits the result and what limits the length, if nothing is broken.
 fn mark_limits(findings: &mut Vec<Finding>, settings: &EffectiveSettings) {
-    if findings.iter().any(|finding| finding.standing == Standing::Broken) {
+    if findings.iter().any(|finding| finding.status == Status::Broken) {
         return;
     }
     let mark = |findings: &mut [Finding], is_about_length: bool, least: f64| {
         let chosen = findings.iter_mut().filter(|finding| finding.rule.is_about_length() == is_about_length);
         let tightest = chosen.max_by(|a, b| a.use_of_bound().total_cmp(&b.use_of_bound()));
-        tightest.filter(|it| it.use_of_bound() > least).map(|it| it.standing = Standing::Limiting).is_some()
+        tightest.filter(|it| it.use_of_bound() > least).map(|it| it.status = Status::Limiting).is_some()
     };
     let is_bounded = mark(findings, false, NEAR_BOUND);
     mark(findings, true, 0.0);
     if settings.request.scenario == Scenario::Server && !is_bounded {
         let qps = settings.target_qps;
         let mut rate = Finding::compared(Rule::TargetRate, true, qps, qps, Unit::QueriesPerSecond);
-        rate.standing = Standing::Limiting;
+        rate.status = Status::Limiting;
         findings.insert(0, rate);
     }
 }
@@ -137,13 +137,13 @@ fn send_below_peak(findings: &mut [Finding], fewest: u64) {
 fn name_next_rate(findings: &mut Vec<Finding>, peak_qps: f64, above_qps: f64, not_met: &RateNotMet) {
     // A bound that is nearly used up is no limit where something else was missed.
     let is_by_bound = matches!(not_met, RateNotMet::OverBound { .. });
-    let limits = |it: &Finding| it.standing == Standing::Limiting && !it.rule.is_about_length();
+    let limits = |it: &Finding| it.status == Status::Limiting && !it.rule.is_about_length();
     let Some(position) = findings.iter().position(limits) else { return };
     if is_by_bound && findings[position].rule != Rule::TargetRate {
         return;
     }
     let rate = Finding {
-        standing: Standing::Limiting,
+        status: Status::Limiting,
         scope: findings[position].scope,
         cause: Some(Cause::NextRate { qps: above_qps, reason: not_met.clone() }),
         ..Finding::compared(Rule::NextRate, true, peak_qps, above_qps, Unit::QueriesPerSecond)
@@ -151,7 +151,7 @@ fn name_next_rate(findings: &mut Vec<Finding>, peak_qps: f64, above_qps: f64, no
     if findings[position].rule == Rule::TargetRate {
         findings[position] = rate;
     } else {
-        findings[position].standing = Standing::Met;
+        findings[position].status = Status::Met;
         findings.insert(0, rate);
     }
 }

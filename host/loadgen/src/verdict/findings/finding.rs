@@ -23,7 +23,7 @@ pub struct Finding {
     /// The part of the test that it is about.
     pub scope: Scope,
     /// True if the rule is kept.
-    pub standing: Standing,
+    pub status: Status,
     /// The measured value, in [`unit`](Self::unit).
     pub measured: Option<f64>,
     /// The bound of the rule, in the same unit.
@@ -177,9 +177,9 @@ pub enum Measure {
     PerOutputToken,
 }
 
-/// True if a rule is kept.
+/// Whether a rule is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Status {
     /// It is not: the test is INVALID.
     Broken,
     /// It is, and it is what limits the result or the length of the run most.
@@ -295,7 +295,7 @@ impl Finding {
         Self {
             rule,
             scope: Scope::Test,
-            standing: if is_kept { Standing::Met } else { Standing::Broken },
+            status: if is_kept { Status::Met } else { Status::Broken },
             measured: Some(measured),
             bound: Some(bound),
             unit,
@@ -312,7 +312,7 @@ impl Finding {
         Self {
             rule,
             scope,
-            standing: Standing::Broken,
+            status: Status::Broken,
             measured: None,
             bound: None,
             unit: Unit::Samples,
@@ -346,7 +346,7 @@ impl Finding {
     /// Tells if it makes the test INVALID.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.standing == Standing::Broken
+        self.status == Status::Broken
     }
 
     /// Tells if a search for the peak ended at its first rate.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    finding::{Finding, Limit, Measure, Remedy, Rule, Standing, Unit},
+    finding::{Finding, Limit, Measure, Remedy, Rule, Status, Unit},
     number::{DIGITS, count, rate, significant},
 };
 
@@ -69,7 +69,7 @@ impl Finding {
         }
         let (measured, bound) = (self.measured.unwrap_or(0.0), self.bound.unwrap_or(0.0));
         let (measured_text, bound_text) = pair(measured, bound, self.unit);
-        let is_broken = self.standing == Standing::Broken;
+        let is_broken = self.status == Status::Broken;
         match self.rule {
             Rule::Bound { measure, quantile } => {
                 let name = measure.name();

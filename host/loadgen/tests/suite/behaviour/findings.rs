@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::behaviour::scripted::{Answer, Bench, MS, NotingLibrary, Tokens, after, answer, respond};
 use proctor_loadgen::{
-    Clock, Finding, Limit, LoadGen, LoadGenOptions, Measure, Remedy, Rule, SettingValue, Standing,
+    Clock, Finding, Limit, LoadGen, LoadGenOptions, Measure, Remedy, Rule, SettingValue, Status,
     SystemUnderTest, TestOutcome, TestSettings, VirtualClock,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, Scenario};
@@ -95,7 +95,7 @@ fn server(qps: f64) -> TestSettings {
 }
 
 fn broken(outcome: &TestOutcome) -> Vec<&Finding> {
-    outcome.findings.iter().filter(|finding| finding.standing == Standing::Broken).collect()
+    outcome.findings.iter().filter(|finding| finding.status == Status::Broken).collect()
 }
 
 /// The settings with all advice followed.
@@ -535,7 +535,7 @@ fn bounds_of_tokens_have_rates_of_their_own() {
 fn a_valid_run_says_what_limits_it() {
     let limits = |outcome: &TestOutcome| {
         assert!(outcome.is_valid(), "{:?}", outcome.reasons());
-        let limiting = outcome.findings.iter().filter(|finding| finding.standing == Standing::Limiting);
+        let limiting = outcome.findings.iter().filter(|finding| finding.status == Status::Limiting);
         limiting.map(ToString::to_string).collect::<Vec<_>>()
     };
     let near = limits(&run(&server(740.0), 1, one_ms));
