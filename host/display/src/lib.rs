@@ -1,6 +1,6 @@
 //! Shows what the programs measure: progress on a terminal, and pages of figures at the end.
 //!
-//! A [`Terminal`] observes a run in one of several [`Form`]s. [`Steps`] shows the progress of a benchmark,
+//! A [`Terminal`] observes a run in one of several [`OutputFormat`]s. [`Steps`] shows the progress of a benchmark,
 //! [`CountLine`] that of many similar items. A [`Page`] holds tables with their notes and [`Origin`], as text, Markdown
 //! and JSON; a [`Spread`] summarises several values of one figure. A [`TimelineFile`] records the spans of a run.
 //!
@@ -31,7 +31,7 @@ pub use crate::{
     file_line::FileLine,
     page::{Origin, Page, Table, markdown_table},
     program::{command_line, run_program, run_program_with_plugin},
-    progress::Form,
+    progress::OutputFormat,
     spread::Spread,
     stderr::tell,
     stdout::{print, print_data, stdout_for_successor},

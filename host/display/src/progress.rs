@@ -28,9 +28,9 @@ const LINE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks of the view on a terminal.
 const VIEW_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Form of what a run shows.
+/// Format of what a run shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum OutputFormat {
     /// The answer on stdout and progress on stderr, for people.
     #[default]
     Text,
@@ -51,28 +51,28 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Starts to show it.
-    pub(crate) fn start(test: ShownTest, form: Form) -> Self {
+    pub(crate) fn start(test: ShownTest, format: OutputFormat) -> Self {
         let turned = Turned::default();
         let knobs = Arc::clone(&turned);
         let mut viewer = Viewer::new(test);
         let mut look = move || viewer.look(*knobs.lock());
         let is_live = io::stderr().is_terminal() && env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let started = match form {
-            Form::Quiet => return Self { ticker: None, turned },
-            Form::Json => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+        let started = match format {
+            OutputFormat::Quiet => return Self { ticker: None, turned },
+            OutputFormat::Json => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
                 if let Some(snapshot) = look().filter(|_| !is_last) {
                     print(json::progress_line(&snapshot));
                 }
                 LINE_INTERVAL
             }),
-            Form::Text if is_live => Ticker::start("progress", VIEW_INTERVAL, move |is_last| {
+            OutputFormat::Text if is_live => Ticker::start("progress", VIEW_INTERVAL, move |is_last| {
                 match look().filter(|_| !is_last) {
                     Some(snapshot) => show_view(|columns| view::lines(&snapshot, columns)),
                     None => clear_view(),
                 }
                 VIEW_INTERVAL
             }),
-            Form::Text => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
+            OutputFormat::Text => Ticker::start("progress", LINE_INTERVAL, move |is_last| {
                 if let Some(snapshot) = look().filter(|_| !is_last) {
                     tell(plain::line(&snapshot));
                 }

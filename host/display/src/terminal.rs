@@ -11,7 +11,7 @@ use crate::{
     file_line::FileLine,
     program::end_with_error,
     progress::{
-        Form, Progress,
+        OutputFormat, Progress,
         json::{begin_line, end_line},
     },
     stderr::tell,
@@ -21,7 +21,7 @@ use crate::{
 /// Shows a run: its answer on stdout, messages and progress on stderr.
 #[derive(Default)]
 pub struct Terminal {
-    form: Form,
+    format: OutputFormat,
     test: Mutex<Option<Progress>>,
     file: Mutex<FileLine>,
 }
@@ -30,28 +30,28 @@ impl Terminal {
     /// A terminal, as runs take it.
     #[must_use]
     pub fn observer() -> Arc<dyn Observer> {
-        Self::in_form(Form::Text)
+        Self::with_format(OutputFormat::Text)
     }
 
-    /// The same in another form.
+    /// The same in another format.
     #[must_use]
-    pub fn in_form(form: Form) -> Arc<dyn Observer> {
-        Arc::new(Self { form, ..Self::default() })
+    pub fn with_format(format: OutputFormat) -> Arc<dyn Observer> {
+        Arc::new(Self { format, ..Self::default() })
     }
 }
 
 impl Observer for Terminal {
     fn answer(&self, text: &str) {
         // Programs get the verdict alone.
-        if self.form != Form::Json {
+        if self.format != OutputFormat::Json {
             print(text);
         }
     }
 
     fn verdict(&self, verdict: VerdictForms) -> String {
-        let verdict = match self.form {
-            Form::Text | Form::Quiet => verdict.text,
-            Form::Json => verdict.line,
+        let verdict = match self.format {
+            OutputFormat::Text | OutputFormat::Quiet => verdict.text,
+            OutputFormat::Json => verdict.line,
         };
         // The report of a crash writes it without a way through `print`.
         printable_lines(&verdict).into_owned()
@@ -70,10 +70,10 @@ impl Observer for Terminal {
     }
 
     fn test_begins(&self, test: ShownTest) {
-        if self.form == Form::Json {
+        if self.format == OutputFormat::Json {
             print(begin_line(&test.plan));
         }
-        *self.test.lock() = Some(Progress::start(test, self.form));
+        *self.test.lock() = Some(Progress::start(test, self.format));
     }
 
     fn knobs_turned(&self, knobs: Knobs, is_settled: bool) {
@@ -86,13 +86,13 @@ impl Observer for Terminal {
         if let Some(progress) = self.test.lock().take() {
             progress.stop();
         }
-        if self.form == Form::Json {
+        if self.format == OutputFormat::Json {
             print(end_line());
         }
     }
 
     fn writes_model(&self, file: &Path, written: FileProgress) {
-        if self.form == Form::Text {
+        if self.format == OutputFormat::Text {
             self.file.lock().show(file, written);
         }
     }

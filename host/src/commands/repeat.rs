@@ -99,7 +99,7 @@ impl RepeatFlags {
         check(&settings)?;
         let plugins = Plugins::find(&settings, self.against.as_deref())?;
         let folder = folder_for_runs(&settings)?;
-        let interrupt = Interrupt::install(Terminal::in_form(self.run.form()))?;
+        let interrupt = Interrupt::install(Terminal::with_format(self.run.format()))?;
         interrupt.measuring();
         let mut conclusion = Conclusion::Good;
         for planned in plan(count, &plugins) {

@@ -7,7 +7,7 @@ use proctor_config::{Loader, Origin, Settings};
 
 use crate::{setting_flags::SettingFlags, values::duration_ms};
 use proctor_bed::{Interrupt, scaling::settings::scales};
-use proctor_display::{Form, Terminal, TimelineFile, tell};
+use proctor_display::{OutputFormat, Terminal, TimelineFile, tell};
 use proctor_words::{Conclusion, HostError};
 
 /// Flags of `host run`: those of a run, and what the user sees of it.
@@ -31,7 +31,7 @@ impl RunCommand {
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let settings = self.run.load()?;
         let timeline = self.trace_host.as_deref().map(TimelineFile::start).transpose()?;
-        let interrupt = Interrupt::install(Terminal::in_form(self.form()))?;
+        let interrupt = Interrupt::install(Terminal::with_format(self.format()))?;
         let made = proctor_run::run(settings, &interrupt);
         // The exit code is that of the run, whatever becomes of its timeline.
         if let Some(Err(unwritten)) = timeline.map(TimelineFile::end) {
@@ -41,11 +41,11 @@ impl RunCommand {
     }
 
     /// The form in which the user sees the run.
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn format(&self) -> OutputFormat {
         match (self.quiet, self.json) {
-            (_, true) => Form::Json,
-            (true, false) => Form::Quiet,
-            (false, false) => Form::Text,
+            (_, true) => OutputFormat::Json,
+            (true, false) => OutputFormat::Quiet,
+            (false, false) => OutputFormat::Text,
         }
     }
 }
