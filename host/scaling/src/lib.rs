@@ -31,7 +31,7 @@ pub use normal::normal_quantile;
 pub use panels::{Line, Panels};
 pub use policies::{
     clipper::Clipper,
-    dnnscaler::{DnnScaler, DnnScalerSettings, Form},
+    dnnscaler::{DnnScaler, DnnScalerSettings, Variant},
     fixed::Fixed,
     joint::Joint,
     one_sample::OneSample,

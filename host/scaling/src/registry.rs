@@ -4,7 +4,7 @@ use crate::{
     goal::Approach,
     policies::{
         clipper::Clipper,
-        dnnscaler::{DnnScaler, DnnScalerSettings, Form},
+        dnnscaler::{DnnScaler, DnnScalerSettings, Variant},
         joint::Joint,
         oracle::Oracle,
     },
@@ -42,7 +42,9 @@ pub const POLICIES: &[PolicyEntry] = &[
         name: "dnnscaler-algorithm",
         help: "dnnscaler by its Algorithm 1, on windows; it may go to and fro for ever",
         turns: Approach::Auto,
-        make: |settings| Box::new(DnnScaler::new(DnnScalerSettings { form: Form::Algorithm, ..settings })),
+        make: |settings| {
+            Box::new(DnnScaler::new(DnnScalerSettings { variant: Variant::Algorithm, ..settings }))
+        },
     },
     PolicyEntry {
         name: "joint",

@@ -34,8 +34,8 @@ pub struct DnnScalerSettings {
     pub profiled_batch_size: usize,
     /// n: the number of instances that is profiled beside 1.
     pub profiled_instances: usize,
-    /// Which form of the rules.
-    pub form: Form,
+    /// Variant of the rules.
+    pub variant: Variant,
     /// Measured curves of other networks.
     pub curves: CurveLibrary,
 }
@@ -46,15 +46,15 @@ impl Default for DnnScalerSettings {
             alpha: 0.85,
             profiled_batch_size: 32,
             profiled_instances: 8,
-            form: Form::Text,
+            variant: Variant::Text,
             curves: CurveLibrary::of_the_paper(),
         }
     }
 }
 
-/// The two forms that the paper gives its rules.
+/// The variants in which the paper gives its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Variant {
     /// The text of section 3.3, with a rest where the search would go on for ever.
     Text,
     /// Algorithm 1 to the letter, but for line 13: the tail is that of the last window.
@@ -84,12 +84,12 @@ impl DnnScaler {
         Self { settings, stage: Stage::Profiler(Profiler::default()), largest_tail_ns: 0 }
     }
 
-    /// The window with the tail that the rules of this form look at.
+    /// The window with the tail that the rules of this variant look at.
     fn read(&mut self, seen: &Seen) -> Seen {
         self.largest_tail_ns = self.largest_tail_ns.max(seen.tail_ns);
-        match self.settings.form {
-            Form::AlgorithmSinceStart => Seen { tail_ns: self.largest_tail_ns, ..*seen },
-            Form::Text | Form::Algorithm => *seen,
+        match self.settings.variant {
+            Variant::AlgorithmSinceStart => Seen { tail_ns: self.largest_tail_ns, ..*seen },
+            Variant::Text | Variant::Algorithm => *seen,
         }
     }
 

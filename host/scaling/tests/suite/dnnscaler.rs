@@ -1,6 +1,8 @@
 //! The policy of the paper: its choice, its searches, and what its algorithm does to the letter.
 
-use proctor_scaling::{Approach, DnnScaler, DnnScalerSettings, Event, Form, Goal, Knobs, Reason, Simulated};
+use proctor_scaling::{
+    Approach, DnnScaler, DnnScalerSettings, Event, Goal, Knobs, Reason, Simulated, Variant,
+};
 
 use crate::simulated::{MS, SECOND, System, policy, run};
 
@@ -28,8 +30,8 @@ fn goal(target_ms: u64) -> Goal {
     Goal::new(target_ms * MS, 0.95, MOST)
 }
 
-fn form(form: Form) -> Box<DnnScaler> {
-    Box::new(DnnScaler::new(DnnScalerSettings { form, ..DnnScalerSettings::default() }))
+fn variant(variant: Variant) -> Box<DnnScaler> {
+    Box::new(DnnScaler::new(DnnScalerSettings { variant, ..DnnScalerSettings::default() }))
 }
 
 #[test]
@@ -67,12 +69,12 @@ fn by_the_text_it_rests_where_the_algorithm_goes_to_and_fro() {
         System::new(|knobs| if knobs.batch_size <= 8 { 10.0 * knobs.batch_size as f64 } else { 130.0 }, 0.0)
     };
     let goal = Goal { approach: Approach::Batching, ..goal(100) };
-    let text = run(&step(), form(Form::Text), goal, 600 * SECOND, &[]);
+    let text = run(&step(), variant(Variant::Text), goal, 600 * SECOND, &[]);
     assert_eq!(text.control.knobs().batch_size, 8);
     assert_eq!(text.control.decisions().last().unwrap().reason, Reason::LargestGood);
     assert!(text.control.decisions().len() <= 10, "{:?}", sizes(&text));
 
-    let algorithm = run(&step(), form(Form::Algorithm), goal, 600 * SECOND, &[]);
+    let algorithm = run(&step(), variant(Variant::Algorithm), goal, 600 * SECOND, &[]);
     let tail = &sizes(&algorithm)[20..];
     assert!(tail.len() > 20 && !algorithm.control.is_settled());
     assert!(tail.windows(2).all(|two| two == [8, 9] || two == [9, 8]), "{tail:?}");
@@ -81,7 +83,7 @@ fn by_the_text_it_rests_where_the_algorithm_goes_to_and_fro() {
 #[test]
 fn with_the_latencies_since_the_start_one_size_too_large_ends_at_one() {
     let goal = Goal { approach: Approach::Batching, ..goal(400) };
-    let run = run(&filled(), form(Form::AlgorithmSinceStart), goal, 600 * SECOND, &[]);
+    let run = run(&filled(), variant(Variant::AlgorithmSinceStart), goal, 600 * SECOND, &[]);
     assert_eq!(sizes(&run)[..3], [1, 65, 33]);
     assert_eq!(run.control.knobs().batch_size, 1, "{:?}", sizes(&run));
     assert_eq!(run.control.decisions().last().unwrap().reason, Reason::Infeasible);
@@ -91,9 +93,9 @@ fn with_the_latencies_since_the_start_one_size_too_large_ends_at_one() {
 fn by_the_algorithm_fewer_instances_are_enough() {
     // 6 instances take 24 ms, which is below 0.85 of 30; 7 take 27.2, in the band.
     let goal = Goal { approach: Approach::MultiTenancy, ..goal(33) };
-    let text = run(&idle(), form(Form::Text), goal, 100 * SECOND, &[]);
+    let text = run(&idle(), variant(Variant::Text), goal, 100 * SECOND, &[]);
     assert_eq!(text.control.knobs().instances, 8);
-    let algorithm = run(&idle(), form(Form::Algorithm), goal, 100 * SECOND, &[]);
+    let algorithm = run(&idle(), variant(Variant::Algorithm), goal, 100 * SECOND, &[]);
     assert!(algorithm.control.is_settled() && algorithm.control.knobs().instances <= 8);
     assert!(algorithm.control.decisions().last().unwrap().reason == Reason::InBand);
 }

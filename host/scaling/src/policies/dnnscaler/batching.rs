@@ -1,7 +1,7 @@
 //! The Scaler for batches: a pseudo-binary search for the largest size whose tail is within the target.
 //!
 //! Algorithm 1 (lines 10 to 29) is kept to the letter where it leads somewhere, with four additions, all left out in
-//! the forms that follow the algorithm:
+//! the variants that follow the algorithm:
 //!
 //! - Where no size lies within `[alpha * target, target]`, lines 16 to 18 and 26 to 28 go to and fro between two
 //!   neighbours for ever. Here the search rests on the smaller one, the largest size known to be good.
@@ -10,10 +10,10 @@
 //! - A size in the band is remembered as good (`minBS`), so that a system that becomes slower leads to line 22 at once.
 //!   The algorithm remembers only sizes below the band, and walks down to the last of them first.
 //! - The tail is that of a window that restarts at each change. Line 13 takes it over all latencies since the start, so
-//!   one size that was too large makes every later one look so ([`Form::AlgorithmSinceStart`]).
+//!   one size that was too large makes every later one look so ([`Variant::AlgorithmSinceStart`]).
 
 use super::{
-    DnnScalerSettings, Form,
+    DnnScalerSettings, Variant,
     rest::{Rest, share_of},
 };
 use crate::{goal::Goal, knobs::Knobs, policy::Move, reason::Reason, seen::Seen};
@@ -22,7 +22,7 @@ use crate::{goal::Goal, knobs::Knobs, policy::Move, reason::Reason, seen::Seen};
 #[derive(Debug)]
 pub(super) struct Batching {
     alpha: f64,
-    form: Form,
+    variant: Variant,
     instances: usize,
     min_bs: usize,
     max_bs: usize,
@@ -37,7 +37,7 @@ impl Batching {
     pub(super) fn new(goal: &Goal, settings: &DnnScalerSettings) -> Self {
         Self {
             alpha: settings.alpha,
-            form: settings.form,
+            variant: settings.variant,
             instances: goal.least().instances,
             min_bs: 1,
             max_bs: goal.most.batch_size,
@@ -53,12 +53,12 @@ impl Batching {
             return self.reduce();
         }
         if !self.is_below_band(goal, seen.tail_ns) {
-            if self.form == Form::Text {
+            if self.variant == Variant::Text {
                 self.min_bs = self.current_bs;
             }
             return self.settle(seen, Reason::InBand);
         }
-        if had_settled && self.form == Form::Text {
+        if had_settled && self.variant == Variant::Text {
             // The tail is lower than it was here: the system is another one.
             self.reopen(goal);
         }
@@ -90,7 +90,7 @@ impl Batching {
             return self.settle(seen, Reason::AtBound);
         }
         let is_next_bad = self.max_is_bad && self.max_bs - self.min_bs <= 1;
-        if is_next_bad && self.form == Form::Text {
+        if is_next_bad && self.variant == Variant::Text {
             return self.settle(seen, Reason::LargestGood);
         }
         self.current_bs = (self.min_bs + self.max_bs).div_ceil(2);
@@ -103,9 +103,9 @@ impl Batching {
         // Where not even one sample is within the target, it waits for that.
         let Some(rest) = &mut self.rest else { return !is_within };
         let cannot_grow = self.current_bs >= goal.most.batch_size;
-        let is_as_before = match self.form {
-            Form::Text => rest.is_as_before(seen, self.alpha),
-            Form::Algorithm | Form::AlgorithmSinceStart => !is_below_band,
+        let is_as_before = match self.variant {
+            Variant::Text => rest.is_as_before(seen, self.alpha),
+            Variant::Algorithm | Variant::AlgorithmSinceStart => !is_below_band,
         };
         is_within && (cannot_grow || is_as_before)
     }
@@ -113,7 +113,7 @@ impl Batching {
     pub(super) fn goal_changed(&mut self, goal: &Goal, seen: Option<&Seen>) -> Move {
         self.current_bs = self.current_bs.min(goal.most.batch_size);
         self.min_bs = self.min_bs.min(self.current_bs);
-        if self.form == Form::Text || self.max_bs > goal.most.batch_size {
+        if self.variant == Variant::Text || self.max_bs > goal.most.batch_size {
             self.reopen(goal);
         }
         match seen.filter(|seen| seen.knobs.batch_size == self.current_bs) {

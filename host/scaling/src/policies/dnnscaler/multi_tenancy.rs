@@ -2,11 +2,11 @@
 //!
 //! By the text of section 3.3.2 instances are added as long as the tail is within the target, and the one that was too
 //! many goes. Algorithm 1 (lines 36 to 41) adds one only where the tail is below `alpha * target`: what it finds may be
-//! one or several fewer. Both forms are here. The second one may go to and fro between two numbers, of which one is
+//! one or several fewer. Both variants are here. The second one may go to and fro between two numbers, of which one is
 //! below the band and the other above the target; the first remembers which one was too many.
 
 use super::{
-    DnnScalerSettings, Form,
+    DnnScalerSettings, Variant,
     profiler::Profiler,
     rest::{Rest, share_of},
 };
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct MultiTenancy {
     alpha: f64,
-    form: Form,
+    variant: Variant,
     mtl: usize,
     batch_size: usize,
     /// Estimated tails of 1, 2, ... instances, in ns.
@@ -45,7 +45,7 @@ impl MultiTenancy {
         let known: Vec<_> = profiled.map(|seen| (seen.knobs.instances, seen.mean_ns)).collect();
         let mut scaler = Self {
             alpha: settings.alpha,
-            form: settings.form,
+            variant: settings.variant,
             mtl: 1,
             batch_size: goal.least().batch_size,
             estimates_ns: settings.curves.complete(&known, goal.most.instances),
@@ -73,9 +73,9 @@ impl MultiTenancy {
             self.mtl -= 1;
             return self.go(Reason::Above);
         }
-        let adds = match self.form {
-            Form::Text => self.bad.is_none_or(|bad| bad > self.mtl + 1),
-            Form::Algorithm | Form::AlgorithmSinceStart => {
+        let adds = match self.variant {
+            Variant::Text => self.bad.is_none_or(|bad| bad > self.mtl + 1),
+            Variant::Algorithm | Variant::AlgorithmSinceStart => {
                 seen.tail_ns < share_of(goal.target_ns, self.alpha)
             }
         };
@@ -86,7 +86,7 @@ impl MultiTenancy {
             self.mtl += 1;
             return self.go(Reason::Room);
         }
-        let reason = if self.form == Form::Text { Reason::LargestGood } else { Reason::InBand };
+        let reason = if self.variant == Variant::Text { Reason::LargestGood } else { Reason::InBand };
         self.settle(seen, reason)
     }
 
