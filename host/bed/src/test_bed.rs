@@ -15,7 +15,7 @@ use proctor_config::{Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
     Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    StopHandle, TestOutcome, TestSettings, TokenRoom, VirtualClock, config_file,
+    StopHandle, TestOutcome, TestSettings, TokenCapacity, VirtualClock, config_file,
 };
 use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
@@ -399,7 +399,7 @@ impl<'a> TestBed<'a> {
             earlier_phase_count: self.phase_count.get(),
             audit_config,
             enable_trace: self.settings.run.enable_trace && request.folder.is_some(),
-            token_room: token_room(&self.settings.benchmark),
+            token_capacity: token_capacity(&self.settings.benchmark),
             ..LoadGenOptions::default()
         };
         let observer = Arc::clone(self.interrupt.observer());
@@ -567,10 +567,10 @@ fn audited(test: &TestSettings, audit_config: Option<&str>) -> TestSettings {
 }
 
 /// The tokens that the data of a response have room for. Where answers have one length, it says nothing of tokens.
-fn token_room(benchmark: &Benchmark) -> Option<TokenRoom> {
+fn token_capacity(benchmark: &Benchmark) -> Option<TokenCapacity> {
     let (last, before) = benchmark.outputs.split_last().filter(|_| benchmark.last_output_varies)?;
     let before_bytes = before.iter().map(TensorSpec::size_bytes).sum();
-    Some(TokenRoom { before_bytes, element_bits: last.element_type.bits() })
+    Some(TokenCapacity { before_bytes, element_bits: last.element_type.bits() })
 }
 
 /// Number of threads that issue.

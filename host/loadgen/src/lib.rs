@@ -193,7 +193,7 @@ pub use proctor_mt19937::Mt19937;
 pub use record::{
     histogram::Histogram,
     slots::SampleRecord,
-    tokens::{PhaseTokens, SampleTokens, TokenRoom, TokenlessSamples},
+    tokens::{PhaseTokens, SampleTokens, TokenCapacity, TokenlessSamples},
     violations::{Violation, ViolationKind, ViolationSample},
 };
 pub use session::{

@@ -149,7 +149,7 @@ mod tests {
             issuer_count: 1,
             arena_bytes: 0,
             first_tokens: None,
-            token_room: None,
+            token_capacity: None,
         };
         let phase = Arc::new(Phase::new(&start, 1, 1, 0).unwrap());
         // Over three segments; every seventh sample is missing, every third has failed.

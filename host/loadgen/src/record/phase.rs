@@ -18,7 +18,7 @@ use crate::{
         share::{IssuedCounts, Share},
         slots::{Counted, SampleRecord, Slot},
         token_recorder::{FirstTokens, TokenRecorder},
-        tokens::{PhaseTokens, TokenRoom},
+        tokens::{PhaseTokens, TokenCapacity},
     },
     time::sync,
 };
@@ -39,7 +39,7 @@ pub(crate) struct PhaseStart {
     /// The kind of token run; `None` in a run without tokens.
     pub first_tokens: Option<FirstTokens>,
     /// The tokens that the data of a response have room for, where that is known.
-    pub token_room: Option<TokenRoom>,
+    pub token_capacity: Option<TokenCapacity>,
 }
 
 /// Everything recorded of one phase.
@@ -82,7 +82,7 @@ impl Phase {
                 FirstTokens::Optional => 0,
             };
             let data = ResponseStore::new(start.mode, arena_bytes);
-            data.map(|data| TokenRecorder::new(first_tokens, start.token_room, data))
+            data.map(|data| TokenRecorder::new(first_tokens, start.token_capacity, data))
         });
         Ok(Self {
             number,

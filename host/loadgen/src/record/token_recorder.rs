@@ -24,7 +24,7 @@ use crate::{
         responses::ResponseStore,
         segments::{Pair, Segments},
         slots::SampleRecord,
-        tokens::{SampleTokens, TokenRoom},
+        tokens::{SampleTokens, TokenCapacity},
         violations::ViolationKind,
     },
     time::sync::AtomicU64,
@@ -171,7 +171,7 @@ pub(crate) enum FirstTokens {
 #[derive(Debug)]
 pub(crate) struct TokenRecorder {
     first_tokens: FirstTokens,
-    room: Option<TokenRoom>,
+    capacity: Option<TokenCapacity>,
     slots: Segments<Pair>,
     /// Times between tokens that are reported as they come.
     between: SharedHistogram,
@@ -180,8 +180,12 @@ pub(crate) struct TokenRecorder {
 }
 
 impl TokenRecorder {
-    pub(crate) fn new(first_tokens: FirstTokens, room: Option<TokenRoom>, data: ResponseStore) -> Self {
-        Self { first_tokens, room, slots: Segments::new(), between: SharedHistogram::default(), data }
+    pub(crate) fn new(
+        first_tokens: FirstTokens,
+        capacity: Option<TokenCapacity>,
+        data: ResponseStore,
+    ) -> Self {
+        Self { first_tokens, capacity, slots: Segments::new(), between: SharedHistogram::default(), data }
     }
 
     /// Makes sure that there is memory for this sample. [issuing thread, before the sample is issued]
@@ -262,7 +266,7 @@ impl TokenRecorder {
         match token_count {
             0 => note(ViolationKind::NoTokenCount),
             1 => note(ViolationKind::SingleToken),
-            _ if self.room.is_some_and(|room| u64::from(token_count) > room.of(data_bytes)) => {
+            _ if self.capacity.is_some_and(|capacity| u64::from(token_count) > capacity.of(data_bytes)) => {
                 slot.mark_too_many();
                 note(ViolationKind::TooManyTokens);
             }
@@ -305,7 +309,7 @@ mod tests {
     fn recorder(first_tokens: FirstTokens) -> TokenRecorder {
         let recorder = TokenRecorder::new(
             first_tokens,
-            Some(TokenRoom { before_bytes: 0, element_bits: 32 }),
+            Some(TokenCapacity { before_bytes: 0, element_bits: 32 }),
             ResponseStore::new(PhaseMode::Accuracy, 0).expect("it is empty"),
         );
         (0..2).for_each(|sequence| recorder.reserve(sequence));

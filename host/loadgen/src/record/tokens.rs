@@ -25,14 +25,14 @@ impl SampleTokens {
 
 /// The tokens that the data of a response have room for: one for each element of its last output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenRoom {
+pub struct TokenCapacity {
     /// Size in bytes of the outputs before the last one.
     pub before_bytes: usize,
     /// Size of an element of the last one in bits, at least 1.
     pub element_bits: usize,
 }
 
-impl TokenRoom {
+impl TokenCapacity {
     /// Number of tokens that this many bytes can hold.
     #[must_use]
     pub fn of(self, data_bytes: usize) -> u64 {
@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn data_have_room_for_a_token_in_each_element() {
-        let room = |before_bytes, element_bits| TokenRoom { before_bytes, element_bits };
-        assert_eq!([0, 3, 4, 128].map(|bytes| room(0, 32).of(bytes)), [0, 0, 1, 32]);
+        let capacity = |before_bytes, element_bits| TokenCapacity { before_bytes, element_bits };
+        assert_eq!([0, 3, 4, 128].map(|bytes| capacity(0, 32).of(bytes)), [0, 0, 1, 32]);
         // Two share a byte.
-        assert_eq!(room(0, 4).of(3), 6);
-        assert_eq!([4, 8, 16].map(|bytes| room(8, 64).of(bytes)), [0, 0, 1]);
+        assert_eq!(capacity(0, 4).of(3), 6);
+        assert_eq!([4, 8, 16].map(|bytes| capacity(8, 64).of(bytes)), [0, 0, 1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The limits of a load generator, and what its caller adds to the settings.
 
-use crate::record::tokens::TokenRoom;
+use crate::record::tokens::TokenCapacity;
 
 /// Settings that LoadGen does not have: the limits of this load generator itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct LoadGenOptions {
     pub enable_trace: bool,
     /// The tokens that the data of a response have room for; `None` where the data do not tell. In token runs a sample
     /// that is completed with more of them is a violation.
-    pub token_room: Option<TokenRoom>,
+    pub token_capacity: Option<TokenCapacity>,
 }
 
 impl Default for LoadGenOptions {
@@ -40,7 +40,7 @@ impl Default for LoadGenOptions {
             audit_config: None,
             config_errors: Vec::new(),
             enable_trace: true,
-            token_room: None,
+            token_capacity: None,
         }
     }
 }

@@ -172,7 +172,7 @@ impl<C: Clock> Run<'_, C> {
             issuer_count,
             arena_bytes,
             first_tokens: request.use_token_latencies.then_some(first_tokens),
-            token_room: self.options.token_room,
+            token_capacity: self.options.token_capacity,
         });
         phase.map_err(|source| LoadGenError::ResponseMemory { arena_bytes, source })
     }

@@ -49,7 +49,7 @@ impl Fixture {
             issuer_count: 1,
             arena_bytes: 64,
             first_tokens,
-            token_room: None,
+            token_capacity: None,
         };
         let phase = self.recorder.open(&start).expect("there is memory");
         phase.start(self.clock.now_ns());
@@ -215,7 +215,7 @@ fn nothing_is_issued_before_the_phase_starts() {
         issuer_count: 1,
         arena_bytes: 0,
         first_tokens: Some(FirstTokens::Required),
-        token_room: None,
+        token_capacity: None,
     };
     let phase = fixture.recorder.open(&start).unwrap();
     // As in Offline, whose samples get their slots before the start.

@@ -8,7 +8,7 @@ use crate::{
     log_files::write_logs,
 };
 use proctor_loadgen::{
-    LoadGenOptions, Recommendation, Rule, TestOutcome, TestSettings, TokenLatencies, TokenRoom,
+    LoadGenOptions, Recommendation, Rule, TestOutcome, TestSettings, TokenCapacity, TokenLatencies,
     TokenlessSamples, ViolationKind, log::LogIdentity,
 };
 use proctor_vocabulary::{QuerySample, SampleStatus, Scenario, TestMode};
@@ -203,9 +203,9 @@ fn more_tokens_than_the_data_can_hold_are_in_no_figure_that_is_shown() {
         let token_count = if n.is_multiple_of(4) { 1_000_000 } else { 2 };
         vec![first_token(3 * MS, sample), end(12 * MS, sample, token_count)]
     };
-    let token_room = Some(TokenRoom { before_bytes: 0, element_bits: 32 });
+    let token_capacity = Some(TokenCapacity { before_bytes: 0, element_bits: 32 });
     for scenario in [Scenario::SingleStream, Scenario::Server] {
-        let options = LoadGenOptions { token_room, ..LoadGenOptions::default() };
+        let options = LoadGenOptions { token_capacity, ..LoadGenOptions::default() };
         let request = TestSettings { min_query_count: 700, ..settings(scenario) };
         let outcome = Bench::with_options(request, options, script).run();
         let sample_count = outcome.samples().count() as u64;
