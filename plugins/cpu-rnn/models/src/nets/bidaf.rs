@@ -14,7 +14,7 @@ use crate::model::{Batch, Instance, Model, RunError};
 use crate::nets::inputs::{WordInput, embed, write_row};
 use crate::nets::known::{Known, check_memory, f32_spec, i32_spec, zeros};
 use crate::nets::layers::activation::Activation;
-use crate::nets::layers::attention::two_way::{TwoWay, TwoWayRoom};
+use crate::nets::layers::attention::two_way::{TwoWay, TwoWayScratch};
 use crate::nets::layers::embedding::Embedding;
 use crate::nets::layers::highway::Highway;
 use crate::nets::layers::softmax::softmax;
@@ -139,7 +139,7 @@ impl Model for Bidaf {
             modeled: [zeros(steps * units), zeros(steps * units)],
             joined: zeros(steps * 7 * units),
             ends: zeros(steps * units),
-            two_way: TwoWayRoom::default(),
+            two_way: TwoWayScratch::default(),
             starts: zeros(context),
             mean: zeros(units),
             model: self,
@@ -180,7 +180,7 @@ struct BidafInstance {
     joined: Vec<f32>,
     /// E, `[sample, time, 2 * hidden]`.
     ends: Vec<f32>,
-    two_way: TwoWayRoom,
+    two_way: TwoWayScratch,
     /// Scores, then probabilities, of one sample.
     starts: Vec<f32>,
     /// m of one sample.

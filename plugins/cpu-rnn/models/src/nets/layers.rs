@@ -16,7 +16,7 @@ pub use activation::Activation;
 pub use cosine::cosine;
 pub use embedding::Embedding;
 pub use highway::Highway;
-pub use perceptron::{Perceptron, PerceptronRoom};
+pub use perceptron::{Perceptron, PerceptronScratch};
 pub use pooling::max_over_time;
 pub use softmax::{log_sum_exp, softmax};
 

@@ -13,7 +13,7 @@ use crate::nets::known::{Known, are_alike, check_memory, f32_spec, i32_spec, zer
 use crate::nets::layers::activation::Activation;
 use crate::nets::layers::cosine::cosine;
 use crate::nets::layers::embedding::Embedding;
-use crate::nets::layers::perceptron::{Perceptron, PerceptronRoom};
+use crate::nets::layers::perceptron::{Perceptron, PerceptronScratch};
 use crate::nets::layers::pooling::max_over_time;
 use crate::nets::recurrent::{CallSizes, Expected, LayerSource, Pass, Recurrent, Runner};
 use crate::request::LoadError;
@@ -124,7 +124,7 @@ impl Model for TextSimilarity {
             pooled: zeros(texts * 2 * hidden),
             vectors: zeros(texts * dense),
             scores: zeros(self.sizes.documents),
-            room: PerceptronRoom::default(),
+            scratch: PerceptronScratch::default(),
             model: self,
         }))
     }
@@ -149,7 +149,7 @@ struct TextSimilarityInstance {
     /// `[text, dense]`.
     vectors: Vec<f32>,
     scores: Vec<f32>,
-    room: PerceptronRoom,
+    scratch: PerceptronScratch,
 }
 
 impl Instance for TextSimilarityInstance {
@@ -187,7 +187,7 @@ impl TextSimilarityInstance {
         for ((states, pooled), length) in of_text.zip(&self.lengths) {
             max_over_time(&states[..length * units], pooled);
         }
-        model.dense.run(&mut self.runner.team, &mut self.room, pooled, &mut self.vectors[..texts * dense]);
+        model.dense.run(&mut self.runner.team, &mut self.scratch, pooled, &mut self.vectors[..texts * dense]);
     }
 
     /// Cosines: from `vectors` to the batch.

@@ -22,4 +22,4 @@ pub use additive::Additive;
 pub use bilinear::Bilinear;
 pub use dot::dot_scores;
 pub use sum::attention_sum;
-pub use two_way::{TwoWay, TwoWayRoom};
+pub use two_way::{TwoWay, TwoWayScratch};

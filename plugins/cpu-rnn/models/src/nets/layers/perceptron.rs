@@ -13,7 +13,7 @@ pub struct Perceptron {
 
 /// Memory of one caller of a [`Perceptron`]. Grows to the largest call and then allocates nothing.
 #[derive(Debug, Default)]
-pub struct PerceptronRoom {
+pub struct PerceptronScratch {
     between: [Vec<f32>; 2],
 }
 
@@ -35,11 +35,11 @@ impl Perceptron {
     ///
     /// # Panics
     /// If they are not the same number of whole rows.
-    pub fn run(&self, team: &mut Team, room: &mut PerceptronRoom, x: &[f32], y: &mut [f32]) {
+    pub fn run(&self, team: &mut Team, scratch: &mut PerceptronScratch, x: &[f32], y: &mut [f32]) {
         let rows = x.len() / self.layers[0].0.input();
         let last = self.layers.len() - 1;
         for (index, (layer, activation)) in self.layers.iter().enumerate() {
-            let [even, odd] = &mut room.between;
+            let [even, odd] = &mut scratch.between;
             let (from, to) = if index.is_multiple_of(2) { (odd, even) } else { (even, odd) };
             let from = if index == 0 { x } else { &from[..rows * layer.input()] };
             let to = if index == last {
@@ -70,12 +70,12 @@ mod tests {
             (Dense::new(&[-1.0], &[], 1), Activation::Identity),
         ];
         let network = Perceptron::new(layers);
-        let (mut team, mut room) = (Team::new(1), PerceptronRoom::default());
+        let (mut team, mut scratch) = (Team::new(1), PerceptronScratch::default());
         let mut y = [9.0; 4];
-        network.run(&mut team, &mut room, &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], &mut y);
+        network.run(&mut team, &mut scratch, &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0], &mut y);
         assert_eq!(y, [0.0, 1.0, 1.0, 0.0]);
         let mut y = [9.0];
-        network.run(&mut team, &mut room, &[1.0, 0.0], &mut y);
+        network.run(&mut team, &mut scratch, &[1.0, 0.0], &mut y);
         assert_eq!(y, [1.0]);
     }
 }

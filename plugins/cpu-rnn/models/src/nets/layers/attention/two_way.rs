@@ -13,7 +13,7 @@ pub struct TwoWay {
 
 /// Memory of one caller of [`TwoWay`]. Grows to the largest call and then allocates nothing.
 #[derive(Debug, Default)]
-pub struct TwoWayRoom {
+pub struct TwoWayScratch {
     /// `S[t, :]`, then its softmax; `[question]`.
     row: Vec<f32>,
     /// `w_u . u_j`; `[question]`.
@@ -44,46 +44,46 @@ impl TwoWay {
     ///
     /// # Panics
     /// If a size does not fit.
-    pub fn run(&self, room: &mut TwoWayRoom, context: &[f32], question: &[f32], to: &mut [f32]) {
+    pub fn run(&self, scratch: &mut TwoWayScratch, context: &[f32], question: &[f32], to: &mut [f32]) {
         let width = self.of_context.len();
         assert_eq!(to.len(), 4 * context.len(), "four values for each of the context");
-        room.fit(context.len() / width, question.len() / width, width);
-        for (term, u) in room.question.iter_mut().zip(question.chunks_exact(width)) {
+        scratch.fit(context.len() / width, question.len() / width, width);
+        for (term, u) in scratch.question.iter_mut().zip(question.chunks_exact(width)) {
             *term = dot(&self.of_question, u);
         }
         let steps = context.chunks_exact(width).zip(to.chunks_exact_mut(4 * width));
-        for ((h, to), largest) in steps.zip(&mut room.largest) {
-            for ((product, h), w) in room.vector.iter_mut().zip(h).zip(&self.of_both) {
+        for ((h, to), largest) in steps.zip(&mut scratch.largest) {
+            for ((product, h), w) in scratch.vector.iter_mut().zip(h).zip(&self.of_both) {
                 *product = h * w;
             }
             let own = dot(&self.of_context, h);
             for ((score, term), u) in
-                room.row.iter_mut().zip(&room.question).zip(question.chunks_exact(width))
+                scratch.row.iter_mut().zip(&scratch.question).zip(question.chunks_exact(width))
             {
-                *score = own + term + dot(&room.vector, u);
+                *score = own + term + dot(&scratch.vector, u);
             }
-            *largest = room.row.iter().copied().reduce(f32::max).unwrap_or(0.0);
-            softmax(&mut room.row);
+            *largest = scratch.row.iter().copied().reduce(f32::max).unwrap_or(0.0);
+            softmax(&mut scratch.row);
             let (copy, rest) = to.split_at_mut(width);
             copy.copy_from_slice(h);
-            weighted_sum(&room.row, question, &mut rest[..width]);
+            weighted_sum(&scratch.row, question, &mut rest[..width]);
         }
-        softmax(&mut room.largest);
-        room.vector.fill(0.0);
-        for (weight, h) in room.largest.iter().zip(context.chunks_exact(width)) {
-            add_scaled(&mut room.vector, *weight, h);
+        softmax(&mut scratch.largest);
+        scratch.vector.fill(0.0);
+        for (weight, h) in scratch.largest.iter().zip(context.chunks_exact(width)) {
+            add_scaled(&mut scratch.vector, *weight, h);
         }
         for to in to.chunks_exact_mut(4 * width) {
             for column in 0..width {
                 let h = to[column];
                 to[2 * width + column] = h * to[width + column];
-                to[3 * width + column] = h * room.vector[column];
+                to[3 * width + column] = h * scratch.vector[column];
             }
         }
     }
 }
 
-impl TwoWayRoom {
+impl TwoWayScratch {
     fn fit(&mut self, steps: usize, words: usize, width: usize) {
         self.row.resize(words, 0.0);
         self.question.resize(words, 0.0);
@@ -136,14 +136,14 @@ mod tests {
 
     #[test]
     fn the_rows_are_those_of_the_definition() {
-        let mut room = TwoWayRoom::default();
+        let mut scratch = TwoWayScratch::default();
         for (steps, words, width) in [(4, 3, 5), (1, 1, 1), (7, 2, 3), (3, 0, 2), (0, 2, 2)] {
             let (context, question) = (rows(steps, width, 1), rows(words, width, 2));
             let w: Vec<f32> = rows(3, width, 3).concat().iter().map(|value| *value as f32).collect();
             let flat =
                 |rows: &[Vec<f64>]| rows.concat().iter().map(|value| *value as f32).collect::<Vec<f32>>();
             let mut to = vec![9.0; 4 * steps * width];
-            TwoWay::new(&w).run(&mut room, &flat(&context), &flat(&question), &mut to);
+            TwoWay::new(&w).run(&mut scratch, &flat(&context), &flat(&question), &mut to);
             let expected = plain(&w, &context, &question);
             for (got, expected) in to.iter().zip(expected) {
                 assert!(
