@@ -4,17 +4,17 @@ use proctor_rnn_engine::{Sequences, SequencesMut};
 
 use crate::model::{Batch, RunError};
 
-/// Room for the addresses of one tensor of each sample; kept between batches.
+/// Addresses of one tensor of each sample; kept between batches.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct TensorPointers {
     inputs: Vec<*const f32>,
     outputs: Vec<*mut f32>,
 }
 
 // SAFETY: the addresses are read only by the functions below, which write them first.
-unsafe impl Send for Places {}
+unsafe impl Send for TensorPointers {}
 
-impl Places {
+impl TensorPointers {
     /// Room for batches of this many samples.
     #[must_use]
     pub fn new(batch_size_max: usize) -> Self {

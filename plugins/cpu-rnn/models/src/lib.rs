@@ -14,7 +14,7 @@ pub mod onnx;
 mod request;
 pub mod safetensors;
 
-pub use batch::Places;
+pub use batch::TensorPointers;
 pub use dense::Dense;
 pub use load::load;
 pub use model::{Batch, Instance, LayerCalls, Model, Plans, RunError, Scheduler, SingleThread};

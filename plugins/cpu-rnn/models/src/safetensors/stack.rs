@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use proctor_rnn_engine::{Layer, LayerCall, Sequences, SequencesMut, Team, Workspace};
 use proctor_rnn_layer::{Cell, GruReset, Precision, RnnActivation};
 
-use crate::batch::{Places, check_batch, check_size};
+use crate::batch::{TensorPointers, check_batch, check_size};
 use crate::dense::Dense;
 use crate::model::{Batch, Instance, MEMORY_BYTES_MAX, Model, Plans, RunError, Scheduler};
 use crate::safetensors::error::WeightsError;
@@ -153,7 +153,7 @@ impl Model for PreparedStack {
         }
         let zeros = |width: usize| vec![0.0; batch_size_max * width];
         Ok(Box::new(StackInstance {
-            places: Places::new(batch_size_max),
+            pointers: TensorPointers::new(batch_size_max),
             between: [zeros(time * step_width), zeros(time * step_width)],
             last_states: zeros(self.stack.last_width()),
             rows: zeros(self.stack.last_width()),
@@ -177,7 +177,7 @@ impl Model for PreparedStack {
 struct StackInstance {
     model: Arc<PreparedStack>,
     team: Team,
-    places: Places,
+    pointers: TensorPointers,
     /// Output of a layer that is the input of the next, `[time, batch, width]`; layers take turns.
     between: [Vec<f32>; 2],
     /// `[direction, batch, hidden]`.
@@ -219,14 +219,14 @@ impl StackInstance {
         let from = &from[..if index == 0 { 0 } else { time * size * input_width }];
         let buffer = &mut to[..time * size * output_width];
         let (input, output) = match (index == 0, is_last && model.settings.output == StackOutput::All) {
-            (true, true) => self.places.both(batch, (0, [time, input_width]), (0, [time, output_width]))?,
+            (true, true) => self.pointers.both(batch, (0, [time, input_width]), (0, [time, output_width]))?,
             (true, false) => (
-                self.places.input(batch, 0, [time, input_width])?,
+                self.pointers.input(batch, 0, [time, input_width])?,
                 SequencesMut::time_major(buffer, time, size, output_width),
             ),
             (false, true) => (
                 Sequences::time_major(from, time, size, input_width),
-                self.places.output(batch, 0, [time, output_width])?,
+                self.pointers.output(batch, 0, [time, output_width])?,
             ),
             (false, false) => (
                 Sequences::time_major(from, time, size, input_width),
