@@ -5,7 +5,7 @@ use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 use parking_lot::Mutex;
 use proctor_recipes::Progress as FileProgress;
 use proctor_vocabulary::printable_lines;
-use proctor_words::{HostError, Knobs, Observer, ShownTest, VerdictForms};
+use proctor_words::{HostError, Knobs, Observer, RenderedVerdict, ShownTest};
 
 use crate::{
     file_line::FileLine,
@@ -48,7 +48,7 @@ impl Observer for Terminal {
         }
     }
 
-    fn verdict(&self, verdict: VerdictForms) -> String {
+    fn verdict(&self, verdict: RenderedVerdict) -> String {
         let verdict = match self.format {
             OutputFormat::Text | OutputFormat::Quiet => verdict.text,
             OutputFormat::Json => verdict.line,

@@ -136,7 +136,7 @@ impl UnfinishedResult {
         let _ = self.folder.keep_room();
         match self.observer.answer_file() {
             Some(file) => {
-                let forms = result.verdict_forms(&self.folder.partial_name(), written.as_ref().err());
+                let forms = result.rendered_verdict(&self.folder.partial_name(), written.as_ref().err());
                 set_last_words(&self.observer.verdict(forms), file);
             }
             None => expect_no_last_words(),
@@ -180,7 +180,7 @@ impl UnfinishedResult {
             _ => self.folder.partial_name(),
         };
         drop_last_words();
-        observer.conclude(&observer.verdict(result.verdict_forms(&place, unwritten.as_ref())));
+        observer.conclude(&observer.verdict(result.rendered_verdict(&place, unwritten.as_ref())));
         error.or(unwritten).or(unnamed).map_or(Ok(result), Err)
     }
 

@@ -27,7 +27,7 @@ use proctor_results::{
     BenchmarkPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart, SuitePart,
     VerdictPart,
 };
-use proctor_words::{Conclusion, HostError, Machine, VerdictForms};
+use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
 use serde::Serialize;
 use serde_json::json;
 
@@ -188,9 +188,9 @@ impl RunResult {
 
     /// The verdict in each of its forms; `folder` is where the run is kept. `unwritten` is the reason why it has no
     /// file of this result.
-    pub(crate) fn verdict_forms(&self, folder: &Path, unwritten: Option<&HostError>) -> VerdictForms {
+    pub(crate) fn rendered_verdict(&self, folder: &Path, unwritten: Option<&HostError>) -> RenderedVerdict {
         let unwritten = unwritten.map(|error| error.messages().join(": "));
-        VerdictForms {
+        RenderedVerdict {
             text: verdict::verdict(self, folder, unwritten.as_deref()),
             line: self.verdict_line(folder, unwritten.as_deref()),
         }

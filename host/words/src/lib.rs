@@ -26,7 +26,7 @@ pub use crate::{
     conclusion::Conclusion,
     error::HostError,
     machine::{Machine, process_memory_bytes, read_machine},
-    observer::{Observer, ShownTest, TestPlan, VerdictForms},
+    observer::{Observer, RenderedVerdict, ShownTest, TestPlan},
     run_folder::{RunFolder, folder_for_runs, output, write_json, write_whole},
     threads::Ticker,
 };

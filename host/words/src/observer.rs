@@ -11,8 +11,8 @@ use proctor_vocabulary::{Scenario, TestMode};
 
 use crate::error::HostError;
 
-/// A verdict in each of its forms.
-pub struct VerdictForms {
+/// A verdict, rendered for people and for programs.
+pub struct RenderedVerdict {
     /// For people, a block of lines.
     pub text: String,
     /// For programs, a line of JSON.
@@ -24,8 +24,8 @@ pub trait Observer: Send + Sync {
     /// Takes a piece of the answer, which a program prints to stdout.
     fn answer(&self, _text: &str) {}
 
-    /// The form of a verdict that the user wants: the text by default.
-    fn verdict(&self, verdict: VerdictForms) -> String {
+    /// The rendering of a verdict that the user wants: the text by default.
+    fn verdict(&self, verdict: RenderedVerdict) -> String {
         verdict.text
     }
 
