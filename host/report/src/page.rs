@@ -260,12 +260,12 @@ impl Sections<'_> {
     /// Writes the sections of a search or of scaling, and returns what stands below its name.
     fn series(&mut self, series: &Series) -> String {
         let figures = Figures::of(&series.json);
-        let place = series.place();
+        let provenance = series.provenance();
         let what = match &series.kind {
             SeriesKind::FindMax(file) => {
                 self.section("search", "Search", |html| {
                     search::find_max(html, file, figures);
-                    verdict::deviations(html, &place.rules, &place.deviations);
+                    verdict::deviations(html, &provenance.rules, &provenance.deviations);
                 });
                 "The highest load"
             }
@@ -275,7 +275,7 @@ impl Sections<'_> {
                         let objections = file.objections.join("; ");
                         parts::paragraph(html, &format!("No setting counts: {objections}."));
                     }
-                    verdict::deviations(html, &place.rules, &place.deviations);
+                    verdict::deviations(html, &provenance.rules, &provenance.deviations);
                     for (number, course) in file.courses.iter().enumerate() {
                         html.leaf("h3", &[], &course.policy);
                         scaling::write(html, course, figures, &format!("courses.{number}"));
@@ -284,12 +284,17 @@ impl Sections<'_> {
                 "Scaling"
             }
         };
-        self.section("settings", "Settings", |html| settings::write(html, &place.settings, &[], figures));
-        self.section("system", "Plugin and machine", |html| {
-            system::plugin(html, &place.plugin, figures);
-            system::machine(html, &place.machine, figures);
+        self.section("settings", "Settings", |html| {
+            settings::write(html, &provenance.settings, &[], figures)
         });
-        format!("{what}: {} by {} {}", place.benchmark, place.plugin.name, place.plugin.version)
+        self.section("system", "Plugin and machine", |html| {
+            system::plugin(html, &provenance.plugin, figures);
+            system::machine(html, &provenance.machine, figures);
+        });
+        format!(
+            "{what}: {} by {} {}",
+            provenance.benchmark, provenance.plugin.name, provenance.plugin.version
+        )
     }
 }
 

@@ -69,7 +69,7 @@ pub use schema::{
     tokens::{SearchPart, SearchStep, TokenPart},
     verdict::{Reason, VerdictPart},
 };
-pub use series::{CurvePoint, FindMaxFile, FullRun, Place, ScaleFile, Series, SeriesKind};
+pub use series::{CurvePoint, FindMaxFile, FullRun, Provenance, ScaleFile, Series, SeriesKind};
 pub use summary::{RunOutcome, RunSummary};
 pub use summary_log::SummaryLog;
 pub use trace::{IssueCall, Trace, TraceSample};

@@ -64,7 +64,7 @@ pub struct FindMaxFile {
     pub full_runs: Vec<FullRun>,
     /// Where it was found.
     #[serde(flatten)]
-    pub place: Place,
+    pub provenance: Provenance,
 }
 
 /// A load that was tried.
@@ -109,12 +109,12 @@ pub struct ScaleFile {
     pub objections: Vec<String>,
     /// Where it was measured.
     #[serde(flatten)]
-    pub place: Place,
+    pub provenance: Provenance,
 }
 
 /// The benchmark, the plugin and the machine.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Place {
+pub struct Provenance {
     /// Id of the benchmark.
     pub benchmark: String,
     /// Round of the rules.
@@ -164,10 +164,10 @@ impl Series {
 
     /// The benchmark, the plugin and the machine.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn provenance(&self) -> &Provenance {
         match &self.kind {
-            SeriesKind::FindMax(file) => &file.place,
-            SeriesKind::Scale(file) => &file.place,
+            SeriesKind::FindMax(file) => &file.provenance,
+            SeriesKind::Scale(file) => &file.provenance,
         }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
         );
         let found = open(FIND_MAX, &search).unwrap().unwrap();
         let SeriesKind::FindMax(file) = &found.kind else { panic!("{found:?}") };
-        assert_eq!((file.load, file.curve.len(), &*found.place().benchmark), (Some(7.5), 2, "b"));
+        assert_eq!((file.load, file.curve.len(), &*found.provenance().benchmark), (Some(7.5), 2, "b"));
         assert_eq!([0, 1].map(|number| file.curve[number].p99_ns), [Some(2), None]);
         let scale = format!(r#"{{"schema_version":1,"courses":[],{PLACE}}}"#);
         let objections = |text: &str| match open(SCALE, text).unwrap().unwrap().kind {
