@@ -126,7 +126,7 @@ impl SuiteBenchmark {
 
     /// By which definitions it can be run here, or why it cannot.
     #[must_use]
-    pub fn standing(&self) -> String {
+    pub fn availability(&self) -> String {
         let definitions: Vec<_> = self.definitions().collect();
         match &self.stub {
             Some(reason) => format!("no definition yet: {reason}"),

@@ -64,7 +64,7 @@ fn table(source: &str, suite: Option<&str>, rows: &[Row]) -> String {
             vec![required],
             vec![optional],
             vec![benchmark.size()],
-            vec![benchmark.standing()],
+            vec![benchmark.availability()],
         ];
         // Figures and constraints stand below each other.
         let height = columns.iter().map(Vec::len).max().unwrap_or(0);

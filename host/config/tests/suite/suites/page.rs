@@ -99,8 +99,8 @@ fn exercised(page: &mut String) {
 
 fn standing(benchmark: &SuiteBenchmark) -> String {
     match benchmark.definitions().next() {
-        Some(_) if benchmark.stub.is_none() => format!("`{}`", benchmark.standing()),
-        _ => benchmark.standing(),
+        Some(_) if benchmark.stub.is_none() => format!("`{}`", benchmark.availability()),
+        _ => benchmark.availability(),
     }
 }
 

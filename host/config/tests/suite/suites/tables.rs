@@ -107,7 +107,7 @@ fn definitions_link_to_benchmarks_that_are_no_stubs() {
     assert_eq!(stubs, generative.into_iter().chain(others).collect());
     // None of them can be run, and each says why.
     for id in stubs {
-        assert!(benchmark(id).standing().starts_with("no definition yet: "), "{id}");
+        assert!(benchmark(id).availability().starts_with("no definition yet: "), "{id}");
     }
 }
 
