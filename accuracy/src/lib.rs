@@ -4,6 +4,11 @@
 //! response, and target. [`AccuracyCheck::run`] reads `mlperf_log_accuracy.json` and the answers and returns an
 //! [`AccuracyResult`]: the value, whether it passes, and the reasons if not.
 //!
+//! # Where things are
+//! - `log`: record by record; `element`: numbers of each type; `response`: their type and number;
+//! - `labels`: a file for each data set; `source`, `shipped`, `computed`: the correct answers;
+//! - `metric`: a file for each metric; `judge`: a file for each kind of response; `check` puts them together.
+//!
 //! # Choices
 //! - The correct answers ([`AnswerSource`]) are labels; or the outputs of another implementation for the first samples
 //!   of a generated model, in a file shipped with this crate; or computed from the weights by a program that registers

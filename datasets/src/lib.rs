@@ -4,6 +4,12 @@
 //! verifies its files and opens it there; it returns [`RawSample`]s. The host preprocesses them into a [`SampleStore`],
 //! from which a plugin reads aligned tensors while a set is loaded.
 //!
+//! # Where things are
+//! - `dataset`: the registry; `published`: the names of those that only `host-data` can open; `digits`: a whole one;
+//! - `idx`, `npy`, `text_file`, `checksum`: the formats of files; `root`: where data lie;
+//! - `store`: samples in RAM; `memory`: whose RAM;
+//! - `rows`: how rows of clicks become samples; `librispeech`: which recordings are samples.
+//!
 //! # Choices
 //! - A data set has no labels. Nothing here can read them, so nothing here can pass them to a plugin; the accuracy
 //!   crate reads them itself, with [`VerifiedFolder`] and [`IdxArray`].

@@ -5,6 +5,12 @@
 //! for plugins in Rust: a [`Plugin`] opens and loads a [`Model`], a model makes each [`Instance`], and an instance
 //! executes batches; [`export_plugin!`] puts them behind the table.
 //!
+//! # Where things are
+//! - `abi`: the table, from which `cargo xtask header` generates `include/proctor_plugin.h`;
+//! - `authoring`: the traits, the shims and [`export_plugin!`], and `layout`, the feature `abi_stable`;
+//! - `options`: typed options; `threads`: the one that most engines have;
+//! - `CHANGELOG.md`: the versions of the ABI.
+//!
 //! # Life of a plugin
 //! 1. The host finds the entry point (C symbol `proctor_plugin_entry`, or the registry of linked-in plugins) and says
 //!    which ABI versions it speaks; the plugin answers with its table or a reason.

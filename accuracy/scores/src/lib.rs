@@ -13,6 +13,10 @@
 //! | [`ranking`] | area under the ROC curve | scikit-learn, to 1e-12 |
 //! | [`segmentation`] | Dice of KiTS19 and BraTS | their scripts, to the last bit |
 //!
+//! # Where things are
+//! `detection` has `matching` within an image and `average` over categories, `speech` the spelling of transcripts;
+//! `rounding` rounds what passes, and `python` has text as the reference's scripts see it.
+//!
 //! # Choices
 //! - Values that the reference would score by accident are errors here, such as a box of NaN, which pycocotools matches
 //!   with any other. The caller leaves them out and reports them.

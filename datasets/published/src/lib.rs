@@ -5,6 +5,13 @@
 //! each [`Defect`]; `generate` makes a small set in the same layout, as [`Generate`] requests, for users who have none.
 //! Its entry in [`PUBLISHED`] holds them by name, with the lists of calibration samples.
 //!
+//! # Where things are
+//! - a module for each data set, and its `entry`;
+//! - `files`: samples that are files; `images`, `instances`: shared by pictures; `texts`, `volumes`: by texts and
+//!   volumes;
+//! - `criteo/aggregation`: the samples of recommendation;
+//! - `defect`: what is wrong with a file; `generate`: the request for a small set.
+//!
 //! # Choices
 //! - Labels are never kept. If a list holds names and labels, a reader takes only the names; the crate `accuracy` reads
 //!   the labels itself and joins them by sample name, in index order.

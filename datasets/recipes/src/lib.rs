@@ -4,6 +4,11 @@
 //! [`input_recipe`] makes its samples. [`find_or_make_model`] keeps the files on disk, and the data set `generated`
 //! returns the samples.
 //!
+//! # Where things are
+//! - `weights`, `inputs`, `stream`: the values; `catalogue`, `networks`, `rnn_layer`: the names;
+//! - `models`: a file for each with its ONNX graph, those that find boxes in `models/detection`;
+//! - `files`, `write`: the files on disk; `dataset`: the data set `generated`.
+//!
 //! # Choices
 //! - All values come from one counter-based stream, [`Stream`], so other programs can generate them too: the scripts in
 //!   this folder do, and compute the expected outputs of the models (`reference/`).

@@ -4,6 +4,13 @@
 //! questions and contexts of SQuAD into the rows that BERT reads, and finds the texts that its logits point to.
 //! [`BpeVocabulary`] does the same for sentences that are already split into tokens.
 //!
+//! # Where things are
+//! - `vocabulary`: tokens by number; `vocabulary_file`: which of two files a folder has, the other being
+//!   `tokenizer_json`;
+//! - `basic`: the words of a text; `bert`: the pieces that the vocabulary has of them; `unicode`: their characters;
+//! - `squad`: questions and contexts as rows, and texts from their logits;
+//! - `bpe`: sentences that are already split.
+//!
 //! # Choices
 //! - Questions go in and answers come out as text; the correct answers are read elsewhere. The same features therefore
 //!   serve the run, which must not see labels, and the judge of its accuracy.

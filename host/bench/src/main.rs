@@ -4,6 +4,12 @@
 //! `host bench engines` and `host bench data`. [`comparison`] is the frame of all, [`worker`] talks to the process of
 //! each system, [`answers`] keeps a plugin's answers, [`timing`] says how calls are timed, and [`foreign`] tracks other
 //! users of the processors.
+//!
+//! # Where things are
+//! - `rnn`: recurrent layers beside other systems;
+//! - `engines`: whole models beside ONNX Runtime;
+//! - `data`: work on samples and answers beside OpenCV, pycocotools and librosa;
+//! - `comparison`, `timing`, `foreign`, `worker`, `answers`: shared by the three.
 
 #![forbid(unsafe_code)]
 

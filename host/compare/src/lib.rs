@@ -4,6 +4,13 @@
 //! A [`Side`] is a run folder, or a folder with repeats of one run; [`Comparison::of`] compares two. A [`Condition`]
 //! says how much worse a figure may get.
 //!
+//! # Where things are
+//! - `side` reads a run or its repeats; `differences`: everything but the figures; `accuracy`: how the accuracies
+//!   vary;
+//! - `statistics`: the other figures; `comparison`: what they say; `condition`: when it fails; `spread`: how repeats
+//!   vary;
+//! - `text`, `json`, `svg`: the answer.
+//!
 //! # Choices
 //! - **Blocks of neighbours are resampled, not samples.** Neighbouring latencies are alike, so a thousand of them say
 //!   as much as a few dozen independent ones. The block length comes from the data.

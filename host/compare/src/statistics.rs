@@ -1,4 +1,7 @@
 //! The statistics of figures of correlated samples: estimates with their resamples, and intervals of their differences.
+//!
+//! `measured` reduces a run to atoms, `correlation` is that of neighbours, `estimate` resamples, `interval` is the
+//! difference of two sides; `student` and `random` are what they need.
 
 pub(crate) mod correlation;
 pub(crate) mod estimate;

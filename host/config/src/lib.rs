@@ -17,6 +17,14 @@
 //! 8. environment variables: `PROCTOR_MIN_DURATION_MS` for `min_duration_ms`;
 //! 9. flags, `--set` among them, the last one first.
 //!
+//! # Where things are
+//! - `run_settings`: the table of the host's settings; `keys`: every setting; `check`, `value`: one setting;
+//! - `layers`: how figment carries them; `loader`: their order; `file`, and `file/text`, which reads the user's files;
+//! - `preset`: the values of `mlperf.conf`, or of a round's lengths;
+//! - `benchmark`: definitions (`benchmarks/*.toml`), and `benchmark/family`, those that are made from names;
+//! - `suite`: the benchmarks of the official suites (`suite/*.toml`) and the rounds (`suite/rounds/*.toml`);
+//! - `built_in` parses the files that are compiled in, each when it is asked for.
+//!
 //! # Names
 //! The load generator's settings have LoadGen's names, letter for letter: `min_duration_ms`, `server_target_qps`. In
 //! addition, the short names of LoadGen's files mean the setting of the chosen scenario, in the unit of those files:

@@ -8,6 +8,11 @@
 //! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
 //! target and the bounds are those of the round that the run follows, if the round has the benchmark. A run may be for
 //! one suite of the round ([`Suite`]), and in a scenario that only rounds know ([`RoundScenario`]).
+//!
+//! `definition` and `round` are the types of the files, which `library` has and `validate` checks; `metric` is the
+//! figure that a round reports, `quality` those that it judges the answers by, `interactive` which rounds have that
+//! scenario. `choice` is the scenario and suite of a run, `link` what a definition takes from its row, `agreed` the
+//! bounds of a benchmark that is in no round, `deviation` where a run departs from its round, `shown` a row in words.
 
 pub(crate) mod agreed;
 pub(crate) mod choice;

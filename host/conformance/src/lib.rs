@@ -5,6 +5,13 @@
 //! crashes, hangs or ends the process is the [`Outcome`] of one case. `host validate` is the command line for it;
 //! vendors run it from their own tests.
 //!
+//! # Where things are
+//! - `cases`: a file for each group, its table and a function for each case;
+//! - `suite` runs them; `process` is the process of a case from outside, `child` from inside, `messages` pass between
+//!   them;
+//! - `subject` and `bed`: the plugin as a case handles it; `answers` and `samples`: inputs and outputs;
+//! - `report`: text, JSON, JUnit.
+//!
 //! # Choices
 //! - **The header is the law.** Each [`Case`] quotes the rule of `proctor_plugin.h` that it checks, and the usual fix.
 //!   No case tests what the header leaves open.

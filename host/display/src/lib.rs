@@ -8,6 +8,13 @@
 //! [`EXIT_CODES`]; [`print`](print()) and [`tell`] write to stdout and stderr. Both, and the log, escape text from
 //! files and plugins so that it cannot control the terminal. [`print_data`] leaves it unescaped if no terminal shows
 //! it.
+//!
+//! # Where things are
+//! - `terminal` shows a run, `progress` its view, lines or events (`snapshot`: a test at an instant);
+//! - `steps`, `count_line`: the progress of a benchmark; `page`, `spread`: its figures;
+//! - `program`, `exit_code`: how each program begins and ends; `log`: its log; `timeline`: the spans of a run as a
+//!   file;
+//! - `stdout`: the answer; `stderr`: everything else.
 
 #![forbid(unsafe_code)]
 

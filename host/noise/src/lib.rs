@@ -4,6 +4,11 @@
 //! end it returns, as [`Noise`], which seconds were not quiet and why. It starts no thread and reads no clock except
 //! its thread's processor time. [`doctor`] checks a machine before a test.
 //!
+//! # Where things are
+//! - `guard` reads during a test what `sources` opens (`kept_file`, parsed by `proc_text`);
+//! - `interval`: the changes between two readings; `quantity`: the columns; `judgement`: the limits;
+//! - `noise`: the part of a result; `doctor`: the checks before a campaign, a file for each group.
+//!
 //! # Choices
 //! - **Files are kept open** and re-read from their start into one buffer: opening a file of `/proc` takes longer than
 //!   reading it.

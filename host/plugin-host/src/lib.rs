@@ -4,6 +4,14 @@
 //! [`LoadedPlugin::open`] makes a [`Backend`], [`Backend::load_model`] a [`Model`], [`Model::create_instance`] each
 //! [`Instance`]. All of them are safe to use; everything a plugin returns is checked here and nowhere else.
 //!
+//! # Where things are
+//! - `search_path`: where plugins are found; `load`: from a file to a checked table and manifest;
+//! - `objects`: the opened plugin, its model and instances, with their samples and outputs;
+//! - `services`: the calls that a plugin may make; `foreign`: reading what a plugin points to;
+//! - `guard`: a call that is noted while it lasts, and the process that it is made in;
+//! - `record`: functions between host and plugin that write what crosses;
+//! - `newer_host`: a plugin as a later host would call it, for tests of plugins.
+//!
 //! # Life of a plugin
 //! 1. [`LoadedPlugin::load`]: open the library, negotiate the version through its entry, check the table and copy
 //!    the manifest. No device is touched.

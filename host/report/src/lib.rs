@@ -2,6 +2,11 @@
 //!
 //! [`Subject::open`] opens a folder of a run, official logs or a search; [`page`] writes the report of one or more.
 //!
+//! # Where things are
+//! - `facts`: everything known of a run; `measure`: figures over samples;
+//! - `draw`: pictures; `section`: a file for each section; `page` puts them together;
+//! - `html` escapes, `number` rounds, `figures` takes numbers out of a result by key.
+//!
 //! # Choices
 //! - The page needs no script and no network, and forbids both. Pictures are inline SVG, as wide as the page, with text
 //!   of the normal size; screen readers read their numbers.

@@ -1,4 +1,6 @@
 //! `mlperf_log_detail.txt`, of any LoadGen.
+//!
+//! `metric` is the figure that the round reports, `latency_keys` where the latencies of queries are.
 
 pub(crate) mod latency_keys;
 mod metric;

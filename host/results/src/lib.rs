@@ -5,6 +5,13 @@
 //! on. [`find_runs`] looks for runs below a folder. [`Series::open`] opens a folder of a search or of scaling, which
 //! has several runs.
 //!
+//! # Where things are
+//! - `run` tells a folder's kind; `find` looks for runs; `series`: folders of searches and scaling;
+//! - `schema`: the parts of `result.json`, a file each; `result_file`: the whole of it; `summary`: one row of it;
+//! - `samples`, `trace`, `batches`: the measurements;
+//! - `detail`, `summary_log`: the logs of any LoadGen, which `loadgen_logs` compares with each other;
+//! - `versioned`: JSON files with a version.
+//!
 //! # Choices
 //! - Each part of a result has one type, which a run fills and every reader takes. Keys that no reader needs are read
 //!   if they have the current form, so results of an earlier host with the same schema are readable. The whole result

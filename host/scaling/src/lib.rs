@@ -4,6 +4,12 @@
 //! [`ScalingPolicy`] receives the [`Goal`] and, after each window, what was [`Seen`]; it answers with a [`Move`].
 //! [`ControlLoop`] groups finished batches into windows, asks the policy, and logs its decisions. Neither knows a
 //! scheduler: the caller turns the knobs and reports finished batches. [`Panels`] draws how they went.
+//!
+//! # Where things are
+//! - `control` asks a policy after each `window` and keeps its decisions; `policies`: a file or folder for each, with
+//!   the names of the paper in `dnnscaler`, and a `model` in `joint`;
+//! - `curves`: measured latencies by number of instances, and estimates from them;
+//! - `simulation`: a system of known service times in virtual time; `panels` draws a course as a picture.
 
 #![forbid(unsafe_code)]
 

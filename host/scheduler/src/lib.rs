@@ -9,6 +9,12 @@
 //!
 //! Both are made from a checked [`SchedulerConfig`] and count into the same [`Statistics`].
 //!
+//! # Where things are
+//! - `batcher`: the pure state machine; `policy`: a file for each policy;
+//! - `threaded` and `simulated` drive it; below `threaded`, `dispatch` is the batcher behind a lock, `worker` the
+//!   thread of an instance, and `singles` the path of single samples over `ring`;
+//! - `knobs` turns batch size and instances, `roster` numbers the instances, `observer` hears of batches.
+//!
 //! # Design
 //!
 //! - **One batcher, two drivers.** Virtual time measures the code that runs in real time.

@@ -2,6 +2,11 @@
 //!
 //! The program `host` starts it, with a message socket as its standard input, and is the only one to talk to it. It has
 //! neither data sets nor answers.
+//!
+//! # Where things are
+//! - `fence` restricts the process, with the filter of calls that `seccomp` makes of a table;
+//! - `server` makes the calls of the main thread, `instances` those of the others, `flushes` those of a flush;
+//! - `samples` lie in memory of the host; `reports` and `log` go back to it; `failure`: the errors.
 
 #![forbid(unsafe_code)]
 

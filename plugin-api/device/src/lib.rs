@@ -14,6 +14,13 @@
 //! [`evaluate`] defines each operator, in f64 on the host: it folds constants, and tests compare kernels with it.
 //! [`profile`] measures each call of a program. [`signals`] restores the host's signal handlers if a driver replaces
 //! them.
+//!
+//! # Where things are
+//! - `tensor`, `graph`, `op`: the values and operators of a graph; `driver`: the trait of a device;
+//! - `calibrate`: the tile of products that suits a device, kept in the `cache`;
+//! - of a program, `lower` has a file for each kind of operator, `view` and `expression` are nodes that need no call
+//!   of their own, `library` is for products and convolutions of the device's own library, `types` names element types
+//!   in C, and `memory` has the offsets of buffers.
 
 pub mod cache;
 pub mod calibrate;

@@ -4,6 +4,13 @@
 //! only in these types, so they need not know each other. There is no behaviour here beyond naming, finding by name,
 //! parsing, sizes, making foreign text safe for terminals, opening files that must be
 //! regular files, and reading lines of `/proc`.
+//!
+//! # Where things are
+//! - `scenario`, `completion`, `tensor`, `input_form`, `intent`: the shared types;
+//! - `named_values`, `registry`, `nearest`: names, what has one, and the closest name;
+//! - `printable`: text for a terminal and for XML; `odd_space`: characters that look like a space but are not one;
+//! - `beginning`: the first bytes of files; `misfetched`: the remains of a failed download; `regular_file`: files and
+//!   no pipes; `proc_value`: lines such as those of `/proc/self/status`.
 
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,12 @@
 //! call, so the host sees just another plugin. When the process ends, by itself or by a signal, the calls in progress
 //! fail, and so does every other call until a fresh process takes its place.
 //!
+//! # Where things are
+//! - `plugin` forwards each call; `isolation` starts processes one after the other, `child` is one of them until its
+//!   `end`, with its `status` as the system shows it; `asked` answers system calls that name a thread;
+//! - `protocol`: the messages; `channels`: the `socket` for them, the `mailbox` of batches and queries, the `reports`
+//!   in a `ring`, the `signal` to wait for, and `echo`, a bare round trip to measure against.
+//!
 //! # What goes between the processes
 //! | what | how |
 //! |---|---|

@@ -4,6 +4,11 @@
 //!
 //! [`lay_out`] puts the library into a folder under its five names, for a program's `LD_LIBRARY_PATH`.
 //!
+//! # Where things are
+//! - `driver`: the driver's functions; `nvrtc`, `cublaslt`, `cudnn`, `nvml`: those of the other libraries;
+//! - `world`: every object handed out; `work`, `schedule`: the work of streams and when it is done;
+//! - `opencl`, `program`: what computes.
+//!
 //! # Checks
 //! A caller's mistake is a line on stderr that begins with `cuda double: `, and the matching CUDA error:
 //! - calls without a current context, with unknown or released handles, with memory of another device;

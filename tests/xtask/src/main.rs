@@ -2,6 +2,12 @@
 //!
 //! Each task is a short list of commands. It prints each command before running it, so you can repeat it by hand, and
 //! the first one that fails ends the task with its exit status.
+//!
+//! # Where things are
+//! - `test`: the two tiers; `faults`: planted mistakes, a `table`; `stress`, below `test`: failures on a busy machine;
+//! - `dependencies`: which packages may be used; `package`: the package, whose files to fill in are in `package/`
+//!   beside `src`;
+//! - the other modules are a task each.
 
 #![forbid(unsafe_code)]
 

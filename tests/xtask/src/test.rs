@@ -2,6 +2,10 @@
 //!
 //! The first tier is every promise of the product on any machine. The second proves kernels, engines, readers and the
 //! boundary of plugins case by case, in groups; a group runs again when its inputs have changed since it last passed.
+//!
+//! `group` has the groups, `inputs` what each depends on, `proven` what it passed with; `runner` calls nextest, whose
+//! report `junit` and `skipped` read; `budget` limits the processor time of the first tier, `stress` loads the
+//! machine.
 
 mod budget;
 mod group;

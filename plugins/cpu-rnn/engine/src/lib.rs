@@ -4,6 +4,11 @@
 //! [`Sequences`] to [`SequencesMut`] as a [`Schedule`](proctor_rnn_layer::Schedule) says. A [`Stream`] runs a layer one
 //! step at a time and carries its states. A [`FirstCalls`] times the first calls of a layer.
 //! [`reference`](mod@reference) is the same in plain f64 code: the oracle of every test.
+//!
+//! # Where things are
+//! - `layer`: a layer's weights; `execution`: one call by a schedule, on a `team` of threads;
+//! - `stream`: one step at a time; `first_calls`: the timer of the first calls; `priming`: of the last-level cache;
+//! - `ablation`: the same LSTM without the paper's techniques; `reference`: the oracle.
 
 pub mod ablation;
 mod call;
