@@ -30,9 +30,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch with room for `size_max` samples, and for their arrivals if they are asked for.
+    /// An empty batch with capacity for `size_max` samples, and for their arrivals if they are asked for.
     #[must_use]
-    pub fn with_room(size_max: usize, with_arrivals: bool) -> Self {
+    pub fn with_capacity(size_max: usize, with_arrivals: bool) -> Self {
         Self {
             samples: Vec::with_capacity(size_max),
             arrived_ns: with_arrivals.then(|| Vec::with_capacity(size_max)),

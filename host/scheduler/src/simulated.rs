@@ -218,7 +218,7 @@ impl Shared {
     }
 
     fn put(&self, index: usize, instance: Box<dyn Instance>) {
-        let batch = Batch::with_room(self.batch_size_max, self.observer.is_some());
+        let batch = Batch::with_capacity(self.batch_size_max, self.observer.is_some());
         *lock(&self.slots[index]) = Some(Slot { instance, batch });
     }
 

@@ -24,7 +24,7 @@ fn samples(ids: std::ops::Range<u64>) -> Vec<QuerySample> {
 }
 
 fn take(batcher: &mut Batcher, now_ns: u64) -> Option<Vec<u64>> {
-    let mut batch = Batch::with_room(BATCH_SIZE_MAX, false);
+    let mut batch = Batch::with_capacity(BATCH_SIZE_MAX, false);
     batcher.take_batch(now_ns, &mut batch).map(|_| batch.samples().iter().map(|sample| sample.id.0).collect())
 }
 
@@ -119,7 +119,7 @@ fn a_batch_knows_when_each_of_its_samples_arrived_if_it_is_asked_to() {
     let mut batcher = Batcher::new(&config("fixed", 3, 1, 0)).unwrap();
     batcher.arrive(5, &samples(1..2), false).unwrap();
     batcher.arrive(7, &samples(2..5), false).unwrap();
-    let mut batch = Batch::with_room(3, true);
+    let mut batch = Batch::with_capacity(3, true);
     batcher.take_batch(9, &mut batch).unwrap();
     assert_eq!(batch.arrived_ns(), [5, 7, 7]);
 }

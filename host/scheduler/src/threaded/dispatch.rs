@@ -357,7 +357,7 @@ mod loom_tests {
             Box::leak(Box::new(Dispatcher::new(Batcher::new(&config).unwrap(), 2, Arc::default())));
         let taken_count: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
         let instance = move |number| {
-            let (mut batch, mut was_busy) = (Batch::with_room(1, false), false);
+            let (mut batch, mut was_busy) = (Batch::with_capacity(1, false), false);
             while next_batch(dispatcher, number, was_busy, &mut batch) {
                 if taken_count.fetch_add(1, Ordering::Relaxed) == 1 {
                     assert!(dispatcher.stop().is_empty());
@@ -422,7 +422,7 @@ mod loom_tests {
         let dispatcher: &'static Timeless =
             Box::leak(Box::new(Dispatcher::new(Batcher::new(&config).unwrap(), 2, Arc::default())));
         let instance = move |number| {
-            let (mut batch, mut was_busy) = (Batch::with_room(1, false), false);
+            let (mut batch, mut was_busy) = (Batch::with_capacity(1, false), false);
             while next_batch(dispatcher, number, was_busy, &mut batch) {
                 assert!(dispatcher.stop().is_empty());
                 was_busy = true;

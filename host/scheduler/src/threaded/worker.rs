@@ -38,7 +38,7 @@ pub(super) fn run(
     entering: Option<mpsc::Sender<()>>,
 ) {
     let _leave = Leave { shared, index };
-    let mut batch = Batch::with_room(shared.batch_size_max, shared.observer.is_some());
+    let mut batch = Batch::with_capacity(shared.batch_size_max, shared.observer.is_some());
     let entered = guard(|| {
         instance.enter_thread();
         Ok(())
@@ -215,7 +215,7 @@ mod tests {
             shared.slots[0].take(config.batch_size);
             let sample = |id| QuerySample { id: ResponseId(id), index: SampleIndex(id) };
             let samples: Vec<_> = (1..=5).map(sample).collect();
-            let mut batch = Batch::with_room(config.batch_size, true);
+            let mut batch = Batch::with_capacity(config.batch_size, true);
             let counted = allocation_counter::measure(|| {
                 for round in 0..1000 {
                     shared.dispatcher.arrive(&samples, false, None).unwrap();
