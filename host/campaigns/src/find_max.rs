@@ -25,7 +25,9 @@ use proctor_bed::{
 };
 use proctor_config::Settings;
 use proctor_loadgen::{Finding, IssueEnd, Rule, SampleRecord, TestOutcome, ViolationKind};
-use proctor_run::{Frame, PerformanceRuns, RESULT, RunResult, Tests, deviations, objections, plugin_part};
+use proctor_run::{
+    Frame, PerformanceRuns, RESULT, RunResult, Tests, arrivals, deviations, objections, plugin_part,
+};
 use proctor_scheduler::Problem;
 use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
@@ -117,7 +119,7 @@ fn search_in(
         show(format!("note: {}\n", deviations::length_remark(why)));
     }
     if let Some(arrivals) = &result.arrivals {
-        show(format!("note: {}\n", arrivals.remark()));
+        show(format!("note: {}\n", arrivals::remark(arrivals)));
     }
     if let Some(remark) = deviations::remark(result.rules, &result.deviations) {
         show(format!("note: {remark}\n"));

@@ -1,14 +1,15 @@
-//! `result.json` as a whole, and those of its parts that readers take less of than a run writes.
+//! `result.json` as a whole, and its parts about accuracy, arrivals, deviations and settings.
 
 use std::{collections::BTreeMap, fmt, ops::Not, path::Path};
 
+use proctor_config::{Deviation, Effective};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::{
     error::ResultsError,
     schema::{
-        benchmark::BenchmarkPart, finding::Status, floor::FloorPart, machine::MachinePart,
+        benchmark::BenchmarkPart, finding::Status, floor::FloorPart, machine::MachinePart, or_default,
         plugin::PluginPart, test::TestPart, verdict::VerdictPart,
     },
     versioned::read_versioned,
@@ -17,15 +18,9 @@ use crate::{
 /// Kind of the deviation of a run in virtual time.
 pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
 
-/// A result. A run has some parts in the types of those who make them.
+/// A result.
 #[derive(Debug, Clone, Deserialize, Serialize)]
-pub struct ResultFile<
-    Test = TestPart,
-    Accuracy = AccuracyPart,
-    Arrivals = ArrivalsPart,
-    Deviation = DeviationPart,
-    Setting = SettingPart,
-> {
+pub struct ResultFile<Test = TestPart, Accuracy = AccuracyPart> {
     /// Version of the form of the file.
     pub schema_version: u32,
     /// The program that wrote it.
@@ -56,10 +51,10 @@ pub struct ResultFile<
     pub recorded: bool,
     /// The arrival process, if it is not that of the rules.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ArrivalsPart>,
     /// Rules of the round that the run does not keep.
-    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
-    pub deviations: Vec<Deviation>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<DeviationPart>,
     /// The metric of the scenario; `None` if none was measured, the run was too short for it, or it is withheld.
     #[serde(default, deserialize_with = "measured")]
     pub metric: Option<MetricPart>,
@@ -91,8 +86,8 @@ pub struct ResultFile<
     /// The machine.
     pub machine: MachinePart,
     /// Settings by key.
-    #[serde(default = "BTreeMap::new")]
-    pub settings: BTreeMap<String, Setting>,
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingPart>,
     /// Warnings about them.
     #[serde(default)]
     pub setting_warnings: Vec<String>,
@@ -129,10 +124,32 @@ fn measured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MetricP
 }
 
 /// An arrival process that is not that of the rules.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct ArrivalsPart {
     /// Its name.
     pub process: String,
+    /// Its settings.
+    #[serde(default, deserialize_with = "or_default")]
+    pub parameters: BTreeMap<String, SettingPart>,
+    /// The recorded trace, if it is one.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<ArrivalTracePart>,
+    /// The process in words; not in the file.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// A trace of arrivals as it was recorded.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+pub struct ArrivalTracePart {
+    /// Number of arrivals.
+    pub arrival_count: u64,
+    /// Time until it begins again, in ns.
+    pub period_ns: u64,
+    /// Its rate.
+    pub queries_per_second: f64,
+    /// How often it began again in the performance run.
+    pub repetition_count: Option<u64>,
 }
 
 /// A rule of the round that a run does not keep.
@@ -140,22 +157,45 @@ pub struct ArrivalsPart {
 pub struct DeviationPart {
     /// Name of its kind.
     pub kind: String,
+    /// Its parts by name, such as a setting and its value.
+    #[serde(flatten)]
+    pub parts: Map<String, Value>,
     /// The deviation in words.
     pub text: String,
 }
 
+impl From<&Deviation> for DeviationPart {
+    fn from(deviation: &Deviation) -> Self {
+        let (kind, parts) = kind_and_parts(deviation);
+        Self { kind, parts, text: deviation.to_string() }
+    }
+}
+
+/// The kind of a value that has one, and its other fields. One with a path that is no text has its words as the kind.
+fn kind_and_parts(value: &(impl Serialize + fmt::Display)) -> (String, Map<String, Value>) {
+    let mut parts = match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    match parts.shift_remove("kind") {
+        Some(Value::String(kind)) => (kind, parts),
+        _ => (value.to_string(), parts),
+    }
+}
+
 impl ResultFile {
     /// All reasons why the run is not a result by its round, whatever its verdict: deviations, arrivals that are not
-    /// those of the rules, and a recording. Its length is not among them.
+    /// those of the rules, and a recording, by kind and in words. Its length is not among them.
     #[must_use]
     pub fn all_deviations(&self) -> Vec<DeviationPart> {
-        let part = |kind: &str, text: String| DeviationPart { kind: kind.to_owned(), text };
-        let mut all = self.deviations.clone();
+        let part =
+            |kind: &str, text: String| DeviationPart { kind: kind.to_owned(), parts: Map::new(), text };
+        let mut all: Vec<_> = self.deviations.iter().map(|it| part(&it.kind, it.text.clone())).collect();
         // Results of earlier versions say it in their own key alone.
         if self.virtual_time && all.iter().all(|deviation| deviation.kind != VIRTUAL_TIME) {
             all.push(part(VIRTUAL_TIME, "time is virtual".to_owned()));
         }
-        all.extend(self.arrivals.iter().map(|ArrivalsPart { process }| {
+        all.extend(self.arrivals.iter().map(|ArrivalsPart { process, .. }| {
             part("arrivals", format!("arrivals are {process}, and the round wants poisson"))
         }));
         if self.recorded {
@@ -200,23 +240,45 @@ pub struct AccuracyPart {
     pub line: Option<String>,
 }
 
-/// A setting.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A setting, or a value that it replaced.
+///
+/// A run fills it from [`Effective`], and readers take origins by their kind alone: those of later versions, and of
+/// files that were made by hand, need not have the parts that this version writes.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct SettingPart {
     /// Its value.
     pub value: Value,
     /// Where the value comes from.
     pub origin: Origin,
+    /// The values that it replaced, the nearest first; `None` where they are not told.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<Vec<Self>>,
+}
+
+impl SettingPart {
+    /// A value and its origin.
+    #[must_use]
+    pub fn new(value: &proctor_config::Value, origin: &proctor_config::Origin) -> Self {
+        let (kind, parts) = kind_and_parts(origin);
+        Self { value: json!(value), origin: Origin { kind, parts }, overridden: None }
+    }
+}
+
+impl From<&Effective> for SettingPart {
+    fn from(Effective { value, origin, overridden }: &Effective) -> Self {
+        let overridden = overridden.iter().map(|it| Self::new(&it.value, &it.origin));
+        Self { overridden: Some(overridden.collect()), ..Self::new(value, origin) }
+    }
 }
 
 /// The origin of a setting: its kind, and whatever names it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Origin {
     /// The kind, such as `flag`.
     pub kind: String,
     /// Its parts by name, such as a file and a line.
     #[serde(flatten)]
-    pub parts: BTreeMap<String, Value>,
+    pub parts: Map<String, Value>,
 }
 
 impl fmt::Display for Origin {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
 /// Reads a value that no reader needs: one of another form than this version writes reads as the default.
-fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(
+pub(crate) fn or_default<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     let value = Value::deserialize(deserializer)?;

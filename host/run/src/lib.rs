@@ -32,7 +32,7 @@ pub use crate::{
     performance_runs::PerformanceRuns,
     result::{
         RESULT, RunResult, Tests,
-        arrivals::{ArrivalsPart, arrivals_remark},
+        arrivals::{self, arrivals_remark},
         deviations, objections, plugin_part,
     },
     run::{run, settings_of_run},

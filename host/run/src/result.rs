@@ -4,7 +4,7 @@
 //! would not have: no time of day, no load of the machine, no name of the folder, no figures of the plugin's own.
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
-pub(crate) mod arrivals;
+pub mod arrivals;
 pub mod deviations;
 mod energy;
 mod finding;
@@ -20,22 +20,18 @@ use std::{collections::BTreeMap, path::Path};
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
 use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor, model_files};
-use proctor_config::{Effective, MetricKind, NotOfficial, Settings, round_rules};
+use proctor_config::{MetricKind, NotOfficial, Settings, round_rules};
 use proctor_loadgen::{Finding, Rule};
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
-    BenchmarkPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart, SuitePart,
-    VerdictPart,
+    BenchmarkPart, DeviationPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart,
+    SuitePart, VerdictPart,
 };
 use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
 use serde::Serialize;
 use serde_json::json;
 
-use self::{
-    arrivals::ArrivalsPart,
-    deviations::DeviationPart,
-    test_part::{TestPart, test_part},
-};
+use self::test_part::{TestPart, test_part};
 use crate::performance_runs::PerformanceRuns;
 
 /// Name of the file with everything about a run.
@@ -68,7 +64,7 @@ impl<'a> Tests<'a> {
 }
 
 /// The file of a result, with the parts of other crates in their own types.
-type File = ResultFile<TestPart, AccuracyResult, ArrivalsPart, DeviationPart, Effective>;
+type File = ResultFile<TestPart, AccuracyResult>;
 
 /// Everything about a run: the file, and what people are told besides.
 #[derive(Debug, Serialize)]
@@ -125,10 +121,7 @@ impl RunResult {
         let by_text = &round_rules(settings.run.rules).metric_by_text;
         let by_text = by_text.get(&settings.run.scenario.loadgen());
         let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
-        let mut effective = settings.effective.clone();
-        if is_virtual {
-            effective.remove("output_folder");
-        }
+        let shown = settings.effective.iter().filter(|(key, _)| !is_virtual || *key != "output_folder");
         let part = performance_run.map(test_part);
         let mut reasons = reasons(settings, accuracy_run, performance_runs, further_reasons);
         reasons.extend(objections(&plugin).map(Reason::of_run));
@@ -151,8 +144,8 @@ impl RunResult {
             suite: settings.run.suite.map(|suite| suite.name().to_owned()),
             official_length: settings.is_of_official_length(),
             recorded: settings.run.record.is_some(),
-            arrivals: ArrivalsPart::of(settings, part.as_ref().map(|part| part.issued_query_count)),
-            deviations: DeviationPart::all(settings, &plugin),
+            arrivals: arrivals::part(settings, part.as_ref().map(|part| part.issued_query_count)),
+            deviations: deviations::all(settings, &plugin).iter().map(DeviationPart::from).collect(),
             metric: performance_run.and_then(Test::metric).map(|metric| performance_runs.name(metric)),
             metric_plain: figure(plain),
             metric_by_text: figure(by_text.copied()),
@@ -165,7 +158,7 @@ impl RunResult {
             plugin,
             seeds: seeds(settings),
             machine: if is_virtual { Machine { load_average: None, ..machine } } else { machine },
-            settings: effective,
+            settings: shown.map(|(key, effective)| (key.clone(), effective.into())).collect(),
             setting_warnings: settings.warnings.clone(),
         };
         Self {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_config::{Deviation, Effective, NotOfficial, Settings};
-use proctor_results::{PluginPart, Program};
-use proctor_run::{ArrivalsPart, deviations::DeviationPart};
+use proctor_results::{ArrivalsPart, DeviationPart, PluginPart, Program};
+use proctor_run::{arrivals, deviations};
 use proctor_search::{SearchEnd, SearchSettings};
 use proctor_words::Machine;
 use serde::Serialize;
@@ -93,9 +93,9 @@ impl<'a> FindMaxResult<'a> {
             _ => None,
         };
         let confirmed = state.judged_full_runs().filter(|(run, met)| Some(run.load) == load && *met);
-        let may_fail = plan
-            .may_fail()
-            .then(|| DeviationPart::of(Deviation::FailedSamples { allowed_share: plan.error_share }));
+        let may_fail =
+            plan.may_fail().then_some(Deviation::FailedSamples { allowed_share: plan.error_share });
+        let deviations = deviations::all(settings, &plugin).into_iter().chain(may_fail);
         let mut effective = settings.effective.clone();
         if is_virtual {
             effective.remove("output_folder");
@@ -116,8 +116,8 @@ impl<'a> FindMaxResult<'a> {
             virtual_time: is_virtual,
             official_length: settings.is_of_official_length(),
             not_official: settings.not_official(),
-            arrivals: ArrivalsPart::of(settings, None),
-            deviations: DeviationPart::all(settings, &plugin).into_iter().chain(may_fail).collect(),
+            arrivals: arrivals::part(settings, None),
+            deviations: deviations.map(|deviation| (&deviation).into()).collect(),
             query_count: state.search.query_count(),
             search: &plan.search,
             bounds_ns: plan.bounds.iter().map(|bound| (bound.what.name(), bound.bound_ns)).collect(),

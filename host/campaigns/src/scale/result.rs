@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
 use proctor_bed::{Fault, scaling::course::Course};
-use proctor_config::{Effective, Settings};
-use proctor_results::{PluginPart, Program};
-use proctor_run::deviations::DeviationPart;
+use proctor_config::{Deviation, Effective, Settings};
+use proctor_results::{DeviationPart, PluginPart, Program};
+use proctor_run::deviations;
 use proctor_scaling::Goal;
 use proctor_vocabulary::Scenario;
 use proctor_words::Machine;
@@ -58,11 +58,11 @@ pub(crate) struct ScaleResult {
 
 /// Rules of the round that a run of this kind does not keep. A scenario that scaling does not have is none.
 fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
-    let mut deviations = DeviationPart::all(settings, plugin);
+    let mut deviations = deviations::all(settings, plugin);
     if settings.run.scenario.loadgen() != Scenario::Server {
-        deviations.retain(|part| !part.is_of_scenario());
+        deviations.retain(|deviation| !matches!(deviation, Deviation::Scenario { .. }));
     }
-    deviations
+    deviations.iter().map(DeviationPart::from).collect()
 }
 
 /// Result of one policy.

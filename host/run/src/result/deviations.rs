@@ -2,37 +2,14 @@
 
 use proctor_config::{Deviation, NotOfficial, Settings, Suite, round_rules};
 use proctor_plugin_api::MemoryKind;
-use proctor_results::PluginPart;
-use serde::Serialize;
+use proctor_results::{DeviationPart, PluginPart};
 
-/// A way in which a run departs from the rules of its round, with the sentence for people.
-#[derive(Debug, Clone, Serialize)]
-pub struct DeviationPart {
-    #[serde(flatten)]
-    deviation: Deviation,
-    text: String,
-}
-
-impl DeviationPart {
-    /// All of a run of a plugin with these settings.
-    pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Self> {
-        let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
-        let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
-        let of_network = plugin.network.then(|| of_network(settings)).flatten();
-        let deviations =
-            settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network);
-        deviations.map(Self::of).collect()
-    }
-
-    /// One of them.
-    pub fn of(deviation: Deviation) -> Self {
-        Self { text: deviation.to_string(), deviation }
-    }
-
-    /// Tells if it is that the round does not have the scenario.
-    pub fn is_of_scenario(&self) -> bool {
-        matches!(self.deviation, Deviation::Scenario { .. })
-    }
+/// All of a run of a plugin with these settings.
+pub fn all(settings: &Settings, plugin: &PluginPart) -> Vec<Deviation> {
+    let is_on_device = plugin.sample_memory.iter().any(|kind| kind == MemoryKind::Device.name());
+    let of_memory = is_on_device.then_some(Deviation::DeviceMemory);
+    let of_network = plugin.network.then(|| of_network(settings)).flatten();
+    settings.deviations(&plugin.precision).into_iter().chain(of_memory).chain(of_network).collect()
 }
 
 /// The deviation of a system that is reached by a network, where there is no network division: before v5.0, and on the
@@ -65,18 +42,22 @@ mod tests {
     use super::*;
     use crate::result::tests;
 
+    fn parts(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
+        all(settings, plugin).iter().map(DeviationPart::from).collect()
+    }
+
     #[test]
     fn only_what_deviates_has_a_part() {
         let of = |assignments: &[&str], precision: &str| {
             let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
             let plugin = PluginPart { precision: precision.to_owned(), ..tests::plugin() };
-            DeviationPart::all(&loader.load().unwrap(), &plugin)
+            parts(&loader.load().unwrap(), &plugin)
         };
         assert!(of(&["rules=v0.7", "benchmark=rnnt"], "f32").is_empty());
         assert_eq!(remark("v0.7", &[]), None);
         let few = "performance_sample_count_override=8";
         let kinds = |deviations: &[DeviationPart]| -> Vec<_> {
-            deviations.iter().map(|part| serde_json::to_value(part).unwrap()["kind"].clone()).collect()
+            deviations.iter().map(|part| part.kind.clone()).collect()
         };
         assert_eq!(kinds(&of(&[], "f64")), ["benchmark"]);
         let virtual_time = of(&["rules=v0.7", "benchmark=rnnt", "virtual_time=true"], "f32");
@@ -96,8 +77,7 @@ mod tests {
         let texts = |assignments: &[&str], plugin: &PluginPart| -> Vec<_> {
             let loader = assignments.iter().fold(Loader::new(), |loader, assignment| loader.set(assignment));
             let loader = loader.set("benchmark=resnet50").set("scenario=Offline");
-            let parts = DeviationPart::all(&loader.load().unwrap(), plugin);
-            parts.into_iter().map(|part| part.text).collect()
+            parts(&loader.load().unwrap(), plugin).into_iter().map(|part| part.text).collect()
         };
         for (kind, expected) in [
             ("host", &[][..]),

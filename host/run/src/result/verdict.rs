@@ -8,7 +8,7 @@ use proctor_words::text::{self, counted, counted_queries, duration};
 
 use crate::{
     accuracy::text::in_words,
-    result::{RunResult, deviations, energy, noise, round, tokens},
+    result::{RunResult, arrivals, deviations, energy, noise, round, tokens},
 };
 
 /// Largest number of reasons that are shown. All of them are in the result.
@@ -64,7 +64,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
     rows.extend(result.not_official.iter().map(|why| row("note", deviations::length_remark(why))));
     let deviations = deviations::remark(&result.file.rules, &result.file.deviations);
     rows.extend(deviations.map(|remark| row("note", remark)));
-    rows.extend(result.file.arrivals.iter().map(|arrivals| row("note", arrivals.remark())));
+    rows.extend(result.file.arrivals.iter().map(|arrivals| row("note", arrivals::remark(arrivals))));
     rows.extend(scaling.map(|scaling| row("note", scaling.remark())));
     if result.file.recorded {
         let note = "recorded: each call took longer for it, so this is no result to submit";
