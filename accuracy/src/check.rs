@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, path::Path};
 
 use proctor_datasets::DataRoot;
 use proctor_scores::{ScoreError, five_figures, reaches};
-use serde::Serialize;
 
 use crate::{
     computed,
@@ -46,14 +45,13 @@ pub struct AccuracyCheck {
 }
 
 /// The accuracy of a run, and whether it is enough.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AccuracyResult {
     /// Name of the metric.
     pub metric: String,
     /// The metric; larger is better.
     pub value: f64,
     /// Number of samples answered rightly; none where the value is no share of samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub correct_count: Option<u64>,
     /// Number of samples whose right answer is known, which the value is a share of; otherwise that of answered
     /// samples.
@@ -67,39 +65,21 @@ pub struct AccuracyResult {
     /// Why it did not pass; empty if it did.
     pub reasons: Vec<String>,
     /// The line of the reference's script, for metrics of MLPerf's benchmarks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// Samples without a record, ascending.
     pub missing_samples: Vec<u64>,
     /// Samples with a response of the wrong size, or damaged in another way, ascending.
     pub malformed_samples: Vec<u64>,
     /// The same samples by what is wrong with their responses; a sample may have several faults.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub response_defects: Vec<DefectGroup>,
     /// Number of whole records of a log that is cut off, where the reference scores such.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_after_record_count: Option<u64>,
     /// Samples of second and further records, in the order of the log. The first record of a sample counts.
     pub duplicate_samples: Vec<u64>,
     /// Indices in the log that the data set does not have, in the order of the log.
     pub unknown_samples: Vec<u64>,
     /// Further figures of the metric by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, f64>,
-}
-
-impl AccuracyResult {
-    /// Whether the value is enough; the first reason says so if not.
-    #[must_use]
-    pub fn reaches_target(&self) -> bool {
-        reaches(self.value, self.target)
-    }
-
-    /// Value and target in the five significant figures in which they are compared.
-    #[must_use]
-    pub fn compared(&self) -> [String; 2] {
-        [self.value, self.target].map(five_figures)
-    }
 }
 
 impl AccuracyCheck {
@@ -185,8 +165,8 @@ impl AccuracyCheck {
     /// Why the check does not pass; a value below the target comes first.
     fn reasons(&self, result: &AccuracyResult) -> Vec<String> {
         let mut reasons = Vec::new();
-        if !result.reaches_target() {
-            let [value, target] = result.compared();
+        if !reaches(result.value, result.target) {
+            let [value, target] = [result.value, result.target].map(five_figures);
             reasons.push(format!("{} is {value}, below the target of {target}", result.metric));
         }
         let explained = result.duplicate_samples.len() as u64 <= self.padding_record_count;
@@ -384,7 +364,8 @@ mod tests {
         assert_eq!((result.correct_count, result.passed), (Some(596), false));
         assert_eq!(result.line.as_deref(), Some("accuracy=99.333%, good=596, total=600"));
         assert_eq!(result.malformed_samples, [596, 597, 598, 599]);
-        let groups = serde_json::to_value(&result.response_defects).unwrap();
+        let group = |DefectGroup { kind, samples, first }: &DefectGroup| serde_json::json!({"kind": kind, "samples": samples, "first": first.to_string()});
+        let groups: serde_json::Value = result.response_defects.iter().map(group).collect();
         let expected = serde_json::json!([
             {
                 "kind": "not-finite", "samples": [597, 599],

@@ -85,6 +85,6 @@ pub use judge::{
 pub use labels::{LabelsEntry, LabelsRequest, PublishedSamples, listed_samples};
 pub use log::{LogEnd, LogRecord, parse_log, read_log, scan_log};
 pub use metric::{JudgeRequest, MakeJudge, MetricEntry, metric, metric_entries};
-pub use proctor_scores::five_figures;
+pub use proctor_scores::{five_figures, reaches};
 pub use response::{ResponseForm, Variant};
 pub use source::AnswerSource;

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fmt};
 
 use proctor_scores::ScoreError;
-use serde::{Serialize, Serializer};
 
 use crate::response::ResponseForm;
 
@@ -152,14 +151,13 @@ impl ResponseDefect {
 }
 
 /// Samples whose responses have the same kind of fault.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DefectGroup {
     /// The kind.
     pub kind: &'static str,
     /// The samples, ascending.
     pub samples: Vec<u64>,
     /// The fault of the first of them.
-    #[serde(serialize_with = "as_text")]
     pub first: ResponseDefect,
 }
 
@@ -178,10 +176,6 @@ impl DefectGroup {
         }
         groups.into_values().collect()
     }
-}
-
-fn as_text<S: Serializer>(defect: &ResponseDefect, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(defect)
 }
 
 impl fmt::Display for ResponseDefect {

@@ -57,8 +57,8 @@ pub use error::{ResultsError, with_cause};
 pub use find::find_runs;
 pub use loadgen_logs::{DETAIL_LOG, LoadGenLogs, SUMMARY_LOG};
 pub use result_file::{
-    AccuracyPart, ArrivalTracePart, ArrivalsPart, DeviationPart, MetricPart, Origin, Program, ResultFile,
-    SettingPart,
+    AccuracyPart, ArrivalTracePart, ArrivalsPart, DeviationPart, MetricPart, Origin, Program,
+    ResponseDefectPart, ResultFile, SettingPart,
 };
 pub use run::{Ending, OtherSampleCount, Run, RunKind, WholeRun};
 pub use samples::Samples;

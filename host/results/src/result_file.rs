@@ -20,7 +20,7 @@ pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
 
 /// A result.
 #[derive(Debug, Clone, Deserialize, Serialize)]
-pub struct ResultFile<Test = TestPart, Accuracy = AccuracyPart> {
+pub struct ResultFile<Test = TestPart> {
     /// Version of the form of the file.
     pub schema_version: u32,
     /// The program that wrote it.
@@ -65,7 +65,7 @@ pub struct ResultFile<Test = TestPart, Accuracy = AccuracyPart> {
     #[serde(default, deserialize_with = "measured", skip_serializing_if = "Option::is_none")]
     pub metric_by_text: Option<MetricPart>,
     /// The accuracy; `None` if it was not measured.
-    pub accuracy: Option<Accuracy>,
+    pub accuracy: Option<AccuracyPart>,
     /// The performance run that decides.
     pub performance_run: Option<Test>,
     /// All performance runs, where there should be several.
@@ -217,13 +217,14 @@ pub struct MetricPart {
 }
 
 /// The accuracy.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct AccuracyPart {
     /// Name of the metric.
     pub metric: String,
     /// Its value; larger is better.
     pub value: f64,
     /// Samples answered rightly, where the value is a share of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub correct_count: Option<u64>,
     /// Samples that were judged.
     pub judged_count: Option<u64>,
@@ -237,7 +238,40 @@ pub struct AccuracyPart {
     #[serde(default)]
     pub reasons: Vec<String>,
     /// The line of the reference's script.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
+    /// Samples without a record, ascending.
+    #[serde(default, deserialize_with = "or_default")]
+    pub missing_samples: Vec<u64>,
+    /// Samples with a damaged response, ascending.
+    #[serde(default, deserialize_with = "or_default")]
+    pub malformed_samples: Vec<u64>,
+    /// The same samples by what is wrong with their responses.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub response_defects: Vec<ResponseDefectPart>,
+    /// Number of whole records of a log that is cut off, where the reference scores such.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub cut_after_record_count: Option<u64>,
+    /// Samples of second and further records, in the order of the log.
+    #[serde(default, deserialize_with = "or_default")]
+    pub duplicate_samples: Vec<u64>,
+    /// Indices in the log that the data set does not have, in the order of the log.
+    #[serde(default, deserialize_with = "or_default")]
+    pub unknown_samples: Vec<u64>,
+    /// Further figures of the metric by name.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, f64>,
+}
+
+/// Samples whose responses have the same kind of fault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ResponseDefectPart {
+    /// The kind.
+    pub kind: String,
+    /// The samples, ascending.
+    pub samples: Vec<u64>,
+    /// The fault of the first of them, in words.
+    pub first: String,
 }
 
 /// A setting, or a value that it replaced.

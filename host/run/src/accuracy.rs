@@ -2,6 +2,7 @@
 
 mod log_samples;
 pub(crate) mod logged;
+pub(crate) mod part;
 pub(crate) mod recorded;
 pub(crate) mod text;
 

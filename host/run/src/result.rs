@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::test_part::{TestPart, test_part};
-use crate::performance_runs::PerformanceRuns;
+use crate::{accuracy::part::accuracy_part, performance_runs::PerformanceRuns};
 
 /// Name of the file with everything about a run.
 pub const RESULT: &str = "result.json";
@@ -64,7 +64,7 @@ impl<'a> Tests<'a> {
 }
 
 /// The file of a result, with the parts of other crates in their own types.
-type File = ResultFile<TestPart, AccuracyResult>;
+type File = ResultFile<TestPart>;
 
 /// Everything about a run: the file, and what people are told besides.
 #[derive(Debug, Serialize)]
@@ -149,7 +149,7 @@ impl RunResult {
             metric: performance_run.and_then(Test::metric).map(|metric| performance_runs.name(metric)),
             metric_plain: figure(plain),
             metric_by_text: figure(by_text.copied()),
-            accuracy,
+            accuracy: accuracy.map(accuracy_part),
             performance_run: part,
             performance_runs: performance_runs.several().iter().map(test_part).collect(),
             accuracy_run: accuracy_run.map(test_part),

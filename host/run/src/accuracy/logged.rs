@@ -7,7 +7,7 @@ use proctor_accuracy::{
 };
 use proctor_config::{Benchmark, Origin, Settings, percent};
 use proctor_datasets::DataRoot;
-use proctor_results::Program;
+use proctor_results::{AccuracyPart, Program};
 use proctor_vocabulary::{ElementType, printable};
 use proctor_words::{
     Conclusion, HostError, Observer,
@@ -15,7 +15,10 @@ use proctor_words::{
 };
 use serde::Serialize;
 
-use super::{checked, log_samples::samples_of_log, padding_count, recorded::FoundLog, text::in_words};
+use super::{
+    checked, log_samples::samples_of_log, padding_count, part::accuracy_part, recorded::FoundLog,
+    text::in_words,
+};
 
 /// Version of the form of a scored log.
 const LOG_SCHEMA_VERSION: u32 = 1;
@@ -71,7 +74,7 @@ pub struct LogResult {
     target_origin: Origin,
     reference: f64,
     target_ratio: f64,
-    accuracy: AccuracyResult,
+    accuracy: AccuracyPart,
     /// Flags to try, where responses look as if they were read wrongly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
@@ -123,7 +126,7 @@ pub fn score_log(
         reference: check.reference_value,
         target_ratio: check.target_ratio,
         hints: accuracy.response_defects.iter().filter_map(|group| hint(group, &accuracy, reading)).collect(),
-        accuracy,
+        accuracy: accuracy_part(accuracy),
         padding_record_count: check.padding_record_count,
         warnings: settings.warnings,
     })
@@ -240,7 +243,7 @@ impl LogResult {
             ("unknown", &accuracy.unknown_samples),
         ];
         let found = found.map(|(what, samples)| format!("{} {what}", samples.len())).join(", ");
-        let found = format!("{}; {found}", counted(accuracy.sample_count, "sample"));
+        let found = format!("{}; {found}", counted(accuracy.sample_count.unwrap_or_default(), "sample"));
         let mut rows = vec![row("accuracy", in_words(accuracy)), row("target", target)];
         rows.extend(self.rules.map(|rules| row("rules", rules.to_owned())));
         rows.push(row("records", found));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use proctor_accuracy::reaches;
 use proctor_bed::{figures::shown, floor};
 use proctor_results::{FiguresPart, Status};
 use proctor_words::text::{self, counted, counted_queries, duration};
@@ -133,7 +134,7 @@ fn judgement(result: &RunResult) -> String {
 fn reasons(result: &RunResult) -> Vec<String> {
     // A value below the target is seen already, and is the first reason then.
     let accuracy = result.file.accuracy.iter().flat_map(|accuracy| {
-        let seen_count = usize::from(!accuracy.reaches_target());
+        let seen_count = usize::from(!reaches(accuracy.value, accuracy.target));
         accuracy.reasons.iter().skip(seen_count)
     });
     let accuracy = accuracy.map(|reason| format!("accuracy: {reason}"));
