@@ -3,16 +3,13 @@
 //! Two thoughts are behind them: an event that takes more than one hundredth of the time can move a 99th percentile,
 //! and the system counts in ticks of 10 ms, of which one more or less is chance. docs/noise.md has the reason for each.
 
-use serde::Serialize;
-
 use crate::{
     interval::Interval,
     quantity::{Quantity, Values},
 };
 
 /// Quietness of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// At most 1 % of the time was in intervals that were not quiet, too little for a 99th percentile to show.
     Quiet,
@@ -23,8 +20,7 @@ pub enum State {
 }
 
 /// Kind of what disturbed an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseKind {
     /// The hypervisor gave the processors to others.
     Steal,
@@ -43,7 +39,7 @@ pub enum CauseKind {
 }
 
 /// Disturbance of an interval, and the limit that it broke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
     /// Its kind.
     pub kind: CauseKind,
@@ -82,6 +78,20 @@ impl CauseKind {
         Self::ThermalThrottling,
         Self::QuotaThrottling,
     ];
+
+    /// Its name in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Steal => "steal",
+            Self::ForeignLoad => "foreign_load",
+            Self::InvoluntarySwitches => "involuntary_switches",
+            Self::MajorFaults => "major_faults",
+            Self::Frequency => "frequency",
+            Self::ThermalThrottling => "thermal_throttling",
+            Self::QuotaThrottling => "quota_throttling",
+        }
+    }
 
     fn quantity(self) -> Quantity {
         match self {

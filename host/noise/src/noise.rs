@@ -1,6 +1,4 @@
-//! How quiet the machine was, as a result has it.
-
-use serde::{Serialize, Serializer, ser::SerializeMap};
+//! How quiet the machine was.
 
 use crate::{
     interval::Interval,
@@ -9,12 +7,11 @@ use crate::{
 };
 
 /// How quiet the machine was while a test ran. Instants are in ns from the start of issuing.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     /// Quiet, noisy, or not known.
     pub state: State,
     /// Why that is not known, if it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_reason: Option<String>,
     /// Time that was observed, from the start of issuing.
     pub observed_ns: u64,
@@ -41,7 +38,7 @@ pub struct Noise {
 }
 
 /// An interval that was not quiet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisyInterval {
     /// Where it begins.
     pub begin_ns: u64,
@@ -52,7 +49,7 @@ pub struct NoisyInterval {
 }
 
 /// Processor time of the guard's own thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
     /// In all.
     pub thread_ns: u64,
@@ -141,22 +138,6 @@ pub(crate) fn scale(intervals: &[Interval], processor_count: u64, issuing_thread
     Scale { processor_count, issuing_thread_count, usual_khz }
 }
 
-impl Serialize for Series {
-    /// Columns; null in place of one that has no value at all.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("interval_ns", &self.interval_ns)?;
-        map.serialize_entry("end_ns", &self.rows.iter().map(|(end_ns, ..)| end_ns).collect::<Vec<_>>())?;
-        map.serialize_entry("is_noisy", &self.rows.iter().map(|(.., noisy)| noisy).collect::<Vec<_>>())?;
-        for quantity in Quantity::ALL {
-            let column: Vec<_> = self.rows.iter().map(|(_, values, _)| values.get(quantity)).collect();
-            let column = Some(column).filter(|column| column.iter().any(Option::is_some));
-            map.serialize_entry(quantity.key(), &column)?;
-        }
-        map.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,13 +167,9 @@ mod tests {
         let second = &noise.noisy_intervals[0];
         assert_eq!((second.begin_ns, second.end_ns), (SECOND_NS - 5000, 2 * SECOND_NS - 5000));
         assert_eq!(second.causes[0].kind, CauseKind::ForeignLoad);
-        let value = serde_json::to_value(&noise).unwrap();
-        assert_eq!(value["state"], "noisy");
-        assert_eq!(value["totals"]["foreign_ns"], 410_000_000);
-        assert_eq!(value["series"]["is_noisy"], serde_json::json!([false, true, false]));
-        assert_eq!(value["series"]["steal_ns"], serde_json::Value::Null);
-        assert_eq!(value["series"]["end_ns"].as_array().unwrap().len(), 3);
-        assert_eq!(value["noisy_intervals"][0]["causes"][0]["kind"], "foreign_load");
+        assert_eq!(noise.totals.get(Quantity::Foreign), Some(410_000_000));
+        let is_noisy: Vec<_> = noise.series.rows.iter().map(|(.., is_noisy)| *is_noisy).collect();
+        assert_eq!(is_noisy, [false, true, false]);
         assert!((noise.cost.share_of_processor - 200_000.0 / 3e9).abs() < 1e-9);
     }
 

@@ -1,7 +1,5 @@
 //! Quantities that are measured in each interval.
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
-
 /// A quantity of an interval. Times are in ns, frequencies in kHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
@@ -45,23 +43,6 @@ impl Quantity {
         Self::QuotaThrottled,
     ];
 
-    /// Its key in a result, with the unit last.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Steal => "steal_ns",
-            Self::Foreign => "foreign_ns",
-            Self::Own => "own_ns",
-            Self::InvoluntarySwitches => "involuntary_switches",
-            Self::MinorFaults => "minor_faults",
-            Self::MajorFaults => "major_faults",
-            Self::LeastFrequency => "frequency_least_khz",
-            Self::GreatestFrequency => "frequency_greatest_khz",
-            Self::ThermalThrottles => "thermal_throttle_events",
-            Self::QuotaThrottled => "quota_throttled_ns",
-        }
-    }
-
     /// The quantity of two intervals together.
     fn of_both(self, a: u64, b: u64) -> u64 {
         match self {
@@ -104,27 +85,14 @@ impl Values {
     }
 }
 
-impl Serialize for Values {
-    /// A map by key, with null where there is no value.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(COUNT))?;
-        for quantity in Quantity::ALL {
-            map.serialize_entry(quantity.key(), &self.get(quantity))?;
-        }
-        map.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_quantity_has_a_place_and_a_key_of_its_own() {
+    fn each_quantity_has_a_place_of_its_own() {
         for (position, quantity) in Quantity::ALL.into_iter().enumerate() {
             assert_eq!(quantity as usize, position);
-            let others = Quantity::ALL.into_iter().filter(|other| *other != quantity);
-            assert!(others.map(Quantity::key).all(|key| key != quantity.key()));
         }
     }
 
@@ -143,6 +111,5 @@ mod tests {
             (Some(3), Some(5))
         );
         assert_eq!(both.get(Quantity::Own), None);
-        assert_eq!(serde_json::to_value(both).unwrap()["own_ns"], serde_json::Value::Null);
     }
 }

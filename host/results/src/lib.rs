@@ -70,7 +70,9 @@ pub use schema::{
     floor::FloorPart,
     latency::LatencyPart,
     machine::MachinePart,
-    noise::{NoiseCause, NoisePart, NoiseState, NoisyInterval},
+    noise::{
+        NoiseCause, NoiseCostPart, NoisePart, NoiseSeriesPart, NoiseState, NoisyInterval, QuantitiesPart,
+    },
     plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
     scaling::{Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window},
     test::{AccuracyPhasesPart, BusyPart, SchedulerPart, TestPart},

@@ -74,6 +74,9 @@ pub struct RunResult {
     /// The reasons of the verdict, each with what to do about it, which the file has with the finding.
     #[serde(skip)]
     pub(crate) advised: Vec<String>,
+    /// How quiet the machine was in the performance run, in a line, if it was looked at.
+    #[serde(skip)]
+    pub(crate) noise: Option<String>,
     /// The reason why it was not as long as the rules want it; in the file the preset, the settings and the deviations
     /// tell.
     #[serde(skip)]
@@ -164,6 +167,7 @@ impl RunResult {
         Self {
             file,
             advised: reasons.into_iter().map(|reason| reason.advised).collect(),
+            noise: performance_run.and_then(|test| test.noise.as_ref()).map(noise::text),
             not_official: settings.not_official(),
             no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
         }

@@ -92,11 +92,8 @@ mod tests {
     fn intervals_that_touch_are_one_part() {
         let interval = |(begin_ns, end_ns)| NoisyInterval { begin_ns, end_ns, causes: Vec::new() };
         let noise = NoisePart {
-            state: NoiseState::Noisy,
-            unknown_reason: None,
-            observed_ns: 9,
-            noisy_ns: 5,
             noisy_intervals: [(1, 2), (2, 4), (6, 8)].map(interval).to_vec(),
+            ..NoisePart::default()
         };
         let parts: Vec<_> = noisy(&noise).iter().map(|it| (it.begin_ns, it.end_ns)).collect();
         assert_eq!(parts, [(1.0, 4.0), (6.0, 8.0)]);

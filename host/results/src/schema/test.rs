@@ -14,10 +14,9 @@ use super::{
     tokens::SearchPart,
 };
 
-/// One test; of a search for the peak, its reported run. A run has the noise and the scaling in the types of those who
-/// measure them.
+/// One test; of a search for the peak, its reported run. A run has the scaling in the type of who measures it.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-pub struct TestPart<Noise = NoisePart, Scaling = ScalingPart> {
+pub struct TestPart<Scaling = ScalingPart> {
     /// Its mode.
     pub mode: String,
     /// True if it is VALID.
@@ -70,7 +69,7 @@ pub struct TestPart<Noise = NoisePart, Scaling = ScalingPart> {
     pub processor_energy: Option<ProcessorEnergyPart>,
     /// How quiet the machine was in a performance test in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<Noise>,
+    pub noise: Option<NoisePart>,
     /// Steps of the search for the peak, if this is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchPart>,
@@ -145,7 +144,7 @@ pub struct SchedulerPart {
     pub failed_batch_count: u64,
 }
 
-impl<Noise, Scaling> TestPart<Noise, Scaling> {
+impl<Scaling> TestPart<Scaling> {
     /// The finding of a rule.
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {

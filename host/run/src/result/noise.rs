@@ -1,7 +1,73 @@
-//! How quiet the machine was, for people.
+//! How quiet the machine was, in the file and for people.
 
-use proctor_noise::{Cause, CauseKind, Noise, NoisyInterval, State};
+use proctor_noise::{Cause, CauseKind, Noise, NoisyInterval, Quantity, State};
+use proctor_results::{
+    NoiseCause, NoiseCostPart, NoisePart, NoiseSeriesPart, NoiseState, NoisyInterval as IntervalPart,
+    QuantitiesPart,
+};
 use proctor_words::text::duration;
+
+/// How quiet the machine was, as the file has it.
+pub(super) fn noise_part(noise: &Noise) -> NoisePart {
+    let Noise { cost, series, .. } = noise;
+    NoisePart {
+        state: match noise.state {
+            State::Quiet => NoiseState::Quiet,
+            State::Noisy => NoiseState::Noisy,
+            State::Unknown => NoiseState::Unknown,
+        },
+        unknown_reason: noise.unknown_reason.clone(),
+        observed_ns: noise.observed_ns,
+        interval_count: noise.interval_count,
+        noisy_interval_count: noise.noisy_interval_count,
+        noisy_ns: noise.noisy_ns,
+        processor_count: noise.processor_count,
+        issuing_thread_count: noise.issuing_thread_count,
+        timer_slack_ns: noise.timer_slack_ns,
+        totals: quantities(|quantity| noise.totals.get(quantity)),
+        noisy_intervals: noise.noisy_intervals.iter().map(interval_part).collect(),
+        cost: NoiseCostPart {
+            thread_ns: cost.thread_ns,
+            share_of_processor: cost.share_of_processor,
+            reading_count: cost.reading_count,
+        },
+        series: NoiseSeriesPart {
+            interval_ns: series.interval_ns,
+            end_ns: series.rows.iter().map(|(end_ns, ..)| *end_ns).collect(),
+            is_noisy: series.rows.iter().map(|(.., is_noisy)| *is_noisy).collect(),
+            columns: quantities(|quantity| {
+                let column: Vec<_> = series.rows.iter().map(|(_, values, _)| values.get(quantity)).collect();
+                Some(column).filter(|column| column.iter().any(Option::is_some))
+            }),
+        },
+    }
+}
+
+fn interval_part(interval: &NoisyInterval) -> IntervalPart {
+    let cause_part = |cause: &Cause| NoiseCause {
+        kind: cause.kind.name().to_owned(),
+        value: cause.value,
+        threshold: cause.threshold,
+        unit: cause.unit.to_owned(),
+    };
+    let NoisyInterval { begin_ns, end_ns, causes } = interval;
+    IntervalPart { begin_ns: *begin_ns, end_ns: *end_ns, causes: causes.iter().map(cause_part).collect() }
+}
+
+fn quantities<T>(of: impl Fn(Quantity) -> T) -> QuantitiesPart<T> {
+    QuantitiesPart {
+        steal_ns: of(Quantity::Steal),
+        foreign_ns: of(Quantity::Foreign),
+        own_ns: of(Quantity::Own),
+        involuntary_switches: of(Quantity::InvoluntarySwitches),
+        minor_faults: of(Quantity::MinorFaults),
+        major_faults: of(Quantity::MajorFaults),
+        frequency_least_khz: of(Quantity::LeastFrequency),
+        frequency_greatest_khz: of(Quantity::GreatestFrequency),
+        thermal_throttle_events: of(Quantity::ThermalThrottles),
+        quota_throttled_ns: of(Quantity::QuotaThrottled),
+    }
+}
 
 /// One line: how much of the time was not quiet, and the worst of each cause.
 pub(super) fn text(noise: &Noise) -> String {
@@ -59,6 +125,7 @@ fn in_words(interval: &NoisyInterval, cause: Cause) -> String {
 #[cfg(test)]
 mod tests {
     use proctor_noise::{Cost, Series, Values};
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -117,5 +184,27 @@ mod tests {
         assert_eq!(text(&quiet), "none in 2.0 s");
         let unknown = Noise { state: State::Unknown, unknown_reason: Some("no file".to_owned()), ..quiet };
         assert_eq!(text(&unknown), "not known: no file");
+    }
+
+    #[test]
+    fn the_file_has_a_column_for_each_quantity_and_reads_as_it_was() {
+        let values = Values::default().with(Quantity::Foreign, Some(430_000_000));
+        let rows = vec![(SECOND_NS, Values::default(), false), (2 * SECOND_NS, values, true)];
+        let causes = vec![cause(CauseKind::ForeignLoad, 430_000_000)];
+        let intervals = vec![NoisyInterval { begin_ns: SECOND_NS, end_ns: 2 * SECOND_NS, causes }];
+        let series = Series { interval_ns: SECOND_NS, rows };
+        let part = noise_part(&Noise { totals: values, series, ..noise(intervals) });
+        let text = serde_json::to_string(&part).unwrap();
+        assert_eq!(serde_json::from_str::<NoisePart>(&text).unwrap(), part);
+        let file: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&file["state"], file.get("unknown_reason")), (&json!("noisy"), None));
+        assert_eq!(file["totals"]["foreign_ns"], 430_000_000);
+        assert_eq!((&file["totals"]["steal_ns"], &file["timer_slack_ns"]), (&Value::Null, &json!(1)));
+        let cause = json!({"kind": "foreign_load", "value": 430_000_000, "threshold": 0, "unit": ""});
+        assert_eq!(file["noisy_intervals"][0]["causes"], json!([cause]));
+        let keys: Vec<_> = file["series"].as_object().unwrap().keys().collect();
+        assert_eq!((keys.len(), keys[3].as_str()), (13, "steal_ns"));
+        assert_eq!(file["series"]["foreign_ns"], json!([null, 430_000_000]));
+        assert_eq!(file["series"]["steal_ns"], Value::Null);
     }
 }

@@ -4,20 +4,20 @@ use proctor_bed::{BusyCounts, Test, figures::query_latencies};
 use proctor_loadgen::{
     EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures, ViolationKind,
 };
-use proctor_noise::Noise;
 use proctor_results::{AccuracyPhasesPart, BusyPart, FiguresPart, SchedulerPart};
 use proctor_scheduler::Statistics;
 
 use super::{
     energy::{energy_of_plugin, processor_energy},
     finding::finding_part,
+    noise::noise_part,
     round::interval_part,
     scaling::ScalingPart,
     tokens::{search_part, token_part},
 };
 
-/// One test, with the noise and the scaling as they were measured.
-pub(crate) type TestPart = proctor_results::TestPart<Noise, ScalingPart>;
+/// One test, with the scaling as it was measured.
+pub(crate) type TestPart = proctor_results::TestPart<ScalingPart>;
 
 /// A test as the file has it.
 pub(super) fn test_part(test: &Test) -> TestPart {
@@ -52,7 +52,7 @@ pub(super) fn test_part(test: &Test) -> TestPart {
             .map(|figures| figures_part(figures, test.has_unanswered() || test.has_tokenless())),
         energy: outcome.performance.as_ref().and_then(|_| energy_of_plugin(test)),
         processor_energy: test.package_energy.as_ref().map(|energy| processor_energy(energy, test)),
-        noise: test.noise.clone(),
+        noise: test.noise.as_ref().map(noise_part),
         search: outcome.peak_search.as_ref().map(search_part),
         scheduler: test.system.statistics.as_ref().filter(|_| is_of_one_kind).map(scheduler_part),
         scaling: test.system.scaling.as_ref().map(ScalingPart::new),

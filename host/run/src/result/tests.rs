@@ -291,7 +291,7 @@ fn no_key_disappears_without_a_new_version() {
 fn a_result_that_is_read_and_written_again_is_the_same() {
     use serde_json::Value;
     // The parts of other crates as they are.
-    type AsWritten = ResultFile<proctor_results::TestPart<Value, Value>>;
+    type AsWritten = ResultFile<proctor_results::TestPart<Value>>;
     for result in [server_result(), too_fast_result(), several(&[200.0, 2000.0])] {
         let read: AsWritten = serde_json::from_slice(&bytes(&result)).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), serde_json::to_string(&result).unwrap());

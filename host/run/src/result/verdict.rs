@@ -9,7 +9,7 @@ use proctor_words::text::{self, counted, counted_queries, duration};
 
 use crate::{
     accuracy::text::in_words,
-    result::{RunResult, arrivals, deviations, energy, noise, round, tokens},
+    result::{RunResult, arrivals, deviations, energy, round, tokens},
 };
 
 /// Largest number of reasons that are shown. All of them are in the result.
@@ -52,7 +52,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
         let texts = test.energy.iter().map(energy::text);
         let texts = texts.chain(test.processor_energy.iter().map(energy::text_of_processor));
         rows.extend(texts.map(|text| row("energy", text)));
-        rows.extend(test.noise.iter().map(|noise| row("noise", noise::text(noise))));
+        rows.extend(result.noise.iter().map(|noise| row("noise", noise.clone())));
     }
     let scaling = result.file.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
     rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));
