@@ -1,9 +1,7 @@
 //! A system whose batch size and number of instances are turned while it serves.
 
 pub mod course;
-pub mod event;
 mod inbox;
-pub mod latency_from;
 pub mod scaler;
 pub(crate) mod scaler_thread;
 pub mod settings;

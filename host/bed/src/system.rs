@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use proctor_config::RunSettings;
 use proctor_loadgen::SystemUnderTest;
 use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, expect_last_words, last_words_are_awaited};
+use proctor_results::ScalingPart;
 use proctor_scaling::POLICIES;
 use proctor_scheduler::{
     InFlight, SchedulerConfig, SchedulerError, ShutdownReport, SimulatedScheduler, Statistics,
@@ -19,7 +20,6 @@ use proctor_words::HostError;
 use crate::{
     fault::{Fault, FirstError},
     scaling::{
-        course::Course,
         settings::{fixed_knobs, scales},
         system::ScaledSystem,
     },
@@ -50,7 +50,7 @@ pub struct SystemReport {
     /// Each reason why the test is INVALID.
     pub faults: Vec<Fault>,
     /// Course of the policy, if one turned the knobs.
-    pub scaling: Option<Course>,
+    pub scaling: Option<ScalingPart>,
     /// True if a thread is still in the plugin, so that nothing can be taken down.
     pub hangs: bool,
 }

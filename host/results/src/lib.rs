@@ -74,7 +74,7 @@ pub use schema::{
         NoiseCause, NoiseCostPart, NoisePart, NoiseSeriesPart, NoiseState, NoisyInterval, QuantitiesPart,
     },
     plugin::{DevicePart, InputPart, IsolationPart, ModelFilePart, PluginMetricPart, PluginPart, StagePart},
-    scaling::{Decision, DecisionReason, KnobsPart, ScalingEvent, ScalingGoal, ScalingPart, Span, Window},
+    scaling::{LatencyFrom, ScalingEvent, ScalingEventKind, ScalingPart, Span},
     test::{AccuracyPhasesPart, BusyPart, SchedulerPart, TestPart},
     tokens::{SearchPart, SearchStep, TokenPart},
     verdict::{Reason, VerdictPart},

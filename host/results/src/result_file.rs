@@ -20,7 +20,7 @@ pub(crate) const VIRTUAL_TIME: &str = "virtual-time";
 
 /// A result.
 #[derive(Debug, Clone, Deserialize, Serialize)]
-pub struct ResultFile<Test = TestPart> {
+pub struct ResultFile {
     /// Version of the form of the file.
     pub schema_version: u32,
     /// The program that wrote it.
@@ -67,12 +67,12 @@ pub struct ResultFile<Test = TestPart> {
     /// The accuracy; `None` if it was not measured.
     pub accuracy: Option<AccuracyPart>,
     /// The performance run that decides.
-    pub performance_run: Option<Test>,
+    pub performance_run: Option<TestPart>,
     /// All performance runs, where there should be several.
-    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
-    pub performance_runs: Vec<Test>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub performance_runs: Vec<TestPart>,
     /// The accuracy run.
-    pub accuracy_run: Option<Test>,
+    pub accuracy_run: Option<TestPart>,
     /// Latencies that a plugin without any work would have; not in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harness_floor: Option<FloorPart>,

@@ -47,6 +47,7 @@ mod tests {
     use super::{
         finding::{Finding, RemedyPart},
         plugin::PluginPart,
+        test::TestPart,
         *,
     };
 
@@ -76,5 +77,14 @@ mod tests {
         };
         assert_eq!(finding(json!({"kind": "meet_bound_first"})), Some(RemedyPart::MeetBoundFirst));
         assert_eq!(finding(json!({"kind": "wait"})), None);
+    }
+
+    #[test]
+    fn a_course_of_a_later_version_is_left_out() {
+        let test = json!({
+            "mode": "PerformanceOnly", "valid": true, "duration_ns": 1, "issued_query_count": 1,
+            "issued_sample_count": 1, "scaling": {"policy": "joint", "goal": "as good as can be"},
+        });
+        assert_eq!(serde_json::from_value::<TestPart>(test).unwrap().scaling, None);
     }
 }

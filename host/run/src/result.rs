@@ -31,7 +31,7 @@ use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
 use serde::Serialize;
 use serde_json::json;
 
-use self::test_part::{TestPart, test_part};
+use self::test_part::test_part;
 use crate::{accuracy::part::accuracy_part, performance_runs::PerformanceRuns};
 
 /// Name of the file with everything about a run.
@@ -63,14 +63,11 @@ impl<'a> Tests<'a> {
     }
 }
 
-/// The file of a result, with the parts of other crates in their own types.
-type File = ResultFile<TestPart>;
-
 /// Everything about a run: the file, and what people are told besides.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct RunResult {
-    pub(crate) file: File,
+    pub(crate) file: ResultFile,
     /// The reasons of the verdict, each with what to do about it, which the file has with the finding.
     #[serde(skip)]
     pub(crate) advised: Vec<String>,
@@ -135,7 +132,7 @@ impl RunResult {
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
             reasons: reasons.iter().map(|reason| reason.text.clone()).collect(),
         };
-        let file = File {
+        let file = ResultFile {
             schema_version: RESULT_SCHEMA_VERSION,
             program: Program::this(),
             finished_at_utc: (!is_virtual).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)),

@@ -1,6 +1,6 @@
 //! The loop around a policy: windows in, knobs out, and the log of every decision.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     goal::Goal,
@@ -33,7 +33,7 @@ pub struct ControlLoop {
 }
 
 /// One decision, with what it was made of.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Decision {
     /// When it was made, in ns of the caller's clock.
     pub at_ns: u64,
@@ -54,7 +54,7 @@ pub struct Decision {
 }
 
 /// Cause of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The policy begins.

@@ -1,11 +1,11 @@
 //! The goal of a policy, and its bounds.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::knobs::Knobs;
 
 /// As much throughput as the latency target allows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Goal {
     /// Latency that the tail may have, in ns, above 0.
     pub target_ns: u64,
@@ -68,7 +68,7 @@ impl Goal {
 }
 
 /// Which of the knobs are turned. The other one stays where it began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Approach {
     /// Both, or the one that the policy finds the better.

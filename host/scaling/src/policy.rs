@@ -1,6 +1,6 @@
 //! The trait of all policies, and their moves.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{goal::Goal, knobs::Knobs, reason::Reason, seen::Seen};
 
@@ -59,7 +59,7 @@ impl Move {
 }
 
 /// Figures that a policy expects of its knobs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Predicted {
     /// Latency of the tail, in ns.
     pub tail_ns: f64,

@@ -1,11 +1,11 @@
 //! Figures of a window.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{goal::Goal, knobs::Knobs, normal::normal_quantile};
 
 /// Figures of the batches of one window, all of which began with the same knobs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub struct Seen {
     /// Where the knobs stood.
     pub knobs: Knobs,

@@ -1,6 +1,6 @@
 //! Counts since a policy has settled.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     goal::Goal,
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Batches and samples that were completed since a policy has settled.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 pub struct Settled {
     /// From when on batches count, in ns.
     pub since_ns: u64,

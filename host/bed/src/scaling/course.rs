@@ -1,123 +1,69 @@
 //! Outcome of one policy on one load.
 
+use proctor_results::{LatencyFrom, ScalingEvent, ScalingPart};
 use proctor_scaling::{Decision, Goal, Knobs, Reason, Settled};
 use proctor_words::text::duration;
-use serde::Serialize;
 
-use crate::scaling::{
-    event::ScalingEvent,
-    latency_from::LatencyFrom,
-    timeline::{Span, Timeline},
-};
+use crate::scaling::timeline::Timeline;
 
-/// Outcome of one policy on one load: what it decided, what was seen, and where it came to rest.
-#[derive(Debug, Clone, Serialize)]
-pub struct Course {
-    /// Name of the policy.
-    pub policy: String,
-    /// The latency target, and the bounds of the knobs.
-    pub goal: Goal,
-    /// Instant from which the latency counts.
-    pub latency_from: LatencyFrom,
-    /// Start of the load, in ns of the run's clock.
-    pub begun_ns: u64,
-    /// Length of the load, in ns.
-    pub lasted_ns: u64,
-    /// The setting to use; null if the policy has not settled, or nothing meets the target.
-    pub setting: Option<Knobs>,
-    /// Where the knobs stood at the end.
-    pub last: Knobs,
-    /// Samples completed since the policy settled; null if it has not settled, or settled too late to judge.
-    pub settled: Option<Settled>,
-    /// Samples completed in a second since then.
-    pub throughput_qps: Option<f64>,
-    /// Share of the samples since then that were above the target, including those that never had an answer.
-    pub violation_share: Option<f64>,
-    /// True if that is no more than the tail leaves out; null if the policy has not settled, or too few batches came
-    /// since to tell.
-    pub within_target: Option<bool>,
-    /// The share of the whole run.
-    pub violation_share_of_all: f64,
-    /// Each decision with what it was made of.
-    pub decisions: Vec<Decision>,
-    /// The timeline in spans, if it was to have some.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<Span>,
-    /// Events such as an instance that failed.
-    pub events: Vec<ScalingEvent>,
+/// The course of a load from its start and its length, both in ns.
+pub(super) fn course_of(
+    policy: &str,
+    goal: Goal,
+    latency_from: LatencyFrom,
+    (begun_ns, lasted_ns): (u64, u64),
+    decisions: Vec<Decision>,
+    timeline: &Timeline,
+    events: Vec<ScalingEvent>,
+) -> ScalingPart {
+    let settled = timeline.settled(&goal).copied().filter(Settled::is_enough);
+    let share = |violations: u64, samples: u64, unanswered: u64| {
+        (violations + unanswered) as f64 / (samples + unanswered).max(1) as f64
+    };
+    // Arrivals may have been refused before, at settings that were tried.
+    let violation_share = settled.map(|settled| share(settled.violations, settled.samples, timeline.waiting));
+    let last = decisions.last();
+    let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
+    ScalingPart {
+        policy: policy.to_owned(),
+        goal,
+        latency_from,
+        begun_ns,
+        lasted_ns,
+        setting: setting.map(|last| last.knobs),
+        last: last.map_or(Knobs::LEAST, |last| last.knobs),
+        settled,
+        throughput_qps: settled.map(|settled| settled.throughput_qps()),
+        violation_share,
+        within_target: settled.zip(violation_share).and_then(|(settled, share)| {
+            // Few batches tell of a tail that is far over the target, though not of one that is within it.
+            match settled.tells(&goal) {
+                true => Some(goal.allows(share)),
+                false => goal.is_exceeded(settled.batches, share).then_some(false),
+            }
+        }),
+        violation_share_of_all: share(timeline.violations, timeline.samples, timeline.unanswered),
+        decisions,
+        spans: timeline.spans().to_vec(),
+        events,
+    }
 }
 
-impl Course {
-    pub(super) fn new(
-        policy: &str,
-        goal: Goal,
-        latency_from: LatencyFrom,
-        (begun_ns, lasted_ns): (u64, u64),
-        decisions: Vec<Decision>,
-        timeline: &Timeline,
-        events: Vec<ScalingEvent>,
-    ) -> Self {
-        let settled = timeline.settled(&goal).copied().filter(Settled::is_enough);
-        let share = |violations: u64, samples: u64, unanswered: u64| {
-            (violations + unanswered) as f64 / (samples + unanswered).max(1) as f64
-        };
-        // Arrivals may have been refused before, at settings that were tried.
-        let violation_share =
-            settled.map(|settled| share(settled.violations, settled.samples, timeline.waiting));
-        let last = decisions.last();
-        let setting = last.filter(|last| last.is_settled && !is_infeasible(last));
-        Self {
-            policy: policy.to_owned(),
-            goal,
-            latency_from,
-            begun_ns,
-            lasted_ns,
-            setting: setting.map(|last| last.knobs),
-            last: last.map_or(Knobs::LEAST, |last| last.knobs),
-            settled,
-            throughput_qps: settled.map(|settled| settled.throughput_qps()),
-            violation_share,
-            within_target: settled.zip(violation_share).and_then(|(settled, share)| {
-                // Few batches tell of a tail that is far over the target, though not of one that is within it.
-                match settled.tells(&goal) {
-                    true => Some(goal.allows(share)),
-                    false => goal.is_exceeded(settled.batches, share).then_some(false),
-                }
-            }),
-            violation_share_of_all: share(timeline.violations, timeline.samples, timeline.unanswered),
-            decisions,
-            spans: timeline.spans().to_vec(),
-            events,
-        }
-    }
-
-    /// Decisions until it had settled for the first time.
-    pub fn decisions_to_settle(&self) -> Option<usize> {
-        self.decisions.iter().position(|decision| decision.is_settled).map(|index| index + 1)
-    }
-
-    /// How many instances there could be at the end, if that is less than was to be looked at.
-    pub fn instances_left(&self) -> Option<usize> {
-        let least = self.events.iter().filter_map(ScalingEvent::instances_most).min()?;
-        (least < self.goal.most.instances).then_some(least)
-    }
-
-    /// The sentence where nothing meets the target; `None` where something may.
-    pub fn infeasible(&self) -> Option<String> {
-        let Decision { target_ns, .. } = self.decisions.last().filter(|last| is_infeasible(last))?;
-        // The window before the decision may be one of other knobs.
-        let mut windows = self.decisions.iter().rev().filter_map(|decision| decision.seen);
-        let seen = windows.find(|seen| seen.knobs == self.last);
-        let of_target = match self.latency_from {
-            LatencyFrom::BatchStart => "",
-            LatencyFrom::Arrival => ", half of the target",
-        };
-        let why = seen.map_or(String::new(), |seen| {
-            let (tail, above) = (duration(seen.tail_ns), duration(*target_ns));
-            format!(": the tail of its service time is {tail}, above {above}{of_target}")
-        });
-        Some(format!("{}: not even {} meets the target{why}", self.policy, self.last))
-    }
+/// The sentence where nothing meets the target; `None` where something may.
+pub fn infeasible(course: &ScalingPart) -> Option<String> {
+    let Decision { target_ns, .. } = course.decisions.last().filter(|last| is_infeasible(last))?;
+    // The window before the decision may be one of other knobs.
+    let mut windows = course.decisions.iter().rev().filter_map(|decision| decision.seen);
+    let seen = windows.find(|seen| seen.knobs == course.last);
+    let of_target = match course.latency_from {
+        LatencyFrom::BatchStart => "",
+        LatencyFrom::Arrival => ", half of the target",
+    };
+    let why = seen.map_or(String::new(), |seen| {
+        let (tail, above) = (duration(seen.tail_ns), duration(*target_ns));
+        format!(": the tail of its service time is {tail}, above {above}{of_target}")
+    });
+    Some(format!("{}: not even {} meets the target{why}", course.policy, course.last))
 }
 
 fn is_infeasible(decision: &Decision) -> bool {
@@ -132,12 +78,12 @@ mod tests {
 
     /// The course of batches that take 100 ns, and of which `late` take longer than the target, beside samples without
     /// an answer at the end.
-    fn course(tail: f64, batches: u64, late: u64, waiting: u64) -> Course {
+    fn course(tail: f64, batches: u64, late: u64, waiting: u64) -> ScalingPart {
         course_with(tail, batches, late, waiting, 0)
     }
 
     /// The same, beside arrivals that were refused.
-    fn course_with(tail: f64, batches: u64, late: u64, waiting: u64, refused: u64) -> Course {
+    fn course_with(tail: f64, batches: u64, late: u64, waiting: u64, refused: u64) -> ScalingPart {
         let knobs = Knobs { batch_size: 1, instances: 1 };
         let goal = Goal::new(100, tail, knobs);
         let mut control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
@@ -152,7 +98,7 @@ mod tests {
         (timeline.unanswered, timeline.waiting) = (waiting + refused, waiting);
         let decisions = control.decisions().to_vec();
         let lasted_ns = 1000 * batches;
-        Course::new("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())
+        course_of("1x1", goal, LatencyFrom::BatchStart, (0, lasted_ns), decisions, &timeline, Vec::new())
     }
 
     #[test]

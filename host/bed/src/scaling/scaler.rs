@@ -9,13 +9,12 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use proctor_results::{LatencyFrom, ScalingEvent, ScalingEventKind};
 use proctor_scaling::{ControlLoop, Decision, Done, Knobs};
 use proctor_scheduler::{BatchDone, BatchObserver, KnobError, KnobHandle};
 
 use crate::scaling::{
-    event::{ScalingEvent, ScalingEventKind},
     inbox::{FailedInstance, Inbox, Unseen},
-    latency_from::LatencyFrom,
     supply::Supply,
     timeline::Timeline,
 };

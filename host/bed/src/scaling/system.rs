@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use proctor_config::RunSettings;
 use proctor_loadgen::{Clock, SystemUnderTest};
+use proctor_results::{LatencyFrom, ScalingPart};
 use proctor_scaling::{ControlLoop, Goal, ScalingPolicy, WindowRule};
 use proctor_scheduler::{
     BatchObserver, Instance, ScalingBounds, SchedulerConfig, ShutdownReport, SimulatedScheduler, Statistics,
@@ -14,9 +15,7 @@ use proctor_words::HostError;
 
 use crate::{
     clock::HostClock,
-    scaling::{
-        course::Course, latency_from::LatencyFrom, scaler::Scaler, supply::Supply, timeline::Timeline,
-    },
+    scaling::{course::course_of, scaler::Scaler, supply::Supply, timeline::Timeline},
 };
 
 /// Parts of a system that is to be scaled.
@@ -179,10 +178,10 @@ impl ScaledSystem {
     }
 
     /// The course of a load from its start and its length, both in ns. The scheduler has ended.
-    pub fn course(&self, begun_lasted_ns: (u64, u64)) -> Course {
+    pub fn course(&self, begun_lasted_ns: (u64, u64)) -> ScalingPart {
         let (decisions, timeline, events) = self.scaler.end();
         let Self { policy, goal, latency_from, .. } = self;
-        Course::new(policy, *goal, *latency_from, begun_lasted_ns, decisions, &timeline, events)
+        course_of(policy, *goal, *latency_from, begun_lasted_ns, decisions, &timeline, events)
     }
 
     /// Ends the scheduler, and waits for instances that are still at work, up to `limit`.

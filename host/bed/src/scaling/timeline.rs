@@ -2,29 +2,10 @@
 
 use std::mem;
 
+use proctor_results::{LatencyFrom, Span};
 use proctor_scaling::{ControlLoop, Done, Goal, Knobs, Settled};
-use serde::Serialize;
 
-use crate::scaling::{inbox::Unseen, latency_from::LatencyFrom};
-
-/// A span of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Span {
-    /// When it began, in ns of the run's clock.
-    pub from_ns: u64,
-    /// Where the knobs were to stand at its end.
-    pub knobs: Knobs,
-    /// The latency target at its end, in ns.
-    pub target_ns: u64,
-    /// Samples that were completed.
-    pub samples: u64,
-    /// Mean latency, in ns; 0 without samples.
-    pub mean_ns: f64,
-    /// Latency of the tail, in ns; 0 without samples.
-    pub tail_ns: u64,
-    /// Samples completed in a second.
-    pub throughput_qps: f64,
-}
+use crate::scaling::inbox::Unseen;
 
 /// Timeline, made while batches are completed.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! A test whose knobs are turned while it goes on.
 
 use proctor_loadgen::TestSettings;
+use proctor_results::LatencyFrom;
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::HostError;
 
@@ -9,7 +10,6 @@ use crate::{
     clock::HostClock,
     fault::FirstError,
     scaling::{
-        latency_from::LatencyFrom,
         scaler::Scaler,
         scaler_thread::ScalerThread,
         settings::{goal, policy, scales},

@@ -1,7 +1,8 @@
 //! The view of the user of a system that is scaled.
 
-use proctor_bed::scaling::{course::Course, timeline::Timeline};
+use proctor_bed::scaling::{course::infeasible, timeline::Timeline};
 use proctor_loadgen::ArrivalProcess;
+use proctor_results::ScalingPart;
 use proctor_scaling::{ControlLoop, Decision, Goal, Knobs, Settled};
 use proctor_words::{
     Observer,
@@ -109,7 +110,7 @@ impl Shown {
 pub(super) fn summary(result: &PolicyResult, counts_at_all: bool) -> String {
     let PolicyResult { course, counts, unanswered, issue_delay_p99_ns, hung, given_up, first_error, .. } =
         result;
-    let Course { policy, events, .. } = course;
+    let ScalingPart { policy, events, .. } = course;
     let mut text = String::new();
     for event in events {
         text.push_str(&format!(
@@ -151,7 +152,7 @@ pub(super) fn summary(result: &PolicyResult, counts_at_all: bool) -> String {
         (Some(knobs), ..) => {
             format!("{policy}: settled at {knobs} too late to judge it; give it more time with --duration")
         }
-        _ => course.infeasible().unwrap_or_else(|| {
+        _ => infeasible(course).unwrap_or_else(|| {
             format!(
                 "{policy}: has not settled in {}, and was at {}; give it more time with --duration",
                 duration(course.lasted_ns),
@@ -228,7 +229,7 @@ pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> Strin
         let of_first = |round| results.iter().find(|it| it.course.policy == first && it.round == round);
         let ratio = |it: &PolicyResult| Some(throughput(it) / throughput(of_first(it.round)?));
         // Of what a round lacks there is a median if most rounds have it.
-        let of_most = |of: &dyn Fn(&Course) -> Option<f64>| {
+        let of_most = |of: &dyn Fn(&ScalingPart) -> Option<f64>| {
             let values: Vec<_> = rounds.iter().filter_map(|it| of(&it.course)).collect();
             (2 * values.len() > rounds.len()).then(|| median(values))
         };
@@ -278,10 +279,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proctor_bed::scaling::{
-        event::{ScalingEvent, ScalingEventKind},
-        latency_from::LatencyFrom,
-    };
+    use proctor_results::{LatencyFrom, ScalingEvent, ScalingEventKind};
     use proctor_scaling::{Fixed, WindowRule};
 
     use super::*;
@@ -300,7 +298,7 @@ mod tests {
         let control = ControlLoop::new(Box::new(Fixed(knobs)), goal, WindowRule::default(), 0);
         PolicyResult {
             round,
-            course: Course {
+            course: ScalingPart {
                 policy: policy.to_owned(),
                 goal,
                 latency_from: LatencyFrom::BatchStart,

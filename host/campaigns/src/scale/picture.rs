@@ -1,11 +1,11 @@
 //! The course of a system that was scaled, as a picture.
 
-use proctor_bed::scaling::{course::Course, timeline::Span};
+use proctor_results::{ScalingPart, Span};
 use proctor_scaling::{Line, Panels};
 use proctor_words::text::four_digits;
 
 /// Draws tail latency with its target, both knobs, and throughput over time, as SVG.
-pub(super) fn draw(course: &Course) -> String {
+pub(super) fn draw(course: &ScalingPart) -> String {
     let line = |color, spans: &[Span], value: fn(&Span) -> f64| -> Line {
         let point = |span: &Span| (span.from_ns.saturating_sub(course.begun_ns), value(span));
         (color, spans.iter().map(point).collect())

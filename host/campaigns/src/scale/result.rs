@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::{SecondsFormat, Utc};
-use proctor_bed::{Fault, scaling::course::Course};
+use proctor_bed::Fault;
 use proctor_config::{Deviation, Effective, Settings};
-use proctor_results::{DeviationPart, PluginPart, Program};
+use proctor_results::{DeviationPart, PluginPart, Program, ScalingPart};
 use proctor_run::deviations;
 use proctor_scaling::Goal;
 use proctor_vocabulary::Scenario;
@@ -71,7 +71,7 @@ pub(crate) struct PolicyResult {
     /// Round in which it ran, from 1.
     pub(super) round: u32,
     #[serde(flatten)]
-    pub(super) course: Course,
+    pub(super) course: ScalingPart,
     pub(super) counts: TrafficCounts,
     /// Arrivals that were refused, or waited for longer than the target at the end.
     #[serde(skip_serializing_if = "Option::is_none")]

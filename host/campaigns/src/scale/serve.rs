@@ -5,7 +5,6 @@ use std::{sync::Arc, thread, time::Duration};
 use proctor_bed::{
     Fault, FirstError, HostClock, TestBed,
     scaling::{
-        latency_from::LatencyFrom,
         scaler::Scaler,
         settings::policy,
         system::{ScaledParts, ScaledSystem, wait_until},
@@ -13,6 +12,7 @@ use proctor_bed::{
 };
 use proctor_config::RunSettings;
 use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
+use proctor_results::LatencyFrom;
 use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
 use proctor_words::{

@@ -1,6 +1,7 @@
 //! The course of a policy that scales.
 
-use proctor_results::{KnobsPart, ScalingPart};
+use proctor_results::ScalingPart;
+use serde_json::Value;
 
 use crate::{
     draw::{
@@ -37,11 +38,8 @@ pub(crate) fn write(html: &mut Html, course: &ScalingPart, figures: Figures, key
             knobs(html, "setting");
             html.text(".");
         } else {
-            html.text("It did not come to rest");
-            if course.last.is_some() {
-                html.text("; at the end there were ");
-                knobs(html, "last");
-            }
+            html.text("It did not come to rest; at the end there were ");
+            knobs(html, "last");
             html.text(".");
         }
     });
@@ -106,8 +104,10 @@ fn pictures(html: &mut Html, course: &ScalingPart) {
         "The policy explores at first and may go above its target; once it rests the tail stays below, and near it: far \
          below, it leaves throughput on the table.",
     );
-    knob(html, course, "Batch size over time", "samples of a batch, at most", |knobs| knobs.batch_size);
-    knob(html, course, "Instances over time", "instances", |knobs| knobs.instances);
+    let sizes = course.decisions.iter().map(|it| it.knobs.batch_size);
+    knob(html, course, "Batch size over time", "samples of a batch, at most", sizes);
+    let instances = course.decisions.iter().map(|it| it.knobs.instances);
+    knob(html, course, "Instances over time", "instances", instances);
     let most = served.iter().map(|(.., rate)| *rate).fold(0.0, f64::max);
     let y = Axis { scale: Scale::from_zero(most, 3, round as Label), name: "samples per second" };
     let mut picture = Picture::new("Throughput under the policy", LOW, axis(), y);
@@ -116,11 +116,11 @@ fn pictures(html: &mut Html, course: &ScalingPart) {
     figure(html, |html| picture.finish(html, &text), &[], "");
 }
 
-/// Draws where a knob stood.
-fn knob(html: &mut Html, course: &ScalingPart, title: &str, name: &str, read: fn(&KnobsPart) -> u64) {
+/// Draws where a knob stood; `values` are those of the decisions.
+fn knob(html: &mut Html, course: &ScalingPart, title: &str, name: &str, values: impl Iterator<Item = usize>) {
     let at = |instant_ns: u64| instant_ns.saturating_sub(course.begun_ns) as f64;
-    let decisions = course.decisions.iter();
-    let points: Vec<_> = decisions.map(|it| (at(it.at_ns), read(&it.knobs) as f64)).collect();
+    let decisions = course.decisions.iter().zip(values);
+    let points: Vec<_> = decisions.map(|(it, value)| (at(it.at_ns), value as f64)).collect();
     let most = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     let end = course.lasted_ns as f64;
     let x = Axis { scale: Scale::time(end), name: "time since the start" };
@@ -138,7 +138,8 @@ fn decisions(html: &mut Html, course: &ScalingPart, figures: Figures, key: &str)
             for (number, decision) in course.decisions.iter().take(DECISIONS_MAX).enumerate() {
                 let key = |name: &str| format!("{key}.decisions.{number}.{name}");
                 row(html, &duration(decision.at_ns.saturating_sub(course.begun_ns) as f64), |html| {
-                    cell(html, |html| html.text(&decision.reason.kind.replace('-', " ")));
+                    let reason = figures.value(&key("reason.kind")).and_then(Value::as_str);
+                    cell(html, |html| html.text(&reason.unwrap_or_default().replace('-', " ")));
                     cell(html, |html| figures.show_in(html, &key("knobs.batch_size"), Unit::Count));
                     cell(html, |html| figures.show_in(html, &key("knobs.instances"), Unit::Count));
                     cell(html, |html| figures.show(html, &key("seen.tail_ns")));

@@ -14,9 +14,9 @@ use super::{
     tokens::SearchPart,
 };
 
-/// One test; of a search for the peak, its reported run. A run has the scaling in the type of who measures it.
+/// One test; of a search for the peak, its reported run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-pub struct TestPart<Scaling = ScalingPart> {
+pub struct TestPart {
     /// Its mode.
     pub mode: String,
     /// True if it is VALID.
@@ -76,9 +76,9 @@ pub struct TestPart<Scaling = ScalingPart> {
     /// Batches, where the host formed them; `None` in a test of accuracy and performance in one, whose batches are not
     /// counted apart.
     pub scheduler: Option<SchedulerPart>,
-    /// The course of a policy that scales, if one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scaling: Option<Scaling>,
+    /// The course of a policy that scales, if one did; a course with reasons of a later version is left out.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
+    pub scaling: Option<ScalingPart>,
     /// Queries that the plugin was BUSY for, where it takes whole queries.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub busy: Option<BusyPart>,
@@ -144,7 +144,7 @@ pub struct SchedulerPart {
     pub failed_batch_count: u64,
 }
 
-impl<Scaling> TestPart<Scaling> {
+impl TestPart {
     /// The finding of a rule.
     #[must_use]
     pub fn finding(&self, rule: &str) -> Option<&Finding> {

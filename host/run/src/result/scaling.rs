@@ -1,58 +1,44 @@
 //! The part of a result about batch size and instances that a policy turned.
 
-use proctor_bed::scaling::course::Course;
+use proctor_bed::scaling::course::infeasible;
+use proctor_results::ScalingPart;
 use proctor_words::text::{counted, duration, percent};
-use serde::Serialize;
 
-/// A policy that turned batch size and instances while a performance test went on.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct ScalingPart(Course);
-
-impl ScalingPart {
-    pub(crate) fn new(course: &Course) -> Self {
-        Self(course.clone())
+/// A line for people.
+pub(super) fn text(course: &ScalingPart) -> String {
+    let ScalingPart { policy, goal, setting, last, decisions, violation_share, events, .. } = course;
+    let made = counted(decisions.len() as u64, "decision");
+    let target = duration(goal.target_ns);
+    let mut text = match (setting, violation_share) {
+        (Some(setting), Some(share)) => format!(
+            "{policy}: settled at {setting} after {made}, {} of the samples since above {target}",
+            percent(*share)
+        ),
+        (Some(setting), None) => format!("{policy}: settled at {setting} after {made}"),
+        (None, _) => infeasible(course)
+            .unwrap_or_else(|| format!("{policy}: had not settled after {made}, and was at {last}")),
+    };
+    if let Some(left) = course.instances_left() {
+        text.push_str(&format!(
+            "; at most {left} of {} could be had",
+            counted(goal.most.instances as u64, "instance")
+        ));
     }
-
-    /// A line for people.
-    pub(crate) fn text(&self) -> String {
-        let Course { policy, goal, setting, last, decisions, violation_share, events, .. } = &self.0;
-        let made = counted(decisions.len() as u64, "decision");
-        let target = duration(goal.target_ns);
-        let mut text = match (setting, violation_share) {
-            (Some(setting), Some(share)) => format!(
-                "{policy}: settled at {setting} after {made}, {} of the samples since above {target}",
-                percent(*share)
-            ),
-            (Some(setting), None) => format!("{policy}: settled at {setting} after {made}"),
-            (None, _) => self
-                .0
-                .infeasible()
-                .unwrap_or_else(|| format!("{policy}: had not settled after {made}, and was at {last}")),
-        };
-        if let Some(left) = self.0.instances_left() {
-            text.push_str(&format!(
-                "; at most {left} of {} could be had",
-                counted(goal.most.instances as u64, "instance")
-            ));
-        }
-        if !events.is_empty() {
-            text.push_str(&format!("; {}", counted(events.len() as u64, "event")));
-        }
-        text
+    if !events.is_empty() {
+        text.push_str(&format!("; {}", counted(events.len() as u64, "event")));
     }
+    text
+}
 
-    /// Remark for the user.
-    pub(crate) fn remark(&self) -> String {
-        let policy = &self.0.policy;
-        format!(
-            "{policy} turned batch size and instances during the run, which the rules leave to the system"
-        )
-    }
+/// Remark for the user.
+pub(super) fn remark(course: &ScalingPart) -> String {
+    let policy = &course.policy;
+    format!("{policy} turned batch size and instances during the run, which the rules leave to the system")
 }
 
 #[cfg(test)]
 mod tests {
-    use proctor_bed::scaling::latency_from::LatencyFrom;
+    use proctor_results::LatencyFrom;
     use proctor_scaling::{Cause, Decision, Goal, Knobs, Reason};
 
     use super::*;
@@ -71,7 +57,7 @@ mod tests {
             is_settled,
         };
         let is_found = is_settled && reason != Reason::Infeasible;
-        ScalingPart::new(&Course {
+        ScalingPart {
             policy: "joint".to_owned(),
             goal,
             latency_from: LatencyFrom::BatchStart,
@@ -87,7 +73,7 @@ mod tests {
             decisions: vec![decision],
             spans: Vec::new(),
             events: Vec::new(),
-        })
+        }
     }
 
     #[test]
@@ -105,7 +91,10 @@ mod tests {
             ),
             (true, Reason::Infeasible, "joint: not even batch 8 x 2 instances meets the target"),
         ] {
-            assert_eq!(part(is_settled, reason).text(), expected);
+            let part = part(is_settled, reason);
+            assert_eq!(text(&part), expected);
+            let written = serde_json::to_string(&part).unwrap();
+            assert_eq!(serde_json::from_str::<ScalingPart>(&written).unwrap(), part);
         }
     }
 }

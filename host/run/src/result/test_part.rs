@@ -4,7 +4,7 @@ use proctor_bed::{BusyCounts, Test, figures::query_latencies};
 use proctor_loadgen::{
     EarlyStopping, IssueDelay, PerformanceResult, PhaseOutcome, ScenarioFigures, ViolationKind,
 };
-use proctor_results::{AccuracyPhasesPart, BusyPart, FiguresPart, SchedulerPart};
+use proctor_results::{AccuracyPhasesPart, BusyPart, FiguresPart, SchedulerPart, TestPart};
 use proctor_scheduler::Statistics;
 
 use super::{
@@ -12,12 +12,8 @@ use super::{
     finding::finding_part,
     noise::noise_part,
     round::interval_part,
-    scaling::ScalingPart,
     tokens::{search_part, token_part},
 };
-
-/// One test, with the scaling as it was measured.
-pub(crate) type TestPart = proctor_results::TestPart<ScalingPart>;
 
 /// A test as the file has it.
 pub(super) fn test_part(test: &Test) -> TestPart {
@@ -55,7 +51,7 @@ pub(super) fn test_part(test: &Test) -> TestPart {
         noise: test.noise.as_ref().map(noise_part),
         search: outcome.peak_search.as_ref().map(search_part),
         scheduler: test.system.statistics.as_ref().filter(|_| is_of_one_kind).map(scheduler_part),
-        scaling: test.system.scaling.as_ref().map(ScalingPart::new),
+        scaling: test.system.scaling.clone(),
         busy: test.system.busy.filter(|_| is_of_one_kind).map(busy_part),
         accuracy_phases,
     }

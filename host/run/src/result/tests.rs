@@ -7,7 +7,7 @@ use proctor_config::Loader;
 use proctor_loadgen::{
     BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, TestSettings, VirtualClock,
 };
-use proctor_results::SearchStep;
+use proctor_results::{SearchStep, TestPart};
 use proctor_scheduler::{BatchError, Instance, SchedulerConfig, SimulatedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, TestMode};
 
@@ -289,11 +289,8 @@ fn no_key_disappears_without_a_new_version() {
 
 #[test]
 fn a_result_that_is_read_and_written_again_is_the_same() {
-    use serde_json::Value;
-    // The parts of other crates as they are.
-    type AsWritten = ResultFile<proctor_results::TestPart<Value>>;
     for result in [server_result(), too_fast_result(), several(&[200.0, 2000.0])] {
-        let read: AsWritten = serde_json::from_slice(&bytes(&result)).unwrap();
+        let read: ResultFile = serde_json::from_slice(&bytes(&result)).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), serde_json::to_string(&result).unwrap());
     }
     let file: ResultFile = serde_json::from_slice(&bytes(&interrupted_result())).unwrap();

@@ -38,7 +38,7 @@ pub(super) fn token_part(result: &PerformanceResult, is_partial: bool) -> Option
 
 /// Rows of the verdict: tokens per second, times to the first token (TTFT) and for each further one (TPOT), and the
 /// samples that are left out of them.
-pub(super) fn rows<S>(test: &TestPart<S>) -> Vec<(&'static str, String)> {
+pub(super) fn rows(test: &TestPart) -> Vec<(&'static str, String)> {
     let Some(tokens) = test.figures.as_ref().and_then(|figures| figures.tokens.as_ref()) else {
         return Vec::new();
     };

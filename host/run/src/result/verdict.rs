@@ -9,7 +9,7 @@ use proctor_words::text::{self, counted, counted_queries, duration};
 
 use crate::{
     accuracy::text::in_words,
-    result::{RunResult, arrivals, deviations, energy, round, tokens},
+    result::{RunResult, arrivals, deviations, energy, round, scaling, tokens},
 };
 
 /// Largest number of reasons that are shown. All of them are in the result.
@@ -54,8 +54,8 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
         rows.extend(texts.map(|text| row("energy", text)));
         rows.extend(result.noise.iter().map(|noise| row("noise", noise.clone())));
     }
-    let scaling = result.file.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
-    rows.extend(scaling.map(|scaling| row("scaling", scaling.text())));
+    let course = result.file.performance_run.as_ref().and_then(|test| test.scaling.as_ref());
+    rows.extend(course.map(|course| row("scaling", scaling::text(course))));
     rows.extend(round::rows(result));
     let unkept = if unwritten.is_some() { ", not written" } else { "" };
     rows.push(row("verdict", judgement(result) + unkept));
@@ -66,7 +66,7 @@ pub(crate) fn verdict(result: &RunResult, folder: &Path, unwritten: Option<&str>
     let deviations = deviations::remark(&result.file.rules, &result.file.deviations);
     rows.extend(deviations.map(|remark| row("note", remark)));
     rows.extend(result.file.arrivals.iter().map(|arrivals| row("note", arrivals::remark(arrivals))));
-    rows.extend(scaling.map(|scaling| row("note", scaling.remark())));
+    rows.extend(course.map(|course| row("note", scaling::remark(course))));
     if result.file.recorded {
         let note = "recorded: each call took longer for it, so this is no result to submit";
         rows.push(row("note", note.to_owned()));
