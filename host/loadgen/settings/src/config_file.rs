@@ -9,13 +9,15 @@
 mod apply;
 mod ignored;
 mod kind;
+pub(crate) mod log_error;
 mod number;
 mod parse;
 mod rules;
 
 pub use apply::{Applied, ConfigFileReport, OtherModel, apply, apply_audit};
 pub use ignored::{Ignored, IgnoredReason};
-pub use kind::{BUILTIN, ConfigFileKind, REPEATED_USER_FILE};
+pub use kind::{BUILTIN, ConfigFileKind};
+pub use log_error::LogError;
 pub use number::percent_of_share;
 pub use parse::{ConfigFileError, ConfigFileErrorKind};
 pub use rules::{config_keys, is_builtin_only, scenario_of_setting, setting_of_key};

@@ -45,6 +45,27 @@ pub struct EffectiveSettings {
     pub qsl_total_count: u64,
 }
 
+/// A contradiction in the settings that does not end a test. Displays as LoadGen's entry in the detail log, under
+/// `error_invalid_test_settings`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// The sample of `performance_issue_same` is not among those that are loaded.
+    #[error(
+        "Sample Idx to be repeated in performance_issue_same mode cannot be greater than loaded performance_sample_count. performance_issue_same_index: {index} performance_sample_count: {sample_count}"
+    )]
+    IssueSameIndex {
+        /// The setting `performance_issue_same_index`.
+        index: u64,
+        /// Samples of the performance set.
+        sample_count: u64,
+    },
+    /// The samples of a run should be different ones and the same one.
+    #[error(
+        "Performance_issue_unique and performance_issue_same, both cannot be true at the same time. performance_issue_unique: 1 performance_issue_same: 1"
+    )]
+    UniqueAndSame,
+}
+
 /// The cause of more queries in SingleStream with equal issue, `sample_concatenate_permutation`, than
 /// `min_query_count` asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,8 +110,7 @@ impl EffectiveSettings {
 
     /// Derives the effective settings from a request and the two counts that the library reports.
     ///
-    /// The strings returned beside are LoadGen's `error_invalid_test_settings`: contradictions that are logged as
-    /// errors but do not stop the run.
+    /// The contradictions returned beside are logged as errors but do not stop the run.
     ///
     /// # Errors
     /// [`SettingsError`] where LoadGen would crash, hang or compute with undefined values, and for a negative rate,
@@ -101,7 +121,7 @@ impl EffectiveSettings {
         request: &TestSettings,
         qsl_performance_count: u64,
         qsl_total_count: u64,
-    ) -> Result<(Self, Vec<String>), SettingsError> {
+    ) -> Result<(Self, Vec<Contradiction>), SettingsError> {
         let request = request.clone().with_test05_applied();
         check_library(&request, qsl_performance_count, qsl_total_count)?;
         check_ranges(&request)?;
@@ -222,22 +242,13 @@ impl EffectiveSettings {
     }
 
     /// LoadGen's own checks, which are logged only.
-    pub(super) fn contradictions(&self) -> Vec<String> {
-        let mut errors = Vec::new();
-        if self.request.performance_issue_same
-            && self.request.performance_issue_same_index >= self.performance_sample_count
-        {
-            errors.push(format!(
-                "Sample Idx to be repeated in performance_issue_same mode cannot be greater than loaded performance_sample_count. performance_issue_same_index: {} performance_sample_count: {}",
-                self.request.performance_issue_same_index, self.performance_sample_count
-            ));
-        }
-        if self.request.performance_issue_unique && self.request.performance_issue_same {
-            errors.push(
-                "Performance_issue_unique and performance_issue_same, both cannot be true at the same time. performance_issue_unique: 1 performance_issue_same: 1"
-                    .to_owned(),
-            );
-        }
-        errors
+    pub(super) fn contradictions(&self) -> Vec<Contradiction> {
+        let (index, sample_count) =
+            (self.request.performance_issue_same_index, self.performance_sample_count);
+        let is_same = self.request.performance_issue_same;
+        let outside = Contradiction::IssueSameIndex { index, sample_count };
+        let outside = (is_same && index >= sample_count).then_some(outside);
+        let both = (is_same && self.request.performance_issue_unique).then_some(Contradiction::UniqueAndSame);
+        outside.into_iter().chain(both).collect()
     }
 }

@@ -23,7 +23,7 @@ pub use arrivals::{
     trace::{Trace, TraceError},
 };
 pub use effective::{
-    EffectiveSettings, RaisedBy,
+    Contradiction, EffectiveSettings, RaisedBy,
     check::{MAX_QPS, SettingsError},
 };
 pub use query_count::{required_query_count, statistical_query_count, tail_margin};

@@ -16,7 +16,7 @@ impl EffectiveSettings {
     /// rules want them.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.contradictions();
+        let mut warnings: Vec<_> = self.contradictions().iter().map(ToString::to_string).collect();
         warnings.extend(self.without_effect());
         let processors = std::thread::available_parallelism().ok();
         warnings.extend(processors.and_then(|count| self.more_issuers_than(count.get() as u64)));
@@ -159,7 +159,7 @@ mod tests {
     fn warnings(request: TestSettings) -> Vec<String> {
         let (effective, errors) = EffectiveSettings::new(&request, 100, 50_000).unwrap();
         let warnings = effective.warnings();
-        assert!(errors.iter().all(|error| warnings.contains(error)));
+        assert!(errors.iter().all(|error| warnings.contains(&error.to_string())));
         warnings
     }
 

@@ -6,6 +6,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
+use proctor_loadgen_settings::config_file::LogError;
 use proctor_vocabulary::Scenario;
 
 use crate::{
@@ -112,27 +113,21 @@ impl TestOutcome {
     pub fn detail_log(&self, identity: &LogIdentity) -> DetailLog {
         let mut log = DetailLog::default();
         for error in &self.config_errors {
-            log.error(0, "error_invalid_config", error);
+            log.error(0, "error_invalid_config", error.to_string());
         }
         self.log_issuers(&mut log);
         self.log_start(&mut log, identity);
         if let Some(audit) = &self.audit {
             log.warning(0, AUDIT_WARNING);
-            match audit {
-                Ok(report) => {
-                    let texts = report.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
-                    texts.for_each(|text| log.error(0, "error_invalid_config", text));
-                }
-                Err(errors) => {
-                    errors.iter().for_each(|error| log.error(0, "error_invalid_config", error.log_text()));
-                }
+            for error in LogError::of(audit) {
+                log.error(0, "error_invalid_config", error.to_string());
             }
         }
         if self.effective.request.test05 {
             log.warning(0, "Test05 flag detected Overriding random seeds");
         }
         for error in &self.setting_errors {
-            log.error(0, "error_invalid_test_settings", error);
+            log.error(0, "error_invalid_test_settings", error.to_string());
         }
         log.requested(0, &self.effective.request);
         log.effective(0, &self.effective);

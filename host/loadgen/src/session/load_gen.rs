@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use proctor_loadgen_settings::{EffectiveSettings, TestSettings, config_file::apply_audit};
+use proctor_loadgen_settings::{Contradiction, EffectiveSettings, TestSettings, config_file::apply_audit};
 use proctor_vocabulary::{CompletionSink, Scenario, TestMode};
 
 use crate::{
@@ -169,7 +169,7 @@ impl<C: Clock> LoadGen<C> {
     fn resolve(
         request: &TestSettings,
         qsl: &dyn QuerySampleLibrary,
-    ) -> Result<(EffectiveSettings, Vec<String>), LoadGenError> {
+    ) -> Result<(EffectiveSettings, Vec<Contradiction>), LoadGenError> {
         let (performance_count, total_count) = (qsl.performance_sample_count(), qsl.total_sample_count());
         let (effective, errors) = EffectiveSettings::new(request, performance_count, total_count)?;
         if effective.request.mode == TestMode::FindPeakPerformance

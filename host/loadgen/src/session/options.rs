@@ -1,5 +1,7 @@
 //! The limits of a load generator, and what its caller adds to the settings.
 
+use proctor_loadgen_settings::config_file::LogError;
+
 use crate::record::tokens::TokenCapacity;
 
 /// Settings that LoadGen does not have: the limits of this load generator itself.
@@ -18,10 +20,9 @@ pub struct LoadGenOptions {
     /// Content of an `audit.config`, which changes the settings at the start of the test. LoadGen looks for such a file
     /// in the current folder; here the caller does.
     pub audit_config: Option<String>,
-    /// Errors of the configuration files that made the settings, in LoadGen's words
-    /// ([`crate::config_file::ConfigFileError::log_text`], [`crate::config_file::REPEATED_USER_FILE`]): they open the
-    /// detail log and count as errors. The caller decides whether to run all the same, as LoadGen does.
-    pub config_errors: Vec<String>,
+    /// Errors of the configuration files that made the settings: they open the detail log and count as errors. The
+    /// caller decides whether to run all the same, as LoadGen does.
+    pub config_errors: Vec<LogError>,
     /// Keep what the trace shows: times of issue calls, all of a short phase; of a long one at most 1,536 of each
     /// issuing thread, among them the latest and the longest of those that were timed. LoadGen's trace has everything,
     /// and costs several times what is measured.

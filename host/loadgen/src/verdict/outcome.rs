@@ -12,8 +12,8 @@
 use std::io;
 
 use proctor_loadgen_settings::{
-    EffectiveSettings,
-    config_file::{ConfigFileError, ConfigFileReport},
+    Contradiction, EffectiveSettings,
+    config_file::{ConfigFileError, ConfigFileReport, LogError},
 };
 use proctor_vocabulary::TestMode;
 
@@ -69,10 +69,10 @@ pub struct TestOutcome {
     /// VALID if none is broken. Those about the figures come first, in the order of the summary; the caller may add
     /// its own.
     pub findings: Vec<Finding>,
-    /// Errors of configuration files before the test, in LoadGen's words.
-    pub config_errors: Vec<String>,
+    /// Errors of configuration files before the test.
+    pub config_errors: Vec<LogError>,
     /// Contradictions in the settings, which do not end a test.
-    pub setting_errors: Vec<String>,
+    pub setting_errors: Vec<Contradiction>,
     /// Everything that the system under test did against the rules of completion.
     pub violations: Vec<Violation>,
     /// Why the test was stopped from outside, if it was.
@@ -172,8 +172,9 @@ impl TestOutcome {
         });
         let clocks = self.phases.iter().filter_map(|phase| phase.clock_check?.finding());
         let clocks = clocks.filter(|finding| finding.is_error).map(|finding| finding.text);
-        let settings = self.config_errors.iter().chain(&self.setting_errors).cloned();
-        settings.chain(phases).chain(clocks).collect()
+        let files = self.config_errors.iter().map(ToString::to_string);
+        let settings = self.setting_errors.iter().map(ToString::to_string);
+        files.chain(settings).chain(phases).chain(clocks).collect()
     }
 
     /// The phases that the figures are about: the performance phase, if the test came to it, or the reported run of a

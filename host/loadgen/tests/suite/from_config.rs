@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use proctor_loadgen::{
     TestSettings,
-    config_file::{BUILTIN, ConfigFileError, ConfigFileKind, ConfigFileReport, REPEATED_USER_FILE, apply},
+    config_file::{BUILTIN, ConfigFileKind, LogError, apply},
 };
 use proctor_vocabulary::Scenario;
 
@@ -21,7 +21,7 @@ pub struct Applied {
     /// LoadGen's return code: 0, -2 (ENOENT) or -22 (EINVAL).
     pub code: i32,
     /// LoadGen's entries in the detail log, under `error_invalid_config`.
-    pub log_texts: Vec<String>,
+    pub errors: Vec<LogError>,
 }
 
 impl ConfigFiles {
@@ -38,11 +38,11 @@ impl ConfigFiles {
         settings: &mut TestSettings,
     ) -> Applied {
         let mut apply_text = |text: &str, kind| apply(text, kind, model, scenario, settings);
-        let mut log_texts = Vec::new();
+        let mut errors = Vec::new();
         if kind == ConfigFileKind::User {
             self.user_file_count += 1;
             if self.user_file_count > 1 {
-                log_texts.push(REPEATED_USER_FILE.to_owned());
+                errors.push(LogError::RepeatedUserFile);
             } else {
                 apply_text(BUILTIN, ConfigFileKind::Builtin).expect("the built-in text is well formed");
             }
@@ -53,23 +53,13 @@ impl ConfigFiles {
             _ => match fs::read(path) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(_) => {
-                    log_texts.push(format!("can't open file {}", path.display()));
-                    return Applied { code: -2, log_texts };
+                    errors.push(LogError::Unreadable(path.to_owned()));
+                    return Applied { code: -2, errors };
                 }
             },
         };
         let result = apply_text(&text, kind);
-        log_texts.extend(texts_of(&result));
-        Applied { code: if result.is_ok() { 0 } else { -22 }, log_texts }
-    }
-}
-
-fn texts_of(result: &Result<ConfigFileReport, Vec<ConfigFileError>>) -> Vec<String> {
-    match result {
-        Ok(report) => {
-            let texts = report.ignored.iter().filter_map(|ignored| ignored.reason.log_text());
-            texts.map(str::to_owned).collect()
-        }
-        Err(errors) => errors.iter().map(ConfigFileError::log_text).collect(),
+        errors.extend(LogError::of(&result));
+        Applied { code: if result.is_ok() { 0 } else { -22 }, errors }
     }
 }

@@ -141,12 +141,3 @@ pub enum IgnoredReason {
         line: u64,
     },
 }
-
-impl IgnoredReason {
-    /// LoadGen's entry in the detail log for this line, under `error_invalid_config`: of all reasons it reports only
-    /// that of a mode that does not exist.
-    #[must_use]
-    pub fn log_text(&self) -> Option<&'static str> {
-        matches!(self, Self::InvalidMode { .. }).then_some("Invalid value passed to Mode key in config.")
-    }
-}

@@ -3,10 +3,6 @@
 /// The built-in `mlperf.conf`, with the values of LoadGen 6.0.17.
 pub const BUILTIN: &str = include_str!("mlperf.conf");
 
-/// LoadGen's error when a process applies more than one `user.conf`, under `error_invalid_config`.
-pub const REPEATED_USER_FILE: &str =
-    "Multiple conf files are used. This is not valid for official submission.";
-
 /// Which privileges a file has.
 ///
 /// Source: LoadGen 6.0.17, the `conf_type` argument of `FromConfig`.

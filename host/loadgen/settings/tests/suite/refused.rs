@@ -1,6 +1,6 @@
 //! Settings that no run can be made of are refused by name; contradictions are told.
 
-use proctor_loadgen_settings::{EffectiveSettings, SettingsError, TestSettings};
+use proctor_loadgen_settings::{Contradiction, EffectiveSettings, SettingsError, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
 
 fn refusal(change: impl FnOnce(&mut TestSettings)) -> String {
@@ -105,7 +105,8 @@ fn a_contradiction_is_reported_but_does_not_stop_the_run() {
         ..TestSettings::default()
     };
     let (_, errors) = EffectiveSettings::new(&request, 4, 10).unwrap();
-    assert_eq!(errors.len(), 2);
+    let outside = Contradiction::IssueSameIndex { index: 9, sample_count: 4 };
+    assert_eq!(errors, [outside, Contradiction::UniqueAndSame]);
 }
 
 #[test]

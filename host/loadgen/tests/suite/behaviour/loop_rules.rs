@@ -205,13 +205,14 @@ fn inferred_tokens_are_samples_times_the_factor() {
 
 #[test]
 fn a_second_user_file_is_an_error_in_the_log() {
-    let config_errors = vec![config_file::REPEATED_USER_FILE.to_owned()];
+    let config_errors = vec![config_file::LogError::RepeatedUserFile];
     let options = LoadGenOptions { config_errors, ..LoadGenOptions::default() };
     let outcome = Bench::with_options(settings(Scenario::Server), options, |_, s| after(MS, s)).run();
     let log = outcome.detail_log(&LogIdentity::default());
     let first = &log.entries[0];
     assert_eq!((first.key.as_ref(), first.is_error), ("error_invalid_config", true));
-    assert_eq!(outcome.errors(), [config_file::REPEATED_USER_FILE]);
+    let text = "Multiple conf files are used. This is not valid for official submission.";
+    assert_eq!(outcome.errors(), [text]);
 }
 
 #[test]

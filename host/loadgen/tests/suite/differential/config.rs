@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use proctor_loadgen::{TestSettings, config_file::ConfigFileKind};
+use proctor_loadgen::{
+    TestSettings,
+    config_file::{ConfigFileKind, LogError},
+};
 
 use crate::{
     differential::case::{Case, apply},
@@ -15,14 +18,14 @@ pub struct Configured {
     /// LoadGen's return codes.
     pub codes: Vec<i32>,
     /// LoadGen's log entries about them.
-    pub log_texts: Vec<String>,
+    pub errors: Vec<LogError>,
 }
 
 /// Makes the settings of a case, up to its configuration files, which lie in `folder`.
 pub fn configure(case: &Case, folder: &Path) -> Configured {
     let mut settings = TestSettings::default();
     apply(&mut settings, &case.settings);
-    let mut configured = Configured { settings, codes: Vec::new(), log_texts: Vec::new() };
+    let mut configured = Configured { settings, codes: Vec::new(), errors: Vec::new() };
     let mut files = ConfigFiles::default();
     for (number, file) in case.config_files.iter().enumerate() {
         let kind = match file.kind {
@@ -34,7 +37,7 @@ pub fn configure(case: &Case, folder: &Path) -> Configured {
         let scenario = file.scenario.parse().expect("a scenario's name");
         let applied = files.apply_file(&path, &file.model, scenario, kind, &mut configured.settings);
         configured.codes.push(applied.code);
-        configured.log_texts.extend(applied.log_texts);
+        configured.errors.extend(applied.errors);
     }
     configured
 }

@@ -102,7 +102,7 @@ pub fn replay(
     let clock = Arc::new(ReplayClock::default());
     let options = LoadGenOptions {
         audit_config: case.audit_config.clone(),
-        config_errors: configured.log_texts.clone(),
+        config_errors: configured.errors.clone(),
         ..LoadGenOptions::default()
     };
     let loadgen = LoadGen::new(configured.settings.clone(), Arc::clone(&clock), options);

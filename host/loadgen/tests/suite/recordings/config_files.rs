@@ -120,7 +120,8 @@ fn a_file_that_cannot_be_read_is_an_error_of_the_log() {
     let path = "no/such.conf".as_ref();
     let applied =
         ConfigFiles::default().apply_file(path, "m", Scenario::Server, ConfigFileKind::User, &mut settings);
-    assert_eq!((applied.code, applied.log_texts), (-2, vec!["can't open file no/such.conf".to_owned()]));
+    let texts: Vec<_> = applied.errors.iter().map(ToString::to_string).collect();
+    assert_eq!((applied.code, texts.join("\n")), (-2, "can't open file no/such.conf".to_owned()));
     assert_eq!(settings.min_duration_ms, 600_000, "the built-in values stay");
 }
 

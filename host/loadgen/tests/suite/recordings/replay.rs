@@ -8,7 +8,7 @@ use std::sync::{
 use crate::golden_files;
 use proctor_loadgen::{
     BareLibrary, Clock, LoadGen, LoadGenOptions, SystemUnderTest, TestOutcome, TestSettings, VirtualClock,
-    Wake,
+    Wake, config_file::LogError,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleIndex, SampleStatus};
 use serde::Deserialize;
@@ -166,7 +166,7 @@ impl SystemUnderTest for Replay {
 pub fn replay(
     case: &Value,
     request: TestSettings,
-    config_errors: Vec<String>,
+    config_errors: Vec<LogError>,
     rows: Vec<Row>,
 ) -> TestOutcome {
     let clock = Arc::new(VirtualClock::new());

@@ -11,7 +11,11 @@ use std::fs;
 use crate::from_config::ConfigFiles;
 use crate::recordings::replay::{Row, rows_of_samples, rows_of_trace};
 use crate::{golden_files, log_files::write_logs, recordings::replay};
-use proctor_loadgen::{PhaseMode, TestOutcome, TestSettings, config_file::ConfigFileKind, log::LogIdentity};
+use proctor_loadgen::{
+    PhaseMode, TestOutcome, TestSettings,
+    config_file::{ConfigFileKind, LogError},
+    log::LogIdentity,
+};
 use proctor_vocabulary::Scenario;
 use serde_json::Value;
 
@@ -67,7 +71,7 @@ impl Recording {
     }
 
     /// The settings of the run, and what was wrong with its configuration file.
-    fn request(&self) -> (TestSettings, Vec<String>) {
+    fn request(&self) -> (TestSettings, Vec<LogError>) {
         let mut base = TestSettings::default();
         let Some(text) = self.case["user_conf"].as_str() else {
             return (golden_files::settings(&self.case), Vec::new());
@@ -79,7 +83,7 @@ impl Recording {
         let model = self.case["model"].as_str().unwrap();
         let applied =
             ConfigFiles::default().apply_file(&path, model, scenario, ConfigFileKind::User, &mut base);
-        (golden_files::settings_from(base, &self.case), applied.log_texts)
+        (golden_files::settings_from(base, &self.case), applied.errors)
     }
 
     /// How long before the first issue the recorded loop may have started, in ns: the streams' recordings have all

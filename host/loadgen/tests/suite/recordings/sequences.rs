@@ -75,7 +75,7 @@ fn check(case: &Case) {
     let (effective, errors) =
         EffectiveSettings::new(&request, case.qsl_performance_count, case.qsl_total_count)
             .unwrap_or_else(|error| panic!("{}: {error}", case.id));
-    assert_eq!(errors, Vec::<String>::new(), "{}", case.id);
+    assert!(errors.is_empty(), "{}: {errors:?}", case.id);
     check_effective(&effective, case);
 
     let plan = phases(&effective);
