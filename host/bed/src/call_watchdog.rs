@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use proctor_loadgen::{Progress, StopHandle};
 use proctor_plugin_host::{Call, CallUnderWay, calls_under_way, last_words_are_awaited, progress_count};
 
-use crate::plugin::isolated::Isolated;
+use crate::{fault::Fault, plugin::isolated::Isolated};
 
 /// The watchdog's view of the test that is running. Clones share it.
 #[derive(Clone, Default)]
@@ -29,8 +29,8 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts a thread that hands a message to `hung` when a call into the plugin takes longer than `limit`.
-    pub(crate) fn start(limit: Duration, plugin: &str, hung: impl FnOnce(String) + Send + 'static) -> Self {
+    /// Starts a thread that hands a [`Fault::Hang`] to `hung` when a call into the plugin takes longer than `limit`.
+    pub(crate) fn start(limit: Duration, plugin: &str, hung: impl FnOnce(Fault) + Send + 'static) -> Self {
         let watchdog = Self::default();
         let watched = watchdog.clone();
         let plugin = plugin.to_owned();
@@ -38,12 +38,8 @@ impl Watchdog {
         let begins = Arc::clone(&is_there);
         let watch = move || {
             begins.wait();
-            let task = watched.wait_for_hang(limit).task();
-            let limit_ms = limit.as_millis();
-            hung(format!(
-                "plugin {plugin} hangs: it was asked to {task}, and did not return within watchdog_ms = \
-                 {limit_ms}; if it only needs longer, raise it with --set watchdog_ms=N"
-            ));
+            let call = watched.wait_for_hang(limit);
+            hung(Fault::Hang { plugin, call, limit });
         };
         match thread::Builder::new().name("watchdog".to_owned()).spawn(watch) {
             // A thread that begins needs the lock of the loader, which a constructor that hangs does not give back.

@@ -74,8 +74,15 @@ pub enum Fault {
         /// Name of the plugin.
         plugin: String,
     },
-    /// The plugin did not return from a call, with the watchdog's message about it.
-    Hang(String),
+    /// The plugin did not return from a call that the host itself waits for.
+    Hang {
+        /// Name of the plugin.
+        plugin: String,
+        /// The call.
+        call: Call,
+        /// The time that it had, the setting `watchdog_ms`.
+        limit: Duration,
+    },
     /// Something of the host's own process has changed that the plugin's process could reach.
     HostChanged {
         /// Name of the plugin.
@@ -191,7 +198,7 @@ impl Fault {
                 "the plugin may only read the input tensors; what it changes it has to copy in `prepare_samples`",
             ),
             Self::End(error) => advice_about(error),
-            Self::NotEnded { .. } | Self::Hang(_) => None,
+            Self::NotEnded { .. } | Self::Hang { .. } => None,
             Self::HostChanged { .. } => Some(
                 "leave it as it is while a run goes on, or, if nobody has changed it, do not trust the plugin; from Linux \
                  5.5 on it is out of a plugin's reach",
@@ -275,7 +282,13 @@ impl fmt::Display for Fault {
                 let calls = calls.map(Call::name).join(", ");
                 write!(f, "plugin {plugin} did not come back from {calls} or {}", Call::Close)
             }
-            Self::Hang(message) => f.write_str(message),
+            Self::Hang { plugin, call, limit } => write!(
+                f,
+                "plugin {plugin} hangs: it was asked to {}, and did not return within watchdog_ms = {}; if it only \
+                 needs longer, raise it with --set watchdog_ms=N",
+                call.task(),
+                limit.as_millis()
+            ),
             Self::HostChanged { plugin, part } => {
                 write!(f, "{part} changed while plugin {plugin} had a process that this system lets do that")
             }

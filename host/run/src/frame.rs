@@ -4,7 +4,7 @@
 use std::mem::ManuallyDrop;
 
 use proctor_bed::{
-    Equipment, Fault, Interrupt, TestBed, Watchdog,
+    Equipment, Interrupt, TestBed, Watchdog,
     published::{Published, open_fitted},
     scheduler_config, watchdog,
 };
@@ -139,10 +139,8 @@ impl Frame {
         crash::install(&self.folder.path("crash.txt"))?;
         process::report_end_in(&self.folder.path("error.txt"), "error: ");
         let (folder, pending) = (self.folder.clone(), self.pending.clone());
-        self.watchdog = watchdog(&self.settings, &self.interrupt, move |error| {
-            let concluded =
-                pending.take().map(|result| result.conclude(vec![Fault::Hang(error.to_string())]));
-            match concluded {
+        self.watchdog = watchdog(&self.settings, &self.interrupt, move |hang, error| {
+            match pending.take().map(|result| result.conclude(vec![hang])) {
                 Some(Ok(_)) => {}
                 Some(Err(unwritten)) => folder.note(&unwritten.report()),
                 None => folder.note(&error.report()),

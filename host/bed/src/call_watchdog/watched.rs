@@ -6,7 +6,7 @@ use proctor_config::Settings;
 use proctor_plugin_host::{LoadedPlugin, SearchPath, crash};
 use proctor_words::HostError;
 
-use crate::{call_watchdog::Watchdog, interrupt::Interrupt};
+use crate::{call_watchdog::Watchdog, fault::Fault, interrupt::Interrupt};
 
 /// Finds and loads the plugin that the settings name, for a program without a run folder: every crash and hang is
 /// reported from here on.
@@ -25,21 +25,21 @@ pub fn load_plugin(settings: &Settings, interrupt: &Interrupt) -> Result<LoadedP
 /// If the report of a crash cannot be set up.
 pub fn watch_without_folder(settings: &Settings, interrupt: &Interrupt) -> Result<(), HostError> {
     crash::install_without_folder()?;
-    watchdog(settings, interrupt, |_| ());
+    watchdog(settings, interrupt, |_, _| ());
     Ok(())
 }
 
-/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the error.
+/// Starts a watchdog that ends the program when the plugin hangs, after `note` has had the fault, also as an error.
 pub fn watchdog(
     settings: &Settings,
     interrupt: &Interrupt,
-    note: impl FnOnce(&HostError) + Send + 'static,
+    note: impl FnOnce(Fault, &HostError) + Send + 'static,
 ) -> Watchdog {
     let limit = Duration::from_millis(settings.run.watchdog_ms);
     let observer = interrupt.observer().clone();
-    Watchdog::start(limit, &settings.run.plugin, move |message| {
-        let error = HostError::PluginCannot(message);
-        note(&error);
+    Watchdog::start(limit, &settings.run.plugin, move |hang| {
+        let error = HostError::PluginCannot(hang.to_string());
+        note(hang, &error);
         observer.end(&error)
     })
 }
