@@ -90,6 +90,15 @@ pub enum Fault {
         /// The part that has changed.
         part: HostPart,
     },
+    /// The weights of the model are random.
+    RandomWeights {
+        /// The recipe that made them.
+        recipe: String,
+        /// The format of the model's file.
+        format: String,
+    },
+    /// The plugin's process could read the answers, for this reason, which the result has with its process.
+    Exposed(String),
 }
 
 const OUTPUTS: &str =
@@ -198,7 +207,7 @@ impl Fault {
                 "the plugin may only read the input tensors; what it changes it has to copy in `prepare_samples`",
             ),
             Self::End(error) => advice_about(error),
-            Self::NotEnded { .. } | Self::Hang { .. } => None,
+            Self::NotEnded { .. } | Self::Hang { .. } | Self::RandomWeights { .. } | Self::Exposed(_) => None,
             Self::HostChanged { .. } => Some(
                 "leave it as it is while a run goes on, or, if nobody has changed it, do not trust the plugin; from Linux \
                  5.5 on it is out of a plugin's reach",
@@ -292,6 +301,12 @@ impl fmt::Display for Fault {
             Self::HostChanged { plugin, part } => {
                 write!(f, "{part} changed while plugin {plugin} had a process that this system lets do that")
             }
+            Self::RandomWeights { recipe, format } => write!(
+                f,
+                "the weights are random, of the recipe {recipe}, so the answers and their accuracy mean nothing: give \
+                 the trained ones with --model-file FILE.{format}"
+            ),
+            Self::Exposed(why) => f.write_str(why),
         }
     }
 }

@@ -88,7 +88,7 @@ fn search_in(
     let show = |text: String| interrupt.observer().answer(&text);
     for objection in objections(&plugin_part(&bed)) {
         interrupt.observer().message(&format!("warning: no load will count: {objection}"));
-        seeker.state.object(objection);
+        seeker.state.objections.add(&objection);
     }
     show(answer::head(plan));
     for point in &seeker.state.curve {
@@ -193,7 +193,6 @@ impl Seeker<'_> {
         }
         self.note_change(&test);
         self.note_end(&test);
-        let objections = self.state.objections.clone();
         let mut seen = self.record(load, &test, lookout.conclude());
         let broken = test.outcome.broken();
         let over_bound =
@@ -201,19 +200,19 @@ impl Seeker<'_> {
         let not_met = self.broken(&test.outcome).into_iter().map(Finding::reason);
         let mut why_not_met: Vec<_> = not_met.chain(over_bound).collect();
         let too_short = self.plan.too_short(load).filter(|_| !why_not_met.is_empty());
-        let is_at_any_load =
-            too_short.is_some() || !objections.is_empty() || broken.iter().copied().any(is_miscounted);
-        why_not_met.extend(too_short);
-        let why_not_met = with_objections(why_not_met, &objections);
+        let is_objected = !self.state.objections.is_empty();
+        let is_at_any_load = too_short.is_some() || is_objected || broken.iter().copied().any(is_miscounted);
+        let further = self.state.objections.besides(&broken);
+        why_not_met.extend(too_short.into_iter().chain(further.iter().cloned()));
         let is_met = why_not_met.is_empty();
         seen.side = if is_met { Side::Under } else { Side::Over };
         self.state.curve.push(self.point(PointKind::FullRun, &seen, &test.outcome));
         let full_run = FullRun {
             folder: name,
             load,
-            valid: broken.is_empty() && objections.is_empty(),
+            valid: broken.is_empty() && !is_objected,
             metric: test.metric().map(|metric| metric.value).filter(|value| value.is_finite()),
-            reasons: with_objections(broken.into_iter().map(Finding::reason).collect(), &objections),
+            reasons: broken.into_iter().map(Finding::reason).chain(further).collect(),
         };
         self.state.full_runs.push(full_run);
         self.state.search.confirmations.push(Confirmation {
@@ -242,11 +241,11 @@ impl Seeker<'_> {
         runs: &PerformanceRuns,
     ) -> Result<(), HostError> {
         let plugin = plugin_part(self.bed);
-        let of_tests = runs.tests.iter().flat_map(|test| test.outcome.broken()).map(Finding::reason);
-        let known: Vec<_> = objections(&plugin).chain(of_tests).collect();
-        let further = self.state.objections.iter().filter(|objection| !known.contains(objection));
-        let further_reasons = further.cloned().collect();
-        let tests = Tests::of_performance(runs).with_reasons(further_reasons);
+        let of_plugin: Vec<_> = objections(&plugin).collect();
+        let of_tests = runs.tests.iter().flat_map(|test| test.outcome.broken());
+        let known: Vec<_> = of_plugin.iter().chain(of_tests).collect();
+        let further = self.state.objections.besides(&known).into_iter().map(Finding::of_run);
+        let tests = Tests::of_performance(runs).with_findings(further.collect());
         let result = RunResult::new(settings, plugin, self.bed.machine.clone(), tests);
         folder.write_result(RESULT, &result)
     }
@@ -258,10 +257,10 @@ impl Seeker<'_> {
 
     /// Takes note if the process of the plugin has changed the host's in this test, and tells the user once.
     fn note_change(&mut self, test: &Test) {
-        let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>);
-        for change in faults.filter(|fault| fault.is_change_of_host()).map(ToString::to_string) {
-            if self.state.object(change.clone()) {
-                self.interrupt.observer().message(&change);
+        let is_change = |it: &&Finding| it.caller_fault::<Fault>().is_some_and(Fault::is_change_of_host);
+        for change in test.outcome.findings.iter().filter(is_change) {
+            if self.state.objections.add(change) {
+                self.interrupt.observer().message(&change.what());
             }
         }
     }
@@ -474,14 +473,6 @@ fn has_growing_latency(outcome: &TestOutcome) -> bool {
     earlier.is_empty() || mean(later) > GROWTH * mean(earlier)
 }
 
-/// Joins reasons and objections, each of them once.
-fn with_objections(mut reasons: Vec<String>, objections: &[String]) -> Vec<String> {
-    let further = objections.iter().filter(|objection| !reasons.contains(objection));
-    let further: Vec<_> = further.cloned().collect();
-    reasons.extend(further);
-    reasons
-}
-
 fn failed_share(outcome: &TestOutcome) -> f64 {
     let (mut failed_count, mut count) = (0_u64, 0_u64);
     for sample in outcome.samples() {
@@ -522,14 +513,6 @@ fn says_only_that_samples_failed(finding: &Finding) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_objection_that_is_a_finding_too_is_told_once() {
-        let [slow, changed] = ["too slow", "the host's limits changed"].map(str::to_owned);
-        let (objections, expected) = ([changed.clone()], [slow.clone(), changed]);
-        assert_eq!(with_objections(expected.to_vec(), &objections), expected);
-        assert_eq!(with_objections(vec![slow], &objections), expected);
-    }
 
     #[test]
     fn a_mean_of_none_is_nothing() {

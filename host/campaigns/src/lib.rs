@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod find_max;
+mod objections;
 mod replay;
 mod scale;
 

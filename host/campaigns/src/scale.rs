@@ -194,7 +194,7 @@ fn show_end(result: &ScaleResult, folder: &RunFolder, observer: &dyn Observer) {
         observer.message(&format!("after the run: {fault}"));
     }
     if !result.objections.is_empty() {
-        observer.answer(&format!("no setting counts: {}\n", result.objections.join("; ")));
+        observer.answer(&format!("no setting counts: {}\n", result.objections));
     }
     if let Some(kept) = &result.kept_curve {
         observer.answer(&kept.text());

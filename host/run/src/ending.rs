@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use proctor_accuracy::AccuracyResult;
 use proctor_bed::{Fault, Test, TestBed};
 use proctor_config::Settings;
+use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, drop_last_words, expect_no_last_words, set_last_words};
 use proctor_results::{FloorPart, PluginPart};
 use proctor_vocabulary::TestMode;
@@ -28,7 +29,9 @@ use proctor_words::{HostError, Machine, Observer, RunFolder, enter};
 use crate::{
     accuracy::score,
     performance_runs::PerformanceRuns,
-    result::{RESULT, RunResult, Tests, metric_parts, plugin_part, sample_memory, stage_parts},
+    result::{
+        RESULT, RunResult, Tests, breach::RunFault, metric_parts, plugin_part, sample_memory, stage_parts,
+    },
 };
 
 /// Everything that the result of a run is made of.
@@ -43,8 +46,8 @@ pub(crate) struct UnfinishedResult {
     pub(crate) performance_runs: PerformanceRuns,
     pub(crate) floor: Option<FloorPart>,
     accuracy: Option<AccuracyResult>,
-    /// Reasons against the run that are no findings of its tests.
-    further_reasons: Vec<String>,
+    /// Findings of the run that are none of its tests.
+    of_run: Vec<Finding>,
     /// The first reason why the run is not whole.
     error: Option<HostError>,
 }
@@ -68,7 +71,7 @@ impl UnfinishedResult {
             performance_runs: PerformanceRuns::default(),
             floor: None,
             accuracy: None,
-            further_reasons: Vec::new(),
+            of_run: Vec::new(),
             error: None,
         }
     }
@@ -83,13 +86,13 @@ impl UnfinishedResult {
         let Some(logs) = &test.logs else { return };
         let _span = enter!("score");
         if let Some(error) = &test.write_error {
-            self.further_reasons.push(format!("the answers were not scored: {error}"));
+            self.of_run.push(Finding::of_run(RunFault::NotScored(error.to_string())));
             return;
         }
         match score(&self.settings, &test.outcome, logs.folder(), bed, self.observer.as_ref()) {
             Ok(accuracy) => self.accuracy = Some(accuracy),
             Err(error) => {
-                self.further_reasons.push(error.messages().join(": "));
+                self.of_run.push(Finding::of_run(RunFault::Failed(error.messages())));
                 self.fail(error);
             }
         }
@@ -109,7 +112,7 @@ impl UnfinishedResult {
 
     /// Takes note of a test that could not begin, because the process of the plugin has ended each time.
     pub(crate) fn note_lost_test(&mut self, error: &HostError) {
-        self.further_reasons.push(error.messages().join(": "));
+        self.of_run.push(Finding::of_run(RunFault::Failed(error.messages())));
         // The error says how it has ended. No test that was made has to do with it.
         Fault::noticed(self.host_side).for_each(drop);
     }
@@ -165,7 +168,7 @@ impl UnfinishedResult {
             let energy_joules = energy_joules.filter(|_| !self.settings.run.virtual_time);
             test.settle(faults, energy_joules, observer.as_ref());
         } else {
-            self.further_reasons.extend(faults.iter().map(ToString::to_string));
+            self.of_run.extend(faults.into_iter().map(Finding::of_run));
         }
         let result = self.result();
         let unwritten = self.folder.write_result(RESULT, &result).err();
@@ -196,7 +199,7 @@ impl UnfinishedResult {
             accuracy_run: self.accuracy_run.as_ref(),
             performance_runs: &self.performance_runs,
             accuracy: self.accuracy.clone(),
-            further_reasons: self.further_reasons.clone(),
+            of_run: self.of_run.clone(),
         };
         let plugin = PluginPart { sample_memory: sample_memory(self.host_side), ..self.plugin.clone() };
         RunResult::new(&self.settings, plugin, self.machine.clone(), tests).with_floor(self.floor.clone())

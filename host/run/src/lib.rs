@@ -33,7 +33,8 @@ pub use crate::{
     result::{
         RESULT, RunResult, Tests,
         arrivals::{self, arrivals_remark},
-        deviations, objections, plugin_part,
+        breach::objections,
+        deviations, plugin_part,
     },
     run::{run, settings_of_run},
 };

@@ -5,6 +5,7 @@
 //! A key that is added leaves [`RESULT_SCHEMA_VERSION`] as it is; one that is removed or changes its meaning raises it.
 
 pub mod arrivals;
+pub(crate) mod breach;
 pub mod deviations;
 mod energy;
 mod finding;
@@ -19,9 +20,9 @@ use std::{collections::BTreeMap, path::Path};
 
 use chrono::{SecondsFormat, Utc};
 use proctor_accuracy::AccuracyResult;
-use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor, model_files};
+use proctor_bed::{Dispatch, InputForms, Test, TestBed, figures::plain_kind, floor};
 use proctor_config::{MetricKind, NotOfficial, Settings, round_rules};
-use proctor_loadgen::{Finding, Rule};
+use proctor_loadgen::Finding;
 use proctor_plugin_host::{HostSide, PluginMetric, PluginStage};
 use proctor_results::{
     BenchmarkPart, DeviationPart, FloorPart, PluginMetricPart, PluginPart, Program, ResultFile, StagePart,
@@ -31,7 +32,7 @@ use proctor_words::{Conclusion, HostError, Machine, RenderedVerdict};
 use serde::Serialize;
 use serde_json::json;
 
-use self::test_part::test_part;
+use self::{breach::breaches, test_part::test_part};
 use crate::{accuracy::part::accuracy_part, performance_runs::PerformanceRuns};
 
 /// Name of the file with everything about a run.
@@ -45,21 +46,20 @@ pub struct Tests<'a> {
     pub(crate) accuracy_run: Option<&'a Test>,
     pub(crate) performance_runs: &'a PerformanceRuns,
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// Reasons against the run that are no findings of its tests: why the answers could not be scored, or why a test
-    /// could not begin.
-    pub(crate) further_reasons: Vec<String>,
+    /// Findings of the run that are none of its tests: that the answers could not be scored, or a test not begin.
+    pub(crate) of_run: Vec<Finding>,
 }
 
 impl<'a> Tests<'a> {
     /// Performance runs, and no other.
     pub fn of_performance(performance_runs: &'a PerformanceRuns) -> Self {
-        Self { accuracy_run: None, performance_runs, accuracy: None, further_reasons: Vec::new() }
+        Self { accuracy_run: None, performance_runs, accuracy: None, of_run: Vec::new() }
     }
 
-    /// The same, INVALID for these reasons, too.
+    /// The same, INVALID for these findings of the run, too.
     #[must_use]
-    pub fn with_reasons(self, further_reasons: Vec<String>) -> Self {
-        Self { further_reasons, ..self }
+    pub fn with_findings(self, of_run: Vec<Finding>) -> Self {
+        Self { of_run, ..self }
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn stage_parts(stages: BTreeMap<String, PluginStage>) -> BTreeMap<Str
 impl RunResult {
     /// Puts everything together.
     pub fn new(settings: &Settings, plugin: PluginPart, machine: Machine, tests: Tests<'_>) -> Self {
-        let Tests { accuracy_run, performance_runs, accuracy, further_reasons } = tests;
+        let Tests { accuracy_run, performance_runs, accuracy, of_run } = tests;
         let performance_run = performance_runs.deciding();
         let is_virtual = settings.run.virtual_time;
         let figure = |kind: Option<MetricKind>| performance_run?.figure(kind?);
@@ -123,14 +123,13 @@ impl RunResult {
         let plain = performance_run.and_then(|test| plain_kind(test.metric_kind));
         let shown = settings.effective.iter().filter(|(key, _)| !is_virtual || *key != "output_folder");
         let part = performance_run.map(test_part);
-        let mut reasons = reasons(settings, accuracy_run, performance_runs, further_reasons);
-        reasons.extend(objections(&plugin).map(Reason::of_run));
+        let breaches = breaches(settings, accuracy_run, performance_runs, of_run, &plugin);
         let tests = [accuracy_run, performance_run];
         let verdict = VerdictPart {
-            valid: reasons.is_empty(),
+            valid: breaches.is_empty(),
             accuracy_passed: accuracy.as_ref().map(|accuracy| accuracy.passed),
             interrupted: tests.into_iter().flatten().any(|test| test.outcome.interrupted.is_some()),
-            reasons: reasons.iter().map(|reason| reason.text.clone()).collect(),
+            reasons: breaches.iter().map(|(test, finding)| format!("{test}{}", finding.reason())).collect(),
         };
         let file = ResultFile {
             schema_version: RESULT_SCHEMA_VERSION,
@@ -163,7 +162,7 @@ impl RunResult {
         };
         Self {
             file,
-            advised: reasons.into_iter().map(|reason| reason.advised).collect(),
+            advised: breaches.iter().map(|(test, finding)| format!("{test}{finding}")).collect(),
             noise: performance_run.and_then(|test| test.noise.as_ref()).map(noise::text),
             not_official: settings.not_official(),
             no_accuracy: settings.test.test05.then_some("test05 makes every run a performance run"),
@@ -222,59 +221,6 @@ impl RunResult {
     }
 }
 
-/// Why a run is not valid: a sentence, and the same with what to do about it.
-struct Reason {
-    text: String,
-    advised: String,
-}
-
-impl Reason {
-    /// `run` names the run of the finding, where there are several.
-    fn new(run: &str, finding: &Finding) -> Self {
-        Self { text: format!("{run}{}", finding.reason()), advised: format!("{run}{finding}") }
-    }
-
-    /// A reason that is no finding of a test.
-    fn of_run(text: String) -> Self {
-        Self { advised: text.clone(), text }
-    }
-}
-
-/// Why a run with these tests is not valid.
-fn reasons(
-    settings: &Settings,
-    accuracy_run: Option<&Test>,
-    performance_runs: &PerformanceRuns,
-    further_reasons: Vec<String>,
-) -> Vec<Reason> {
-    let of = |test: Option<&Test>, run: &str| {
-        let broken = test.map(|test| test.outcome.broken()).unwrap_or_default();
-        let reason = |finding: &Finding| (finding.rule, Reason::new(run, finding));
-        broken.into_iter().map(reason).collect::<Vec<_>>()
-    };
-    let mut reasons = of(accuracy_run, "accuracy run: ");
-    reasons.extend(performance_runs.numbered().flat_map(|(run, test)| of(Some(test), &run)));
-    // What the user did comes before what followed from it.
-    reasons.sort_by_key(|(rule, _)| *rule != Rule::Interrupted);
-    let mut reasons: Vec<_> = reasons.into_iter().map(|(_, reason)| reason).collect();
-    let ended = performance_runs.numbered().filter(|(_, test)| test.outcome.ended_before_performance());
-    reasons.extend(ended.map(|(run, _)| {
-        Reason::of_run(format!("{run}there was no performance phase: the test ended before it"))
-    }));
-    let is_explained = performance_runs.deciding().is_some() || !further_reasons.is_empty();
-    reasons.extend(further_reasons.into_iter().map(Reason::of_run));
-    if !is_explained && settings.run.mode.is_none() {
-        let text = "there was no performance run, because the accuracy run did not come to its end";
-        reasons.push(Reason::of_run(text.to_owned()));
-    }
-    let (made_count, planned_count) = (performance_runs.tests.len() as u64, performance_runs.planned_count);
-    if reasons.is_empty() && made_count < planned_count {
-        // The reason why they ended, such as a full disk, is the error of the run.
-        reasons.push(Reason::of_run(format!("only {made_count} of {planned_count} runs were made")));
-    }
-    reasons
-}
-
 fn benchmark_part(settings: &Settings) -> BenchmarkPart {
     let benchmark = &settings.benchmark;
     BenchmarkPart {
@@ -324,12 +270,6 @@ pub fn plugin_part(bed: &TestBed<'_>) -> PluginPart {
             .then(|| metric_parts(bed.plugin_metrics(), bed.clock.reader()())),
         stages: (!bed.settings().run.virtual_time).then(|| stage_parts(bed.plugin_stages())),
     }
-}
-
-/// Reasons why no run with this plugin is VALID: random weights, and answers within its reach.
-pub fn objections(plugin: &PluginPart) -> impl Iterator<Item = String> {
-    let exposure = plugin.isolation.iter().filter_map(|it| it.objection.clone());
-    plugin.model_files.iter().filter_map(model_files::objection).chain(exposure)
 }
 
 /// The seeds in effect, test 05 included if it is on.

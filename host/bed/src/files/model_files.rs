@@ -8,16 +8,12 @@ use proctor_recipes::{check_format, find_or_make_model};
 pub use proctor_results::ModelFilePart as FoundFile;
 use proctor_words::{HostError, Observer, lasting_folder};
 
-use crate::files::dataset_folder::dataset_folder;
+use crate::{fault::Fault, files::dataset_folder::dataset_folder};
 
 /// Why a run with this file is INVALID, if it is.
-pub fn objection(file: &FoundFile) -> Option<String> {
-    let recipe = file.recipe.as_deref().filter(|_| file.stands_in)?;
-    Some(format!(
-        "the weights are random, of the recipe {recipe}, so the answers and their accuracy mean nothing: give the \
-         trained ones with --model-file FILE.{}",
-        file.format
-    ))
+pub fn objection(file: &FoundFile) -> Option<Fault> {
+    let recipe = file.recipe.clone().filter(|_| file.stands_in)?;
+    Some(Fault::RandomWeights { recipe, format: file.format.clone() })
 }
 
 /// Finds the files for a precision of those formats that are wanted.

@@ -43,7 +43,7 @@ impl FittedModel {
         let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
         let found = find_files(settings, root, manifest, &precision, observer)?;
         let objections = found.iter().filter_map(model_files::objection);
-        objections.for_each(|text| observer.message(&format!("warning: {text}")));
+        objections.for_each(|fault| observer.message(&format!("warning: {fault}")));
         let files = found.iter().map(|file| (file.format.clone(), file.path.clone())).collect();
         let demand = ModelDemand { precision: Some(precision), files, ..wish };
         let forms = InputForms::choose(backend, &manifest.name, &demand)?;

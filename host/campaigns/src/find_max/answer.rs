@@ -113,7 +113,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
     if state.objections.is_empty() {
         return of_end(plan, state, end);
     }
-    let objections = state.objections.join("; ");
+    let objections = &state.objections;
     match end {
         SearchEnd::Found { .. } | SearchEnd::NotConfirmed { .. } => format!("no load counts: {objections}"),
         _ => format!("{}; nor would a load count: {objections}", of_end(plan, state, end)),

@@ -18,6 +18,7 @@ use super::{
     plan::SearchPlan,
     state::{FullRun, Point, State},
 };
+use crate::objections::Objections;
 
 /// Version of the form of the file.
 pub(crate) const FIND_MAX_SCHEMA_VERSION: u32 = 1;
@@ -39,9 +40,9 @@ pub(crate) struct FindMaxResult<'a> {
     /// Misbehaviour of the plugin at its end, in words, because of which the search is not good even if it has found
     /// something. If the plugin hangs or crashes there, this says that it has not come to its end.
     pub(super) faults: Vec<String>,
-    /// Why no load counts, in words; left out if nothing speaks against it.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    objections: &'a [String],
+    /// Why no load counts; left out if nothing speaks against it.
+    #[serde(skip_serializing_if = "Objections::is_empty")]
+    objections: &'a Objections,
     scenario: &'static str,
     pub(super) rules: &'static str,
     virtual_time: bool,

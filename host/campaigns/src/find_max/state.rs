@@ -9,6 +9,7 @@ use proctor_words::{HostError, RunFolder, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::plan::SearchPlan;
+use crate::objections::Objections;
 
 /// Name of the file.
 pub(crate) const PROBES: &str = "probes.json";
@@ -29,10 +30,9 @@ pub(crate) struct State {
     /// Ends of processes of the plugin, in words.
     #[serde(default)]
     pub(crate) ends: Vec<String>,
-    /// Reasons why no load counts, in words: random weights, answers within reach of the plugin, and changes of the
-    /// host's process.
+    /// Findings for which no load counts.
     #[serde(default)]
-    pub(crate) objections: Vec<String>,
+    pub(crate) objections: Objections,
     /// Reasons of the first probe whose samples failed or lacked their tokens, in words.
     #[serde(default)]
     pub(crate) causes: Vec<String>,
@@ -87,7 +87,7 @@ impl State {
             curve: Vec::new(),
             full_runs: Vec::new(),
             ends: Vec::new(),
-            objections: Vec::new(),
+            objections: Objections::default(),
             causes: Vec::new(),
         }
     }
@@ -133,15 +133,6 @@ impl State {
     pub(crate) fn judged_full_runs(&self) -> impl Iterator<Item = (&FullRun, bool)> {
         let met = self.search.confirmations.iter().map(|confirmation| confirmation.is_valid);
         self.full_runs.iter().zip(met)
-    }
-
-    /// Takes note of a reason why no load counts. Returns whether it is a new one.
-    pub(crate) fn object(&mut self, objection: String) -> bool {
-        let is_new = !self.objections.contains(&objection);
-        if is_new {
-            self.objections.push(objection);
-        }
-        is_new
     }
 
     /// The end of the search as it counts: where there are objections, no load is found.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{SecondsFormat, Utc};
 use proctor_bed::Fault;
 use proctor_config::{Deviation, Effective, Settings};
+use proctor_loadgen::Finding;
 use proctor_results::{DeviationPart, PluginPart, Program, ScalingPart};
 use proctor_run::deviations;
 use proctor_scaling::Goal;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use super::{
     ScaleOptions, TargetChange, base::Base, input::ScaleInput, kept_curve::KeptCurve, traffic::TrafficCounts,
 };
+use crate::objections::Objections;
 
 /// Version of the form of the file.
 const SCALE_SCHEMA_VERSION: u32 = 1;
@@ -41,10 +43,10 @@ pub(crate) struct ScaleResult {
     pub(super) kept_curve: Option<KeptCurve>,
     /// Misbehaviour of the plugin, in words.
     pub(super) faults: Vec<String>,
-    /// Why no setting counts, in words: answers within reach of the plugin, and changes of the host's process; left out
-    /// if nothing speaks against it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) objections: Vec<String>,
+    /// Why no setting counts: answers within reach of the plugin, and changes of the host's process; left out if nothing
+    /// speaks against it.
+    #[serde(skip_serializing_if = "Objections::is_empty")]
+    pub(super) objections: Objections,
     benchmark: String,
     pub(super) rules: &'static str,
     /// Rules of the round that a run of this kind does not keep; left out if it keeps all.
@@ -107,6 +109,10 @@ impl ScaleResult {
         if is_virtual {
             effective.remove("output_folder");
         }
+        let mut objections = Objections::default();
+        for why in plugin.isolation.iter().filter_map(|it| it.objection.clone()) {
+            objections.add(&Finding::of_run(Fault::Exposed(why)));
+        }
         Self {
             schema_version: SCALE_SCHEMA_VERSION,
             program: Program::this(),
@@ -120,7 +126,7 @@ impl ScaleResult {
             courses: Vec::new(),
             kept_curve: None,
             faults: Vec::new(),
-            objections: plugin.isolation.iter().filter_map(|it| it.objection.clone()).collect(),
+            objections,
             benchmark: settings.benchmark.id.clone(),
             rules: settings.run.rules.name,
             deviations: deviations(settings, &plugin),
@@ -134,10 +140,8 @@ impl ScaleResult {
     /// Takes note of the faults for which no setting counts, each once, and returns the others, in words.
     pub(super) fn object(&mut self, faults: Vec<Fault>) -> Vec<String> {
         let (objections, others): (Vec<_>, Vec<_>) = faults.into_iter().partition(Fault::is_change_of_host);
-        for objection in objections.iter().map(ToString::to_string) {
-            if !self.objections.contains(&objection) {
-                self.objections.push(objection);
-            }
+        for objection in objections.into_iter().map(Finding::of_run) {
+            self.objections.add(&objection);
         }
         others.iter().map(ToString::to_string).collect()
     }

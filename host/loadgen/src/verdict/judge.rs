@@ -66,7 +66,7 @@ impl TestOutcome {
             findings.extend(of_test());
         }
         findings.extend(search.and_then(of_search));
-        findings.extend(self.findings.drain(..).filter(|finding| finding.scope == Scope::Caller));
+        findings.extend(self.findings.drain(..).filter(|it| matches!(it.scope, Scope::Caller | Scope::Run)));
         self.findings = findings;
         self.performance = performance;
         self.answered = answered.flatten();

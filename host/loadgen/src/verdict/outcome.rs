@@ -138,7 +138,7 @@ impl TestOutcome {
         let is_last = number + 1 == self.phases.len();
         self.objections().filter(move |finding| match finding.scope {
             Scope::Phase(phase) => phase == number,
-            Scope::Test | Scope::Caller => is_last && finding.rule != Rule::PeakFound,
+            Scope::Test | Scope::Caller | Scope::Run => is_last && finding.rule != Rule::PeakFound,
         })
     }
 
@@ -151,7 +151,7 @@ impl TestOutcome {
     fn is_of_another_phase(&self, finding: &Finding) -> bool {
         match finding.scope {
             Scope::Phase(number) => self.peak_search.is_none() && self.reported_phase() != Some(number),
-            Scope::Test | Scope::Caller => false,
+            Scope::Test | Scope::Caller | Scope::Run => false,
         }
     }
 

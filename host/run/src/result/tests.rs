@@ -11,8 +11,8 @@ use proctor_results::{SearchStep, TestPart};
 use proctor_scheduler::{BatchError, Instance, SchedulerConfig, SimulatedScheduler};
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse, SampleStatus, TestMode};
 
-use super::energy::energy_of_plugin;
 use super::*;
+use super::{breach::RunFault, energy::energy_of_plugin};
 
 /// With this number of output tokens for each sample, all at its end.
 struct OneMs {
@@ -147,7 +147,7 @@ fn result(accuracy_passed: bool) -> RunResult {
         accuracy_run: Some(&accuracy_run),
         performance_runs: &PerformanceRuns::of(performance_run),
         accuracy: Some(accuracy(accuracy_passed)),
-        further_reasons: Vec::new(),
+        of_run: Vec::new(),
     };
     RunResult::new(&settings, plugin(), machine(), tests)
 }
@@ -334,6 +334,29 @@ fn without_an_answered_sample_there_is_no_energy_of_one() {
         (energy.joules, energy.joules_per_sample, energy.samples_per_second_per_watt),
         (5.0, None, None)
     );
+}
+
+#[test]
+fn a_run_is_valid_only_if_no_finding_of_it_or_of_its_tests_is_broken() {
+    let settings = settings();
+    let reasons = |runs: &PerformanceRuns, of_run| {
+        let tests = Tests::of_performance(runs).with_findings(of_run);
+        let VerdictPart { valid, reasons, .. } =
+            RunResult::new(&settings, plugin(), machine(), tests).file.verdict;
+        assert!(!valid);
+        reasons
+    };
+    let first_of_two = |is_interrupted| PerformanceRuns {
+        planned_count: 2,
+        ..PerformanceRuns::of(test(&settings, TestMode::PerformanceOnly, is_interrupted))
+    };
+    assert_eq!(reasons(&first_of_two(false), Vec::new()), ["only 1 of 2 runs were made"]);
+    let lost = Finding::of_run(RunFault::Failed(vec!["the plugin ended".to_owned(), "again".to_owned()]));
+    let told = reasons(&first_of_two(true), vec![lost]);
+    assert_eq!(told[0], "run 1 of 2: interrupted: Ctrl-C or SIGTERM");
+    assert_eq!(told[told.len() - 1], "the plugin ended: again");
+    let text = "there was no performance run, because the accuracy run did not come to its end";
+    assert_eq!(reasons(&PerformanceRuns::default(), Vec::new()), [text]);
 }
 
 #[test]

@@ -2,10 +2,8 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
-use super::number::rate;
 use crate::{
-    issue::end::IssueEnd,
-    measure::{missing_samples::MissingSamples, phase_error::PhaseError, unload_error::UnloadError},
+    measure::{missing_samples::MissingSamples, unload_error::UnloadError},
     record::violations::{Violation, ViolationKind},
     verdict::{
         peak_search::{PeakEnd, RateNotMet},
@@ -95,6 +93,8 @@ pub enum Scope {
     Test,
     /// The caller, who sees what the load generator does not.
     Caller,
+    /// The run that the test is a part of, if the caller makes one of several.
+    Run,
 }
 
 /// A setting that ends a run early.
@@ -106,7 +106,7 @@ pub struct Limit {
     pub value: u64,
 }
 
-/// An event that numbers do not say. Displays as a sentence.
+/// An event that numbers do not say.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cause {
     Intervals(IntervalResult),
@@ -141,28 +141,9 @@ impl PartialEq for Fault {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Intervals(result) => f.write_str(&result.reason()),
-            Self::Missing(missing) => missing.fmt(f),
-            Self::Stalled => IssueEnd::Stalled.fmt(f),
-            Self::Unload(error) => error.fmt(f),
-            Self::Completion(violation) => violation.fmt(f),
-            Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
-            Self::PeakSearch(end) => end.fmt(f),
-            Self::NextRate { qps, reason } => {
-                let what = match reason {
-                    RateNotMet::Failed(PhaseError::FailedSamples { .. }) => "failed samples",
-                    RateNotMet::Failed(PhaseError::TokenlessSamples { .. }) => "samples without their tokens",
-                    RateNotMet::Failed(_) => "an error of the run",
-                    RateNotMet::EndedEarly(_) => "too many outstanding queries",
-                    RateNotMet::OverBound { .. } => "a latency over its bound",
-                };
-                write!(f, "{what} at the next rate, {} queries/s", rate(*qps))
-            }
-            Self::Caller(fault) => fault.0.fmt(f),
-        }
+        self.0.fmt(f)
     }
 }
 
@@ -334,7 +315,15 @@ impl Finding {
         Self::objection(Rule::Caller, Scope::Caller, Cause::Caller(Fault(Arc::new(fault))), advice)
     }
 
-    /// The fault that the caller gave to [`of_caller`](Self::of_caller), if it is one of this type.
+    /// Something that makes a run INVALID and is no matter of a single test. `fault` displays as a sentence, which says
+    /// what to do, too.
+    #[must_use]
+    pub fn of_run(fault: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
+        Self { scope: Scope::Run, ..Self::of_caller(fault, None) }
+    }
+
+    /// The fault that the caller gave to [`of_caller`](Self::of_caller) or [`of_run`](Self::of_run), if it is one of
+    /// this type.
     #[must_use]
     pub fn caller_fault<T: 'static>(&self) -> Option<&T> {
         match &self.cause {

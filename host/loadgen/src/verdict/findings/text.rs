@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::{
-    finding::{Finding, Limit, Measure, Remedy, Rule, Status, Unit},
+    finding::{Cause, Finding, Limit, Measure, Remedy, Rule, Status, Unit},
     number::{DIGITS, count, rate, significant},
 };
+use crate::{issue::end::IssueEnd, measure::phase_error::PhaseError, verdict::peak_search::RateNotMet};
 
 /// All digits that a time can have.
 const DIGITS_MAX: usize = 20;
@@ -20,6 +21,31 @@ impl fmt::Display for Finding {
             return Ok(());
         }
         write!(f, "; set {} = 0, which is no limit", self.lift.join(" and "))
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Intervals(result) => f.write_str(&result.reason()),
+            Self::Missing(missing) => missing.fmt(f),
+            Self::Stalled => IssueEnd::Stalled.fmt(f),
+            Self::Unload(error) => error.fmt(f),
+            Self::Completion(violation) => violation.fmt(f),
+            Self::Interrupted(reason) => write!(f, "interrupted: {reason}"),
+            Self::PeakSearch(end) => end.fmt(f),
+            Self::NextRate { qps, reason } => {
+                let what = match reason {
+                    RateNotMet::Failed(PhaseError::FailedSamples { .. }) => "failed samples",
+                    RateNotMet::Failed(PhaseError::TokenlessSamples { .. }) => "samples without their tokens",
+                    RateNotMet::Failed(_) => "an error of the run",
+                    RateNotMet::EndedEarly(_) => "too many outstanding queries",
+                    RateNotMet::OverBound { .. } => "a latency over its bound",
+                };
+                write!(f, "{what} at the next rate, {} queries/s", rate(*qps))
+            }
+            Self::Caller(fault) => fault.fmt(f),
+        }
     }
 }
 

@@ -124,10 +124,13 @@ fn misbehaviour_comes_with_advice() {
 fn a_finding_of_the_caller_makes_the_test_invalid_in_every_log() {
     let mut outcome = run(&server(100.0), 1, one_ms);
     assert!(outcome.is_valid(), "{:?}", outcome.reasons());
+    outcome.findings.push(Finding::of_run("the run was cut"));
     outcome.findings.push(Finding::of_caller("the cable was pulled", Some("put it back")));
     // A second look at the figures keeps what the caller has seen.
     outcome.judge();
-    assert_eq!(outcome.reasons(), ["the cable was pulled"]);
+    assert_eq!(outcome.reasons(), ["the run was cut", "the cable was pulled"]);
+    let of_run = outcome.findings.remove(outcome.findings.len() - 2);
+    assert_eq!((of_run.rule, of_run.scope, of_run.to_string()), (Rule::Caller, Scope::Run, of_run.what()));
     let finding = outcome.findings.last().unwrap();
     assert_eq!((finding.rule, finding.scope), (Rule::Caller, Scope::Caller));
     assert_eq!(finding.to_string(), "the cable was pulled: put it back");
