@@ -2,7 +2,7 @@
 
 use opencl3::{
     device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device},
-    error_codes::ClError,
+    error_codes::{ClError, DLOPEN_FUNCTION_NOT_AVAILABLE, DLOPEN_RUNTIME_LOAD_FAILED},
     platform::get_platforms,
 };
 use proctor_device::serve::Named;
@@ -85,8 +85,9 @@ pub enum OpenError {
 pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     let platforms = get_platforms().map_err(|error| match error.0 {
         PLATFORM_NOT_FOUND => OpenError::NoPlatform(error),
-        LOADER_NOT_FOUND => OpenError::NoLoader(error),
-        _ if error.to_string().contains("DLOPEN") => OpenError::NoLoader(error),
+        LOADER_NOT_FOUND | DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE => {
+            OpenError::NoLoader(error)
+        }
         _ => OpenError::Failed(error),
     })?;
     let mut devices = Vec::new();
