@@ -14,7 +14,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use proctor_loadgen::{Progress, StopHandle};
 use proctor_plugin_host::{CallUnderWay, calls_under_way, on_interrupt};
-use proctor_words::{HostError, Observer, text};
+use proctor_words::{HostError, Observer, UsageError, text};
 
 /// The reason of an interrupted test.
 const REASON: &str = "Ctrl-C or SIGTERM";
@@ -61,8 +61,7 @@ impl Interrupt {
     pub fn install(observer: Arc<dyn Observer>) -> Result<Self, HostError> {
         let interrupt = Self::never(observer);
         let listener = interrupt.clone();
-        on_interrupt(move || listener.signal())
-            .map_err(|error| HostError::Usage(format!("cannot listen for signals: {error}")))?;
+        on_interrupt(move || listener.signal()).map_err(UsageError::Signals)?;
         Ok(interrupt)
     }
 

@@ -12,8 +12,7 @@ use proctor_config::{IssueMode, Origin, Settings};
 use proctor_datasets::DataRoot;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, HostServices, LoadedPlugin, Model, Recorder, SearchPath};
-use proctor_vocabulary::did_you_mean;
-use proctor_words::{CacheFolder, HostError, Observer, enter};
+use proctor_words::{CacheFolder, HostError, Observer, PluginError, UsageError, enter};
 
 use self::fitted_model::FittedModel;
 use crate::{
@@ -155,7 +154,7 @@ impl Plugin {
     /// # Errors
     /// If it has none, or it has ended.
     pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
-        let none = || HostError::Usage("the plugin has no process of its own: add --isolate".to_owned());
+        let none = || UsageError::Stated("the plugin has no process of its own: add --isolate");
         self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
     }
 
@@ -171,36 +170,27 @@ impl Plugin {
 /// Chooses between batches and whole queries.
 fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostError> {
     let Manifest { name, execute, issue, virtual_time, .. } = manifest;
-    let cannot = |text: String| Err(HostError::PluginCannot(text));
+    let cannot = |error: PluginError| Err(HostError::from(error));
+    let plugin = || name.clone();
     if settings.run.virtual_time {
         if !virtual_time {
-            return cannot(format!(
-                "plugin {name} does not run in virtual time: leave out --virtual-time, or take a plugin that does, \
-                 such as mock"
-            ));
+            return cannot(PluginError::NoVirtualTime(plugin()));
         }
         if settings.run.issue == IssueMode::Always {
-            return cannot(
-                "in virtual time no plugin takes whole queries: leave out --virtual-time, or issue = true"
-                    .to_owned(),
-            );
+            return cannot(PluginError::Stated(
+                "in virtual time no plugin takes whole queries: leave out --virtual-time, or issue = true",
+            ));
         }
         return Ok(Dispatch::Batches);
     }
     match settings.run.issue {
-        IssueMode::Never if !execute => {
-            cannot(format!("plugin {name} takes whole queries and no batches: leave out issue = false"))
-        }
+        IssueMode::Never if !execute => cannot(PluginError::NoBatches(plugin())),
         IssueMode::Never => Ok(Dispatch::Batches),
-        IssueMode::Always if !issue => cannot(format!(
-            "plugin {name} takes no whole queries: leave out issue = true, and it is given batches"
-        )),
+        IssueMode::Always if !issue => cannot(PluginError::NoWholeQueries(plugin())),
         IssueMode::Always => Ok(Dispatch::WholeQueries),
         IssueMode::Auto if !execute => match SCHEDULER_KEYS.iter().find(|key| is_given(settings, key)) {
             None => Ok(Dispatch::WholeQueries),
-            Some(key) => cannot(format!(
-                "plugin {name} takes whole queries and no batches, on which {key} has no effect: leave it out"
-            )),
+            Some(&setting) => cannot(PluginError::OfBatches { plugin: plugin(), setting }),
         },
         IssueMode::Auto if *issue && !wants_scheduler(settings) => Ok(Dispatch::WholeQueries),
         IssueMode::Auto => Ok(Dispatch::Batches),
@@ -236,10 +226,9 @@ pub fn options_of(settings: &Settings, plugin: &str) -> Result<BTreeMap<String, 
         }
         let origin = settings.origin(key).cloned().unwrap_or(Origin::Default);
         if !path.has(owner) || matches!(origin, Origin::Flag { .. }) {
-            let hint = did_you_mean(owner, [plugin]);
-            return Err(HostError::Usage(format!(
-                "{origin}: {key} is an option of plugin \"{owner}\", but the run uses plugin {plugin}{hint}"
-            )));
+            let (origin, key) = (Box::new(origin), key.clone());
+            let (owner, plugin) = (owner.to_owned(), plugin.to_owned());
+            return Err(UsageError::OptionOfOther { origin, key, owner, plugin }.into());
         }
     }
     Ok(options)

@@ -15,7 +15,7 @@ use proctor_loadgen::{BackgroundFlush, LibraryError, Progress, QuerySampleLibrar
 use proctor_plugin_host::{Model, PluginHostError, SampleBuffers, expect_no_last_words};
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{SampleIndex, TensorSpec};
-use proctor_words::{HostError, Machine, enter, read_machine};
+use proctor_words::{DataError, HostError, Machine, enter, read_machine};
 
 use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
 use crate::fault::Fault;
@@ -89,11 +89,8 @@ impl Data {
         };
         let (declared, there) = (benchmark.qsl.total_sample_count, source.sample_count());
         if declared > there {
-            return Err(HostError::Data(format!(
-                "{}: qsl.total_sample_count = {declared}, but data set {} has {there} samples",
-                benchmark.file.display(),
-                source.name()
-            )));
+            let (file, dataset) = (benchmark.file.clone(), source.name().to_owned());
+            return Err(DataError::TooFewSamples { file, declared, dataset, count: there }.into());
         }
         Ok(Self {
             source,
@@ -172,7 +169,7 @@ impl Data {
 pub fn read_samples(settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
     let root = DataRoot::new(settings.run.data_root.as_deref());
     let data = Data::open(settings, &root, &read_machine(), None)?;
-    data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
+    data.load(samples, Box::new(OwnMemory)).map_err(HostError::data)
 }
 
 /// The library that the load generator loads and unloads. It hands the samples on to the plugin.

@@ -14,13 +14,13 @@ use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc, time::Durati
 use proctor_config::{Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{
-    Clock, LibraryError, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock,
-    StopHandle, TestOutcome, TestSettings, TokenCapacity, VirtualClock, config_file,
+    Clock, LoadGen, LoadGenError, LoadGenOptions, Progress, QuerySampleLibrary, RealClock, StopHandle,
+    TestOutcome, TestSettings, TokenCapacity, VirtualClock, config_file,
 };
 use proctor_plugin_host::{Model, PluginMetric, PluginStage, last_words_are_awaited};
 use proctor_scheduler::{Instance, SchedulerConfig, SimulatedScheduler, ThreadedScheduler};
 use proctor_vocabulary::{CompletionSink, SampleIndex, Scenario, TensorSpec, TestMode};
-use proctor_words::{CacheFolder, HostError, Machine, read_machine};
+use proctor_words::{CacheFolder, HostError, Machine, PluginError, read_machine};
 
 use crate::{
     call_watchdog::Watchdog,
@@ -206,7 +206,7 @@ impl<'a> TestBed<'a> {
     ) -> Result<T, HostError> {
         let (done, faults) = self.while_started(samples, act)?;
         match faults.first() {
-            Some(fault) => Err(HostError::PluginCannot(fault.to_string())),
+            Some(fault) => Err(HostError::plugin(fault.to_string())),
             None => Ok(done),
         }
     }
@@ -217,10 +217,9 @@ impl<'a> TestBed<'a> {
         samples: &[SampleIndex],
         act: impl FnOnce() -> Result<T, HostError>,
     ) -> Result<(T, Vec<Fault>), HostError> {
-        let failed = |error: LibraryError| HostError::Data(error.to_string());
-        self.library.load(samples).map_err(failed)?;
+        self.library.load(samples).map_err(HostError::data)?;
         let done = act();
-        self.library.unload(samples).map_err(failed)?;
+        self.library.unload(samples).map_err(HostError::data)?;
         let faults = self.end_phase();
         Ok((done?, faults))
     }
@@ -533,13 +532,9 @@ impl<'a> TestBed<'a> {
             let effective = self.library.counts().effective_settings(test)?;
             let samples = effective.samples_per_query.max(self.library.total_sample_count());
             let samples = usize::try_from(samples).unwrap_or(usize::MAX);
-            if samples > SchedulerConfig::QUEUE_CAPACITY_MAX {
-                return Err(HostError::PluginCannot(format!(
-                    "the Offline query of {samples} samples is longer than batches may wait for, {} samples; lower \
-                     expected_qps, min_duration_ms or min_query_count, or have the plugin take whole queries, with \
-                     issue = true",
-                    SchedulerConfig::QUEUE_CAPACITY_MAX
-                )));
+            let limit = SchedulerConfig::QUEUE_CAPACITY_MAX;
+            if samples > limit {
+                return Err(PluginError::QueryTooLong { samples, limit }.into());
             }
             config.queue_capacity = config.queue_capacity.max(samples);
         }

@@ -33,7 +33,7 @@ use proctor_search::{
     Confirmation, ConstraintSeen, Dependence, ProbeEnd, ProbeRecord, SearchEnd, Side, Step,
 };
 use proctor_vocabulary::Scenario;
-use proctor_words::{Conclusion, HostError, RunFolder, text};
+use proctor_words::{Conclusion, FolderError, HostError, PluginError, RunFolder, SearchError, text};
 
 use self::{
     lookout::{Lookout, Shown},
@@ -56,11 +56,7 @@ pub fn find_max(
     interrupt: &Interrupt,
 ) -> Result<Conclusion, HostError> {
     if let Some(folder) = &settings.run.record {
-        let folder = folder.display();
-        let text = format!(
-            "--record {folder} is for one run: leave it out of a search, and record a run at its result"
-        );
-        return Err(HostError::Usage(text));
+        return Err(SearchError::Record(folder.clone()).into());
     }
     refuse_in_search(&settings.run)?;
     options.confirm(&mut settings);
@@ -294,11 +290,10 @@ impl Seeker<'_> {
             return Err(HostError::Interrupted("searching for the peak"));
         }
         if test.is_abandoned {
-            let reasons = test.outcome.reasons().join("; ");
-            return Err(HostError::PluginCannot(format!("the plugin does not come to an end: {reasons}")));
+            return Err(PluginError::NoEnd(test.outcome.reasons()).into());
         }
         match &test.write_error {
-            Some(error) => Err(HostError::Folder(error.report())),
+            Some(error) => Err(FolderError::Other(error.report().into()).into()),
             None => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ use std::{
 use proctor_bed::{Equipment, Interrupt, TestBed, recording, watch_without_folder};
 use proctor_config::{Loader, Settings};
 use proctor_plugin_host::{Call, PluginHostError, RecordedPlugin};
-use proctor_words::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError, UsageError};
 
 use self::{comparison::Comparison, player::Player, recorded::Recorded};
 
@@ -48,8 +48,7 @@ pub struct Replay {
 pub fn replay(replay: &Replay, interrupt: &Interrupt) -> Result<(String, Conclusion), HostError> {
     let recorded = Recorded::read(&replay.recording)?;
     let Some(plugin) = &recorded.plugin else {
-        let folder = replay.recording.display();
-        return Err(HostError::Usage(format!("{folder}: the recording ends before its plugin was loaded")));
+        return Err(UsageError::RecordingEnds(replay.recording.clone()).into());
     };
     let temporary = tempfile::tempdir();
     let temporary = temporary.map_err(|source| HostError::Output { path: env::temp_dir(), source })?;
@@ -95,10 +94,7 @@ fn settings(
     let recorded_virtual = recorded.settings.get("virtual_time").is_some_and(|value| value == "true");
     let is_virtual = settings.run.virtual_time;
     if is_virtual != recorded_virtual {
-        return Err(HostError::Usage(format!(
-            "virtual_time is {is_virtual}, and was {recorded_virtual} in the recording, whose calls are made in that time \
-             alone: leave out --set virtual_time={is_virtual}"
-        )));
+        return Err(UsageError::VirtualTime { is_virtual }.into());
     }
     Ok(settings)
 }

@@ -26,7 +26,7 @@ use proctor_bed::{
 use proctor_config::Settings;
 use proctor_run::{Frame, deviations, plugin_part};
 use proctor_scaling::{Goal, Knobs};
-use proctor_words::{Conclusion, HostError, Observer, RunFolder, text::duration, write_whole};
+use proctor_words::{Conclusion, HostError, Observer, RunFolder, ScalingError, UsageError, write_whole};
 use serde::Serialize;
 
 use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
@@ -69,16 +69,12 @@ pub fn scale(
 ) -> Result<Conclusion, HostError> {
     // Refuse before the plugin is loaded, where possible.
     if options.duration_ns == 0 {
-        return Err(HostError::Usage(
-            "nothing can be seen in no time: give --duration a time above 0".to_owned(),
-        ));
+        let text = "nothing can be seen in no time: give --duration a time above 0";
+        return Err(UsageError::Stated(text).into());
     }
     if let Some(change) = options.target_changes.iter().find(|change| change.at_ns >= options.duration_ns) {
-        return Err(HostError::Usage(format!(
-            "--slo-at changes the target after {}, and --duration ends each policy after {}: give it more time",
-            duration(change.at_ns),
-            duration(options.duration_ns)
-        )));
+        let (at_ns, duration_ns) = (change.at_ns, options.duration_ns);
+        return Err(ScalingError::TargetChange { at_ns, duration_ns }.into());
     }
     keep_stronger_target(&mut settings);
     let target = target(&settings.run)?;
@@ -91,9 +87,7 @@ pub fn scale(
     )?;
     let mut seen = BTreeSet::new();
     if let Some(twice) = options.policies.iter().find(|name| !seen.insert(*name)) {
-        return Err(HostError::Usage(format!(
-            "--compare names {twice} twice: leave one out, and repeat them all with --rounds"
-        )));
+        return Err(ScalingError::NamedTwice(twice.clone()).into());
     }
     for name in &options.policies {
         policy(&settings.run, name)?;

@@ -9,7 +9,7 @@ use std::{
 
 use proctor_datasets::npy;
 use proctor_vocabulary::{ElementType, TensorSpec};
-use proctor_words::{HostError, output};
+use proctor_words::{CommandError, HostError, output};
 
 /// Name of the file of an array; what a file system might take otherwise is replaced.
 pub(crate) fn file_name(array: &str) -> String {
@@ -39,11 +39,8 @@ impl ArrayFile {
         let partial = path.with_added_extension("partial");
         let written = |source: io::Error| output(&path, source);
         let descr = numpy_word(input.element_type).ok_or_else(|| {
-            HostError::Usage(format!(
-                "NumPy has no name for the type {} of the input {}",
-                input.element_type.name(),
-                input.name
-            ))
+            let (element_type, input) = (input.element_type, input.name.clone());
+            CommandError::NoNumpyType { element_type, input }
         })?;
         let extents: Vec<_> = extents.iter().map(|extent| *extent as u64).collect();
         let header = npy::header(descr, &extents);

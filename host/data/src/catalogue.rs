@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proctor_datasets::{DataRoot, RowAggregation};
 use proctor_published::{OpenFolder, Opened, PUBLISHED, Published};
-use proctor_vocabulary::did_you_mean;
-use proctor_words::HostError;
+use proctor_words::{CommandError, DataError, HostError, UsageError};
 
 /// Opens a folder for work on its samples; `rows` says how samples are made of rows.
 ///
@@ -13,13 +12,10 @@ use proctor_words::HostError;
 /// As [`try_open`], with the commands that say more of a folder.
 pub(crate) fn open(published: &Published, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
     try_open(published, folder, rows).map_err(|error| match error {
-        HostError::Dataset(_) => HostError::Data(format!(
-            "{}; `host data info {name}` says what has to lie where, and `host data verify {name} --folder {}` what is \
-             missing or damaged",
-            error.messages().join(": "),
-            folder.display(),
-            name = published.name
-        )),
+        HostError::Dataset(_) => {
+            let (folder, cause) = (folder.to_owned(), Box::new(error));
+            HostError::from(DataError::NotOpened { dataset: published.name, folder, cause })
+        }
         error => error,
     })
 }
@@ -36,23 +32,21 @@ pub(crate) fn try_open(
     match published.open {
         OpenFolder::Rows(open) => Ok(open(folder, rows)?),
         OpenFolder::Samples(open) if *rows == RowAggregation::default() => Ok(open(folder)?),
-        OpenFolder::Samples(_) => Err(HostError::Usage(format!(
-            "row_aggregation = {rows} is for data sets of rows, and {} is none: leave it out",
-            published.name
-        ))),
+        OpenFolder::Samples(_) => {
+            let dataset = published.name.to_owned();
+            Err(UsageError::NoRows { rows: rows.clone(), of: "rows", dataset }.into())
+        }
     }
 }
 
 /// The data set of this name.
 ///
 /// # Errors
-/// [`HostError::Usage`] with the near match.
+/// [`HostError::Command`] with the near match.
 pub(crate) fn find(name: &str) -> Result<&'static Published, HostError> {
     PUBLISHED.iter().find(|published| published.name == name).ok_or_else(|| {
-        let names = || PUBLISHED.iter().map(|published| published.name);
-        let known = names().collect::<Vec<_>>().join(", ");
-        let hint = did_you_mean(name, names());
-        HostError::Usage(format!("unknown data set \"{name}\"{hint}; those that are published are {known}"))
+        let known = PUBLISHED.iter().map(|published| published.name).collect();
+        CommandError::UnknownDataset { name: name.to_owned(), known }.into()
     })
 }
 
@@ -67,11 +61,9 @@ pub(crate) fn folder(
 ) -> Result<PathBuf, HostError> {
     match named {
         Some(folder) if folder.is_dir() => Ok(folder.to_owned()),
-        Some(folder) => Err(HostError::Usage(format!(
-            "there is no folder {}; `host data info {}` says what has to lie in it",
-            folder.display(),
-            published.name
-        ))),
+        Some(folder) => {
+            Err(CommandError::NoDataset { folder: folder.to_owned(), dataset: published.name }.into())
+        }
         None => Ok(root.find(published.name)?),
     }
 }

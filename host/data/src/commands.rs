@@ -13,7 +13,7 @@ use proctor_display::{CountLine, print};
 use proctor_prepared::{Input, Order, RowAggregation};
 use proctor_published::{Generate, PUBLISHED, Published};
 use proctor_vocabulary::InputForm;
-use proctor_words::{Conclusion, HostError, lasting_folder, text::counted};
+use proctor_words::{CommandError, Conclusion, HostError, UsageError, lasting_folder, text::counted};
 
 use crate::{
     calibration::{Calibrated, CalibrationSource, calibrate},
@@ -216,8 +216,7 @@ fn check_free(out: &Path) -> Result<(), HostError> {
     if is_free {
         return Ok(());
     }
-    let out = out.display();
-    Err(HostError::Usage(format!("{out} is there already, and not an empty folder: give another --out")))
+    Err(CommandError::OutTaken(out.to_owned()).into())
 }
 
 /// Prepares samples for runs, as far as they are not there yet.
@@ -256,16 +255,12 @@ fn prepare_calibration(
     list: &Path,
 ) -> Result<String, HostError> {
     let published = catalogue::find(&benchmark.dataset)?;
-    let out = which.out.as_deref().ok_or_else(|| HostError::Usage("--calibration needs --out".to_owned()))?;
+    let out = which.out.as_deref().ok_or(UsageError::Stated("--calibration needs --out"))?;
     check_free(out)?;
     let data_set = place.of(published);
     let source = match &which.files {
         Some(_) if !published.calibration.is_of_files => {
-            return Err(HostError::Usage(format!(
-                "--files: a sample of {} is more than a file; lay out its calibration samples as the data set is, and \
-                 give that --folder",
-                published.name
-            )));
+            return Err(CommandError::NotOfFiles(published.name).into());
         }
         // A folder that the user names has to be there, whatever it is for.
         Some(files) if place.is_named() => CalibrationSource::Files { files, data_set: Some(data_set?) },
@@ -291,9 +286,9 @@ fn prepare_calibration(
 fn execute_order() -> Result<String, HostError> {
     let mut text = String::new();
     let read = io::stdin().read_to_string(&mut text);
-    read.map_err(|error| HostError::Usage(format!("cannot read the order from stdin: {error}")))?;
+    read.map_err(CommandError::OrderUnread)?;
     let order = serde_json::from_str(&text);
-    let order = order.map_err(|error| HostError::Usage(format!("the order is none: {error}")))?;
+    let order = order.map_err(CommandError::NoOrder)?;
     let delivery = prepare(&order, &mut shown())?;
     Ok(serde_json::to_string(&delivery).expect("all keys are text") + "\n")
 }

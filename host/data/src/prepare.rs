@@ -15,7 +15,7 @@ use proctor_prepared::{Delivery, Listing, Order, Reader, Recipe, Writer};
 use proctor_preprocess::{Pipeline, build_pipeline, pipeline_version, with_forms};
 use proctor_published::Opened;
 use proctor_vocabulary::{SampleIndex, TensorSpec, printable};
-use proctor_words::HostError;
+use proctor_words::{DataError, HostError};
 
 use crate::{catalogue, contents};
 
@@ -33,10 +33,10 @@ pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
     let published = catalogue::find(&order.dataset)?;
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
-    let parts = parts.ok_or_else(|| HostError::Data("an input has an unknown element type".to_owned()))?;
+    let parts = parts.ok_or(DataError::Stated("an input has an unknown element type"))?;
     let (inputs, forms): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let pipeline = build_pipeline(&order.preprocessing, &inputs)?;
-    let pipeline = with_forms(pipeline, &forms).map_err(|error| HostError::Data(error.to_string()))?;
+    let pipeline = with_forms(pipeline, &forms).map_err(HostError::data)?;
     // Of a folder that is not there, whoever opens it says what should be in it.
     let contents = contents::sum(&order.folder, &order.rows)
         .or_else(|error| catalogue::open(published, &order.folder, &order.rows).and(Err(error.into())))?;

@@ -53,6 +53,7 @@ pub(crate) fn of_conclusion(conclusion: Conclusion) -> i32 {
 pub(crate) fn of_error(error: &HostError) -> i32 {
     match error {
         HostError::Settings(_) | HostError::Usage(_) | HostError::Scheduler(_) => SETTINGS,
+        HostError::Scaling(_) | HostError::Search(_) | HostError::Command(_) => SETTINGS,
         HostError::Plugin(PluginHostError::Option { .. }) => SETTINGS,
         HostError::Plugin(_) | HostError::PluginCannot(_) | HostError::InputForm { .. } => PLUGIN,
         HostError::Dataset(_) | HostError::Recipe(_) | HostError::Preprocess(_) => DATA,
@@ -71,6 +72,8 @@ pub(crate) fn of_error(error: &HostError) -> i32 {
 mod tests {
     use std::io;
 
+    use proctor_words::FolderError;
+
     use super::*;
 
     #[test]
@@ -85,7 +88,7 @@ mod tests {
     fn files_that_cannot_be_written_have_a_code_of_their_own() {
         let source = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(of_error(&HostError::Output { path: "a".into(), source }), OUTPUT);
-        assert_eq!(of_error(&HostError::Folder("b is not empty".to_owned())), OUTPUT);
+        assert_eq!(of_error(&HostError::Folder(FolderError::Missing("b".into()))), OUTPUT);
     }
 
     #[test]

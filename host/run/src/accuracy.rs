@@ -14,7 +14,7 @@ use proctor_config::{self as config, Benchmark, Settings};
 use proctor_datasets::DataRoot;
 use proctor_loadgen::{EffectiveSettings, PhaseMode, TestOutcome};
 use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::{HostError, Observer};
+use proctor_words::{DataError, HostError, Observer};
 
 /// Name of LoadGen's log of responses.
 const LOG: &str = "mlperf_log_accuracy.json";
@@ -113,12 +113,8 @@ fn answers(
         config::AnswerKind::Computed => {
             // In whichever format and precision the plugin computes, these are the weights that the definition names.
             let files = model_files::find(settings, root, "f32", observer, |format| format == "safetensors")?;
-            let weights = files.into_iter().next().map(|file| file.path).ok_or_else(|| {
-                HostError::Data(format!(
-                    "{}: quality.answers = \"computed\" needs the model as safetensors",
-                    benchmark.file.display()
-                ))
-            })?;
+            let weights = files.into_iter().next().map(|file| file.path);
+            let weights = weights.ok_or_else(|| DataError::NoWeights(benchmark.file.clone()))?;
             AnswerSource::Computed { model, weights, sample_count }
         }
     })
@@ -131,12 +127,8 @@ fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, Host
     }
     let tolerances = &benchmark.quality.tolerance;
     tolerances.get(precision).copied().map(Some).ok_or_else(|| {
-        let known: Vec<_> = tolerances.keys().map(String::as_str).collect();
-        HostError::Data(format!(
-            "{}: quality.tolerance has none for precision {precision}, only for {}",
-            benchmark.file.display(),
-            known.join(", ")
-        ))
+        let (precision, known) = (precision.to_owned(), tolerances.keys().cloned().collect());
+        DataError::NoTolerance { file: benchmark.file.clone(), precision, known }.into()
     })
 }
 
@@ -144,8 +136,8 @@ fn tolerance(benchmark: &Benchmark, precision: &str) -> Result<Option<f64>, Host
 pub(crate) fn response_form(benchmark: &Benchmark) -> Result<ResponseForm, HostError> {
     let metric = metric(&benchmark.quality.metric)?;
     (metric.form)(&benchmark.outputs).ok_or_else(|| {
-        let file = benchmark.file.display();
-        HostError::Data(format!("{file}: outputs: {} is computed from {}", metric.name, metric.outputs))
+        let file = benchmark.file.clone();
+        DataError::Outputs { file, metric: metric.name, outputs: metric.outputs }.into()
     })
 }
 

@@ -9,7 +9,7 @@ use proctor_bed::{
 use proctor_config::Settings;
 use proctor_loadgen::config_file::{self, OtherModel};
 use proctor_vocabulary::{TestMode, intact_text};
-use proctor_words::{HostError, RunFolder, enter};
+use proctor_words::{HostError, RunFolder, UsageError, enter};
 use tracing::field::Empty;
 
 use crate::{
@@ -68,10 +68,7 @@ fn settle_policy(settings: &mut Settings) -> Result<(), HostError> {
 fn check_modes(settings: &Settings) -> Result<(), HostError> {
     match settings.run.mode {
         Some(mode @ (TestMode::AccuracyOnly | TestMode::SubmissionRun)) if settings.test.test05 => {
-            Err(HostError::Usage(format!(
-                "settings mode = {mode} and test05 = true: test05 makes every run a performance run, which logs no \
-                 answers; leave test05 out for the accuracy run, or the mode for the performance run"
-            )))
+            Err(UsageError::Test05(mode).into())
         }
         _ => Ok(()),
     }
@@ -169,13 +166,12 @@ fn audit(settings: &mut Settings) -> Result<Option<Audit>, HostError> {
         }
         return Ok(None);
     };
-    let about = |what: String| format!("setting audit_config = {}: {what}", path.display());
-    let wrong = |why: String| HostError::Usage(about(why));
-    let text = intact_text(std::fs::read(path)).map_err(|fault| wrong(fault.to_string()))?;
+    let wrong = |cause| UsageError::AuditConfig { path: path.clone(), cause };
+    let text = intact_text(std::fs::read(path)).map_err(|fault| wrong(fault.into()))?;
     let mut audited = settings.test.clone();
     let applied = config_file::apply_audit(&text, &mut audited);
     let lines = |errors: Vec<_>| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    let report = applied.map_err(|errors| wrong(lines(errors)))?;
+    let report = applied.map_err(|errors| wrong(lines(errors).into()))?;
     if settings.run.mode == Some(TestMode::AccuracyOnly) {
         let text = "audit_config has no effect in mode accuracy: it overrides the performance run";
         settings.warnings.push(text.to_owned());
@@ -194,10 +190,11 @@ fn audit(settings: &mut Settings) -> Result<Option<Audit>, HostError> {
         )
     }));
     if changed.is_empty() {
-        warnings.push(about(format!(
-            "this run is no audit: no line of the file is read in {scenario}, for which lines begin with \
-             `*.{scenario}.` or `*.*.`"
-        )));
+        warnings.push(format!(
+            "setting audit_config = {}: this run is no audit: no line of the file is read in {scenario}, for which \
+             lines begin with `*.{scenario}.` or `*.*.`",
+            path.display()
+        ));
         settings.warnings.extend(warnings);
         return Ok(None);
     }

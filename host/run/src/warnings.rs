@@ -6,7 +6,7 @@ use proctor_bed::{SCHEDULER_KEYS, is_given, scaling::settings::scales};
 use proctor_config::{IssueMode, Settings};
 use proctor_loadgen::{ArrivalKind, TestSettings};
 use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::{HostError, text::duration};
+use proctor_words::{HostError, UsageError, text::duration};
 
 /// Adds to the warnings of the files those about settings whose effect in the tests is not what it seems.
 pub(crate) fn add(settings: &mut Settings) {
@@ -35,9 +35,7 @@ pub(crate) fn check(settings: &mut Settings) -> Result<(), HostError> {
 /// [`HostError::Usage`] with all warnings.
 pub fn refuse_if_strict(settings: &Settings) -> Result<(), HostError> {
     if settings.run.strict && !settings.warnings.is_empty() {
-        let mut lines = settings.warnings.clone();
-        lines.push("with strict = true, these warnings are errors".to_owned());
-        return Err(HostError::Usage(lines.join("\n")));
+        return Err(UsageError::Strict(settings.warnings.clone()).into());
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use proctor_config::{Benchmark, Loader, Settings};
 use proctor_display::{Terminal, print};
 use proctor_run::{FoundLog, Reading, score_log};
 use proctor_vocabulary::ElementType;
-use proctor_words::{Conclusion, HostError};
+use proctor_words::{Conclusion, HostError, UsageError};
 
 use crate::setting_flags::SettingFlags;
 
@@ -63,10 +63,7 @@ impl AccuracyFlags {
     pub(super) fn run(&self) -> Result<Conclusion, HostError> {
         let log = FoundLog::find(&self.log)?;
         let Some(benchmark) = self.benchmark.as_deref().or_else(|| log.benchmark()) else {
-            return Err(HostError::Usage(format!(
-                "{}: no result of a run of this program lies there, which would name the benchmark: give --benchmark",
-                log.path().display()
-            )));
+            return Err(UsageError::LogBenchmark(log.path().to_owned()).into());
         };
         let settings = self.settings(&log, benchmark)?;
         let reading = Reading {

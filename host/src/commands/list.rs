@@ -13,7 +13,7 @@ use proctor_scaling::POLICIES;
 use proctor_scheduler::policies;
 use proctor_vocabulary::did_you_mean;
 
-use proctor_words::{HostError, text};
+use proctor_words::{HostError, UsageError, text};
 
 /// Kinds of things that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +57,7 @@ impl ListFlags {
     /// The text of the list.
     pub(super) fn list(&self) -> Result<String, HostError> {
         if self.folder.is_some() && self.kind != Some(ListKind::Runs) {
-            return Err(HostError::Usage("a folder is that of runs: write host list runs FOLDER".to_owned()));
+            return Err(UsageError::Stated("a folder is that of runs: write host list runs FOLDER").into());
         }
         match (self.kind, &self.rules, &self.suite) {
             (Some(ListKind::Runs), None, None) => runs::list(self.folder.as_deref()),
@@ -66,7 +66,7 @@ impl ListFlags {
             _ => {
                 let problem =
                     "--rules and --suite choose benchmarks: write host list benchmarks --rules ROUND";
-                Err(HostError::Usage(problem.to_owned()))
+                Err(UsageError::Stated(problem).into())
             }
         }
     }

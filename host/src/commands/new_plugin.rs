@@ -8,7 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use proctor_plugin_api::abi::PROCTOR_NAME_LENGTH_MAX;
-use proctor_words::HostError;
+use proctor_words::{CommandError, HostError, UsageError};
 
 /// Flags of `host new-plugin`.
 #[derive(Debug, Args)]
@@ -103,25 +103,18 @@ impl NewPluginFlags {
     pub(super) fn run(&self) -> Result<String, HostError> {
         let name = &self.name;
         if !is_name(name) {
-            return Err(HostError::Usage(format!(
-                "{name:?} cannot be the name of a plugin: it begins with a lower-case letter and has lower-case letters, \
-                 digits and single hyphens, at most {PROCTOR_NAME_LENGTH_MAX} of all, as in my-chip"
-            )));
+            let length_max = PROCTOR_NAME_LENGTH_MAX;
+            return Err(CommandError::PluginName { name: name.clone(), length_max }.into());
         }
         let plugin_api = match self.lang {
             Language::Rust => toml_string(&self.find_plugin_api()?)?,
             Language::C | Language::Cpp => String::new(),
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(name));
-        let cannot = |source: io::Error| {
-            HostError::Usage(format!("cannot write a new plugin to {}: {source}", folder.display()))
-        };
-        make_new_folder(&folder).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => HostError::Usage(format!(
-                "{} is there already: choose another name, or another folder with --output",
-                folder.display()
-            )),
-            _ => cannot(source),
+        let cannot = |error: io::Error| CommandError::NewPlugin { folder: folder.clone(), error };
+        make_new_folder(&folder).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => CommandError::NewPluginThere(folder.clone()),
+            _ => cannot(error),
         })?;
         // The name has nothing that any of the languages would have to escape.
         let filled_in = |template: &str| {
@@ -154,20 +147,17 @@ impl NewPluginFlags {
         };
         candidates.retain(|folder| is_crate(folder));
         candidates.first().and_then(|folder| folder.canonicalize().ok()).ok_or_else(|| {
-            HostError::Usage(
+            HostError::Usage(UsageError::Stated(
                 "the crate proctor-plugin-api, which a plugin in Rust needs, is not there: name its folder with \
-                 --plugin-api"
-                    .to_owned(),
-            )
+                 --plugin-api",
+            ))
         })
     }
 }
 
 /// A path as a string of TOML, with its quotes.
 fn toml_string(path: &Path) -> Result<String, HostError> {
-    let text = path.to_str().ok_or_else(|| {
-        HostError::Usage(format!("{} is not UTF-8, as Cargo.toml has to be", path.display()))
-    })?;
+    let text = path.to_str().ok_or_else(|| CommandError::NotUtf8(path.to_owned()))?;
     // Whatever JSON escapes, TOML escapes in the same way.
     Ok(serde_json::Value::from(text).to_string())
 }

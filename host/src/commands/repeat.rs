@@ -19,7 +19,9 @@ use proctor_display::{Terminal, exit_code, print, tell};
 use proctor_plugin_host::{EXIT_PLUGIN_CRASHED, PluginLocation, SearchPath, process};
 use proctor_results::{ResultsError, Run, RunSummary};
 use proctor_vocabulary::TestMode;
-use proctor_words::{Conclusion, HostError, folder_for_runs, text, write_json};
+use proctor_words::{
+    CommandError, Conclusion, HostError, PluginError, UsageError, folder_for_runs, text, write_json,
+};
 use rustix::{
     io::retry_on_intr,
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
@@ -137,14 +139,12 @@ impl RepeatFlags {
 
     /// Makes a run in a process of its own, as no plugin is ever unloaded, and returns its exit code.
     fn make(&self, planned: &Planned<'_>, folder: &Path, interrupt: &Interrupt) -> Result<i32, HostError> {
-        let own = std::env::current_exe().map_err(|error| {
-            HostError::Usage(format!("cannot find this program to start it again: {error}"))
-        })?;
+        let own = std::env::current_exe().map_err(CommandError::NoProgram)?;
         let output = planned.folder(folder);
         let mut command = Command::new(&own);
         command.args(self.arguments(planned, &output));
         let status = finish(&mut command, interrupt)
-            .map_err(|error| HostError::Usage(format!("cannot start {}: {error}", own.display())))?;
+            .map_err(|error| CommandError::NotStarted { program: own, error })?;
         let code = code_of(status, interrupt.has_come());
         if code == exit_code::GOOD || code == exit_code::BAD_RESULT {
             let run = Run::open(&output).map_err(unreadable)?;
@@ -292,11 +292,9 @@ impl Planned<'_> {
         if is_it {
             return Ok(());
         }
-        let (repeat, side, folder, wanted) = (self.repeat, self.of_side(), run.folder.display(), self.plugin);
-        Err(HostError::PluginCannot(format!(
-            "repeat {repeat}{side} in {folder} is a run of plugin {name} ({source}), not of {wanted}, which it was to \
-             be of: its settings name another plugin"
-        )))
+        let (repeat, side, folder) = (self.repeat, self.side, run.folder.clone());
+        let (found, wanted) = (format!("{name} ({source})"), self.plugin.to_string());
+        Err(PluginError::OtherInRepeat { repeat, side, folder, found, wanted }.into())
     }
 }
 
@@ -323,15 +321,13 @@ fn plan(count: u32, Plugins { a, b }: &Plugins) -> Vec<Planned<'_>> {
 /// Refuses what several runs cannot share, or cannot be compared by.
 fn check(settings: &Settings) -> Result<(), HostError> {
     if settings.run.record.is_some() {
-        return Err(HostError::Usage(
-            "--repeat and setting record do not go together: a recording is of one run; leave out one of them".to_owned(),
-        ));
+        return Err(HostError::Usage(UsageError::Stated(
+            "--repeat and setting record do not go together: a recording is of one run; leave out one of them",
+        )));
     }
     if settings.run.mode == Some(TestMode::AccuracyOnly) {
-        return Err(HostError::Usage(
-            "--repeat needs the performance run, which mode accuracy leaves out: choose another mode"
-                .to_owned(),
-        ));
+        let text = "--repeat needs the performance run, which mode accuracy leaves out: choose another mode";
+        return Err(UsageError::Stated(text).into());
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use proctor_results::{ResultsError, Run, find_runs, with_cause};
-use proctor_words::HostError;
+use proctor_results::{ResultsError, Run, find_runs};
+use proctor_words::{DataError, HostError};
 
 /// Where runs are, unless their folder is named.
 pub(super) const RUNS: &str = "runs";
@@ -33,7 +33,7 @@ pub(super) fn runs_below(named: Option<&Path>) -> Result<Vec<PathBuf>, HostError
 
 /// The error of a result that cannot be read, with what has led to it.
 pub(super) fn unreadable(error: ResultsError) -> HostError {
-    HostError::Data(with_cause(&error))
+    DataError::Results(error).into()
 }
 
 /// Opens run folders.

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
 use proctor_display::stdout_for_successor;
-use proctor_words::{Conclusion, HostError};
+use proctor_words::{CommandError, Conclusion, HostError};
 
 /// A program that does the work of some commands of `host`.
 pub(super) struct Sibling {
@@ -27,20 +27,17 @@ impl Sibling {
     /// Becomes the program: exit code, signals and output are its own from here on. Returns only if that fails.
     ///
     /// # Errors
-    /// [`HostError::Usage`] if the program is not beside this one.
+    /// [`HostError::Command`] if the program is not beside this one.
     pub(super) fn start(&self, subcommand: &str, flags: &[OsString]) -> Result<Conclusion, HostError> {
         match std::env::current_exe() {
             Ok(own) => Err(self.start_beside(&own, subcommand, flags)),
-            Err(error) => {
-                let program = self.program;
-                Err(HostError::Usage(format!("cannot find this program, and {program} beside it: {error}")))
-            }
+            Err(error) => Err(CommandError::NoSibling { program: self.program, error }.into()),
         }
     }
 
     /// The error of the start.
     fn start_beside(&self, own: &Path, subcommand: &str, flags: &[OsString]) -> HostError {
-        let Self { command, program, build } = self;
+        let Self { command, program, build } = *self;
         let program = own.with_file_name(program);
         let mut successor = Command::new(&program);
         successor.arg(subcommand).args(flags);
@@ -48,10 +45,8 @@ impl Sibling {
             Ok(stdout) => successor.stdout(stdout).exec(),
             Err(error) => error,
         };
-        HostError::Usage(format!(
-            "host {command} {subcommand} is a program of its own, and {} cannot be started: {error}; build it with {build}",
-            program.display()
-        ))
+        CommandError::SiblingNotStarted { command, subcommand: subcommand.to_owned(), program, build, error }
+            .into()
     }
 }
 

@@ -112,7 +112,7 @@ fn host_error(error: SuiteError) -> HostError {
     match error {
         SuiteError::Settings(errors) => HostError::Settings(errors),
         SuiteError::Plugin(error) => HostError::Plugin(error),
-        other => HostError::Usage(other.to_string()),
+        other => HostError::usage(other),
     }
 }
 

@@ -13,6 +13,22 @@ use proctor_recipes::RecipeError;
 use proctor_scheduler::SchedulerError;
 use proctor_vocabulary::SampleIndex;
 
+pub(crate) mod command;
+pub(crate) mod data;
+pub(crate) mod folder;
+pub(crate) mod plugin;
+pub(crate) mod scaling;
+pub(crate) mod search;
+pub(crate) mod usage;
+
+use self::{
+    command::CommandError, data::DataError, folder::FolderError, plugin::PluginError, scaling::ScalingError,
+    search::SearchError, usage::UsageError,
+};
+
+/// An error of a crate whose types this one does not know.
+type Cause = Box<dyn Error + Send + Sync>;
+
 /// Reason why there is no result. An INVALID run is not one: it is a result.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -20,8 +36,17 @@ pub enum HostError {
     #[error(transparent)]
     Settings(#[from] ConfigErrors),
     /// Settings contradict each other, the plugin or the benchmark.
-    #[error("{0}")]
-    Usage(String),
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// Batch size and instances cannot be turned.
+    #[error(transparent)]
+    Scaling(#[from] ScalingError),
+    /// There is nothing to search for.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// A command cannot do its work.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// The scheduler cannot be made from its settings.
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),
@@ -29,8 +54,8 @@ pub enum HostError {
     #[error(transparent)]
     Plugin(#[from] PluginHostError),
     /// The plugin cannot do what the settings ask of it.
-    #[error("{0}")]
-    PluginCannot(String),
+    #[error(transparent)]
+    PluginCannot(#[from] PluginError),
     /// The plugin wants an input in a form that is not available.
     #[error("plugin {plugin}: {source}")]
     InputForm {
@@ -62,8 +87,8 @@ pub enum HostError {
     #[error(transparent)]
     Prepared(#[from] PreparedError),
     /// The benchmark does not fit its data.
-    #[error("{0}")]
-    Data(String),
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// The accuracy cannot be computed.
     #[error("cannot compute the accuracy")]
     Accuracy(#[from] AccuracyError),
@@ -92,14 +117,29 @@ pub enum HostError {
     )]
     Answer(#[source] io::Error),
     /// The folder for the results cannot be used.
-    #[error("{0}")]
-    Folder(String),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// The user ended the program before there was anything to write.
     #[error("interrupted while {0}")]
     Interrupted(&'static str),
 }
 
 impl HostError {
+    /// A refusal of settings by another crate, which says all of it.
+    pub fn usage(cause: impl Into<Cause>) -> Self {
+        Self::Usage(UsageError::Other(cause.into()))
+    }
+
+    /// An error of a crate that reads or prepares data, which says all of it.
+    pub fn data(cause: impl Into<Cause>) -> Self {
+        Self::Data(DataError::Other(cause.into()))
+    }
+
+    /// An error of a crate that deals with the plugin, which says all of it.
+    pub fn plugin(cause: impl Into<Cause>) -> Self {
+        Self::PluginCannot(PluginError::Other(cause.into()))
+    }
+
     /// The message, and those of the errors that led to it. Many errors quote their cause; it is not said twice.
     pub fn messages(&self) -> Vec<String> {
         let mut messages = vec![self.to_string()];
@@ -159,6 +199,39 @@ mod tests {
                 "{report}"
             );
             assert!(report.lines().nth(1).is_some_and(|line| line.starts_with("  because: ")), "{report}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_has_its_values_and_is_said_once() {
+        let path = || "runs/a".into();
+        let suite = CommandError::UnknownSuite {
+            suite: "egde".to_owned(),
+            rules: "v5.0".parse().unwrap(),
+            known: vec!["datacenter".to_owned(), "edge".to_owned()],
+        };
+        for (error, text) in [
+            (HostError::from(suite), "--suite egde: v5.0 has datacenter and edge, did you mean \"edge\"?"),
+            (
+                FolderError::Taken { path: path(), is_file: true }.into(),
+                "output folder runs/a is a file: choose",
+            ),
+            (
+                FolderError::Taken { path: path(), is_file: false }.into(),
+                "output folder runs/a is not empty: ",
+            ),
+            (
+                UsageError::VirtualTime { is_virtual: true }.into(),
+                "virtual_time is true, and was false in the",
+            ),
+            (
+                DataError::CannotRead { path: path(), error: io::Error::other("b") }.into(),
+                "cannot read runs/a: b",
+            ),
+            (HostError::data(io::Error::other("no such device")), "no such device"),
+        ] {
+            let messages = error.messages();
+            assert!(messages.len() == 1 && messages[0].starts_with(text), "{messages:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Errors, conclusions, text for people, and files and folders of results: common to all programs of the host.
 //!
-//! 1. [`HostError`] ends a program without a result; [`Conclusion`] tells how one with a result ended.
+//! 1. [`HostError`] ends a program without a result, with an enum for each subject; [`Conclusion`] tells how one with
+//!    a result ended.
 //! 2. [`Observer`] receives what a run shows; [`spans`] are the `tracing` spans of a run, for a timeline.
 //! 3. [`text`] formats numbers and tables for people.
 //! 4. [`RunFolder`] has its name once it is complete; [`write_whole`] and [`write_json`] write a file completely or not
@@ -24,7 +25,16 @@ mod threads;
 pub use crate::{
     cache_folder::{CacheFolder, lasting_folder},
     conclusion::Conclusion,
-    error::HostError,
+    error::{
+        HostError,
+        command::CommandError,
+        data::DataError,
+        folder::FolderError,
+        plugin::PluginError,
+        scaling::ScalingError,
+        search::{RunLength, SearchError},
+        usage::{DevicesFault, UsageError},
+    },
     machine::{Machine, process_memory_bytes, read_machine},
     observer::{Observer, RenderedVerdict, ShownTest, TestPlan},
     run_folder::{RunFolder, folder_for_runs, output, write_json, write_whole},

@@ -30,7 +30,7 @@ use rustix::{
 };
 use serde::Serialize;
 
-use crate::error::HostError;
+use crate::error::{HostError, folder::FolderError, usage::UsageError};
 
 /// Suffix of a folder that is not whole.
 const PARTIAL: &str = ".partial";
@@ -86,13 +86,8 @@ impl RunFolder {
         let mut folder = Self::at(Path::new(name.strip_suffix(PARTIAL).unwrap_or(&name)));
         match folder.partial.is_dir() {
             true => folder.lock().and_then(|()| folder.keep_room()).map(|()| folder),
-            false if folder.last.is_dir() => Err(HostError::Folder(format!(
-                "{} is complete: there is nothing left to do",
-                folder.name().display()
-            ))),
-            false => {
-                Err(HostError::Folder(format!("there is no folder {}", folder.partial_name().display())))
-            }
+            false if folder.last.is_dir() => Err(FolderError::Complete(folder.given).into()),
+            false => Err(FolderError::Missing(folder.partial_name()).into()),
         }
     }
 
@@ -114,28 +109,18 @@ impl RunFolder {
     }
 
     fn create_chosen(path: &Path) -> Result<Self, HostError> {
-        let taken = |what: &str| {
-            Err(HostError::Folder(format!(
-                "output folder {} {what}: choose another one, or remove it first",
-                path.display()
-            )))
-        };
+        let taken = |is_file| Err(FolderError::Taken { path: path.to_owned(), is_file }.into());
         match fs::read_dir(path).map(Iterator::count) {
             Ok(0) => {}
-            Ok(_) => return taken("is not empty"),
+            Ok(_) => return taken(false),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return taken("is a file"),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return taken(true),
             Err(source) => return Err(output(path, source)),
         }
         let folder = Self::at(path);
         match folder.make() {
             Err(HostError::Output { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                let partial = folder.partial_name();
-                let partial = partial.display();
-                Err(HostError::Folder(format!(
-                    "{partial} is there already, of a run that is going on or has not come to its end: choose another \
-                     output folder, or remove it first"
-                )))
+                Err(FolderError::Unfinished(folder.partial_name()).into())
             }
             other => other.map(|()| folder),
         }
@@ -180,8 +165,7 @@ impl RunFolder {
         match file.try_lock() {
             Ok(()) => self.lock = Some(Arc::new(file)),
             Err(TryLockError::WouldBlock) => {
-                let partial = self.partial_name();
-                return Err(HostError::Folder(format!("{} is of a run that is going on", partial.display())));
+                return Err(FolderError::Running(self.partial_name()).into());
             }
             // Some file systems have no locks.
             Err(TryLockError::Error(_)) => {}
@@ -323,12 +307,7 @@ fn refuse_recording_within(run: &RunSettings) -> Result<(), HostError> {
     if !absolute(record).starts_with(absolute(output)) {
         return Ok(());
     }
-    Err(HostError::Usage(format!(
-        "--record {} lies in the folder of the results, --output {}, which has its name only when they are whole: \
-         give one of them another folder",
-        record.display(),
-        output.display()
-    )))
+    Err(UsageError::RecordInOutput { record: record.clone(), output: output.clone() }.into())
 }
 
 /// Writes a file whole or not at all: to a temporary name, flushed to the disk, then renamed.

@@ -38,7 +38,7 @@ pub fn watchdog(
     let limit = Duration::from_millis(settings.run.watchdog_ms);
     let observer = interrupt.observer().clone();
     Watchdog::start(limit, &settings.run.plugin, move |hang| {
-        let error = HostError::PluginCannot(hang.to_string());
+        let error = HostError::plugin(hang.to_string());
         note(hang, &error);
         observer.end(&error)
     })

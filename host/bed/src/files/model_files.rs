@@ -6,7 +6,7 @@ use proctor_config::{Benchmark, ModelFile, Settings};
 use proctor_datasets::{DataRoot, DatasetError, read_verified, sha256_of_file};
 use proctor_recipes::{check_format, find_or_make_model};
 pub use proctor_results::ModelFilePart as FoundFile;
-use proctor_words::{HostError, Observer, lasting_folder};
+use proctor_words::{DataError, HostError, Observer, UsageError, lasting_folder};
 
 use crate::{fault::Fault, files::dataset_folder::dataset_folder};
 
@@ -40,10 +40,8 @@ pub fn find(
                 (path.to_owned(), sum, None)
             }
             ModelFile::Supplied { about, stand_in: None } => {
-                return Err(HostError::Data(format!(
-                    "benchmark {} needs a model of yours as {format}; give it with --model-file FILE.{format}: {about}",
-                    benchmark.id
-                )));
+                let (benchmark, format) = (benchmark.id.clone(), format.to_owned());
+                return Err(HostError::from(DataError::NoModel { benchmark, format, about: about.clone() }));
             }
             ModelFile::Published { path, sha256 } => {
                 let path = root.find(&path.to_string_lossy())?;
@@ -67,7 +65,7 @@ pub fn find(
             }
         };
         let absolute = std::path::absolute(&path);
-        let path = absolute.map_err(|error| HostError::Data(format!("{}: {error}", path.display())))?;
+        let path = absolute.map_err(|error| DataError::Path { path, error })?;
         let stands_in = stands_in && recipe.is_some();
         Ok(FoundFile { format: format.to_owned(), path, sha256, recipe, stands_in })
     });
@@ -90,11 +88,6 @@ fn given<'a>(path: &'a Path, benchmark: &Benchmark) -> Result<Given<'a>, HostErr
     if benchmark.model.formats().any(|(known, _)| known == format) {
         return Ok(Given { path, format });
     }
-    let formats: Vec<_> = benchmark.model.formats().map(|(format, _)| format!(".{format}")).collect();
-    Err(HostError::Usage(format!(
-        "model_file is {}, but benchmark {} takes files that end in {}",
-        path.display(),
-        benchmark.id,
-        formats.join(" or ")
-    )))
+    let formats = benchmark.model.formats().map(|(format, _)| format!(".{format}")).collect();
+    Err(UsageError::ModelFile { path: path.to_owned(), benchmark: benchmark.id.clone(), formats }.into())
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use proctor_config::Settings;
 use proctor_plugin_host::{Head, Line, LoadedPlugin, RECORDING_VERSION, RecordedPlugin, Recorder};
-use proctor_words::HostError;
+use proctor_words::{HostError, UsageError};
 
 /// Settings that a recording leaves out: they belong to the machine, or make no difference to a plugin.
 const LEFT_OUT: &[&str] = &[
@@ -32,7 +32,7 @@ pub(crate) fn begin(settings: &Settings) -> Result<Option<Recorder>, HostError> 
     if settings.run.isolate {
         let text =
             "--record and --isolate do not go together: a recording is made in the process of the host";
-        return Err(HostError::Usage(text.to_owned()));
+        return Err(UsageError::Stated(text).into());
     }
     let head = Head {
         recording: RECORDING_VERSION,
@@ -45,10 +45,7 @@ pub(crate) fn begin(settings: &Settings) -> Result<Option<Recorder>, HostError> 
 
 fn not_begun(folder: &Path, source: std::io::Error) -> HostError {
     if source.kind() == std::io::ErrorKind::AlreadyExists {
-        let folder = folder.display();
-        return HostError::Usage(format!(
-            "--record {folder}: there is a recording already; name a new folder"
-        ));
+        return UsageError::RecordingThere(folder.to_owned()).into();
     }
     HostError::Output { path: folder.to_owned(), source }
 }

@@ -11,7 +11,7 @@ use proctor_noise::Noise;
 use proctor_null as _;
 use proctor_preprocess::{Pipeline, PreprocessError};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
-use proctor_words::{CacheFolder, HostError};
+use proctor_words::{CacheFolder, HostError, PluginError};
 
 use crate::{
     clock::HostClock,
@@ -103,7 +103,7 @@ impl NullRun {
             return Err(HostError::Interrupted("the harness was measured"));
         }
         match outcome.violations.first() {
-            Some(violation) => Err(HostError::PluginCannot(format!("plugin {NAME}: {violation}"))),
+            Some(violation) => Err(PluginError::of(NAME, violation.to_string()).into()),
             None => Ok((outcome, noise)),
         }
     }

@@ -4,7 +4,7 @@ use proctor_config::{Origin, Settings};
 use proctor_plugin_api::Device;
 use proctor_plugin_host::{Backend, DeviceList};
 use proctor_results::DevicePart;
-use proctor_words::HostError;
+use proctor_words::{DevicesFault, HostError, UsageError};
 
 /// The devices that a run uses, over which the instances are spread in turn.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ impl Devices {
     /// If there is no such device, or the plugin does not list its own.
     pub(crate) fn choose(settings: &Settings, plugin: &str, backend: &Backend) -> Result<Self, HostError> {
         let list = backend.devices()?;
-        let chosen = chosen(settings, plugin, &list.devices).map_err(HostError::Usage)?;
+        let chosen = chosen(settings, plugin, &list.devices)?;
         Ok(Self { list, chosen })
     }
 
@@ -61,22 +61,25 @@ impl Devices {
 }
 
 /// The positions that the setting has, checked. The error names setting, plugin and value.
-fn chosen(settings: &Settings, plugin: &str, listed: &[Device]) -> Result<Vec<u32>, String> {
+fn chosen(settings: &Settings, plugin: &str, listed: &[Device]) -> Result<Vec<u32>, UsageError> {
     let count = u32::try_from(listed.len()).unwrap_or(u32::MAX);
     let Some(text) = &settings.run.devices else { return Ok((0..count).collect()) };
-    let origin = settings.origin("devices").cloned().unwrap_or(Origin::Default);
-    let wrong = |what: String| format!("{origin}: devices = \"{text}\": {what}");
+    let wrong = |fault| {
+        let origin = Box::new(settings.origin("devices").cloned().unwrap_or(Origin::Default));
+        UsageError::Devices { origin, value: text.clone(), fault }
+    };
     if listed.is_empty() {
-        return Err(wrong(format!("plugin {plugin} lists no devices to choose from: leave it out")));
+        return Err(wrong(DevicesFault::NoList { plugin: plugin.to_owned() }));
     }
     let mut chosen = Vec::new();
     for part in text.split(',').map(str::trim) {
         let index = part.parse().ok().filter(|index| *index < count);
         let index = index.ok_or_else(|| {
-            wrong(format!("\"{part}\" is no device of plugin {plugin}, which has 0 to {}", count - 1))
+            let (part, plugin) = (part.to_owned(), plugin.to_owned());
+            wrong(DevicesFault::Unknown { part, plugin, last: count - 1 })
         })?;
         if chosen.contains(&index) {
-            return Err(wrong(format!("device {index} stands there twice")));
+            return Err(wrong(DevicesFault::Twice(index)));
         }
         chosen.push(index);
     }
@@ -92,7 +95,7 @@ mod tests {
     fn choose(text: &str, count: usize) -> Result<Vec<u32>, String> {
         let settings = Loader::new().set(&format!("devices={text}")).load().unwrap();
         let device = Device { name: "d".to_owned(), id: None, memory_bytes: None, numa_node: None };
-        chosen(&settings, "p", &vec![device; count])
+        chosen(&settings, "p", &vec![device; count]).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;
 use proctor_results::DevicePart;
-use proctor_words::{CacheFolder, HostError, text::table};
+use proctor_words::{CacheFolder, HostError, PluginError, text::table};
 
 use crate::{
     call_watchdog::{Watchdog, watched::watch_without_folder},
@@ -37,10 +37,7 @@ pub fn explain_model(settings: &Settings, interrupt: &Interrupt) -> Result<Strin
             text.trim_end(),
             devices_in_words(&plugin)
         )),
-        None => Err(HostError::PluginCannot(format!(
-            "{title} does not say how it runs a model: it has no explanation for model \"{}\"",
-            settings.benchmark.model.id
-        ))),
+        None => Err(PluginError::NoExplanation { title, model: settings.benchmark.model.id.clone() }.into()),
     }
 }
 

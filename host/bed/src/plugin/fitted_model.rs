@@ -58,7 +58,7 @@ impl FittedModel {
     pub fn samples(&self, settings: &Settings, samples: &[SampleIndex]) -> Result<SampleStore, HostError> {
         let root = DataRoot::new(settings.run.data_root.as_deref());
         let data = Data::open(settings, &root, &read_machine(), None)?.in_forms(&self.forms)?;
-        data.load(samples, Box::new(OwnMemory)).map_err(|error| HostError::Data(error.to_string()))
+        data.load(samples, Box::new(OwnMemory)).map_err(HostError::data)
     }
 }
 

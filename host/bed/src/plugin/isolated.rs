@@ -20,7 +20,7 @@ use proctor_loadgen::StopHandle;
 use proctor_plugin_api::{Manifest, Options};
 use proctor_plugin_host::{Backend, Call, Described, LoadedPlugin, PluginIdentity, PluginLocation};
 use proctor_results::IsolationPart;
-use proctor_words::{HostError, Observer};
+use proctor_words::{HostError, Observer, PluginError, UsageError};
 
 use self::{
     host_state::{HostAtStart, HostPart, HostState},
@@ -51,10 +51,9 @@ impl Isolated {
     /// If its program is not there, or the settings ask for what cannot be had with it.
     pub(crate) fn start(settings: &Settings, location: &PluginLocation) -> Result<Self, HostError> {
         if settings.run.virtual_time {
-            return Err(HostError::Usage(
-                "in virtual time no plugin has a process of its own: leave out --isolate or --virtual-time"
-                    .to_owned(),
-            ));
+            let text =
+                "in virtual time no plugin has a process of its own: leave out --isolate or --virtual-time";
+            return Err(UsageError::Stated(text).into());
         }
         let program = program();
         let code = match location {
@@ -67,13 +66,9 @@ impl Isolated {
         let launch = Launch { program: program.clone(), code, environment, spin, memory_max_bytes };
         let before = Arc::new(HostAtStart::read());
         let fence = fence::to_load(settings, location);
-        let isolation = Isolation::start(launch, fence).map_err(|error| {
-            HostError::PluginCannot(format!(
-                "cannot start {}, which runs a plugin in a process of its own: {error}; build it with `cargo build -p \
-                 {WORKER}`, or leave out --isolate",
-                program.display()
-            ))
-        })?;
+        let isolation = Isolation::start(launch, fence);
+        let isolation =
+            isolation.map_err(|error| PluginError::NoWorker { program, worker: WORKER, error })?;
         Ok(Self { isolation, test: Arc::default(), before })
     }
 
@@ -111,7 +106,7 @@ impl Isolated {
     ) -> Result<(), HostError> {
         let fence = fence::to_run(self.isolation.fence(), files, set, cache_folder);
         let fenced = self.isolation.restart_within(fence);
-        fenced.map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", manifest.name)))
+        fenced.map_err(|error| PluginError::of(&manifest.name, error).into())
     }
 
     /// Runs `open`, which opens the plugin, and has the host take note of what the process notices and of its end.
@@ -168,7 +163,7 @@ impl Isolated {
     pub(crate) fn refresh(&self, plugin: &str) -> Result<(), HostError> {
         let refreshed = self.isolation.refresh();
         refreshed.map_err(|error| {
-            HostError::PluginCannot(format!("plugin {plugin}: cannot go on in a fresh process: {error}"))
+            PluginError::FreshProcess { plugin: plugin.to_owned(), cause: error.into() }.into()
         })
     }
 
@@ -178,7 +173,7 @@ impl Isolated {
     /// How it has ended.
     pub(crate) fn mark_outputs(&self, are_marked: bool, plugin: &str) -> Result<(), HostError> {
         let marked = self.isolation.mark_outputs(are_marked);
-        marked.map_err(|error| HostError::PluginCannot(format!("plugin {plugin}: {error}")))
+        marked.map_err(|error| PluginError::of(plugin, error).into())
     }
 
     /// Ends the test that begins now as soon as the process ends.
@@ -252,7 +247,7 @@ impl Isolated {
     /// If the process has ended.
     pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
         let time = self.isolation.round_trip(count);
-        let time = time.map_err(|error| HostError::PluginCannot(error.to_string()))?;
+        let time = time.map_err(HostError::plugin)?;
         Ok(time.as_secs_f64() * 1e6)
     }
 

@@ -12,7 +12,7 @@ use proctor_config::{QslCounts, Settings};
 use proctor_datasets::{DataRoot, SampleStore, StoreError, is_published};
 use proctor_prepared::{Delivery, Input, Order, Reader, Recipe, RowAggregation};
 use proctor_vocabulary::{InputForm, SampleIndex, TensorSpec};
-use proctor_words::{HostError, lasting_folder, text::counted};
+use proctor_words::{DataError, HostError, UsageError, lasting_folder, text::counted};
 
 use crate::files::dataset_folder::dataset_folder;
 
@@ -43,10 +43,8 @@ impl Published {
             return if *rows == RowAggregation::default() {
                 Ok(None)
             } else {
-                Err(HostError::Usage(format!(
-                    "row_aggregation = {rows} is for data sets of clicks, and {} is none: leave it out",
-                    benchmark.dataset
-                )))
+                let (rows, dataset) = (rows.clone(), benchmark.dataset.clone());
+                Err(UsageError::NoRows { rows, of: "clicks", dataset }.into())
             };
         }
         let order = Order {
@@ -59,7 +57,7 @@ impl Published {
             samples: Vec::new(),
         };
         let own = env::current_exe();
-        let own = own.map_err(|error| HostError::Data(format!("cannot find {PROGRAM}: {error}")))?;
+        let own = own.map_err(|error| DataError::NoProgram { program: PROGRAM, error })?;
         Self::ordered(own.with_file_name(PROGRAM), order).map(Some)
     }
 
@@ -214,12 +212,10 @@ pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostErr
 /// # Errors
 /// There are none.
 pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> Result<(), HostError> {
-    let folder = folder.display();
     if sample_count == 0 {
-        return Err(HostError::Data(format!(
-            "{folder} has no samples; `host data verify` says what is missing"
-        )));
+        return Err(DataError::NoSamples(folder.to_owned()).into());
     }
+    let folder = folder.display();
     let QslCounts { total_sample_count, performance_sample_count } = settings.benchmark.qsl;
     if sample_count > total_sample_count {
         settings.warnings.push(format!(
@@ -242,11 +238,8 @@ pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> 
 /// Has the program execute an order. Its progress and its messages are seen on stderr.
 fn place(program: &Path, order: &Order) -> Result<Delivery, HostError> {
     let cannot_start = |error| {
-        HostError::Data(format!(
-            "data set \"{}\" is prepared by a program of its own, and {} cannot be started: {error}; build it with {BUILD}",
-            order.dataset,
-            program.display()
-        ))
+        let (dataset, program) = (order.dataset.clone(), program.to_owned());
+        DataError::NotStarted { dataset, program, build: BUILD, error }
     };
     let mut child = Command::new(program)
         .arg("order")
@@ -261,12 +254,9 @@ fn place(program: &Path, order: &Order) -> Result<Delivery, HostError> {
     }
     let output = child.wait_with_output().map_err(cannot_start)?;
     if !output.status.success() {
-        let dataset = &order.dataset;
-        let ended = output.status;
-        return Err(HostError::Data(format!(
-            "data set \"{dataset}\" cannot be prepared: {PROGRAM} ended with {ended}"
-        )));
+        let (dataset, ended) = (order.dataset.clone(), output.status);
+        return Err(DataError::NotPrepared { dataset, program: PROGRAM, ended }.into());
     }
     let delivery = serde_json::from_slice(&output.stdout);
-    delivery.map_err(|error| HostError::Data(format!("{} is of another version: {error}", program.display())))
+    delivery.map_err(|error| DataError::OtherVersion { program: program.to_owned(), error }.into())
 }

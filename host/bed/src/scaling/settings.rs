@@ -7,7 +7,7 @@ use proctor_scaling::{
     Approach, CurveLibrary, DnnScalerSettings, Fixed, Goal, Knobs, POLICIES, ScalingPolicy,
 };
 use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::HostError;
+use proctor_words::{HostError, ScalingError, UsageError};
 
 /// Tells if a policy of this name scales, and does not only form batches.
 #[must_use]
@@ -26,24 +26,15 @@ pub fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, H
         let most = Knobs { batch_size: run.batch_size, instances: run.instances };
         return match knobs == knobs.within(most) {
             true => Ok(Box::new(Fixed(knobs))),
-            false => Err(HostError::Usage(format!(
-                "{name} is beyond the bounds, batches of {} on {} instances: raise --batch-size or --instances",
-                most.batch_size, most.instances
-            ))),
+            false => Err(ScalingError::BeyondBounds { policy: name.to_owned(), most }.into()),
         };
     }
     let Some(entry) = POLICIES.iter().find(|entry| entry.name == name) else {
-        let names: Vec<_> = POLICIES.iter().map(|entry| entry.name).collect();
-        let names = names.join(", ");
-        return Err(HostError::Usage(format!(
-            "policy {name} does not scale; these do: {names}; a setting, such as 64x3, stays there"
-        )));
+        let known = POLICIES.iter().map(|entry| entry.name).collect();
+        return Err(ScalingError::NotScaling { policy: name.to_owned(), known }.into());
     };
     if entry.turns == Approach::Batching && approach(run) == Approach::MultiTenancy {
-        return Err(HostError::Usage(format!(
-            "policy {name} turns the batch size alone, which --approach multi-tenancy leaves as it is: leave --approach \
-             out, or name others by --policy or --compare, such as joint"
-        )));
+        return Err(ScalingError::BatchSizeAlone(name.to_owned()).into());
     }
     Ok((entry.make)(DnnScalerSettings { curves: curves(run)?, ..DnnScalerSettings::default() }))
 }
@@ -54,7 +45,7 @@ pub fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, H
 /// If they cannot be read.
 pub fn curves(run: &RunSettings) -> Result<CurveLibrary, HostError> {
     match run.curves.as_ref().filter(|path| path.exists()) {
-        Some(path) => CurveLibrary::read(path).map_err(|error| HostError::Usage(error.to_string())),
+        Some(path) => CurveLibrary::read(path).map_err(HostError::usage),
         None => Ok(CurveLibrary::of_the_paper()),
     }
 }
@@ -105,13 +96,12 @@ pub fn target(run: &RunSettings) -> Result<Target, HostError> {
     match (target_ns.filter(|target_ns| *target_ns > 0), run.slo_x) {
         (Some(target_ns), None) => Ok(Target::Latency(target_ns)),
         (None, Some(factor)) => Ok(Target::Multiple(factor)),
-        (Some(target_ns), Some(factor)) => Err(HostError::Usage(format!(
-            "slo_ms = {} and slo_x = {factor} are two targets: leave one of them out",
-            target_ns as f64 / 1e6
+        (Some(target_ns), Some(slo_x)) => {
+            Err(ScalingError::TwoTargets { slo_ms: target_ns as f64 / 1e6, slo_x }.into())
+        }
+        (None, None) => Err(HostError::Usage(UsageError::Stated(
+            "a policy that scales needs a latency target: give --slo-ms, or --slo-x to host scale",
         ))),
-        (None, None) => Err(HostError::Usage(
-            "a policy that scales needs a latency target: give --slo-ms, or --slo-x to host scale".to_owned(),
-        )),
     }
 }
 
@@ -122,11 +112,10 @@ pub fn target(run: &RunSettings) -> Result<Target, HostError> {
 pub(crate) fn goal(run: &RunSettings) -> Result<Goal, HostError> {
     match target(run)? {
         Target::Latency(target_ns) => goal_within(run, target_ns),
-        Target::Multiple(_) => Err(HostError::Usage(
-            "slo_x is a multiple of a latency that host scale measures first: give a run --slo-ms, such as the target that host \
-             scale prints for it"
-                .to_owned(),
-        )),
+        Target::Multiple(_) => Err(HostError::Usage(UsageError::Stated(
+            "slo_x is a multiple of a latency that host scale measures first: give a run --slo-ms, such as the target \
+             that host scale prints for it",
+        ))),
     }
 }
 
@@ -140,11 +129,7 @@ pub fn goal_within(run: &RunSettings, target_ns: u64) -> Result<Goal, HostError>
     let most = Knobs { batch_size: run.batch_size, instances: run.instances };
     let goal = Goal { approach: approach(run), base: most, ..Goal::new(target_ns, run.tail / 100.0, most) };
     if goal.least() == goal.greatest() {
-        return Err(HostError::Usage(format!(
-            "there is nothing to scale: batch_size = {} and instances = {} are the most that a policy may set; raise \
-             one of them",
-            run.batch_size, run.instances
-        )));
+        return Err(ScalingError::NothingToTurn(most).into());
     }
     Ok(goal)
 }
@@ -177,11 +162,7 @@ pub(crate) fn fixed_knobs(run: &RunSettings) -> Result<Knobs, HostError> {
 /// If the settings name one.
 pub fn refuse_in_search(run: &RunSettings) -> Result<(), HostError> {
     match scales(&run.policy) {
-        true => Err(HostError::Usage(format!(
-            "policy {} would still be on its way at the end of a probe, so that no two probes measure the same system; \
-             have host scale find a setting, and give it by --batch-size and --instances",
-            run.policy
-        ))),
+        true => Err(ScalingError::InSearch(run.policy.clone()).into()),
         false => Ok(()),
     }
 }
@@ -196,49 +177,41 @@ pub fn check_run(settings: &Settings) -> Result<(), HostError> {
         return Ok(());
     }
     let name = &run.policy;
-    let refused = |why: String| Err(HostError::Usage(format!("policy {name} {why}")));
+    let policy_name = || name.clone();
+    let refused = |why| Err(HostError::from(ScalingError::InRun { policy: policy_name(), why }));
     match run.mode {
         Some(TestMode::AccuracyOnly) => return fixed_knobs(run).map(|_| ()),
         Some(TestMode::SubmissionRun) => {
             return refused(
                 "scales performance runs alone, and SubmissionRun makes one test of both; leave the mode out, for an \
-                 accuracy run and then a performance run"
-                    .to_owned(),
+                 accuracy run and then a performance run",
             );
         }
         Some(TestMode::FindPeakPerformance) => {
             return refused(
                 "would be on its way while FindPeakPerformance compares rates; have host scale find a setting, and \
-                 give it by --batch-size and --instances"
-                    .to_owned(),
+                 give it by --batch-size and --instances",
             );
         }
         _ => {}
     }
     if matches!(run.scenario.loadgen(), Scenario::SingleStream | Scenario::MultiStream) {
-        return refused(format!(
-            "has nothing to scale in {}: the next query waits for the last one, so larger batches and more instances \
-             find no work; choose --scenario Server or Offline",
-            run.scenario.name()
-        ));
+        let scenario = run.scenario.name();
+        return Err(ScalingError::OneQueryAtATime { policy: policy_name(), scenario }.into());
     }
     if run.issue == IssueMode::Always {
         return refused(
-            "turns what the host does, and issue = true hands the plugin whole queries; leave out one of them".to_owned(),
+            "turns what the host does, and issue = true hands the plugin whole queries; leave out one of them",
         );
     }
     if run.record.is_some() {
         return refused(
             "makes instances come and go, which no replay repeats; leave out --record, or give --batch-size and \
-             --instances in its place"
-                .to_owned(),
+             --instances in its place",
         );
     }
     if let Some(path) = run.curves.as_ref().filter(|path| !path.exists()) {
-        return refused(format!(
-            "finds no curves in {}: host scale makes the file of what it measures",
-            path.display()
-        ));
+        return Err(ScalingError::NoCurves { policy: policy_name(), path: path.clone() }.into());
     }
     goal(run)?;
     policy(run, name).map(|_| ())

@@ -11,7 +11,7 @@ use proctor_scheduler::{
     ThreadedScheduler,
 };
 use proctor_vocabulary::{CompletionSink, QuerySample};
-use proctor_words::HostError;
+use proctor_words::{HostError, PluginError};
 
 use crate::{
     clock::HostClock,
@@ -102,8 +102,7 @@ impl ScaledSystem {
         } = parts;
         let now = clock.reader();
         let now_ns = now();
-        let first =
-            supply.take()?.ok_or_else(|| HostError::PluginCannot("the plugin has no instance".to_owned()))?;
+        let first = supply.take()?.ok_or(PluginError::Stated("the plugin has no instance"))?;
         let config = SchedulerConfig {
             // Whatever waits goes at once, in batches as large as the knob allows.
             policy: "size-or-timeout".to_owned(),

@@ -6,7 +6,7 @@ use proctor_config::RunSettings;
 use proctor_loadgen::{LoadGenError, QuerySampleLibrary, TestSettings};
 use proctor_plugin_host::{self as plugin_host, PluginHostError};
 use proctor_vocabulary::{SampleIndex, TestMode};
-use proctor_words::{HostError, enter};
+use proctor_words::{HostError, PluginError, ScalingError, enter};
 
 use crate::{
     clock::HostClock,
@@ -37,15 +37,11 @@ impl TestBed<'_> {
         act: impl FnOnce(Supply) -> Result<T, HostError>,
     ) -> Result<(T, Vec<Fault>), HostError> {
         if self.plugin.dispatch == Dispatch::WholeQueries {
-            let plugin = &self.plugin.library.manifest().name;
-            let text = format!(
-                "plugin {plugin} takes whole queries here, which the host cannot scale: set issue = false"
-            );
-            return Err(HostError::Usage(text));
+            return Err(ScalingError::WholeQueries(self.plugin.library.manifest().name.clone()).into());
         }
         let mut instances = self.scaled_instances(first_error)?;
         if let Some(fault) = self.warm_up(&mut instances)?.0.first() {
-            return Err(HostError::PluginCannot(fault.to_string()));
+            return Err(HostError::plugin(fault.to_string()));
         }
         let supply = self.supply(instances, first_error);
         let (done, mut faults) = self.while_started(samples, || act(supply))?;
@@ -86,10 +82,10 @@ impl TestBed<'_> {
     fn scaled_instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
         let mut instances = self.first_instances(1, first_error)?;
         if let Some(made) = instances.iter().find(|made| made.instance.in_flight_max() > 0) {
-            let (plugin, in_flight) = (&self.plugin.library.manifest().name, made.instance.in_flight_max());
-            return Err(HostError::PluginCannot(format!(
-                "an instance of plugin {plugin} takes {in_flight} batches at a time, which the host does not scale"
-            )));
+            let plugin = self.plugin.library.manifest().name.clone();
+            return Err(
+                PluginError::SeveralBatches { plugin, in_flight: made.instance.in_flight_max() }.into()
+            );
         }
         if self.plugin.library.has_live_instances() {
             return Ok(instances);

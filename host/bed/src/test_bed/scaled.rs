@@ -3,7 +3,7 @@
 use proctor_loadgen::TestSettings;
 use proctor_results::LatencyFrom;
 use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::HostError;
+use proctor_words::{DataError, HostError};
 
 use super::SystemParts;
 use crate::{
@@ -79,9 +79,6 @@ impl TestBed<'_> {
             }
         };
         let started = ScalerThread::start(scaled.scaler.clone(), self.clock.reader(), show);
-        let started = started.map_err(|error| {
-            HostError::Data(format!("cannot start the thread that turns batch size and instances: {error}"))
-        })?;
-        Ok(Some(started))
+        Ok(Some(started.map_err(DataError::NoThread)?))
     }
 }

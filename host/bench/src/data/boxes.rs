@@ -50,7 +50,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let scope = Scope { images: &images, categories: &categories };
     let figures = || evaluate(&annotations, &detections, &scope).map_err(|error| error.to_string());
     // A figure of nothing is -1 there.
-    let right = figures().map_err(HostError::Data)?.named().map(|(_, value)| value.unwrap_or(-1.0));
+    let right = figures().map_err(HostError::data)?.named().map(|(_, value)| value.unwrap_or(-1.0));
 
     let path = folder.path().join("boxes.json");
     let json = as_json(&annotations, &detections, &scope);

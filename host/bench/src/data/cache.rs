@@ -10,7 +10,7 @@ use std::{
 use proctor_datasets::SampleStore;
 use proctor_prepared::{Input, Listing, Reader, Recipe, RowAggregation, Writer};
 use proctor_vocabulary::{ElementType, InputForm, SampleIndex, TensorSpec, proc_value};
-use proctor_words::HostError;
+use proctor_words::{DataError, HostError};
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 use rustix::fs::{Advice, fadvise};
 
@@ -41,7 +41,7 @@ pub(super) fn rows(bench: &Bench<'_>) -> Result<Vec<Row>, HostError> {
     let folder = write(caches.path(), &image, count)?;
     let reader = Reader::open(&folder)?;
     let file = reader.file();
-    let bytes = fs::metadata(file).map_err(|error| HostError::Data(error.to_string()))?.len();
+    let bytes = fs::metadata(file).map_err(HostError::data)?.len();
     let samples: Vec<_> = (0..count).map(SampleIndex).collect();
     let rate = |begin: Instant| bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
     let load = || {
@@ -97,7 +97,7 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
         writer.append(index, &[&image.shape], &[&tensor])?;
     }
     let synced = File::open(Reader::open(&folder)?.file()).and_then(|file| file.sync_all());
-    synced.map_err(|error| HostError::Data(format!("cannot write {}: {error}", folder.display())))?;
+    synced.map_err(|error| DataError::CannotWrite { path: folder.clone(), error })?;
     Ok(folder)
 }
 

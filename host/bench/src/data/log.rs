@@ -13,7 +13,7 @@ use std::{
 use proctor_accuracy::{AccuracyCheck, AnswerSource, ResponseForm, scan_log};
 use proctor_datasets::DataRoot;
 use proctor_vocabulary::ElementType;
-use proctor_words::{Conclusion, HostError, output, process_memory_bytes};
+use proctor_words::{Conclusion, DataError, HostError, output, process_memory_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -125,8 +125,8 @@ pub(crate) fn work(flags: &DataLogFlags) -> Result<Conclusion, HostError> {
         scan_log(&flags.log, |record| byte_count += record.data.len())?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    let peak_bytes = process_memory_bytes("VmHWM")
-        .ok_or_else(|| HostError::Data("/proc does not tell the most memory".to_owned()))?;
+    let peak_bytes =
+        process_memory_bytes("VmHWM").ok_or(DataError::Stated("/proc does not tell the most memory"))?;
     say(&Told { seconds, peak_bytes });
     Ok(Conclusion::Good)
 }

@@ -45,7 +45,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     fs::write(&path, bytes).map_err(|source| output(&path, source))?;
     let mut mel = Mel::new(Dither::On);
     let mut features = vec![0.0; Mel::row_count(waveform.len()) * Mel::FEATURE_COUNT];
-    mel.compute(&waveform, &mut features).map_err(|error| HostError::Data(error.to_string()))?;
+    mel.compute(&waveform, &mut features).map_err(HostError::data)?;
 
     let difference = Cell::new(0.0_f64);
     let worker = bench.python(SCRIPT, &json!({ "waveform": path }), &bench.cpus[..1], folder.path());

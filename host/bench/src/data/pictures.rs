@@ -78,7 +78,7 @@ pub(super) fn row(bench: &Bench<'_>, kind: &Kind) -> Result<Row, HostError> {
     };
     let pipeline = build_pipeline(kind.pipeline, &[input])?;
     let cpus = bench.flags.cpus(&bench.cpus);
-    let tensor = prepare(&*pipeline, &files[0]).map_err(HostError::Data)?;
+    let tensor = prepare(&*pipeline, &files[0]).map_err(HostError::data)?;
     let difference = Cell::new(0.0_f64);
     let check = Check { difference: &difference, most: kind.step.map_or(0.0, |_| BYTES_OFF_MAX) };
     let start = |process_count: usize| -> Result<Vec<Worker>, String> {
@@ -123,8 +123,8 @@ fn described(files: &[PathBuf]) -> Result<String, HostError> {
     let bytes: u64 = files
         .iter()
         .map(|file| size(file).map(|data| data.len()))
-        .sum::<Result<_, _>>()
-        .map_err(HostError::Data)?;
+        .sum::<Result<_, String>>()
+        .map_err(HostError::data)?;
     Ok(format!("{} files of {} KB", files.len(), bytes / 1000 / files.len() as u64))
 }
 

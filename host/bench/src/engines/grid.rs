@@ -24,7 +24,7 @@ use crate::{
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
-use proctor_words::{Conclusion, HostError, output};
+use proctor_words::{CommandError, Conclusion, HostError, output};
 
 /// Largest number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
@@ -37,8 +37,8 @@ const LONG_TURN_S: f64 = 3.0;
 /// If a benchmark, its data or its model are not there, or the files cannot be written.
 pub(crate) fn bench(flags: &EnginesFlags) -> Result<Conclusion, HostError> {
     if let Some(owner) = flags.stray_option() {
-        let engines = flags.engine.join(", ");
-        return Err(HostError::Usage(format!("--set {owner}...: the plugins to measure are {engines}")));
+        let (owner, engines) = (owner.to_owned(), flags.engine.clone());
+        return Err(CommandError::StrayOption { owner, engines }.into());
     }
     let settings = flags.settings()?;
     let cases = flags.cases(&settings);

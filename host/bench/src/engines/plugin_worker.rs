@@ -24,7 +24,7 @@ use crate::{
 };
 use proctor_bed::{BatchStages, Interrupt, TestBed};
 use proctor_display::Terminal;
-use proctor_words::{Conclusion, HostError, output};
+use proctor_words::{Conclusion, HostError, PluginError, output};
 
 /// The options that are set if a plugin has them.
 const THREADS: &str = "threads";
@@ -151,7 +151,7 @@ impl Served<'_> {
         })?;
         drop(instance);
         if answers.len() < batch.len() {
-            return Err(HostError::PluginCannot("a sample of the first batch failed".to_owned()));
+            return Err(PluginError::Stated("a sample of the first batch failed").into());
         }
         let path = folder.join(OUTPUT);
         let bytes: Vec<u8> = answers.into_iter().flat_map(|(_, data)| data).collect();
@@ -165,9 +165,9 @@ impl Served<'_> {
         drop(self.bed.take_stages(STAGE_ROOM));
         let outcome = self.bed.measure(self.test_settings(window), window.warm_up_s > 0.0)?;
         let phase = outcome.phases.last();
-        let phase = phase.ok_or_else(|| HostError::PluginCannot("the test made no query".to_owned()))?;
+        let phase = phase.ok_or(PluginError::Stated("the test made no query"))?;
         if let Some(objection) = outcome.objections().next() {
-            return Err(HostError::PluginCannot(objection.what()));
+            return Err(HostError::plugin(objection.what()));
         }
         let record = &phase.record;
         let latencies: Vec<u64> = match self.settings.run.scenario.loadgen() {
@@ -180,7 +180,7 @@ impl Served<'_> {
         let stages = if stages.len() == latencies.len() { &stages[warm_up..] } else { &[] };
         let mut figures = figures(&latencies[warm_up..], stages);
         figures.input_bytes_copied = self.copied_per_query(latencies.len());
-        write_times(folder, &latencies[warm_up..]).map_err(HostError::PluginCannot)?;
+        write_times(folder, &latencies[warm_up..]).map_err(HostError::plugin)?;
         Ok(figures)
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use proctor_bed::{model_files::find as find_model_files, read_samples};
 use proctor_display::Terminal;
-use proctor_words::{HostError, output};
+use proctor_words::{CommandError, HostError, output};
 
 /// Number of different batches. Enough that none is still in the nearest cache when its turn comes again.
 const BATCH_COUNT: u64 = 8;
@@ -44,10 +44,7 @@ impl Problem {
         let benchmark = &settings.benchmark;
         let there = benchmark.qsl.performance_sample_count;
         if (batch as u64) > there {
-            return Err(HostError::Usage(format!(
-                "--batch {batch}: {} has {there} samples to draw from",
-                benchmark.id
-            )));
+            return Err(CommandError::Batch { batch, benchmark: benchmark.id.clone(), count: there }.into());
         }
         let sample_count = (there / batch as u64).min(BATCH_COUNT) * batch as u64;
         let root = DataRoot::new(settings.run.data_root.as_deref());
@@ -62,7 +59,7 @@ impl Problem {
             let path = folder.join(format!("input-{input}.bin"));
             let tensor = |index: &SampleIndex| samples.tensor(*index, input);
             let bytes: Result<Vec<&[u8]>, _> = indices.iter().map(tensor).collect();
-            let bytes = bytes.map_err(|error| HostError::Data(error.to_string()))?.concat();
+            let bytes = bytes.map_err(HostError::data)?.concat();
             fs::write(&path, bytes).map_err(|source| output(&path, source))?;
             files.push(path);
         }

@@ -26,7 +26,7 @@ use crate::{
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
-use proctor_words::{Conclusion, HostError, output, text};
+use proctor_words::{CommandError, Conclusion, HostError, PluginError, UsageError, output, text};
 
 /// Largest number of measurements of a system in search of a quiet one, and of those in search of one at full pace.
 const ATTEMPTS: u32 = 4;
@@ -48,18 +48,17 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
         cases.retain(ablation::is_for);
     }
     if cases.is_empty() {
-        return Err(HostError::Usage(
+        return Err(HostError::Usage(UsageError::Stated(
             "no layer has a name with all the texts of --match in the chosen --groups or among those of --random; names \
-             are like \"gru bi 200,512,1,20\": input, hidden, batch, time"
-                .to_owned(),
-        ));
+             are like \"gru bi 200,512,1,20\": input, hidden, batch, time",
+        )));
     }
     let interrupt = Interrupt::install(Terminal::observer())?;
     let folder = tempfile::Builder::new().prefix("proctor-rnn-").tempdir();
     let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
     let (threads, cpus) = (flags.threads(), allowed_cores());
     let measured = MachineLimits::measure(&cpus, &threads);
-    let limits = measured.map_err(|error| HostError::Usage(format!("--threads: {error}")))?;
+    let limits = measured.map_err(|error| CommandError::Threads(error.into()))?;
     let mut systems = start_all(flags, &threads, &cpus, &folder)?;
     let mut report = Report::new(flags, limits);
     let fastest = Fastest::new(&report.limits);
@@ -112,7 +111,7 @@ fn start_all(
     let mut all = Vec::new();
     for &threads in threads {
         let worker = start_ours(flags, threads, last(threads), folder.path())
-            .map_err(|error| HostError::PluginCannot(format!("plugin {}: {error}", flags.plugin)))?;
+            .map_err(|error| PluginError::of(&flags.plugin, error))?;
         let tasks = match flags.ablation {
             true => (0..ablation::STAGE_COUNT).map(System::Stage).collect(),
             // Another plugin's steps are not ours.

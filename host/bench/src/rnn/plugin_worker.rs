@@ -31,7 +31,7 @@ use crate::{
     timing::{Window, times_ns},
     worker::{Hello, Refusal, say, write_times},
 };
-use proctor_words::{Conclusion, HostError};
+use proctor_words::{CommandError, Conclusion, HostError};
 
 /// The options of a plugin that are set if it has them.
 const THREADS: &str = "threads";
@@ -42,7 +42,7 @@ const GRU_RESET: &str = "gru_reset";
 /// # Errors
 /// If the plugin cannot be loaded.
 pub(crate) fn work(flags: &WorkerFlags) -> Result<Conclusion, HostError> {
-    pin_to(&flags.cpus).map_err(|error| HostError::Usage(format!("--cpus {:?}: {error}", flags.cpus)))?;
+    pin_to(&flags.cpus).map_err(|error| CommandError::Cpus { cpus: flags.cpus.clone(), error })?;
     let location = SearchPath::standard(&[]).find(&flags.plugin)?;
     let library = LoadedPlugin::load(&location)?;
     let manifest = library.manifest();

@@ -6,7 +6,7 @@ use proctor_loadgen::{
 };
 use proctor_search::{Axis, Constraint, Dependence, SearchSettings};
 use proctor_vocabulary::{Scenario, TestMode};
-use proctor_words::HostError;
+use proctor_words::{HostError, RunLength, SearchError, UsageError};
 
 use super::options::FindMaxOptions;
 
@@ -67,9 +67,9 @@ impl SearchPlan {
     /// Makes the plan from settings and options.
     ///
     /// # Errors
-    /// [`HostError::Usage`] if the settings are not those of a search.
+    /// [`HostError::Usage`] or [`HostError::Search`] if the settings are not those of a search.
     pub(crate) fn new(settings: &Settings, options: &FindMaxOptions) -> Result<Self, HostError> {
-        let usage = |text: &str| Err(HostError::Usage(text.to_owned()));
+        let usage = |text: &'static str| Err(HostError::Usage(UsageError::Stated(text)));
         let run = &settings.run;
         if !matches!(run.scenario.loadgen(), Scenario::Server | Scenario::MultiStream) {
             return usage(
@@ -98,15 +98,13 @@ impl SearchPlan {
         };
         let (from, to) = (options.from.unwrap_or(from), options.to.unwrap_or(to));
         if !(from > 0.0 && from <= to) {
-            return Err(HostError::Usage(format!(
-                "--from {from} --to {to}: give a range above 0 whose ends are in order"
-            )));
+            return Err(SearchError::Range { from, to }.into());
         }
         if !is_server && (from.fract() != 0.0 || to.fract() != 0.0) {
             return usage("--from, --to: a query of MultiStream has a whole number of samples");
         }
-        if let Some(why) = limit_in_the_way(test, is_server, to) {
-            return Err(HostError::Usage(why));
+        if let Some(limit) = limit_in_the_way(test, is_server, to) {
+            return Err(limit.into());
         }
         let confirm_runs = options.confirm_runs.unwrap_or(match is_server {
             true => u32::try_from(run.server_run_count).unwrap_or(u32::MAX),
@@ -285,9 +283,9 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
     let latency = |bound_ns| vec![Bound { what: Bounded::Latency, bound_ns }];
     let bounds = match (settings.run.scenario.loadgen(), options.latency_bound_ns) {
         (Scenario::Server, Some(_)) => {
-            return Err(HostError::Usage(
-                "--latency-bound is for MultiStream: the bound of Server is the setting server_target_latency_ns".to_owned(),
-            ));
+            return Err(HostError::Usage(UsageError::Stated(
+                "--latency-bound is for MultiStream: the bound of Server is the setting server_target_latency_ns",
+            )));
         }
         (Scenario::Server, None) if test.use_token_latencies => vec![
             Bound { what: Bounded::FirstToken, bound_ns: test.server_ttft_latency },
@@ -295,19 +293,16 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
         ],
         (Scenario::Server, None) => latency(test.server_target_latency_ns),
         (_, Some(_)) if settings.run.rules.has_intervals => {
-            return Err(HostError::Usage(format!(
-                "--latency-bound: under {} the bound of MultiStream is the setting multi_stream_interval_ms",
-                settings.run.rules
-            )));
+            return Err(SearchError::IntervalIsBound(settings.run.rules).into());
         }
         (_, None) if settings.run.rules.has_intervals => {
             latency((test.multi_stream_interval_ms * 1e6).round() as u64)
         }
         (_, Some(bound_ns)) => latency(bound_ns),
         (_, None) => {
-            return Err(HostError::Usage(
-                "MultiStream has no latency bound of its own: give --latency-bound, such as 50ms".to_owned(),
-            ));
+            return Err(HostError::Usage(UsageError::Stated(
+                "MultiStream has no latency bound of its own: give --latency-bound, such as 50ms",
+            )));
         }
     };
     Ok(bounds)
@@ -315,23 +310,18 @@ fn bounds(settings: &Settings, options: &FindMaxOptions) -> Result<Vec<Bound>, H
 
 /// The reason why full runs at the upper end of a range would end at a limit before they are long enough, if one is in
 /// the way: what was found would be the limit's.
-fn limit_in_the_way(test: &TestSettings, is_server: bool, to: f64) -> Option<String> {
+fn limit_in_the_way(test: &TestSettings, is_server: bool, to: f64) -> Option<SearchError> {
     let (least_count, least_ms) = (test.min_query_count, test.min_duration_ms);
     let (max_count, max_ms) = (test.max_query_count, test.max_duration_ms);
     let (setting, limit, needed) = if max_count != 0 && max_count < least_count {
-        ("max_query_count", max_count, format!("a full run has at least {least_count} queries"))
+        ("max_query_count", max_count, RunLength::Queries(least_count))
     } else if max_ms != 0 && max_ms < least_ms {
-        ("max_duration_ms", max_ms, format!("a full run takes at least {least_ms} ms"))
+        ("max_duration_ms", max_ms, RunLength::Time(least_ms))
     } else if is_server && max_count != 0 && (max_count as f64) < to * least_ms as f64 / 1e3 {
         let rate = max_count as f64 * 1e3 / least_ms as f64;
-        let needed = format!(
-            "a full run takes at least {least_ms} ms, and above {rate:.4} queries/s it would be shorter"
-        );
-        ("max_query_count", max_count, needed)
+        ("max_query_count", max_count, RunLength::TimeAtRate { least_ms, rate })
     } else {
         return None;
     };
-    Some(format!(
-        "{setting} = {limit} is in the way of find-max: {needed}; set {setting} = 0, which is no limit"
-    ))
+    Some(SearchError::Limit { setting, limit, needed })
 }

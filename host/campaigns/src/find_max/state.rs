@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io};
 use proctor_config::Settings;
 use proctor_search::{Search, SearchEnd, Side};
 use proctor_vocabulary::open_regular;
-use proctor_words::{HostError, RunFolder, write_json};
+use proctor_words::{FolderError, HostError, RunFolder, SearchError, write_json};
 use serde::{Deserialize, Serialize};
 
 use super::plan::SearchPlan;
@@ -95,22 +95,20 @@ impl State {
     /// Reads the state that an interrupted search with the same settings has left in a folder.
     ///
     /// # Errors
-    /// [`HostError::Folder`] if there is no such file, [`HostError::Usage`] if the settings differ.
+    /// [`HostError::Folder`] if there is no such file, [`HostError::Search`] if the settings differ.
     pub(crate) fn resume(
         folder: &RunFolder,
         plan: &SearchPlan,
         settings: &Settings,
     ) -> Result<Self, HostError> {
         let path = folder.path(PROBES);
-        let wrong = |why: String| HostError::Folder(format!("cannot resume from {}: {why}", path.display()));
+        let unreadable = |cause| FolderError::Unreadable { path: path.clone(), cause };
         let text = open_regular(&path).and_then(io::read_to_string);
-        let text = text.map_err(|error| wrong(error.to_string()))?;
-        let state: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let text = text.map_err(|error| unreadable(error.into()))?;
+        let state: Self = serde_json::from_str(&text).map_err(|error| unreadable(error.into()))?;
         if state.schema_version != PROBES_SCHEMA_VERSION {
-            return Err(wrong(format!(
-                "it is of version {}, not {PROBES_SCHEMA_VERSION}",
-                state.schema_version
-            )));
+            let (version, known) = (state.schema_version, PROBES_SCHEMA_VERSION);
+            return Err(FolderError::OtherVersion { path, version, known }.into());
         }
         let wanted = deciding(plan, settings);
         let keys = state.settings.keys().chain(wanted.keys());
@@ -119,11 +117,9 @@ impl State {
             let (before, now) =
                 (state.settings.get(key).unwrap_or(&unset), wanted.get(key).unwrap_or(&unset));
             if before != now {
-                return Err(HostError::Usage(format!(
-                    "cannot resume {}: {key} was {before}, and is {now} now; give the flags of the interrupted search, \
-                     or begin a new one",
-                    folder.partial().display()
-                )));
+                let (folder, key) = (folder.partial().to_owned(), key.clone());
+                let (before, now) = (before.clone(), now.clone());
+                return Err(SearchError::Resumed { folder, key, before, now }.into());
             }
         }
         Ok(state)

@@ -14,7 +14,7 @@ use proctor_plugin_host::{Begun, Call, Issuer, PluginHostError, hash_of};
 use proctor_vocabulary::{
     CompletionSink, QueryPart, QuerySample, QuerySampleResponse, ResponseId, SampleIndex,
 };
-use proctor_words::{HostError, text::counted};
+use proctor_words::{DataError, HostError, text::counted};
 
 use super::{
     comparison::in_words,
@@ -175,20 +175,16 @@ impl<'a, 'b> Player<'a, 'b> {
         let indices: Vec<_> = inputs.iter().map(|input| SampleIndex(input.index)).collect();
         let failed = |error: proctor_loadgen::LibraryError| match error.downcast::<PluginHostError>() {
             Ok(error) => HostError::Plugin(*error),
-            Err(error) => HostError::Data(error.to_string()),
+            Err(error) => HostError::data(error),
         };
         let store = library.read(&indices).map_err(failed)?;
         for input in inputs {
             let index = SampleIndex(input.index);
             let tensors = (0..store.inputs().len()).filter_map(|number| store.tensor(index, number).ok());
             let hash = hash_of(tensors);
-            if input.hash.as_ref().is_some_and(|recorded| *recorded != hash) {
-                let recorded = input.hash.as_deref().unwrap_or("-");
-                return Err(HostError::Data(format!(
-                    "sample {index} of data set {} has the hash {hash}, and {recorded} in the recording: replay it \
-                     with the data that it was made with (--data-root)",
-                    self.bed.settings().benchmark.dataset
-                )));
+            if let Some(recorded) = input.hash.clone().filter(|recorded| *recorded != hash) {
+                let dataset = self.bed.settings().benchmark.dataset.clone();
+                return Err(DataError::OtherSample { index, dataset, hash, recorded }.into());
             }
         }
         drop(store);

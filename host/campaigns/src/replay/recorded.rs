@@ -70,7 +70,7 @@ impl Recorded {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn read(folder: &Path) -> Result<Self, HostError> {
-        read_recording(folder).map(Self::of).map_err(HostError::Usage)
+        read_recording(folder).map(Self::of).map_err(HostError::usage)
     }
 
     /// The recording of these lines.

@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 use proctor_plugin_host::{Instance, Lane, PluginHostError};
 use proctor_vocabulary::{CompletionSink, QuerySample, SampleIndex};
-use proctor_words::HostError;
+use proctor_words::{HostError, PluginError};
 
 /// An instance in a replay. Its thread begins with its first batch, and ends when this is dropped.
 pub(super) struct ReplayedInstance {
@@ -89,9 +89,7 @@ impl ReplayedInstance {
         let (executor, sink) = (Arc::clone(&self.executor), Arc::clone(&self.sink));
         let thread = thread::Builder::new().name("instance".to_owned());
         let spawned = thread.spawn(move || serve(&executor, &*sink, &waiting));
-        let thread = spawned.map_err(|error| {
-            HostError::PluginCannot(format!("there is no thread for an instance: {error}"))
-        })?;
+        let thread = spawned.map_err(PluginError::NoThread)?;
         Ok((jobs, thread))
     }
 }

@@ -59,8 +59,7 @@ impl KeptCurve {
             // To the nanosecond.
             *latency_ms = (*latency_ms * 1e6).round() / 1e6;
         }
-        CurveLibrary::keep(path, &network, &latencies_ms)
-            .map_err(|error| HostError::Data(error.to_string()))?;
+        CurveLibrary::keep(path, &network, &latencies_ms).map_err(HostError::data)?;
         let measured = measured.into_keys().filter(|instances| *instances <= count).collect();
         Ok(Some(Self { path: path.clone(), network, measured, latencies_ms }))
     }

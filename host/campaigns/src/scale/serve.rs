@@ -15,10 +15,7 @@ use proctor_loadgen::{Histogram, IssueDelay, QuerySampleLibrary};
 use proctor_results::LatencyFrom;
 use proctor_scaling::{Goal, OneSample, ScalingPolicy};
 use proctor_vocabulary::SampleIndex;
-use proctor_words::{
-    HostError,
-    text::{counted, duration},
-};
+use proctor_words::{HostError, PluginError, ScalingError};
 
 use super::{
     ScaleOptions, answer::Shown, base::Base, input::ScaleInput, result::PolicyResult, traffic::Traffic,
@@ -90,20 +87,15 @@ pub(super) fn measure_base(
 fn no_base(result: &PolicyResult, options: &ScaleOptions) -> HostError {
     let PolicyResult { counts, hung, first_error, .. } = result;
     match first_error {
-        Some(error) if counts.failed > 0 => HostError::PluginCannot(format!(
-            "the latency that --slo-x is a multiple of cannot be measured, as samples fail; the first: {error}"
-        )),
-        _ if *hung > 0 => HostError::PluginCannot(
+        Some(first) if counts.failed > 0 => PluginError::BaseFails { first: first.clone() }.into(),
+        _ if *hung > 0 => HostError::PluginCannot(PluginError::Stated(
             "the latency that --slo-x is a multiple of cannot be measured: the first instance did not come back from a \
-             batch within watchdog_ms"
-                .to_owned(),
-        ),
-        _ => HostError::Usage(format!(
-            "the latency that --slo-x is a multiple of cannot be measured in {}, in which {} came back: give it more \
-             time with --duration, or a target with --slo-ms",
-            duration(options.duration_ns),
-            counted(counts.completed, "sample")
+             batch within watchdog_ms",
         )),
+        _ => {
+            let (duration_ns, completed) = (options.duration_ns, counts.completed);
+            ScalingError::NoBase { duration_ns, completed }.into()
+        }
     }
 }
 
@@ -342,12 +334,7 @@ impl Pulse {
 /// The error where virtual time stands still with saturated input.
 fn takes_no_time(plugin: &str, first_error: Option<String>) -> HostError {
     match first_error {
-        Some(error) => HostError::PluginCannot(format!(
-            "batches of plugin {plugin} fail and take no virtual time, so there is nothing to scale; the first: {error}"
-        )),
-        None => HostError::Usage(format!(
-            "batches of plugin {plugin} take no virtual time, so there is nothing to scale: give it an option by which \
-             they take some, as mock.service=fixed does (host describe {plugin} lists them), or leave out --virtual-time"
-        )),
+        Some(first) => PluginError::FailsInNoTime { plugin: plugin.to_owned(), first }.into(),
+        None => ScalingError::NoVirtualTime(plugin.to_owned()).into(),
     }
 }

@@ -8,7 +8,7 @@ use proctor_bed::{
 use proctor_config::Settings;
 use proctor_datasets::{DataRoot, is_published};
 use proctor_prepared::RowAggregation;
-use proctor_words::HostError;
+use proctor_words::{DataError, HostError};
 
 use super::{recorded::FoundLog, sample_count};
 
@@ -30,12 +30,8 @@ pub(super) fn samples_of_log(
     let Some(mut samples) = listed(settings, root)? else {
         let Some(published) = Published::open(settings, root)? else { return Ok(None) };
         if published.missing_count() > 0 && !is_of_run(published.sample_count()) {
-            return Err(HostError::Data(format!(
-                "{} lacks files of samples, and nothing says whether the run had the other {} alone: restore \
-                 them, or put the mlperf_log_detail.txt of the run beside the log",
-                published.folder().display(),
-                published.sample_count()
-            )));
+            let (folder, others) = (published.folder().to_owned(), published.sample_count());
+            return Err(DataError::SamplesOfLog { folder, others }.into());
         }
         return fitted(&published, settings).map(Some);
     };

@@ -10,7 +10,7 @@ use proctor_datasets::DataRoot;
 use proctor_results::{AccuracyPart, Program};
 use proctor_vocabulary::{ElementType, printable};
 use proctor_words::{
-    Conclusion, HostError, Observer,
+    Conclusion, HostError, Observer, UsageError,
     text::{counted, table},
 };
 use serde::Serialize;
@@ -47,11 +47,9 @@ impl Reading {
             (self.use_inv_map, "--use-inv-map", Variant::InverseMap),
         ] {
             if is_given && variant.metric() != quality.metric {
-                return Err(HostError::Usage(format!(
-                    "{flag} is for {}, and {id} is scored by {}: leave it out",
-                    variant.metric(),
-                    quality.metric
-                )));
+                let (benchmark, scored_by) = (id.clone(), quality.metric.clone());
+                let metric = variant.metric();
+                return Err(UsageError::LogOfOther { flag, metric, benchmark, scored_by }.into());
             }
             wanted = wanted.or(is_given.then_some(variant));
         }
@@ -107,7 +105,7 @@ pub fn score_log(
         .for_each(|warning| observer.message(&format!("warning: {}", printable(warning))));
     // The settings that a run of the log's would have.
     let effective = settings.benchmark.qsl.effective_settings(&settings.test);
-    let effective = effective.map_err(|error| HostError::Usage(error.to_string()))?;
+    let effective = effective.map_err(HostError::usage)?;
     let padding_record_count = padding_count(&effective);
     let check = checked(&settings, samples, &root, precision(&settings)?, observer)?;
     let response = ResponseForm { variant, ..check.response };
@@ -183,12 +181,10 @@ fn set_element_type(settings: &mut Settings, element_type: ElementType) -> Resul
     let metric = metric(&benchmark.quality.metric)?;
     match (metric.form)(&benchmark.outputs) {
         Some(_) => Ok(()),
-        None => Err(HostError::Usage(format!(
-            "--element-type {}: {} is computed from {}",
-            element_type.name(),
-            metric.name,
-            metric.outputs
-        ))),
+        None => {
+            let (metric, outputs) = (metric.name, metric.outputs);
+            Err(UsageError::LogType { element_type, metric, outputs }.into())
+        }
     }
 }
 
@@ -198,12 +194,8 @@ fn precision(settings: &Settings) -> Result<&str, HostError> {
     match &settings.run.precision {
         Some(precision) => Ok(precision),
         None if metric(&quality.metric)?.needs_tolerance => {
-            let known: Vec<_> = quality.tolerance.keys().map(String::as_str).collect();
-            Err(HostError::Usage(format!(
-                "{} compares values as closely as the precision allows: give --precision, one of {}",
-                quality.metric,
-                known.join(", ")
-            )))
+            let known = quality.tolerance.keys().cloned().collect();
+            Err(UsageError::LogPrecision { metric: quality.metric.clone(), known }.into())
         }
         None => Ok(""),
     }

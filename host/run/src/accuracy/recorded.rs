@@ -8,10 +8,10 @@ use std::{
 
 use proctor_config::{Loader, RoundScenario};
 use proctor_results::{
-    DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog, with_cause,
+    DETAIL_LOG, DetailLog, LoadGenLogs, ResultFile, ResultsError, SUMMARY_LOG, SummaryLog,
 };
 use proctor_vocabulary::{Irregular, Scenario, TestMode, read_regular};
-use proctor_words::HostError;
+use proctor_words::{DataError, HostError};
 use serde_json::Value;
 
 use super::LOG;
@@ -19,9 +19,6 @@ use crate::result::RESULT;
 
 /// Places of a log in a folder: that of the accuracy run, of the only run, or of the first of several runs.
 const PLACES: [&str; 3] = ["accuracy", "", "run_1"];
-/// Advice for the folder of a performance run.
-const RUN_AGAIN: &str = "run `host run --mode accuracy`, or LoadGen in the mode AccuracyOnly, and give the folder of \
-                         that run";
 /// Settings that an accuracy depends on.
 const SETTINGS: &[&str] = &[
     "benchmark",
@@ -96,17 +93,11 @@ impl FoundLog {
         if let (Some(run), Some(of_test)) = (&run, test.scenario)
             && let Some(of_run) = run.scenario.filter(|scenario| *scenario != of_test)
         {
-            return Err(HostError::Data(format!(
-                "{} is of {of_run}, and {} of {of_test}: put the log beside the files of its own run",
-                run.file.display(),
-                test.file.display()
-            )));
+            let (run, log) = (run.file.clone(), test.file.clone());
+            return Err(DataError::TwoScenarios { run, of_run, log, of_log: of_test }.into());
         }
         if test.is_of_performance() && is_empty(&log) {
-            return Err(HostError::Data(format!(
-                "{} has no answers, since it is of a performance run: {RUN_AGAIN}",
-                log.display()
-            )));
+            return Err(DataError::NoAnswers(log).into());
         }
         Ok(Self { path: log, run, test })
     }
@@ -158,12 +149,9 @@ fn irregular(path: &Path, folders: &[PathBuf]) -> Option<HostError> {
     let logs = folders.iter().map(|folder| folder.join(LOG));
     // The folder of a log is none itself.
     let path = [path.to_owned()].into_iter().filter(|path| !path.is_dir());
-    logs.chain(path).find_map(|place| {
-        let Irregular { kind } = Irregular::of(fs::metadata(&place).ok()?.file_type())?;
-        Some(HostError::Data(format!(
-            "{} is {kind}, and no regular file: write the log to a file, and give that",
-            place.display()
-        )))
+    logs.chain(path).find_map(|path| {
+        let Irregular { kind } = Irregular::of(fs::metadata(&path).ok()?.file_type())?;
+        Some(DataError::Irregular { path, kind }.into())
     })
 }
 
@@ -173,11 +161,11 @@ fn no_log(path: &Path, folders: &[PathBuf]) -> HostError {
     let tests: Vec<_> = tests.filter(|test| test.mode.is_some()).collect();
     // Of a run that had an accuracy run, too, the log is lost.
     let is_of_performance = !tests.is_empty() && tests.iter().all(RecordedTest::is_of_performance);
-    let remedy = match is_of_performance {
-        true => format!("the run was a performance run, which logs no answers: {RUN_AGAIN}"),
-        false => "give the log, or the folder that a run has left it in".to_owned(),
-    };
-    HostError::Data(format!("{}: there is no {LOG}; {remedy}", path.display()))
+    let path = path.to_owned();
+    match is_of_performance {
+        true => DataError::NoLogOfPerformance { path, log: LOG }.into(),
+        false => DataError::NoLog { path, log: LOG }.into(),
+    }
 }
 
 /// Tells if a log has no record: nothing but the brackets of its array.
@@ -202,7 +190,7 @@ impl RecordedTest {
             }
             logs => logs,
         };
-        let logs = logs.map_err(|error| HostError::Data(with_cause(&error)))?;
+        let logs = logs.map_err(DataError::Results)?;
         let count = |key: &str| logs.detail.as_ref()?.value(key)?.as_u64();
         Ok(Self {
             file: folder.join(if logs.detail.is_some() { DETAIL_LOG } else { SUMMARY_LOG }),
@@ -254,7 +242,7 @@ impl RecordedRun {
         if !file.exists() || is_of_another_program(file) {
             return Ok(None);
         }
-        let (result, _) = ResultFile::read(file).map_err(|error| HostError::Data(with_cause(&error)))?;
+        let (result, _) = ResultFile::read(file).map_err(DataError::Results)?;
         let given = result.settings.into_iter().filter(|(key, setting)| {
             SETTINGS.contains(&key.as_str()) && GIVEN.contains(&setting.origin.kind.as_str())
         });

@@ -2,7 +2,7 @@
 //!
 //! A process does not give memory back in a way that can be relied on, so each length is measured in a new one.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{error::Error, process::Command, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use proctor_loadgen::Progress;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::experiment::{one_query, saturated};
 use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Terminal;
-use proctor_words::{HostError, Ticker, process_memory_bytes};
+use proctor_words::{CommandError, HostError, Ticker, process_memory_bytes};
 
 /// Two lengths, in queries. The recorder's memory grows in steps that double; both lengths stand at the end of a step,
 /// so that nothing counts that was not used.
@@ -58,14 +58,17 @@ fn held(query_count: u64) -> Result<Held, HostError> {
 
 /// Has this program test in a process of its own.
 fn held_once(query_count: u64) -> Result<Held, HostError> {
-    let wrong = |what: String| HostError::Usage(format!("cannot measure the memory for queries: {what}"));
-    let program = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
+    let program = std::env::current_exe().map_err(wrong)?;
     let run = Command::new(program).args(["bench", "memory-probe", &query_count.to_string()]).output();
-    let run = run.map_err(|error| wrong(error.to_string()))?;
+    let run = run.map_err(wrong)?;
     if !run.status.success() {
-        return Err(wrong(String::from_utf8_lossy(&run.stderr).trim().to_owned()));
+        return Err(wrong(String::from_utf8_lossy(&run.stderr).trim()));
     }
-    serde_json::from_slice(&run.stdout).map_err(|error| wrong(error.to_string()))
+    serde_json::from_slice(&run.stdout).map_err(wrong)
+}
+
+fn wrong(cause: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
+    CommandError::Unmeasured { what: "the memory for queries", cause: cause.into() }.into()
 }
 
 /// Makes the test, with samples in queries of their own or, in Offline, in one, and returns the memory that this
@@ -99,8 +102,7 @@ pub(super) fn probe(sample_count: u64, offline: bool) -> Result<String, HostErro
     }
     let held = *last.lock();
     if held.issued_count == 0 {
-        let what = "cannot measure the memory for queries: the system does not tell how much a process holds";
-        return Err(HostError::Usage(what.to_owned()));
+        return Err(wrong("the system does not tell how much a process holds"));
     }
     Ok(serde_json::to_string(&held).expect("two numbers can be written") + "\n")
 }

@@ -20,7 +20,7 @@ use super::{
 };
 use proctor_bed::{Interrupt, NullRun};
 use proctor_display::Spread;
-use proctor_words::HostError;
+use proctor_words::{CommandError, HostError};
 
 /// Makes one test of the official LoadGen. It is handed to Python as it stands here.
 const SCRIPT: &str = include_str!("official_loadgen.py");
@@ -85,11 +85,7 @@ impl Official {
                 Err(why) => tried.push(format!("{}: {why}", python.display())),
             }
         }
-        Err(HostError::Usage(format!(
-            "--against python: the official LoadGen does not run ({}); install it with `python3 -m venv venv && \
-             venv/bin/pip install {PACKAGE}` and say --python venv/bin/python",
-            tried.join("; ")
-        )))
+        Err(CommandError::NoOfficial { package: PACKAGE, tried }.into())
     }
 
     /// The version of the package, as it says it.
@@ -98,9 +94,8 @@ impl Official {
     }
 
     fn measure(&self, settings: &TestSettings) -> Result<Measured, HostError> {
-        measure(&self.python, settings).map_err(|why| {
-            HostError::Usage(format!("the official LoadGen failed: {}: {why}", self.python.display()))
-        })
+        measure(&self.python, settings)
+            .map_err(|why| CommandError::OfficialFailed { python: self.python.clone(), why }.into())
     }
 }
 
@@ -227,9 +222,8 @@ impl Comparison {
 
     fn measure_theirs(&mut self, official: &Official) -> Result<(), HostError> {
         let measured = official.measure(&self.settings)?;
-        let value = (self.of_theirs)(&measured).ok_or_else(|| {
-            HostError::Usage(format!("the official LoadGen failed: its log has no {}", self.figure.what))
-        })?;
+        let value = (self.of_theirs)(&measured);
+        let value = value.ok_or_else(|| CommandError::OfficialLog(self.figure.what.clone()))?;
         self.theirs.push(value);
         Ok(())
     }

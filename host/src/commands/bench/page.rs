@@ -5,7 +5,7 @@
 
 use std::{
     env,
-    fmt::Display,
+    error::Error,
     fs,
     path::{Path, PathBuf},
     process::{self, Command, Output},
@@ -15,7 +15,7 @@ use std::{
 use clap::Args;
 use proctor_display::{Origin, Steps, print};
 use proctor_report::{Subject, page};
-use proctor_words::{Conclusion, HostError, process_memory_bytes, text};
+use proctor_words::{CommandError, Conclusion, HostError, process_memory_bytes, text};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
@@ -127,8 +127,8 @@ fn this_program(arguments: &str, folder: &Path) -> Result<Output, HostError> {
     Command::new(program).args(arguments.split_whitespace()).arg(folder).output().map_err(wrong)
 }
 
-fn wrong(what: impl Display) -> HostError {
-    HostError::Usage(format!("cannot measure the page of a run: {what}"))
+fn wrong(cause: impl Into<Box<dyn Error + Send + Sync>>) -> HostError {
+    CommandError::Unmeasured { what: "the page of a run", cause: cause.into() }.into()
 }
 
 /// Makes the page of a run, in its folder, and returns what that took, as a line of JSON.

@@ -2,31 +2,25 @@
 
 use proctor_config::{RoundRow, RowCells, SuiteBenchmark, round_rules, suite_benchmarks};
 use proctor_loadgen::Rules;
-use proctor_vocabulary::{did_you_mean, registry::UnknownName};
-use proctor_words::{HostError, text};
+use proctor_words::{CommandError, HostError, text};
 
 const HEAD: [&str; 9] =
     ["benchmark", "data set", "QSL", "quality", "constraints", "required", "optional", "size", "run here"];
 
 /// The tables of all suites of a round, or of one of them. The default round stands in for one that is not given.
 pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, HostError> {
-    let rules: Rules = rules.map_or_else(|| Ok(Rules::default()), str::parse).map_err(unknown_rules)?;
+    let rules: Rules =
+        rules.map_or_else(|| Ok(Rules::default()), str::parse).map_err(CommandError::UnknownRules)?;
     let round = round_rules(rules);
     let suites: Vec<Option<&str>> = match suite {
         Some(wanted) if round.suites.is_empty() => {
-            return Err(HostError::Usage(format!(
-                "--suite {wanted}: {rules} has no suites; leave --suite out to see all of its benchmarks"
-            )));
+            return Err(CommandError::NoSuites { suite: wanted.to_owned(), rules }.into());
         }
         Some(wanted) => match round.suites.iter().find(|suite| suite.eq_ignore_ascii_case(wanted)) {
             Some(suite) => vec![Some(suite)],
             None => {
-                let known = || round.suites.iter().map(String::as_str);
-                return Err(HostError::Usage(format!(
-                    "--suite {wanted}: {rules} has {}{}",
-                    known().collect::<Vec<_>>().join(" and "),
-                    did_you_mean(wanted, known())
-                )));
+                let (suite, known) = (wanted.to_owned(), round.suites.clone());
+                return Err(CommandError::UnknownSuite { suite, rules, known }.into());
             }
         },
         None if round.suites.is_empty() => vec![None],
@@ -42,10 +36,6 @@ pub(super) fn list(rules: Option<&str>, suite: Option<&str>) -> Result<String, H
         lists.push(notes);
     }
     Ok(lists.join("\n"))
-}
-
-fn unknown_rules(error: UnknownName) -> HostError {
-    HostError::Usage(format!("--rules: {error}"))
 }
 
 type Row = (&'static SuiteBenchmark, &'static RoundRow);

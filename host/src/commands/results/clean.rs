@@ -2,7 +2,6 @@
 
 use std::{
     cmp::Reverse,
-    fmt::Display,
     fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -11,7 +10,7 @@ use std::{
 use clap::Args;
 use proctor_display::print;
 use proctor_results::{Run, RunKind, RunOutcome, RunSummary};
-use proctor_words::{HostError, text};
+use proctor_words::{CommandError, DataError, FolderError, HostError, text};
 
 use super::{RUNS, runs_below};
 use crate::values::duration_ms;
@@ -104,7 +103,7 @@ impl CleanFlags {
             let removed = if is_to_go { fs::remove_dir_all(&one.folder) } else { Ok(()) };
             let note = match (removed, obstacle) {
                 (Err(error), _) => {
-                    failures.push(format!("cannot remove {}: {error}", one.folder.display()));
+                    failures.push((one.folder.clone(), error));
                     "NOT removed".to_owned()
                 }
                 (Ok(()), Some(obstacle)) => format!("kept: {obstacle}"),
@@ -124,7 +123,7 @@ impl CleanFlags {
             (_, false) => format!("{counted}, {size}; --yes removes them\n"),
         };
         print(format!("{}{end}", text::table(&rows)));
-        if failures.is_empty() { Ok(()) } else { Err(HostError::Folder(failures.join("\n"))) }
+        if failures.is_empty() { Ok(()) } else { Err(FolderError::NotRemoved(failures).into()) }
     }
 
     /// The folder below which the runs are.
@@ -135,15 +134,15 @@ impl CleanFlags {
     /// The folders to keep.
     ///
     /// # Errors
-    /// [`HostError::Usage`] for one that is not there, or that has nothing to do with any run.
+    /// [`HostError::Command`] for one that is not there, or that has nothing to do with any run.
     fn kept(&self, found: &[Found]) -> Result<Vec<PathBuf>, HostError> {
-        let canonical = |folder: &PathBuf| {
-            let wrong = |why: &dyn Display| HostError::Usage(format!("--keep {}: {why}", folder.display()));
-            let path = fs::canonicalize(folder).map_err(|error| wrong(&error))?;
+        let canonical = |folder: &PathBuf| -> Result<PathBuf, HostError> {
+            let path = fs::canonicalize(folder);
+            let path = path.map_err(|error| CommandError::Keep { folder: folder.clone(), error })?;
             let is_of_a_run = found.iter().any(|run| overlap(&path, &run.canonical));
-            let none =
-                || wrong(&format!("there is no run there among those below {}", self.below().display()));
-            is_of_a_run.then_some(path).ok_or_else(none)
+            is_of_a_run.then_some(path).ok_or_else(|| {
+                CommandError::KeepNoRun { folder: folder.clone(), below: self.below().to_owned() }.into()
+            })
         };
         self.keep.iter().map(canonical).collect()
     }
@@ -168,7 +167,7 @@ fn overlap(one: &Path, other: &Path) -> bool {
 
 fn look(folder: PathBuf) -> Result<Found, HostError> {
     let run = Run::open(&folder).ok().filter(|run| !matches!(run.kind, RunKind::Logs(_)));
-    let canonical = fs::canonicalize(&folder).map_err(|error| cannot_read(&folder, &error))?;
+    let canonical = fs::canonicalize(&folder).map_err(|error| cannot_read(&folder, error))?;
     let (changed, size_bytes) = newest_and_size(&folder)?;
     // Reports and other files may be written into a whole run later.
     let of_result = fs::metadata(folder.join("result.json")).and_then(|metadata| metadata.modified());
@@ -177,7 +176,7 @@ fn look(folder: PathBuf) -> Result<Found, HostError> {
 
 /// When something in a folder has changed last, and how large everything in it is.
 fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
-    let failed = |error| cannot_read(folder, &error);
+    let failed = |error| cannot_read(folder, error);
     let metadata = fs::symlink_metadata(folder).map_err(failed)?;
     let mut newest = metadata.modified().map_err(failed)?;
     let mut size_bytes = 0;
@@ -194,6 +193,6 @@ fn newest_and_size(folder: &Path) -> Result<(SystemTime, u64), HostError> {
     Ok((newest, size_bytes))
 }
 
-fn cannot_read(folder: &Path, error: &io::Error) -> HostError {
-    HostError::Data(format!("cannot read {}: {error}", folder.display()))
+fn cannot_read(folder: &Path, error: io::Error) -> HostError {
+    DataError::CannotRead { path: folder.to_owned(), error }.into()
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use proctor_compare::{CompareError, Comparison, Condition, Figure, Method, Side};
 use proctor_display::print;
 use proctor_results::with_cause;
-use proctor_words::{Conclusion, HostError, write_whole};
+use proctor_words::{Conclusion, HostError, UsageError, write_whole};
 use serde_json::Value;
 
 use crate::values::confidence;
@@ -42,7 +42,7 @@ impl CompareFlags {
         let parsed = self.fail_if.iter().map(|text| text.parse::<Condition>().map_err(CompareError::from));
         let conditions = parsed.collect::<Result<Vec<_>, _>>().map_err(host_error)?;
         if self.svg.is_some() && self.folders.len() != 2 {
-            return Err(HostError::Usage("--svg draws one comparison: give two folders".to_owned()));
+            return Err(UsageError::Stated("--svg draws one comparison: give two folders").into());
         }
         let method = Method { confidence: self.confidence, seed: self.seed };
         let (a, others) = self.folders.split_first().expect("clap asks for a folder");
@@ -101,7 +101,7 @@ fn in_text(answers: &[Answer]) -> String {
 pub(crate) fn host_error(error: CompareError) -> HostError {
     let is_usage = error.is_usage();
     let text = with_cause(&error);
-    if is_usage { HostError::Usage(text) } else { HostError::Data(text) }
+    if is_usage { HostError::usage(text) } else { HostError::data(text) }
 }
 
 pub(crate) const COMPARE_HELP: &str = "\

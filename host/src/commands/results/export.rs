@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use proctor_display::print_data;
 use proctor_export::{Timeline, csv, json, markdown, openmetrics, trace};
 use proctor_results::{Run, RunSummary};
-use proctor_words::{HostError, write_whole};
+use proctor_words::{CommandError, HostError, write_whole};
 
 use super::{open_runs, unreadable};
 
@@ -102,11 +102,8 @@ impl ExportFlags {
             [run] => Ok(run),
             _ => {
                 let form = self.format.to_possible_value();
-                let form = form.as_ref().map_or("", |form| form.get_name());
-                Err(HostError::Usage(format!(
-                    "--format {form} is of one run, and {} folders were given",
-                    runs.len()
-                )))
+                let form = form.as_ref().map_or("", |form| form.get_name()).to_owned();
+                Err(CommandError::OneRun { form, count: runs.len() }.into())
             }
         }
     }

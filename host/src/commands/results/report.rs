@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf};
 use clap::Args;
 use proctor_display::print;
 use proctor_report::{Subject, page};
-use proctor_words::{Conclusion, HostError, write_whole};
+use proctor_words::{Conclusion, HostError, UsageError, write_whole};
 
 use super::unreadable;
 
@@ -54,9 +54,7 @@ impl ReportFlags {
             (Some(output), _) if output.is_dir() => Ok(output.join(FILE)),
             (Some(output), _) => Ok(output.clone()),
             (None, [one]) => Ok(one.folder().join(FILE)),
-            (None, _) => {
-                Err(HostError::Usage("give the file of the page of several runs with -o".to_owned()))
-            }
+            (None, _) => Err(UsageError::Stated("give the file of the page of several runs with -o").into()),
         }
     }
 }
