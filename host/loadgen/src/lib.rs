@@ -185,8 +185,8 @@ pub use plan::{
     schedule::{GeneratedTotals, Schedule},
 };
 pub use proctor_loadgen_settings::{
-    ArrivalKind, ArrivalProcess, Contradiction, EffectiveSettings, FieldInfo, Offsets, RaisedBy, Rules, SettingError,
-    SettingKind, SettingValue, SettingsError, TestSettings, Trace, TraceError, config_file,
+    ArrivalKind, ArrivalProcess, Contradiction, EffectiveSettings, FieldInfo, Offsets, RaisedBy, Rules,
+    SettingError, SettingKind, SettingValue, SettingsError, TestSettings, Trace, TraceError, config_file,
     required_query_count, rounds, statistical_query_count, tail_margin,
 };
 pub use proctor_mt19937::Mt19937;

@@ -88,7 +88,7 @@ pub enum HostError {
     Prepared(#[from] PreparedError),
     /// The benchmark does not fit its data.
     #[error(transparent)]
-    Data(#[from] DataError),
+    Data(Box<DataError>),
     /// The accuracy cannot be computed.
     #[error("cannot compute the accuracy")]
     Accuracy(#[from] AccuracyError),
@@ -124,6 +124,12 @@ pub enum HostError {
     Interrupted(&'static str),
 }
 
+impl From<DataError> for HostError {
+    fn from(error: DataError) -> Self {
+        Self::Data(Box::new(error))
+    }
+}
+
 impl HostError {
     /// A refusal of settings by another crate, which says all of it.
     pub fn usage(cause: impl Into<Cause>) -> Self {
@@ -132,7 +138,7 @@ impl HostError {
 
     /// An error of a crate that reads or prepares data, which says all of it.
     pub fn data(cause: impl Into<Cause>) -> Self {
-        Self::Data(DataError::Other(cause.into()))
+        DataError::Other(cause.into()).into()
     }
 
     /// An error of a crate that deals with the plugin, which says all of it.

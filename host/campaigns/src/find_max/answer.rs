@@ -278,7 +278,9 @@ fn grouped(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proctor_bed::Fault;
     use proctor_config::Loader;
+    use proctor_loadgen::Finding;
 
     use super::super::options::FindMaxOptions;
     use super::*;
@@ -301,7 +303,8 @@ mod tests {
         let found = SearchEnd::Found { load: 100.0, at_upper_end: false };
         assert_eq!(state.judged(found), found);
         let objection = "the plugin could read the answers";
-        assert!(state.object(objection.to_owned()) && !state.object(objection.to_owned()));
+        let exposed = Finding::of_run(Fault::Exposed(objection.to_owned()));
+        assert!(state.objections.add(&exposed) && !state.objections.add(&exposed));
         let end = state.judged(found);
         assert_eq!(end, SearchEnd::NotConfirmed { load: 100.0 });
         assert_eq!(summary(&plan, &state, end), format!("no load counts: {objection}"));
