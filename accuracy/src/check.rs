@@ -53,12 +53,11 @@ pub struct AccuracyResult {
     pub value: f64,
     /// Number of samples answered rightly; none where the value is no share of samples.
     pub correct_count: Option<u64>,
-    /// Number of samples whose right answer is known, which the value is a share of; otherwise that of answered
-    /// samples.
+    /// Number of samples that the value is a share of: those with a known right answer, or else all answered samples.
     pub judged_count: u64,
     /// Number of samples in the data set, answered or not.
     pub sample_count: u64,
-    /// Least value that passes: `reference_value * target_ratio`.
+    /// Minimum value that passes: `reference_value * target_ratio`.
     pub target: f64,
     /// Whether it does, both rounded to five significant figures, on a log that is whole.
     pub passed: bool,
@@ -101,8 +100,8 @@ impl AccuracyCheck {
         let defects = read_responses_before(log, self.performance_seq_id, judge.as_mut())?;
         let judgement = match judge.judgement() {
             Ok(judgement) => judgement,
-            // Responses without one that can be scored are worth nothing; the defects say why. All else is a fault of
-            // the labels, whatever is wrong with the responses besides.
+            // Without a single response that can be scored, the score is zero, and the defects say why. Any other error
+            // is a fault of the labels, even if responses are damaged, too.
             Err(ScoreError::Empty { .. } | ScoreError::OneClass { .. }) if defects.lack_responses() => {
                 Judgement::default()
             }
@@ -114,11 +113,11 @@ impl AccuracyCheck {
         Ok(result)
     }
 
-    /// Checks, before anything is run, that there are answers, and that the metric compares responses with such.
+    /// Checks, before anything runs, that there are answers and that the metric can compare responses with them.
     ///
     /// # Errors
-    /// [`AccuracyError`] if labels are missing or damaged, or nobody knows the answers. Answers that are computed from
-    /// the weights are not computed yet.
+    /// [`AccuracyError`] if labels are missing or damaged, or if there are no answers at all. Answers that are computed
+    /// from the weights are not computed yet.
     pub fn check_answers(&self, root: &DataRoot) -> Result<(), AccuracyError> {
         if let AnswerSource::Computed { model, .. } = &self.answers {
             metric(&self.metric)?;

@@ -3,8 +3,8 @@
 //!
 //! A judge takes the bytes of a response as the reference's programs make them, and lists what is wrong with them.
 //! Where the reference's script would end, a judge leaves the value out or counts the response as empty, and the defect
-//! stands in the list: a score with defects is for information, not for passing. In memory is one response at a time,
-//! beside what the score itself needs.
+//! stands in the list: a score with defects is for information, not for passing. Only one response at a time is in
+//! memory, in addition to what the score itself needs.
 
 pub(crate) mod clicks;
 pub(crate) mod defect;

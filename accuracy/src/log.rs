@@ -146,7 +146,7 @@ fn scan<'de, R: Read<'de>>(
         is_in_array: &mut is_in_array,
     };
     let whole = log.deserialize_seq(visitor).and_then(|()| {
-        // Whatever follows is not about a record.
+        // The text that follows does not belong to a record.
         log.end().inspect_err(|_| is_in_array = false)
     });
     whole.map_err(|error| {
@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// The value of each hexadecimal digit by its character; 255 for what is none.
+/// Value of each hexadecimal digit by its character; 255 for any other character.
 const DIGITS: [u8; 256] = {
     let mut digits = [u8::MAX; 256];
     let mut value = 0;
@@ -224,7 +224,7 @@ impl Visitor<'_> for HexVisitor {
         let (pairs, odd) = text.as_bytes().as_chunks::<2>();
         let byte = |pair: &[u8; 2]| {
             let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
-            // No digit has a high half, and what is none has nothing else.
+            // A digit has an empty high half, and any other character has all bits set.
             (high | low < 16).then_some(high << 4 | low)
         };
         let bytes = if odd.is_empty() { pairs.iter().map(byte).collect::<Option<_>>() } else { None };

@@ -88,7 +88,7 @@ pub struct MetricEntry {
     pub judge: MakeJudge,
 }
 
-/// The form of responses of one output of one of these types, of which there may be less than its shape says.
+/// Returns the form of responses with one output of one of these types, which may be shorter than its shape says.
 pub(crate) fn up_to_one_output(
     outputs: &[TensorSpec],
     element_types: &[ElementType],

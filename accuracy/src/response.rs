@@ -21,7 +21,7 @@ pub struct ResponseForm {
 /// Another meaning of responses than the benchmark's, for which the reference's script has an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// Of `f1`: the logits of all starts stand before those of the ends, `[2, n]` in place of `[n, 2]`.
+    /// Only for `f1`: all start logits come before all end logits, `[2, n]` in place of `[n, 2]`.
     Transposed,
     /// Of `map`: classes are positions in the list of categories, from 1, in place of their ids.
     InverseMap,
@@ -51,7 +51,7 @@ impl ResponseForm {
         Self { element_type, count_max, varies: true, variant: None }
     }
 
-    /// Size of the largest response in bytes, which is that of all unless the number of elements varies.
+    /// Size of the largest response in bytes; all responses have it unless the number of elements varies.
     #[must_use]
     pub fn size_bytes_max(self) -> usize {
         self.element_type.bytes_of(self.count_max)

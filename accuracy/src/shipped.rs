@@ -1,5 +1,6 @@
-//! Reference outputs of the generated models: `datasets/recipes/reference`, made by the script beside it with numpy, in
-//! f64, from the same recipes. They are part of the program, so that no other folder of data is taken for them.
+//! Reference outputs of the generated models: `datasets/recipes/reference`, computed in f64 from the same recipes by
+//! the NumPy script in that folder. They are compiled into the program, so that no other data folder is used in their
+//! place.
 
 use include_dir::{Dir, include_dir};
 use proctor_vocabulary::{ElementType, did_you_mean};

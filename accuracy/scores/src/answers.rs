@@ -19,8 +19,7 @@ pub struct AnswerScores {
 }
 
 impl AnswerScores {
-    /// Adds a question: its answer, which is `None` if there is none and then scores 0, and the right ones, of which
-    /// the best counts.
+    /// Adds a question: the given answer (`None` scores 0) and the accepted ones, of which the best match counts.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] if there is no right answer.

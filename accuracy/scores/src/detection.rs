@@ -74,7 +74,7 @@ pub struct Annotation {
     pub category: u64,
     /// The place.
     pub bbox: Bbox,
-    /// The area that puts it into a range: in COCO, that of the outline.
+    /// Area that decides which range the box falls into: in COCO, the area of its outline.
     pub area: f64,
     /// Whether it stands for a crowd: boxes that lie in it count neither as right nor as wrong.
     pub is_crowd: bool,
@@ -83,7 +83,7 @@ pub struct Annotation {
 /// The images and categories that are judged. Order and repetition do not matter.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
-    /// Images that were answered, those without a box among them. What lies in others is left out.
+    /// Images that were answered, including those without a box. Boxes and annotations of other images are ignored.
     pub images: &'a [u64],
     /// Categories of the data set. Boxes of others are left out.
     pub categories: &'a [u64],
@@ -123,7 +123,7 @@ fn check_detections(detections: &[Detection]) -> Result<(), ScoreError> {
     check_numbers("score of detection", detections.iter().map(|it| it.score))
 }
 
-/// Checks annotations by themselves, so that their faults are not taken for those of an answer.
+/// Checks annotations by themselves, so that their faults are not blamed on an answer.
 ///
 /// # Errors
 /// [`ScoreError::NotFinite`] if a coordinate is not finite or an area is NaN, [`ScoreError::DuplicateAnnotation`].

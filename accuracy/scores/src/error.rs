@@ -70,7 +70,7 @@ pub enum ScoreError {
     NumberTooLarge {
         /// The number.
         digits: String,
-        /// Most digits.
+        /// Maximum number of digits.
         digit_count_max: usize,
     },
 }

@@ -7,7 +7,7 @@ use crate::{
     python::fixed,
 };
 
-/// Most classes of a task, the background among them.
+/// Maximum number of classes of a task, including the background.
 const CLASS_COUNT_MAX: usize = 4;
 /// The last classes of the tasks.
 const KITS_CLASS_MAX: u8 = 2;
@@ -77,7 +77,7 @@ pub struct KitsDice {
 }
 
 impl KitsDice {
-    /// Checks the right volume of a case by itself, so that its faults are not taken for those of an answer.
+    /// Checks the right volume of a case by itself, so that its faults are not blamed on an answer.
     ///
     /// # Errors
     /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class other than 0, 1 and 2.
@@ -135,7 +135,7 @@ pub struct BratsDice {
 }
 
 impl BratsDice {
-    /// Checks the right volume of a case by itself, so that its faults are not taken for those of an answer.
+    /// Checks the right volume of a case by itself, so that its faults are not blamed on an answer.
     ///
     /// # Errors
     /// [`ScoreError::Empty`], or [`ScoreError::Class`] for a class above 3.

@@ -61,7 +61,8 @@ impl WordErrors {
     }
 }
 
-/// Least number of items to insert, delete or replace that makes one sequence the other (Levenshtein).
+/// Returns the minimum number of insertions, deletions and replacements that turn one sequence into the other
+/// (Levenshtein).
 ///
 /// Takes time in proportion to the product of the lengths, and memory to `b`.
 #[must_use]

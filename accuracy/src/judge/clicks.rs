@@ -23,7 +23,7 @@ pub struct ClickJudge {
 }
 
 impl ClickJudge {
-    /// A judge of samples with these numbers of rows. The labels are those of all rows, one after the other.
+    /// Makes a judge of samples with these row counts. `labels` holds the labels of all rows, sample after sample.
     ///
     /// # Errors
     /// [`ScoreError::Lengths`] if there are not as many labels as rows.

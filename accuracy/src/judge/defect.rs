@@ -106,7 +106,7 @@ pub enum ResponseDefect {
     },
     /// The response is no text in UTF-8, and counts as empty.
     NotText {
-        /// The byte from which it is none.
+        /// Offset of the first byte that is not UTF-8.
         position: usize,
     },
     /// The response cannot be scored, and counts as wrong.
@@ -139,8 +139,8 @@ impl ResponseDefect {
         }
     }
 
-    /// Whether the response is refused for a class just before or behind those of the task, such as the blank of RNN-T:
-    /// it was read rightly, where numbers of another type are far from all classes.
+    /// Whether the response was refused for a class just outside the task's range, such as the blank of RNN-T: then its
+    /// type was read correctly, since numbers of another type are far from all classes.
     #[must_use]
     pub fn is_next_to_classes(&self) -> bool {
         match self {

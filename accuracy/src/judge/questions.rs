@@ -19,8 +19,8 @@ use crate::{
 /// Scores the answers that logits point to by F1, as BERT is scored, over all questions of the data set.
 ///
 /// A row may have fewer pairs than tokens; positions beyond them are very unlikely. A logit may be minus infinity, for
-/// a position that cannot be. A damaged response counts as none. A question is answered from those of its rows that
-/// have a response, and is wrong if none has.
+/// an impossible position. A damaged response counts as missing. A question is answered from whichever of its rows have
+/// a response, and is wrong if none has.
 #[derive(Debug)]
 pub struct QuestionJudge {
     features: Features,
@@ -170,7 +170,7 @@ mod tests {
         pairs.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
-    /// Has a judge take responses, and returns its judgement with the defects.
+    /// Feeds responses to a judge, and returns its judgement with the defects.
     fn judged(responses: &[(usize, Vec<u8>)]) -> (Judgement, Vec<(usize, ResponseDefect)>) {
         let (mut judge, mut listed) = (judge(), Vec::new());
         for (sample, response) in responses {

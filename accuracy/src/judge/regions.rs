@@ -33,12 +33,11 @@ const CLASS_COUNT: usize = 4;
 /// Scores the regions of BraTS by their Dice, over the cases that the log has.
 ///
 /// A response is `[class, z, y, x]` over the padded volume. Scores of other types are rounded to f16, as by the
-/// reference. The padding, of which the smaller half is in front, is
-/// taken away; of the classes of a voxel the one of the highest score wins, the first of equals. A case that cannot be
-/// scored has a Dice of 0.
+/// reference. The padding, whose smaller half is in front, is removed; each voxel gets the class with the highest
+/// score, the first one of equals. A case that cannot be scored has a Dice of 0.
 ///
-/// The reference's script writes these classes to a file of the scanner's size by nnU-Net, and judges that. This is
-/// left out: the right volumes are those of the prepared cases.
+/// The reference's script resamples these classes to the size of the scan with nnU-Net and judges the result. This step
+/// is left out: the right volumes are those of the prepared cases.
 pub struct RegionJudge<'a> {
     padded: [usize; 3],
     sample_count: usize,

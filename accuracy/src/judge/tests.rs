@@ -10,7 +10,7 @@ use proctor_scores::{
 use super::*;
 use crate::element::bytes_of;
 
-/// Has a judge score a log of these records.
+/// Scores a log of these records.
 fn judged(mut judge: impl Judge, records: &[(u64, Vec<u8>)]) -> (Result<Judgement, ScoreError>, LogDefects) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.json");

@@ -1,4 +1,4 @@
-//! Clicks of Criteo: of the text of a day, or of the array beside those of DLRM-v2.
+//! Clicks of Criteo: from the text of a day, or from the label array of DLRM-v2.
 
 use std::{
     io::{self, BufRead, BufReader, Read},
@@ -81,7 +81,7 @@ fn dense_features(folder: &Path, suffix: &str) -> PathBuf {
     folder.join(format!("day_23_dense{suffix}.npy"))
 }
 
-/// Rows of the dense features by their header. Whether that is sound is a question for whoever opens the samples.
+/// Number of rows of the dense features, according to their header. Opening the samples checks the file itself.
 fn rows_of_features(folder: &Path, suffix: &str) -> Option<u64> {
     let mut head = Vec::new();
     let file = open_regular(&dense_features(folder, suffix)).ok()?;
@@ -201,7 +201,7 @@ mod tests {
             fs::write(folder.path().join("day_23_labels_sample.npy"), bytes).unwrap();
         };
         fs::write(folder.path().join("day_23_dense_sample.npy"), []).unwrap();
-        // Labels of the whole set, whose rows are not there, are not those of the samples.
+        // Labels of the whole set would not belong to these samples, whose rows are not there.
         fs::write(folder.path().join("day_23_labels.npy"), []).unwrap();
         array(&[0, 1, 1, 0], &[4, 1]);
         let Clicks { labels, .. } = read("criteo-multi-hot", &named).unwrap();

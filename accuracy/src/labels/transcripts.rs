@@ -26,7 +26,7 @@ struct Entry {
     original_duration: f64,
 }
 
-/// The list of recordings, and the files of all that are short enough.
+/// Returns the path of the manifest and the files of all recordings that are short enough.
 pub(crate) fn listed(folder: &Path) -> Result<(PathBuf, Vec<String>), DatasetError> {
     let (path, entries) = entries(folder)?;
     let mut names = Vec::new();

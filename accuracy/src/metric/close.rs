@@ -111,7 +111,7 @@ mod tests {
     const FORM: ResponseForm =
         ResponseForm { element_type: ElementType::F32, count_max: 2, varies: false, variant: None };
 
-    /// Judges responses to four samples, of which the first three have an answer.
+    /// Judges responses to four samples; the first three have a known answer.
     fn judged(responses: &[Option<&[u8]>], tolerance: f64) -> (Judgement, u64, Vec<(usize, ResponseDefect)>) {
         let close = Close::new(vec![vec![1.0, -2.0]; 3], tolerance);
         let (judgement, defects) = ShareJudge::new(FORM, 4, close).judged(responses);

@@ -1,4 +1,4 @@
-//! F1 of BERT's logits, all the way from the files of the data set, beside Python with transformers.
+//! Compares F1 of BERT's logits, all the way from the files of the data set, with Python and transformers.
 //!
 //! `oracle.py` draws the cases, in one process. It needs the packages of the text crate's `requirements.txt`, by
 //! `PYTHONPATH`, as `cargo xtask test` sets it.

@@ -7,7 +7,7 @@ use proctor_datasets::DataRoot;
 use proctor_vocabulary::ElementType;
 use serde_json::json;
 
-/// Checks responses to samples 0, 1 and so on of a data set, of which a tenth may be wrong.
+/// Checks responses to samples 0, 1 and so on of a data set, a tenth of which may be wrong.
 fn check(
     (dataset, metric, names): (&str, &str, Vec<String>),
     folder: &Path,

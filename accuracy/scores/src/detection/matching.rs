@@ -8,7 +8,7 @@ pub(super) const THRESHOLD_COUNT: usize = 10;
 /// Number of ranges of areas.
 pub(super) const RANGE_COUNT: usize = 4;
 
-/// Most boxes of an image and a category that count, those of the highest scores.
+/// Maximum number of boxes counted per image and category; the ones with the highest scores count.
 pub(super) const DETECTION_COUNT_MAX: usize = 100;
 
 /// Areas in square pixels, both ends included: all, small, medium, large.
@@ -44,7 +44,7 @@ pub(super) struct Judged {
 /// The boxes of a category in all images, and the number of annotations that they are to find.
 #[derive(Debug, Default)]
 pub(super) struct Category {
-    /// In descending order of scores, those of equal scores in the order of their images.
+    /// Sorted by descending score; boxes with equal scores keep the order of their images.
     pub(super) judged: Vec<Judged>,
     /// Number of annotations that count, by range of areas.
     pub(super) annotation_counts: [usize; RANGE_COUNT],
@@ -65,7 +65,7 @@ pub(super) struct Matcher {
 impl Default for Matcher {
     fn default() -> Self {
         Self {
-            // An IoU of 1 is to match, whatever the last bit says.
+            // An IoU of 1 has to match even if rounding takes its last bit away.
             thresholds: thresholds().map(|threshold| threshold.min(1.0 - 1e-10)),
             category: Category::default(),
             overlaps: Vec::new(),
@@ -159,8 +159,8 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Place in the order of the annotation that a box matches: that of the highest IoU, the last of equals, and one
-    /// that is ignored only where no other matches.
+    /// Returns the index of the annotation that a box matches: the one with the highest IoU, the last if several are
+    /// equal. An ignored one is returned only if no other matches.
     fn best(
         &self,
         right: &[&Annotation],

@@ -18,7 +18,7 @@ const POWERS: [&str; 12] = [
     "decillion",
 ];
 
-/// Most digits of a number that has words.
+/// Maximum number of digits of a number that can be spelled out.
 const DIGIT_COUNT_MAX: usize = 3 * POWERS.len();
 
 const BELOW_TWENTY: [&str; 20] = [

@@ -37,7 +37,7 @@ const ABBREVIATIONS: [(&str, &str); 18] = [
 /// Spells a transcript in [`LABELS`]: ASCII, lower case, numbers and abbreviations as words, no punctuation.
 ///
 /// The transcripts of LibriSpeech are upper case without digits or signs, and come out in lower case. Letters beyond
-/// ASCII become those of the crate deunicode, which are the reference's for Latin.
+/// ASCII are transliterated by the crate deunicode, which agrees with the reference for Latin.
 ///
 /// # Errors
 /// [`ScoreError::NumberTooLarge`].

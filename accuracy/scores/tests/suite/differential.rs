@@ -1,5 +1,4 @@
-//! Scores of random cases beside those of pycocotools, sacreBLEU, jiwer, scikit-learn, and of definitions written in
-//! Python.
+//! Compares scores of random cases with pycocotools, sacreBLEU, jiwer, scikit-learn, and definitions written in Python.
 //!
 //! The cases of a score are written as JSON, one for each line, and `oracle.py` answers them in one process. A few of
 //! each show whether something is broken; `at_full_count` compares all of them.

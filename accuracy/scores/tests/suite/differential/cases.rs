@@ -3,7 +3,7 @@
 use proctor_scores::detection::{Annotation, Bbox, Detection};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 
-/// Images of the data set, of which a case judges some.
+/// Images of the data set; a case judges some of them.
 pub const IMAGES: [u64; 5] = [3, 7, 11, 400, 401];
 
 /// Categories of the data set; not every case has annotations of each.
