@@ -197,7 +197,7 @@ mod tests {
         let error = open_dataset("digits", &root).err().unwrap();
         assert!(matches!(&error, DatasetError::Checksum { path, .. } if path.ends_with(IMAGES)), "{error}");
 
-        // With a list that vouches for the short file, the file's own header tells.
+        // The list approves the short file, so only the file's own header shows the fault.
         let sums: String = [IMAGES, SPLIT]
             .map(|file| format!("{}  {file}\n", sha256_hex(&fs::read(copy.join(file)).unwrap())))
             .concat();

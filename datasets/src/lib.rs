@@ -13,7 +13,7 @@
 //! # Choices
 //! - A data set has no labels. Nothing here can read them, so nothing here can pass them to a plugin; the accuracy
 //!   crate reads them itself, with [`VerifiedFolder`] and [`IdxArray`].
-//! - A file is read whole and its SHA-256 compared with `checksums.sha256` beside it before it is parsed: a damaged
+//! - A file is read whole and its SHA-256 compared with `checksums.sha256` in its folder before it is parsed: a damaged
 //!   file is an error with its name, not a strange accuracy.
 //! - [`SampleStore`] holds one set at a time and requires the same list at load and unload, because LoadGen does so and
 //!   anything else is a bug of the caller. Its buffers never move while loaded.

@@ -20,7 +20,7 @@ const SPEED: f64 = 1.0;
 pub struct RecordingFile {
     /// Path below the folder, which is the name of the sample.
     pub fname: String,
-    /// Speed, of which 1 is as spoken; 1 if the manifest does not say.
+    /// Speed; 1 is as spoken, also if the manifest does not say.
     #[serde(default = "as_spoken")]
     pub speed: f64,
 }

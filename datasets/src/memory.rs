@@ -1,4 +1,5 @@
-//! Memory that samples are decoded into: whole pages of this process, or of whoever has them read.
+//! Memory that samples are decoded into: whole pages of this process, or of a caller that wants the samples in its own
+//! memory.
 
 use std::{error::Error, fmt, mem, ops::Range};
 

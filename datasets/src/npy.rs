@@ -5,7 +5,7 @@
 
 use proctor_vocabulary::misfetched;
 
-/// Most bytes of a header that are looked at: NumPy writes some hundred.
+/// Maximum number of bytes of a header that are read: NumPy writes a few hundred.
 pub const HEADER_BYTES_MAX: usize = 1 << 16;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -27,7 +27,7 @@ pub enum NpyFault {
     /// The first bytes are others.
     #[error("does not begin as a .npy file")]
     Magic,
-    /// The bytes are those of another kind of file; the text says which.
+    /// The bytes belong to another kind of file; the text says which.
     #[error("does not begin as a .npy file ({0})")]
     Foreign(&'static str),
     /// There is no such version of the format.
@@ -67,7 +67,7 @@ pub enum NpySizeFault {
 }
 
 impl NpyHeader {
-    /// Reads the header from the first [`HEADER_BYTES_MAX`] bytes of a file, or all that it has.
+    /// Reads the header from the first [`HEADER_BYTES_MAX`] bytes of a file, or from the whole file if it is shorter.
     ///
     /// # Errors
     /// The fault of the header.

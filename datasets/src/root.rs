@@ -37,7 +37,8 @@ impl DataRoot {
         })
     }
 
-    /// Each `datasets` beside or above the current folder, then each beside or above the executable.
+    /// Lists each `datasets` folder in the current folder and its ancestors, then in the executable's folder and its
+    /// ancestors.
     #[must_use]
     pub fn search() -> Self {
         // A place that the system cannot name is a place less to look at; the error of `find` lists those tried.

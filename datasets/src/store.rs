@@ -37,7 +37,7 @@ struct LoadedSet {
     placement: Placement,
     /// One for each input.
     buffers: Vec<ItemBuffer>,
-    /// Shapes of the inputs of each sample by its position; none if they are those of the store.
+    /// Shapes of the inputs of each sample by its position; empty if all samples have the shapes of the store.
     shapes: Vec<Vec<Vec<usize>>>,
 }
 
@@ -205,8 +205,8 @@ impl SampleStore {
         self.fill(samples, LoadedSet { list: Vec::new(), placement, buffers, shapes: Vec::new() }, fill)
     }
 
-    /// Loads a set of samples as [`load`](Self::load) does, each of which has shapes of its own: `shapes` tells those
-    /// of its inputs, and is asked before anything is filled.
+    /// Loads a set of samples as [`load`](Self::load) does, with shapes that vary. `shapes` returns the input shapes of
+    /// a sample and is called for all samples before any is filled.
     ///
     /// # Errors
     /// As [`load`](Self::load); [`StoreError::Shape`] if a shape has other dimensions than the store's, or a larger
@@ -404,11 +404,11 @@ impl SampleStore {
     }
 }
 
-/// Fills the rooms of samples on as many threads as there are processors.
+/// Fills the slots of samples on as many threads as there are processors.
 ///
 /// # Errors
-/// The first sample of the list that cannot be filled. Those before it have been begun, as they are taken in their
-/// order; none is begun once it is known.
+/// The error of the first sample in the list that cannot be filled. Samples are started in the order of the list, and
+/// none is started once an error is known.
 fn fill_all(
     samples: &[SampleIndex],
     rooms: Vec<Vec<&mut [u8]>>,

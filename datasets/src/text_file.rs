@@ -12,7 +12,7 @@ pub enum TextFault {
     /// The file is not there, but packed by gzip.
     #[error("it is missing, but {name} is there: unpack it")]
     PackedBeside {
-        /// Name of the packed file beside it.
+        /// Name of the packed file in the same folder.
         name: String,
     },
     /// It begins as another kind of file, or with a byte order mark; the text says so.

@@ -22,7 +22,7 @@ pub const SCANS_MAX: usize = 100;
 
 /// Decodes the pixels of a part of a picture as it is stored, before any turn.
 ///
-/// The bytes are those of a whole file: where its end is missing, [`Header::read`](crate::Header::read) says so.
+/// The bytes must be a whole file: [`Header::read`](crate::Header::read) reports a missing end.
 ///
 /// # Errors
 /// The file is no JPEG file, is cut or damaged, of a kind that is not read, or has too many pixels.

@@ -43,12 +43,12 @@ pub(crate) struct Component {
 }
 
 impl Frame {
-    /// Whether a marker begins a frame, of whatever kind.
+    /// Whether a marker begins a frame of any kind.
     pub(crate) fn is_begun_by(found: u8) -> bool {
         (0xc0..=0xcf).contains(&found) && !matches!(found, marker::HUFFMAN | marker::ARITHMETIC | 0xc8)
     }
 
-    /// The greatest sampling factors, across and down: those of the components that have a sample for each pixel.
+    /// The largest sampling factors, across and down; components with them have a sample for each pixel.
     pub(crate) fn sampling(&self) -> (u32, u32) {
         let most = |factor: fn(&Component) -> u32| self.components.iter().map(factor).max().unwrap_or(1);
         (most(|component| component.across), most(|component| component.down))
@@ -82,7 +82,7 @@ impl Frame {
         self.components.iter().all(is_whole)
     }
 
-    /// Blocks that the components have at least, each of which takes a bit.
+    /// Minimum number of blocks of the components; each takes at least one bit.
     fn block_count(&self) -> u64 {
         let (across, down) = self.sampling();
         let blocks =

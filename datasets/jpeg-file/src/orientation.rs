@@ -1,6 +1,6 @@
 //! How a picture is to be turned, which EXIF says.
 
-/// The turn that makes the picture upright. The numbers are those of EXIF 2.32, tag 0x0112.
+/// The turn that makes the picture upright. Numbers are as in EXIF 2.32, tag 0x0112.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Orientation {
     /// 1: as it is.
@@ -88,7 +88,7 @@ mod tests {
         bytes.extend(short(42));
         bytes.extend(long(8));
         bytes.extend(short(2));
-        // Two entries, of which the second is the orientation.
+        // Two entries; the second is the orientation.
         for (tag, value) in [(0x010f, 9), (0x0112, number)] {
             bytes.extend([short(tag), short(3)].concat());
             bytes.extend(long(1));

@@ -31,7 +31,7 @@ impl Picture {
     #[must_use]
     pub fn upright(self, orientation: Orientation) -> Self {
         let Self { width, height, pixels } = self;
-        // For each pixel, from column and row of the upright picture, those of the stored one.
+        // For each pixel: maps its column and row in the upright picture to the stored one.
         let turned = |from: fn(usize, usize, usize, usize) -> (usize, usize)| {
             let (to_width, to_height) =
                 if orientation.swaps_sides() { (height, width) } else { (width, height) };

@@ -23,7 +23,7 @@ type Square = [[i32; 8]; 8];
 
 /// One pass along the columns; the results are rounded to have `BITS` fewer.
 ///
-/// One loop over the columns, each of which goes through the same steps: the compiler makes vectors of them.
+/// A single loop over the columns that takes the same steps for each, so the compiler can vectorise it.
 #[inline(always)]
 fn pass<const BITS: u32>(rows: &Square) -> Square {
     let mut out = [[0; 8]; 8];
@@ -75,8 +75,8 @@ fn transposed(rows: &Square) -> Square {
     out
 }
 
-/// Writes the samples of a block, of which `block` has the coefficients times their steps: eight rows of eight, which
-/// are `stride` apart in `samples`.
+/// Writes the samples of a block: eight rows of eight, `stride` apart in `samples`. `block` holds the coefficients
+/// already multiplied by their steps.
 #[inline(always)]
 pub(crate) fn inverse(block: &Block, samples: &mut [u8], stride: usize) {
     let mut rows = [[0; 8]; 8];

@@ -19,8 +19,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The matrix if there is one, otherwise that of the quaternion, otherwise that of Analyze 7.5: centred, with the
-    /// first axis to the left. nibabel chooses in the same order.
+    /// Returns the matrix if there is one, otherwise the affine of the quaternion, otherwise the one of Analyze 7.5:
+    /// centred, with the first axis to the left. nibabel chooses in the same order.
     pub(crate) fn affine(&self) -> Affine {
         if self.has_matrix {
             return self.matrix.map(|row| row.map(f64::from));

@@ -60,7 +60,7 @@ pub enum NiftiError {
         /// Its name in the standard.
         name: &'static str,
     },
-    /// The size of a voxel is not that of its type.
+    /// The size of a voxel does not match its type.
     #[error("its bitpix is {got}, but a voxel of type {data_type} has {expected} bits")]
     BitsPerVoxel {
         /// Name of the type.
@@ -84,7 +84,7 @@ pub enum NiftiError {
     /// A volume has three axes.
     #[error("its extents are {0:?}, but a volume has three axes")]
     Rank(Vec<usize>),
-    /// A distance between voxels is none.
+    /// A distance between voxels is not a number above 0.
     #[error("its pixdim[{axis}] is {value}; the distance between voxels must be a number above 0")]
     Spacing {
         /// Number of the axis, from 1.
@@ -92,7 +92,7 @@ pub enum NiftiError {
         /// The distance in the header.
         value: f32,
     },
-    /// A voxel does not have a value of the kind that was asked for.
+    /// A voxel does not have a value of the requested kind.
     #[error("voxel {at:?} has the value {value}, which is no {wanted}")]
     Voxel {
         /// Position by the axes of the file, from 0.

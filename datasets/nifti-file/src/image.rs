@@ -18,7 +18,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the bytes of a `.nii` or a `.nii.gz`, which are told apart by how they begin.
+    /// Reads the bytes of a `.nii` or a `.nii.gz`; their first bytes tell which of the two it is.
     ///
     /// # Errors
     /// The fault of the file.
@@ -56,7 +56,7 @@ impl Image {
     /// # Errors
     /// [`NiftiError::Rank`]; [`NiftiError::Voxel`] if a value is not a whole number from 0 to 255.
     pub fn to_labels(&self, order: AxisOrder) -> Result<Volume<u8>, NiftiError> {
-        // A value that is none becomes a number beyond all labels.
+        // A value that is not a label becomes a number above all labels.
         let label = |value: f64| {
             let rounded = value as u8;
             if f64::from(rounded) == value { u16::from(rounded) } else { u16::MAX }

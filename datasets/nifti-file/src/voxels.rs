@@ -1,7 +1,7 @@
 //! From the bytes of voxels to their numbers.
 //!
-//! A few voxels at a time, into memory that stays in the processor's cache: so there is one loop for each type,
-//! whatever the numbers become and wherever they go.
+//! Converts a few voxels at a time, in memory that stays in the processor's cache. So there is a single loop for each
+//! type, independent of the target type and of where the numbers go.
 
 use crate::{
     data_type::DataType,

@@ -28,7 +28,7 @@ pub struct OnnxFile {
     pub path: PathBuf,
     /// Inputs and outputs.
     pub signature: Signature,
-    /// The operators of the graph, without those of functions and of the branches of conditions and loops.
+    /// The operators of the graph, excluding the bodies of functions and the branches of conditions and loops.
     pub op_types: BTreeSet<OpType>,
     /// The sets of operators that these are from.
     pub opsets: Vec<Opset>,
@@ -79,7 +79,8 @@ impl OnnxFile {
         Self::model_from_bytes(path, &fs::read(path).map_err(read_error)?)
     }
 
-    /// As [`open`](Self::open), from the bytes of the file at `path`; external data are looked for beside it.
+    /// As [`open`](Self::open), from the bytes of the file at `path`; external data are searched in the folder of the
+    /// file.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -151,7 +151,7 @@ pub struct TooManySamples {
 }
 
 impl Port {
-    /// Whether the bytes of a sample are those of the model as they are.
+    /// Whether the bytes of a sample can be passed to the model unchanged.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         // A bool of a model is 0 or 1; a data set may have other bytes for true.
@@ -314,8 +314,8 @@ fn input_shape<'a>(
     ))
 }
 
-/// The extents of these dimensions for a sample of this shape, if they fit; free dimensions get their extents. Where
-/// the numbers of dimensions differ, those of extent 1 do not count.
+/// Returns the extents of these dimensions for a sample of this shape, if they fit; free dimensions get their extents.
+/// If the numbers of dimensions differ, dimensions of extent 1 are skipped.
 fn resolve<'a>(dims: &'a [Dim], shape: &[usize], extents: &mut Extents<'a>) -> Option<Vec<usize>> {
     let squeeze = dims.len() != shape.len();
     let mut left = shape.iter().copied().filter(|extent| !squeeze || *extent != 1);
@@ -378,8 +378,8 @@ fn fit_outputs<'a>(
     Ok(ports)
 }
 
-/// The shape of one sample's output in the model. What the file does not say is taken to be as the benchmark wants it,
-/// which shows when the model runs.
+/// Returns the shape of one sample's output in the model. Extents that the file leaves open are assumed to be what the
+/// benchmark wants; a mismatch shows when the model runs.
 fn output_shape<'a>(
     value: &'a ValueSpec,
     spec: &TensorSpec,

@@ -1,7 +1,7 @@
 //! The outermost fields of a file: whether they belong to a model, and whether the last one is whole.
 //!
-//! The decoder would only say that the input has ended, which does not tell a download that broke off from another
-//! file.
+//! The decoder would only report that the input has ended, so a download that broke off could not be distinguished from
+//! another kind of file.
 
 use std::path::Path;
 

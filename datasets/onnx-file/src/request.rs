@@ -54,7 +54,7 @@ impl OnnxFile {
         Err(RequestError::Precision { path: self.path.clone(), is: self.precision, asked: asked.to_owned() })
     }
 
-    /// The correspondence of the model's tensors and those of samples, as of [`fit()`].
+    /// Matches the model's tensors with the tensors of samples, as [`fit()`] does.
     ///
     /// # Errors
     /// [`RequestError::Fit`].

@@ -48,7 +48,7 @@ pub enum TensorError {
         /// Number of elements that it has.
         count: usize,
     },
-    /// The entry that says in which other file the values are makes no sense; it is told in words.
+    /// The entry that names the external file of the values makes no sense; the text says why.
     #[error("{0}")]
     Entry(String),
     /// The other file cannot be read.

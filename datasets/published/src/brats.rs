@@ -1,7 +1,7 @@
 //! BraTS 2019: brains in four modalities with labels for the parts of a tumour; fold 1 is the set of MLPerf, 67 cases.
 //!
-//! The names of the fold are in the list `fold1_validation.txt` of the reference implementation, which is to lie in the
-//! folder. Without it all cases are samples, those of `HGG` first, each group sorted by name.
+//! The names of the fold are in the list `fold1_validation.txt` of the reference implementation, which must lie in the
+//! folder. Without it all cases are samples, `HGG` first, each group sorted by name.
 //!
 //! Source of the layout: MLPerf Inference v0.7 and v1.0, the benchmark 3d-unet-brats19.
 
@@ -67,7 +67,7 @@ pub struct BratsSamples {
     missing: Vec<PathBuf>,
 }
 
-/// Opens the data set. The name of a sample is that of its line in the list.
+/// Opens the data set. The name of a sample is the name on its line in the list.
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list, or if there is no case.

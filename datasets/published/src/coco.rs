@@ -49,8 +49,8 @@ pub(crate) const ANNOTATED: Published = Published {
     ..ENTRY
 };
 
-/// Opens the data set. The bytes of a sample are those of its JPEG file; its name is the id of the image in decimal
-/// digits. The order is that of `images` in the list.
+/// Opens the data set. The bytes of a sample are its JPEG file; its name is the id of the image in decimal digits.
+/// Samples are in the order of `images` in the list.
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list: it is not the JSON that it should be, an id or a
@@ -79,11 +79,11 @@ into the folder. The order of `images` in the list is that of the samples.
 "
 }
 
-/// Looks at every file: the entries of the list, the header, the size and the end of each picture, and pictures beside
-/// them that are not listed. `progress` gets the pictures done and the total.
+/// Checks every file: the entries of the list, the header, size and end of each picture, and pictures that are not
+/// listed. Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// The note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     Ok(COLLECTION.verify(folder, generated.map(|request| request.sample_count), progress))
@@ -92,8 +92,8 @@ pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<D
 /// Makes a small set in the layout of the published one. Equal requests make equal bytes.
 ///
 /// The known answer: each annotation is a rectangle of one colour on a dark ground, exactly as large as its box. The
-/// category that stands at place `k` in the list, from 0, has the colour with red `64 + 47 * (k / 16)`, green `64 + 63
-/// * (k / 4 % 4)` and blue `64 + 63 * (k % 4)`. Boxes do not touch. Every eighth image, from the sixth, has none.
+/// category at position `k` in the list, from 0, has the colour with red `64 + 47 * (k / 16)`, green `64 + 63 * (k / 4
+/// % 4)` and blue `64 + 63 * (k % 4)`. Boxes do not touch. Every eighth image, from the sixth, has none.
 ///
 /// # Errors
 /// The folder is not empty, or cannot be written.

@@ -84,7 +84,7 @@ pub enum Problem {
         /// The fault, from the preprocessing.
         reason: String,
     },
-    /// It has other extents than the volume beside it.
+    /// Its extents differ from the other volume's of the same case.
     #[error("its extents are {got:?}, but those of its case are {expected:?}: restore both files")]
     Extents {
         /// Extents of the first volume of the case.
@@ -336,7 +336,7 @@ pub enum AnnotationFault {
     /// There is no such category.
     #[error("is of category {0}, which is not there")]
     NoCategory(u64),
-    /// The box is none.
+    /// The box is malformed.
     #[error("has no box of four numbers with a width and a height of at least 0")]
     NoBox,
 }

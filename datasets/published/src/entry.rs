@@ -1,4 +1,4 @@
-//! The entry of a data set: all that can be done with its folder.
+//! The entry of a data set: the operations on its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use proctor_datasets::{Dataset, DatasetError, RowAggregation};
 
 use crate::{defect::Defect, files::FileSamples, generate::Generate};
 
-/// Looks at everything in a folder, tells how many files of how many are done, and lists the defects.
+/// Checks everything in a folder, reports how many files of how many are done, and lists the defects.
 type Verify = fn(&Path, &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError>;
 
 /// A data set in the layout that it is published in.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
-    /// Name, by which the registry of all data sets has it, and that of its folder below a data root.
+    /// Name of the data set in the registry of all data sets, and of its folder below a data root.
     pub name: &'static str,
     /// Describes the folder, and how to come by it.
     pub layout: fn() -> &'static str,
@@ -47,7 +47,7 @@ pub struct CalibrationLists {
     pub lists: &'static str,
     /// True if a sample is a file that may as well lie elsewhere, in the data for training.
     pub is_of_files: bool,
-    /// Way to such samples that lie beside those of the data set, and are named as they are.
+    /// Opens samples of the same format that lie in the same folder and are listed elsewhere.
     pub open_listed: Option<OpenListed>,
 }
 
@@ -79,7 +79,7 @@ impl Opened {
         Self { dataset: Box::new(dataset), names, files: Vec::new(), missing_count: missing_count as u64 }
     }
 
-    /// A data set of files, each of which is a sample.
+    /// Makes a data set of files, one file per sample.
     pub(crate) fn files(samples: FileSamples) -> Self {
         let (names, missing_count) = (samples.sample_names().to_vec(), samples.missing().len());
         let file = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -8,7 +8,7 @@ use std::{
 use proctor_datasets::{Dataset, DatasetError, RawSample, read_file};
 use proctor_vocabulary::{ElementType, SampleIndex};
 
-/// A data set whose samples are files in the order of a list. The bytes of a sample are those of its file.
+/// A data set whose samples are files in the order of a list. The bytes of a sample are its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSamples {
     dataset: &'static str,
@@ -50,7 +50,7 @@ impl FileSamples {
         Ok(samples)
     }
 
-    /// The files of these names below a folder, all of which have to be there. `list` is the file that has the names.
+    /// Returns the files of these names below a folder; all must exist. `list` is the file that contains the names.
     ///
     /// # Errors
     /// [`DatasetError::Malformed`] for the `list` if a name leads out of the folder, or a file is not there.

@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Published = Published {
     generate,
 };
 
-/// Opens the data set. The bytes of a sample are those of its JPEG file; its name is its path in the list.
+/// Opens the data set. The bytes of a sample are its JPEG file; its name is its path in the list.
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list: a line that is not a path and a label, a path
@@ -73,11 +73,11 @@ its lines is that of the samples.
 "
 }
 
-/// Looks at every file: the lines of the list, the header and the end of each picture, and pictures beside them that
-/// are not listed. `progress` gets the pictures done and the total.
+/// Checks every file: the lines of the list, the header and the end of each picture, and pictures that are not listed.
+/// Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// The note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let expected = Generate::of_folder(folder)?.map_or(SAMPLE_COUNT, |request| request.sample_count);
     let path = folder.join(LIST);

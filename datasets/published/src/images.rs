@@ -118,7 +118,7 @@ pub(crate) fn check_picture(path: &Path) -> Result<Header, Defect> {
     Header::read(&bytes).map_err(|error| defect(error.into()))
 }
 
-/// Pictures beside those of a list that it does not name.
+/// Finds pictures in the folder that the list does not name.
 pub(crate) fn pictures_not_listed(listed: &[PathBuf], listed_in: &'static str) -> Vec<Defect> {
     let known: HashSet<&Path> = listed.iter().map(PathBuf::as_path).collect();
     let folders: BTreeSet<&Path> = listed.iter().filter_map(|path| path.parent()).collect();

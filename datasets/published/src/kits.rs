@@ -26,7 +26,7 @@ pub const CASES: [u32; 43] = [
 
 /// The scan in the folder of a case.
 const IMAGING: &str = "imaging.nii.gz";
-/// The labels beside it.
+/// The label file of a case.
 const SEGMENTATION: &str = "segmentation.nii.gz";
 /// Background, kidney and tumour.
 const LABELS: &[u8] = &[0, 1, 2];
@@ -46,7 +46,7 @@ pub(crate) const ENTRY: Published = Published {
     generate,
 };
 
-/// Opens the data set. The bytes of a sample are those of the scan of its case; its name is that of the case's folder.
+/// Opens the data set. The bytes of a sample are the scan of its case; its name is the name of the case's folder.
 ///
 /// # Errors
 /// [`DatasetError::Malformed`] if none of the cases is there; an error of the note of a generated set.

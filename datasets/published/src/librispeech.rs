@@ -44,7 +44,7 @@ pub(crate) const ENTRY: Published = Published {
     generate,
 };
 
-/// The recordings that are short enough. The bytes of a sample are those of its WAV or FLAC file.
+/// The recordings that are short enough. The bytes of a sample are its WAV or FLAC file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibriSpeech {
     files: FileSamples,
@@ -96,7 +96,7 @@ impl Dataset for LibriSpeech {
     }
 }
 
-/// Looks at the header of a recording, of which the manifest may say how many samples it has.
+/// Checks the header of a recording against the number of samples in the manifest, if it has one.
 fn check_header(bytes: &[u8], expected: Option<u64>) -> Result<(), Problem> {
     let header = Header::read(bytes)?;
     header.check(Format::SPEECH)?;

@@ -36,8 +36,8 @@ pub(crate) const ENTRY: Published = Published {
     generate,
 };
 
-/// Opens the data set. The bytes of a sample are those of its JPEG file; its name is the id of the image in decimal
-/// digits. The order is that of `images` in the list.
+/// Opens the data set. The bytes of a sample are its JPEG file; its name is the id of the image in decimal digits.
+/// Samples are in the order of `images` in the list.
 ///
 /// # Errors
 /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list: it is not the JSON that it should be, an id or a
@@ -57,11 +57,11 @@ of Open Images v6 and makes the list. The order of `images` in the list is that 
 "
 }
 
-/// Looks at every file: the entries of the list, the header, the size and the end of each picture, and pictures beside
-/// them that are not listed. `progress` gets the pictures done and the total.
+/// Checks every file: the entries of the list, the header, size and end of each picture, and pictures that are not
+/// listed. Calls `progress(done, total)` with numbers of pictures.
 ///
 /// # Errors
-/// The note of a generated set cannot be read. All else is a defect.
+/// The note of a generated set cannot be read. Everything else is a defect.
 pub fn verify(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let generated = Generate::of_folder(folder)?;
     Ok(COLLECTION.verify(folder, generated.map(|request| request.sample_count), progress))

@@ -50,8 +50,8 @@ pub(crate) const ENTRY: Published = Published {
     generate,
 };
 
-/// The questions as rows of tokens. A sample is i32 `[2, n]`: the numbers of its tokens, and 0 or 1 for the segment of
-/// each. Its name is that of its question.
+/// The questions as rows of tokens. A sample is i32 `[2, n]`: the ids of its tokens, and 0 or 1 for the segment of
+/// each. Its name is the id of its question.
 #[derive(Debug)]
 pub struct Squad {
     features: Features,
@@ -59,7 +59,7 @@ pub struct Squad {
 }
 
 impl Squad {
-    /// The rows with all that leads from the logits of a model back to texts.
+    /// Returns the rows with everything needed to turn a model's logits back into texts.
     #[must_use]
     pub fn features(&self) -> &Features {
         &self.features
@@ -97,11 +97,11 @@ impl Dataset for Squad {
     }
 }
 
-/// Opens the data set, which cuts all questions and contexts into tokens.
+/// Opens the data set: tokenizes all questions and contexts.
 ///
 /// # Errors
-/// [`DatasetError::Read`] or [`DatasetError::Malformed`] for a file: one that is not there, a vocabulary that is not
-/// that of an uncased BERT, JSON of another form, a name that two questions have, or no question at all.
+/// [`DatasetError::Read`] or [`DatasetError::Malformed`] for a file: it is missing, the vocabulary does not belong to
+/// an uncased BERT, the JSON has another form, two questions share a name, or there is no question at all.
 pub fn open(folder: &Path) -> Result<Squad, DatasetError> {
     let vocabulary = VocabularyFile::of(folder);
     let path = folder.join(vocabulary.name());

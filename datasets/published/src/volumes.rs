@@ -20,7 +20,7 @@ pub(crate) fn check_scan(path: &Path) -> Result<[usize; 3], Defect> {
     Ok(shape)
 }
 
-/// Labels that are all known, with the extents of the scan beside them, if that one is sound.
+/// Checks that all labels are known and that the extents match the scan's, if the scan is sound.
 pub(crate) fn check_labels(
     path: &Path,
     known: &'static [u8],

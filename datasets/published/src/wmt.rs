@@ -19,7 +19,7 @@ use crate::{
     texts::look_at,
 };
 
-/// The sentences to translate, and their translations, of which only the number is looked at here.
+/// The sentences to translate, and their translations; only the number of translations is checked here.
 const ENGLISH: &str = "newstest2014.tok.bpe.32000.en";
 const GERMAN: &str = "newstest2014.tok.bpe.32000.de";
 /// The vocabulary of both languages, which is one and the same.
@@ -108,7 +108,7 @@ pub fn open(folder: &Path) -> Result<Wmt, DatasetError> {
     }
     let path = folder.join(GERMAN);
     if path.is_file() {
-        // They are joined by their lines: with one too few, each behind it would be that of another sentence.
+        // Sentences are paired by line number: if one is missing, each line after it would belong to another sentence.
         let (expected, got) = (sentences.len() as u64, lines(&read_text(&path)?).count() as u64);
         if got != expected {
             let problem = Problem::Count { things: "sentences", expected, got };

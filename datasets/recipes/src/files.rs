@@ -1,8 +1,8 @@
-//! Model files that are made where they are first needed.
+//! Model files that are generated on first use.
 //!
-//! A file `<name>.safetensors` has a note `<name>.made.toml` beside it: which recipe it was made by, and the SHA-256 of
-//! what was written. A file without its note, of another recipe or with other bytes is made again, never believed. The
-//! same holds of `<name>.onnx`, whose bytes are compared with what they have to be.
+//! A file `<name>.safetensors` comes with a note `<name>.made.toml` that holds its recipe and the SHA-256 of the bytes
+//! written. A file without a note, of another recipe or with other bytes is generated again, never trusted. The same
+//! goes for `<name>.onnx`, whose bytes are compared with the expected ones.
 
 use std::{
     fs::{self, File},
@@ -125,7 +125,7 @@ pub fn make_model(
     Files::of(name)?.make(folder, progress)
 }
 
-/// The note beside a file of weights.
+/// The note that belongs to a file of weights.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -197,7 +197,7 @@ impl Files {
         let path = self.weights_path(folder);
         let failed = |source: io::Error| RecipeError::Make(path.clone(), source.into());
         fs::create_dir_all(folder).map_err(failed)?;
-        // What the note says is no longer true once the file changes.
+        // The note is no longer true once the file changes.
         match fs::remove_file(note_path(&path)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}

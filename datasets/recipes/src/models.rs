@@ -28,7 +28,7 @@ trait Model: Sync {
     /// The weights; the recipe's name is the file's, which several models may share.
     fn weights(&self) -> ModelRecipe;
 
-    /// The inputs of one sample; none if the samples are those of a published data set.
+    /// The inputs of one sample; empty if the samples come from a published data set.
     fn inputs(&self) -> Vec<InputTensor>;
 
     /// Adds the nodes and the outputs; the inputs of a sample are there.

@@ -191,8 +191,8 @@ struct RnntSizes {
     prediction_scale: f32,
     joint_scale: f32,
     output_scale: f32,
-    /// The steps in which unit 0 of the encoder counts rows and that of the prediction symbols, and their weight for
-    /// and against the blank.
+    /// Steps by which unit 0 of the encoder counts frames and unit 0 of the prediction counts symbols, and the weights
+    /// of both for and against the blank.
     frame_step: f32,
     symbol_step: f32,
     pace_weight: f32,

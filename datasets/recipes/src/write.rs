@@ -32,9 +32,8 @@ const THREADS_MAX: usize = 8;
 
 /// Writes the weights of `recipe` to a safetensors file.
 ///
-/// It holds a few pieces of 4 MiB at a time, made on all processors. The file appears under its name when it is
-/// complete and synced; until then it has a name of its own beside it. `progress` is called on this thread after each
-/// piece.
+/// It holds a few pieces of 4 MiB at a time, made on all processors. The file has a temporary name in the same folder
+/// until it is complete and synced. `progress` is called on this thread after each piece.
 ///
 /// # Errors
 /// [`RecipeError`]; what had been written is removed then.
@@ -55,7 +54,7 @@ pub fn write_safetensors(
     })
 }
 
-/// Writes a file under a name of its own beside `path`, then renames it, so that there is never half a file.
+/// Writes a file under a temporary name in the folder of `path`, then renames it, so that there is never half a file.
 pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let partial = Partial(path.with_file_name(format!(".{name}.{}.partial", process::id())));
@@ -146,7 +145,7 @@ fn write_values(
                 full.recv().map_err(|_| io::Error::other("a thread that makes values ended"))?;
             file.write_all(&bytes)?;
             written_bytes += bytes.len() as u64;
-            // A maker that has made its last piece needs no buffer any more.
+            // A maker that has made its last piece needs no further buffer.
             drop(empty.try_send(bytes));
             progress(Progress { written_bytes, total_bytes });
         }

@@ -7,10 +7,10 @@ use crate::format::Format;
 /// Why a file is not the sound that it should be. The file is for the caller to name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SoundError {
-    /// Its first bytes are those of neither kind.
+    /// Its first bytes belong to neither kind of file.
     #[error("it is neither a WAV nor a FLAC file: convert it, or restore it")]
     Foreign,
-    /// The bytes are those of a file that a failed download, a checkout or a packer leaves; the text says which.
+    /// The file is what a failed download, a checkout or a packer leaves behind; the text says which.
     #[error("it is neither a WAV nor a FLAC file: {0}")]
     Misfetched(&'static str),
     /// It ends too early.
@@ -35,7 +35,7 @@ pub enum SoundError {
     /// The FLAC decoder gave up.
     #[error("it is a damaged FLAC file ({0}): restore it")]
     Flac(String),
-    /// A FLAC file, of which a few bytes may stand for any number of samples, has more than are read.
+    /// A FLAC file has more samples than are read; a few of its bytes may stand for any number of samples.
     #[error("it has more than {most} samples, and a FLAC file of more is not read: restore it, or cut it up")]
     TooLong {
         /// The most samples that are read.

@@ -32,7 +32,7 @@ impl Header {
     }
 }
 
-/// The samples of a file, those of several channels in turn.
+/// Decodes the samples of a file, with channels interleaved.
 ///
 /// # Errors
 /// The fault of the file, or [`SoundError::Format`] if its samples are of another form.

@@ -12,7 +12,7 @@ use crate::{
 
 /// Samples to a byte of a file, at most, that room is made for at once: a header may claim any number.
 const SAMPLES_PER_BYTE: usize = 8;
-/// The most samples of a FLAC file that are decoded, those of all channels together: more than an hour of speech. A
+/// Maximum number of samples of a FLAC file that are decoded, counting all channels: more than an hour of speech. A
 /// frame of a dozen bytes may stand for 65,535, and a header may claim any number of them, or none.
 pub const SAMPLES_MAX: u64 = 1 << 26;
 /// Bytes of an ID3v1 tag, which some programs put behind the last frame.
@@ -212,7 +212,7 @@ mod tests {
         for length in (4..file.len()).step_by(37) {
             assert!(decode(&file[..length], Format::SPEECH).is_err(), "{length} of {} bytes", file.len());
         }
-        // After a whole frame only the number of samples tells.
+        // After a whole frame, only the number of samples shows that the file is cut.
         let frame_bytes = (file.len() - 42) / 4;
         let cut = decode(&file[..42 + frame_bytes], Format::SPEECH).unwrap_err();
         assert_eq!(cut, SoundError::Samples(Part::Count));

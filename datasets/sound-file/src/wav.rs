@@ -1,5 +1,5 @@
-//! WAV: chunks of a RIFF file, of which `fmt ` says how the samples in `data` are to be read. In files beyond 4 GiB,
-//! RF64, `ds64` has the lengths.
+//! WAV: chunks of a RIFF file. `fmt ` says how the samples in `data` are to be read. In files beyond 4 GiB, RF64,
+//! `ds64` holds the lengths.
 
 use crate::{
     error::{Part, SoundError},
@@ -11,7 +11,7 @@ const PCM: u16 = 1;
 const EXTENSIBLE: u16 = 0xfffe;
 /// Where the encoding of an extensible format stands in its chunk.
 const EXTENDED_ENCODING: usize = 24;
-/// Bytes of a chunk's name and size, and of those of the file.
+/// Number of bytes of a chunk's name and size, or of the file's.
 const CHUNK_HEAD: usize = 8;
 const FILE_HEAD: usize = 12;
 /// The least length of `data` that is not believed of a shorter file: who writes into a pipe cannot know it, and claims
@@ -39,7 +39,7 @@ pub(crate) fn chunks(bytes: &[u8]) -> Result<Chunks<'_>, SoundError> {
         let chunk = after.get(..size);
         match (&head[..4], format) {
             (b"fmt ", _) => format = Some(read_format(chunk.ok_or_else(|| cut(Part::Header))?, bytes.len())?),
-            // The length of the file, then that of `data`.
+            // The length of the file, then the length of `data`.
             (b"ds64", _) => size_64 = chunk.and_then(|chunk| chunk.get(8..)?.first_chunk::<8>()),
             (b"data", Some(format)) => {
                 let data = samples_in(after, size_32, size_64).ok_or_else(|| cut(Part::Samples))?;
@@ -102,7 +102,7 @@ impl Chunks<'_> {
     }
 }
 
-/// A WAV file of these samples, those of several channels in turn.
+/// Writes a WAV file of these samples, with channels interleaved.
 ///
 /// # Panics
 /// If a sample of the format has not 16 bits, or the file would have 2^32 bytes: a mistake of the caller.

@@ -25,7 +25,7 @@ pub struct BertTokenizer {
     start: u32,
     separator: u32,
     special: Vec<(&'static str, u32)>,
-    /// Most characters of a token, to try no longer ones.
+    /// Maximum number of characters of a token; longer ones are never tried.
     token_length_max: usize,
 }
 

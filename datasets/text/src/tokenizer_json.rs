@@ -36,7 +36,7 @@ impl BertTokenizer {
     /// Reads a `tokenizer.json`.
     ///
     /// # Errors
-    /// The fault of the vocabulary, or [`VocabularyError::Kind`] if it is not that of an uncased BERT.
+    /// The fault of the vocabulary, or [`VocabularyError::Kind`] if it does not belong to an uncased BERT.
     pub fn from_tokenizer_json(text: &str) -> Result<Self, VocabularyError> {
         Self::new(read(text)?.of_length(Self::TOKEN_COUNT)?)
     }

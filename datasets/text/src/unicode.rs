@@ -1,4 +1,4 @@
-//! The classes of characters that BERT's tokenizer tells apart.
+//! The classes of characters that BERT's tokenizer distinguishes.
 
 use unicode_properties::{
     GeneralCategory::{NonspacingMark, SpaceSeparator},
@@ -34,7 +34,8 @@ pub(crate) fn is_accent(c: char) -> bool {
     !c.is_ascii() && c.general_category() == NonspacingMark
 }
 
-/// An ideograph, which is a word by itself. The blocks are those of the reference: later extensions are not among them.
+/// Whether a character is an ideograph, which is a word by itself. The blocks are the reference's: later extensions are
+/// not among them.
 pub(crate) fn is_ideograph(c: char) -> bool {
     matches!(c,
         '\u{3400}'..='\u{4dbf}'

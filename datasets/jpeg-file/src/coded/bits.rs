@@ -11,7 +11,7 @@ pub(crate) struct Interval {
     marker: usize,
 }
 
-/// Zeros behind the bytes, of which a whole word can be read at any place.
+/// Zero bytes appended so that a whole word can be read at any position.
 const BEHIND: usize = size_of::<u64>();
 
 impl Interval {
@@ -67,13 +67,13 @@ pub(crate) struct Bits {
     position: usize,
     /// The next bits, from the highest.
     buffer: u64,
-    /// How many of them are read; those behind are zero, or those of the next bytes.
+    /// Number of valid bits; the ones behind them are zero or belong to the next bytes.
     count: u32,
 }
 
 impl Bits {
-    /// Has 56 bits ready at least. Without a branch that depends on the bits: there is no foreseeing how long the codes
-    /// are that were read before.
+    /// Refills until at least 56 bits are ready. Has no branch that depends on the bits, since the lengths of earlier
+    /// codes cannot be predicted.
     #[inline(always)]
     pub(crate) fn fill(&mut self, interval: &Interval) {
         let bytes = interval.bytes.get(self.position..).and_then(|rest| rest.first_chunk());
@@ -107,18 +107,18 @@ impl Bits {
     /// Reads a number of bits, 0 to 16, that are ready.
     #[inline(always)]
     pub(crate) fn take(&mut self, count: u32) -> u32 {
-        // In two steps, since a shift by 64 is none.
+        // In two steps, since a shift by 64 is not defined.
         let value = (self.buffer >> 1 >> (63 - count)) as u32;
         self.skip(count);
         value
     }
 
-    /// The number of `size` bits, 0 to 15, behind the next `offset` bits, all of which are ready: those that begin with
-    /// a zero are negative.
+    /// Returns the number of `size` bits, 0 to 15, behind the next `offset` bits. All of them must be ready. A number
+    /// that begins with a zero is negative.
     #[inline(always)]
     pub(crate) fn signed_behind(&self, offset: u32, size: u32) -> i16 {
         let rest = self.buffer << offset;
-        // In two steps, since a shift by 64 is none.
+        // In two steps, since a shift by 64 is not defined.
         let value = (rest >> 1 >> (63 - size)) as i32;
         // All ones if the first bit is a zero.
         let negative = !((rest as i64 >> 63) as i32);

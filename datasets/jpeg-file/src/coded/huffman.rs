@@ -28,7 +28,7 @@ pub(crate) struct Coded {
 }
 
 impl HuffmanTable {
-    /// Most bits of a code with its number.
+    /// Maximum number of bits of a code with its number.
     pub(crate) const BITS_MAX: u32 = 16 + 15;
 
     /// The table with `counts` codes of the lengths from 1 to 16, for these symbols. `None` if there are more codes

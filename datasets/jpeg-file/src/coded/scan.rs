@@ -64,7 +64,7 @@ struct Runner<'a> {
     bits: Bits,
     /// First coefficient of the last block of each component of the frame.
     previous: [i32; 4],
-    /// Blocks that are still to come without any more coefficients.
+    /// Number of blocks left in an end-of-band run: they have no further coefficients.
     end_run: u32,
 }
 
@@ -97,7 +97,7 @@ impl Scan {
         let (from, to) = (usize::from(rest[0]), usize::from(rest[1]));
         let (high, low) = (u32::from(rest[2] >> 4), u32::from(rest[2] & 15));
         let scan = match frame.coding {
-            // Sequential files have all of it in every scan, whatever they say.
+            // Sequential files contain everything in every scan, even if the header says otherwise.
             Coding::Sequential => (0, 63, false, 0),
             Coding::Progressive => (from, to, high != 0, low),
         };

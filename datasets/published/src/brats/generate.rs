@@ -19,7 +19,7 @@ const INTENSITIES: [[i16; 4]; 4] =
     [[300, 250, 200, 250], [200, 200, 150, 600], [200, 300, 500, 500], [200, 500, 500, 500]];
 /// Labels of the same parts.
 const LABELS: [u8; 4] = [0, 2, 1, 4];
-/// Most that noise adds or takes away.
+/// Maximum that noise adds to or subtracts from a voxel.
 const NOISE: u32 = 20;
 
 /// Makes a small set in the layout of the published one, with a list. Equal requests make equal bytes.

@@ -25,9 +25,9 @@ pub enum Aggregation {
     /// Drawn uniformly from `least..=most`, `least` at least 1, as NumPy's `randint` does after `seed(123)`. The rules
     /// do not allow it, and the reference draws other numbers, by Python's own generator.
     Uniform {
-        /// Fewest rows of a sample.
+        /// Minimum number of rows of a sample.
         least: u32,
-        /// Most rows of a sample.
+        /// Maximum number of rows of a sample.
         most: u32,
     },
     /// Drawn from [`QUANTILES`], as the rules have it.
@@ -49,7 +49,7 @@ enum Starts {
     Listed(Vec<u64>),
 }
 
-/// Why a trace file is none.
+/// A fault of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// A line is not three numbers.

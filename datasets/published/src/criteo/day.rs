@@ -1,4 +1,4 @@
-//! The text file of a day, for DLRM: clicks of Criteo's terabyte, of which the first half of day 23 is the test set.
+//! The text file of a day, for DLRM: clicks of Criteo's terabyte. The first half of day 23 is the test set.
 //!
 //! Source of the layout: MLPerf Inference, the benchmark dlrm of v0.7 to v3.0.
 
@@ -77,8 +77,8 @@ pub fn open(folder: &Path) -> Result<DaySamples, DatasetError> {
     open_aggregated(folder, Aggregation::Quantiles)
 }
 
-/// Opens the file: reads it through once, since text does not say where its rows begin. The samples are the first half
-/// of the rows, the larger one. The last row of all tells whether the file is cut.
+/// Opens the file and reads it once from end to end, since text does not say where its rows begin. The samples are the
+/// first half of the rows, rounded up. The last row shows whether the file is cut off.
 ///
 /// # Errors
 /// [`DatasetError::Read`], or [`DatasetError::Malformed`] if the file is packed, has no row, or its last is not whole.
@@ -204,7 +204,7 @@ impl DaySamples {
         &self.samples
     }
 
-    /// The same rows in other samples, such as those of a trace file.
+    /// Groups the same rows into other samples, such as the samples of a trace file.
     ///
     /// # Errors
     /// [`DatasetError::Malformed`] if the samples have more rows than there are.

@@ -42,7 +42,7 @@ pub enum ArrayFault {
         /// Name of the member.
         name: String,
     },
-    /// The header of an array is none.
+    /// The header of an array is malformed.
     #[error("{} {source}: make it again, or restore it", subject(member))]
     Npy {
         /// The member.
@@ -81,7 +81,7 @@ pub enum ArrayFault {
         /// Rows that it has.
         got: u64,
     },
-    /// An element has a value that it cannot have; only the first of an array is told.
+    /// An element has a value outside its range; only the first one of an array is reported.
     #[error("row {row}, column {column} is {value}, which is no {what}: make it again, or restore it")]
     Value {
         /// Kind of value that it must have.

@@ -234,7 +234,7 @@ impl MultiHotSamples {
         &self.samples
     }
 
-    /// The same rows in other samples, such as those of a trace file.
+    /// Groups the same rows into other samples, such as the samples of a trace file.
     ///
     /// # Errors
     /// [`DatasetError::Malformed`] if the samples have more rows than there are.
@@ -290,7 +290,7 @@ fn to_native(bytes: &mut [u8]) {
     }
 }
 
-/// The first suffix by which there is a file of dense features; that of the whole set if there is none.
+/// Returns the first suffix that a file of dense features has; the suffix of the whole set if there is no such file.
 fn suffix_of(folder: &Path) -> &'static str {
     let is_there = |suffix: &&&str| file_of(folder, "day_23_dense", suffix, "npy").is_file();
     SUFFIXES.iter().find(is_there).copied().unwrap_or_default()
@@ -364,7 +364,7 @@ fn contents() -> impl Iterator<Item = Content> {
     std::iter::once(Content::Dense).chain(features)
 }
 
-/// Finds the first bad value of an array, and tells `progress` how many bytes it has read.
+/// Finds the first bad value of an array, and reports to `progress` how many bytes it has read.
 fn check(array: &Array, content: Content, progress: &mut dyn FnMut(u64)) -> Result<(), Problem> {
     let size_bytes = array.row_count * array.row_bytes();
     let mut part = vec![0; PART_BYTES];

@@ -17,7 +17,7 @@ use zip::{
 
 use crate::{criteo::fault::ZipFault, defect::Problem};
 
-/// Bytes at the beginning of another kind of file that tell which it is.
+/// Number of bytes at the beginning of a file that identify another kind of file.
 const START_BYTES: u64 = 64;
 
 /// A member and its place.
@@ -75,7 +75,7 @@ fn foreign(file: &File, size_bytes: u64) -> Option<Problem> {
     Some(of_archive(ZipFault::Foreign(kind)))
 }
 
-/// The problem of a file of which a record cannot be read.
+/// Describes a file with a record that cannot be read.
 fn unsound(path: &Path, error: ZipError) -> Problem {
     match error {
         // The system finds a place invalid that no file can have: that is a fault of the archive.
@@ -164,7 +164,7 @@ mod tests {
             for length in 0..bytes.len() {
                 assert!(in_file(&bytes[..length]).is_err(), "{length}");
             }
-            // What is missing at the beginning shifts all places.
+            // Bytes missing at the beginning shift all offsets.
             let refusal = in_file(&bytes[1..]).unwrap_err().to_string();
             assert!(refusal.contains("cut short, damaged, or another kind of file; restore it"), "{refusal}");
         }

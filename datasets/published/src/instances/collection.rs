@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Collection {
     /// Name of the list below the folder.
     pub(crate) list: &'static str,
-    /// Folder below that of the data set which names of pictures are relative to.
+    /// Folder within the data set's that names of pictures are relative to.
     pub(crate) pictures: &'static str,
     /// Numbers of the published set.
     pub(crate) counts: Counts,
@@ -112,7 +112,7 @@ impl Collection {
         folder.join(self.pictures).join(name)
     }
 
-    /// Looks at the list and at every picture; `image_count` is that of a generated set.
+    /// Checks the list and every picture; `image_count` is the number of images of a generated set.
     pub(crate) fn verify(
         &self,
         folder: &Path,
@@ -147,7 +147,7 @@ impl Collection {
     fn check_image(&self, image: &CheckedImage, path: &Path) -> Result<(), Defect> {
         let header = check_picture(path)?;
         let (expected, got) = ((image.width, image.height), (header.width, header.height));
-        // The boxes are those of the picture as it is shown.
+        // Boxes refer to the picture as it is shown.
         if expected == got || expected == header.upright_size() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::{
 
 /// Intensities of background, kidney and tumour, without the noise.
 const INTENSITIES: [i16; 3] = [-60, 150, 250];
-/// Most that noise adds or takes away.
+/// Maximum that noise adds to or subtracts from a voxel.
 const NOISE: u32 = 10;
 
 /// Makes a small set in the layout of the published one. Equal requests make equal bytes.

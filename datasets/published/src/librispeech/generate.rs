@@ -11,7 +11,7 @@ use crate::generate::{Generate, make_folder, write_file};
 
 /// Characters of a transcript, the label of each its place.
 const LABELS: &[u8; 28] = b" abcdefghijklmnopqrstuvwxyz'";
-/// The tone of the first label, and the distance to that of the next.
+/// Frequency of the tone of the first label, and the distance between the tones of neighbouring labels.
 const FIRST_HZ: u32 = 400;
 const STEP_HZ: u32 = 120;
 /// Samples of a character: a tenth of a second, a tenth of it silent.
@@ -53,7 +53,7 @@ fn transcript(stream: Stream) -> String {
     let word = |number: u32| {
         let stream = stream.of_sample(number.into());
         let letters = 1 + stream.below(0, LETTERS_MAX);
-        // A letter or the apostrophe, which is none at either end of a word.
+        // A letter or the apostrophe, which cannot stand at either end of a word.
         let letter = |at: u32| {
             let inner = at > 0 && at + 1 < letters;
             let label = 1 + stream.below(1 + u64::from(at), if inner { 27 } else { 26 });

@@ -52,7 +52,7 @@ const VALUES: [&str; 16] = [
 ];
 /// Words of all sentences.
 const OTHERS: &str = "what is the of ? . it in which town every one knows that";
-/// Most facts of a short context.
+/// Maximum number of facts of a short context.
 const FACTS_SHORT: u32 = 12;
 /// Words and punctuation, beyond which a long context has no further fact. With the pieces of its words it then takes
 /// two windows: more tokens than the 373 or fewer that one has room for, and less than the 501 that two have.
@@ -70,8 +70,8 @@ const UNUSED_COUNT: usize = 99;
 /// Makes a small set in the layout of the published one, with a vocabulary of its own. Equal requests make equal bytes.
 ///
 /// The known answer: a context is a list of facts, `The river of Ada is 42.`, no two about the same pair, and a
-/// question asks for one of them, `What is the river of Ada?`. The answer is all that stands between `is` and the full
-/// stop of the fact. About one question of five is on a context of two windows and has two samples.
+/// question asks for one of them, `What is the river of Ada?`. The answer is the text between `is` and the full stop of
+/// the fact. About one question in five is on a context of two windows and has two samples.
 ///
 /// # Errors
 /// The folder is not empty, or cannot be written.

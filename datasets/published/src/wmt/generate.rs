@@ -12,7 +12,7 @@ use crate::{
 
 /// Words of each language.
 const WORD_COUNT: u32 = 900;
-/// Most words of a sentence; each has at most two tokens, so that a sentence has no more than 50.
+/// Maximum number of words of a sentence; each has at most two tokens, so a sentence has at most 50.
 const SENTENCE_LENGTH_MAX: u32 = 25;
 
 /// Sounds that English and German words are made of here, so that no word is one of both.
@@ -33,9 +33,9 @@ struct Word {
 
 /// Makes a small set in the layout of the published one, with a vocabulary of its own. Equal requests make equal bytes.
 ///
-/// The known answer: a sentence is translated token by token. In the vocabulary a German token follows each English
-/// one, so that the numbers of the translation are those of the sentence, each one higher. A sentence has 1 to 25 words
-/// of one or two tokens.
+/// The known answer: a sentence is translated token by token. In the vocabulary each English token is followed by its
+/// German one, so that each number of the translation is the sentence's plus one. A sentence has 1 to 25 words of one
+/// or two tokens.
 ///
 /// # Errors
 /// The folder is not empty, or cannot be written.

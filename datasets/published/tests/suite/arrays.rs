@@ -1,4 +1,4 @@
-//! Arrays beside NumPy, which reads those generated here and writes some to be read; and its draws of sample sizes.
+//! Compares with NumPy: it reads arrays generated here, writes some to be read, and draws the same sample sizes.
 //!
 //! NumPy is found by `PYTHONPATH`, as `cargo xtask test` sets it.
 

@@ -1,5 +1,5 @@
-//! Networks that find boxes, which select them in the graph and answer as MLPerf's reference files do, one image at a
-//! time: their heads, coders and selections are those of `proctor_timed_steps::boxes`.
+//! Networks that find boxes. They select boxes in the graph and answer as MLPerf's reference files do, one image at a
+//! time. Heads, coders and selections follow `proctor_timed_steps::boxes`.
 
 mod retinanet;
 mod ssd_mobilenet;

@@ -1,5 +1,5 @@
-//! DLRM as in MLPerf v0.7 and DLRM-v2 as in v3.1 and later, over tables of few rows; the names are those of the
-//! published programs, dlrm and torchrec.
+//! DLRM as in MLPerf v0.7 and DLRM-v2 as in v3.1 and later, over tables of few rows; names follow the published
+//! programs, dlrm and torchrec.
 //!
 //! A sample is one row, a user with an item: the batch of the graph is rows. A category beyond its table counts from
 //! the beginning again.
@@ -23,7 +23,7 @@ const TABLES: usize = 26;
 /// Sizes of a network.
 pub(super) struct Sizes {
     name: &'static str,
-    /// Extents of the layers over the numbers; the last is that of a row of a table.
+    /// Extents of the layers over the numbers; the last is the length of a table's row.
     bottom: &'static [usize],
     /// Extents of the layers behind the interaction but for the last, which has one output.
     top: &'static [usize],
@@ -305,7 +305,7 @@ impl Sizes {
         tables.zip(&columns).map(of_table).collect()
     }
 
-    /// The numbers beside the products of all pairs.
+    /// Concatenates the numbers and the products of all pairs.
     fn dots(&self, net: &mut Net, dense: &str) -> String {
         let (one, width) = (net.ints(&[1]), self.width() as i64);
         let dense_row = net.node("Unsqueeze", "dense.row", &[dense, &one], &[]);

@@ -161,7 +161,7 @@ impl Sizes {
         Tables { cos, sin, mask: net.constant("mask", &[rows, steps], &mask) }
     }
 
-    /// Attention of all heads. Those that share keys lie side by side, as one head of more rows.
+    /// Attention of all heads. Heads that share keys lie side by side, as one head with more rows.
     fn attend(&self, net: &mut Net, name: &str, x: &str, tables: &Tables) -> String {
         let (steps, width, kv_heads) = (self.steps as i64, self.head_width() as i64, self.kv_heads as i64);
         let turned = [("perm", [0, 2, 1, 3].into())];

@@ -191,7 +191,7 @@ fn samples_have_their_shapes_and_differ() {
     }
 }
 
-/// Rows of the tables are those of the published data sets, up to ten thousand, and what is computed is all there.
+/// Tables have as many rows as in the published data sets, up to ten thousand; nothing of the computation is left out.
 #[test]
 fn the_networks_of_dlrm_are_whole_and_their_tables_are_not() {
     let tables = |name: &str, word: &str| {

@@ -1,4 +1,4 @@
-//! 3D-UNet: volumes in, a score of each class for each voxel out; the names are those of MLPerf Training's program.
+//! 3D-UNet: volumes in, a score of each class for each voxel out; names follow MLPerf Training's program.
 //!
 //! - KiTS19's is that program: convolutions without bias, instance norm, ReLU; `[32, 64, 128, 256, 320, 320]` channels.
 //! - BraTS 2019's is nnU-Net's: the same blocks, leaky ReLU, one level less. nnU-Net's convolutions have a bias, which
@@ -140,7 +140,7 @@ impl Model for Sizes {
             x = block.compute(net, &x, self.slope);
             levels.push(x.clone());
         }
-        // The last level goes up; the others are put beside what comes.
+        // The last level goes up; the others are concatenated with the upsampled input.
         levels.pop();
         for (Rise { name, block, .. }, level) in self.rises().zip(levels.into_iter().rev()) {
             let [weight, bias] = ["weight", "bias"].map(|part| net.weight(&format!("{name}.{part}")));

@@ -1,4 +1,4 @@
-//! Samples of WAV and FLAC files beside those of soundfile, on random recordings.
+//! Compares samples of WAV and FLAC files with soundfile's, on random recordings.
 //!
 //! `peer.py` makes the cases, in one process. It needs soundfile and NumPy by `PYTHONPATH`, as `cargo xtask test` sets
 //! it.

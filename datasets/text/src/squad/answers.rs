@@ -9,7 +9,7 @@ use crate::squad::{
 
 /// Positions that are looked at for the start of an answer, as many for its end, and answers at most.
 const BEST_COUNT: usize = 20;
-/// Most tokens of an answer.
+/// Maximum number of tokens of an answer.
 const LENGTH_MAX: usize = 30;
 /// The logit of positions beyond those that the model returned.
 const PADDING: f64 = -10_000.0;
@@ -48,7 +48,7 @@ pub enum AnswerError {
         /// Positions of the longer of the two.
         got: usize,
     },
-    /// A logit is not a number, or above all numbers. One below all numbers is that of a position that cannot be.
+    /// A logit is NaN or plus infinity. Minus infinity marks a position that is impossible.
     #[error("sample {row} has no number as logit at position {position}; the model has overflowed")]
     NotANumber {
         /// The row.
@@ -154,7 +154,8 @@ impl Features {
                 self.push_pairs(row, logits, &mut pairs)?;
             }
         }
-        // The sort is stable, as the reference's: of equal pairs that of the earlier row and the better start is first.
+        // The sort is stable, as the reference's: among equal pairs, the earlier row and then the better start come
+        // first.
         let score = |pair: &Pair| pair.start_logit + pair.end_logit;
         pairs.sort_by(|a, b| descending(score(a), score(b)));
         let mut answers: Vec<Candidate> = Vec::new();
@@ -221,8 +222,8 @@ impl Features {
         Some(projected(&tokens.join(" "), &words))
     }
 
-    /// The first positions of a row with the tokens of a text that comes back from there, and can be an answer of the
-    /// row: its logits are then those of a model that knows the answer.
+    /// Finds the first positions in a row from which a text is recovered and that form a valid answer of the row: a
+    /// model that knows the answer would give them the best logits.
     ///
     /// # Panics
     /// If there is no such row.

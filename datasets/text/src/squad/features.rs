@@ -19,7 +19,7 @@ pub struct Context {
 /// A question, without its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The name by which answers are told apart.
+    /// Unique id of the question, by which its answer is reported.
     pub id: String,
     /// The words of the question.
     pub text: String,

@@ -5,9 +5,9 @@ use std::ops::Range;
 /// Lengths by which questions and contexts become rows, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// Most tokens of a row: the question, its part of the context, and three that separate them.
+    /// Maximum number of tokens of a row: the question, its part of the context, and three separators.
     pub row: usize,
-    /// Most tokens of a question; the rest is cut off.
+    /// Maximum number of tokens of a question; the rest is cut off.
     pub question: usize,
     /// Distance between the starts of two windows on one context.
     pub stride: usize,
@@ -17,7 +17,7 @@ impl Windows {
     /// The lengths of MLPerf's BERT: rows of 384 tokens, questions of 64, a window every 128.
     pub const SQUAD: Self = Self { row: 384, question: 64, stride: 128 };
 
-    /// The windows on `token_count` tokens of a context, beside a question of `question_length` tokens.
+    /// Returns the windows on `token_count` tokens of a context, in rows with a question of `question_length` tokens.
     ///
     /// # Panics
     /// If a row has no room for the context, or the stride is 0.

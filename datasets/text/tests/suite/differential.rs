@@ -1,4 +1,4 @@
-//! Tokens, features and answers beside those of transformers, on random texts.
+//! Compares tokens, features and answers with those of transformers, on random texts.
 //!
 //! `peer.py` makes the cases, in one process. It needs the packages of `requirements.txt`, by `PYTHONPATH`, as
 //! `cargo xtask test` sets it.

@@ -156,7 +156,7 @@ impl Model for Sizes {
         let image = net.node("Div", "images.normal", &[&image, &deviations], &[]);
         let features = self.pyramid(net, &image);
 
-        // The best scores of each level, whatever their class.
+        // The best scores of each level, of any class.
         let (flat, rows) = (net.ints(&[-1]), net.ints(&[-1, 4]));
         let (best, classes) = (net.ints(&[PER_LEVEL_MAX]), net.ints(&[CLASSES as i64]));
         let [mut logits, mut labels, mut boxes, mut offsets] = [const { Vec::new() }; 4];
