@@ -141,7 +141,7 @@ impl Pipeline for Dlrm {
     }
 }
 
-/// The dense feature of a count: `ln(count + 1)`, and that of 0 for those below.
+/// The dense feature of a count: `ln(count + 1)`; negative counts are treated as 0.
 fn feature(count: i32) -> f32 {
     (count.max(0) as f32 + 1.0).ln()
 }

@@ -1,7 +1,7 @@
 //! Untimed preprocessing: from a raw sample to the tensors that a model takes.
 //!
 //! [`build_pipeline`] makes the [`Pipeline`] registered under a name for a model with given inputs. The pipeline then
-//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) after the other into given memory, that of the
+//! writes the tensors of one [`RawSample`](proctor_datasets::RawSample) one after the other into the memory of the
 //! query sample library.
 //!
 //! # Choices

@@ -13,7 +13,8 @@ pub trait Pipeline: Send + Sync {
     /// The tensors that it makes of each sample, in the order of the model's inputs; where they vary, the largest ones.
     fn outputs(&self) -> &[TensorSpec];
 
-    /// Shapes of the tensors of this sample, each within that of [`Pipeline::outputs`], and the same unless they vary.
+    /// Shapes of the tensors of this sample, each within its shape in [`Pipeline::outputs`], and the same unless they
+    /// vary.
     /// [any thread, untimed]
     ///
     /// # Errors

@@ -27,8 +27,8 @@ enum Part {
 }
 
 impl Part {
-    /// The part that an input of this name takes: the first name is that of the float models, the second that of the
-    /// quantized one.
+    /// Returns the part of the features that the input with this name takes. The float models use the first name of
+    /// each pair, the quantized model the second.
     fn of(name: &str) -> Option<Self> {
         match name {
             "input_ids" => Some(Self::Ids),

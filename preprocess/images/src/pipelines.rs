@@ -65,7 +65,7 @@ impl<'a> Photo<'a> {
         (width as usize, height as usize)
     }
 
-    /// Pixels of the upright picture, those of `part` among them, and the part that they are.
+    /// Decodes the pixels of the upright picture that `part` needs, and returns which part of it they are.
     fn pixels(&self, pipeline: &'static str, part: Part) -> Result<(Picture, Part), PreprocessError> {
         let decode = |part| decode(self.bytes, part).map_err(|error| undecodable(pipeline, &error));
         if self.header.orientation == Orientation::Upright {

@@ -22,7 +22,7 @@ pub enum Method {
     Antialiased,
 }
 
-/// One side of a picture in another size, of which a range is wanted.
+/// One side of a picture resized to another length, and the range of it that is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
     /// Pixels before.
@@ -143,7 +143,7 @@ impl WithSimd for Apply<'_> {
     }
 }
 
-/// A picture of which there is a part.
+/// A picture, or a part of one.
 struct Source<'a> {
     picture: &'a Picture,
     part: Part,
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Writes the parts of pixels as numbers, of which vectors are made more easily than of bytes.
+/// Writes parts of pixels as numbers; the compiler vectorises numbers better than bytes.
 #[inline(always)]
 fn widen<T: From<u8>>(pixels: &[[u8; 4]], wide: &mut [[T; 4]]) {
     for (wide, part) in wide.as_flattened_mut().iter_mut().zip(pixels.as_flattened()) {

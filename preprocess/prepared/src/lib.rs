@@ -63,7 +63,7 @@ pub use reader::Reader;
 pub use recipe::{Input, Recipe};
 pub use writer::Writer;
 
-/// Name of the folder below that of caches.
+/// Name of the folder within the cache folder.
 const FOLDER: &str = "prepared";
 /// Name of the file of records.
 const SAMPLES: &str = "samples";

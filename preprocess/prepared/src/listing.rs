@@ -1,9 +1,9 @@
-//! The list of a data set's samples, kept beside those that are prepared.
+//! The list of a data set's samples, stored next to the prepared ones.
 
 use serde::{Deserialize, Serialize};
 
-/// The samples of a data set, prepared or not: known from here, so that the data set, of which that may take a whole
-/// reading, need not be opened again.
+/// The samples of a data set, prepared or not. With the list, the data set need not be opened again, which may mean
+/// reading all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listing {

@@ -39,7 +39,7 @@ pub struct Delivery {
     pub sample_count: u64,
     /// Samples that the data set lists but does not have.
     pub missing_count: u64,
-    /// Sentences that whoever runs on these samples has to know.
+    /// Messages for the user of these samples.
     #[serde(default)]
     pub notes: Vec<String>,
 }

@@ -73,8 +73,8 @@ impl Reader {
         Ok(self.index.get(index)?.is_some())
     }
 
-    /// Tells if a sample is there with the bytes that were written, all of which are read. A crash of the system may
-    /// have left the place of a record on the disk and not the record.
+    /// Returns whether a sample is there with exactly the bytes that were written; reads all of them. A crash of the
+    /// system may have left the entry of a record on the disk without the record.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or a file cannot be read.

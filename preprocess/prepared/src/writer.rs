@@ -58,7 +58,7 @@ impl Writer {
         Ok(self.index.get(index)?.is_some())
     }
 
-    /// Appends the tensors of a sample, each with its shape. Another record of the sample is not found any more.
+    /// Appends the tensors of a sample, each with its shape. Replaces an earlier record of the sample, if there is one.
     ///
     /// # Errors
     /// [`PreparedError::NoSuchSample`], or a file cannot be written: then the sample is as it was.
@@ -83,7 +83,7 @@ impl Writer {
         for part in [head.as_slice()].iter().chain(tensors) {
             sum.update(part);
             if let Err(source) = self.samples.write_all_at(part, end) {
-                // What is left of a record would only take the room that is missing.
+                // The remains of a partial record would only waste the space that is missing.
                 let _ = self.samples.set_len(self.end);
                 return Err(PreparedError::file("write", self.path.clone())(source));
             }

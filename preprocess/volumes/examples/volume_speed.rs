@@ -1,7 +1,7 @@
-//! Volumes of KiTS19 prepared in a second, beside nibabel, SciPy and NumPy: `speed [SLICES] [COUNT]`.
+//! Compares the speed of preparing KiTS19 volumes with nibabel, SciPy and NumPy: `speed [SLICES] [COUNT]`.
 //!
-//! The scan is made here: SLICES (300) of 512 x 512, i16, compressed by gzip at level 6. Each prepares it COUNT (3)
-//! times, from the file, and the median counts. Python's packages are found by `PYTHONPATH`.
+//! The scan is made here: SLICES (300) of 512 x 512, i16, compressed by gzip at level 6. Both prepare it COUNT (3)
+//! times from the file; the median counts. Python's packages are found by `PYTHONPATH`.
 
 use std::{env, fs, io::Write, path::Path, process::Command, time::Instant};
 

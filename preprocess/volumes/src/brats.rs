@@ -1,6 +1,6 @@
 //! BraTS 2019 for 3D-UNet: four modalities, cropped to the brain, normalised inside it, in a volume of one size.
 //!
-//! Axes are those of nnU-Net, which reads by SimpleITK: the file's first axis comes last. The steps:
+//! Axes follow nnU-Net, which reads with SimpleITK: the file's first axis comes last. The steps:
 //!
 //! 1. the mask: voxels that are not 0 in any modality, and the holes inside;
 //! 2. cropped to the box around the mask;

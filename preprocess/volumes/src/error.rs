@@ -80,7 +80,7 @@ pub enum VolumeError {
     },
 }
 
-/// The text of an error with those of its causes.
+/// Returns the text of an error followed by its causes.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -114,7 +114,7 @@ impl RowPlaces {
     }
 }
 
-/// Weighs the four rows around a row of the result, corner beside corner for each voxel.
+/// Weighs the four rows around a row of the result. `quads` holds the four corners of each voxel side by side.
 fn weigh(quads: &mut [[f64; 4]], sources: [&[f32]; 4], first: [f64; 2], second: [f64; 2]) {
     let length = quads.len();
     let [a, b, c, d] = sources.map(|source| &source[..length]);

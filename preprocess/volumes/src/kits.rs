@@ -1,6 +1,6 @@
 //! KiTS19 for 3D-UNet: one voxel spacing, intensities of the abdomen, extents that windows of 128 tile.
 //!
-//! Axes are those of the file, the first one the slowest: slices, rows, columns. Along each axis:
+//! Axes are in the order of the file, the first one the slowest: slices, rows, columns. Along each axis:
 //!
 //! 1. resampled to the target spacing, the first and the last voxel staying where they are: linearly for a scan, by the
 //!    nearest voxel for labels; beyond the end lies the least value of the volume;
@@ -105,7 +105,7 @@ impl Steps {
     /// Prepares a scan.
     ///
     /// # Panics
-    /// If its extents are not those of the header.
+    /// If its extents differ from the header's.
     #[must_use]
     pub fn image(&self, scan: &Volume<f32>) -> Volume<f32> {
         assert_eq!(scan.shape(), self.shape, "extents of the scan");
@@ -118,7 +118,7 @@ impl Steps {
     /// Prepares labels.
     ///
     /// # Panics
-    /// If their extents are not those of the header.
+    /// If their extents differ from the header's.
     #[must_use]
     pub fn labels(&self, labels: &Volume<u8>) -> Volume<u8> {
         assert_eq!(labels.shape(), self.shape, "extents of the labels");
@@ -149,11 +149,11 @@ pub fn prepare(imaging: &[u8]) -> Result<Volume<f32>, VolumeError> {
     Ok(steps.image(&scan))
 }
 
-/// Prepares the labels of a case from the bytes of its `segmentation.nii.gz`. The distances between voxels are those of
-/// the scan, whose header this is; the labels' own are not looked at.
+/// Prepares the labels of a case from the bytes of its `segmentation.nii.gz`. The distances between voxels are taken
+/// from the header of the scan; the labels' own header is ignored.
 ///
 /// # Errors
-/// The fault of the file, that its extents are not those of the scan, or a label that KiTS19 does not have.
+/// The fault of the file, extents that differ from the scan's, or a label that KiTS19 does not have.
 pub fn prepare_labels(segmentation: &[u8], imaging: &Header) -> Result<Volume<u8>, VolumeError> {
     let of_segmentation = |source| VolumeError::Nifti { part: "segmentation", source };
     let steps = KITS19.steps(imaging)?;

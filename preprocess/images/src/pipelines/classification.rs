@@ -121,8 +121,8 @@ impl Pipeline for Classification {
     }
 }
 
-/// Writes the colours of pixels one after the other, each number in the channel and as the number that `convert` makes
-/// of it and its colour, of which 0 is red.
+/// Writes the colours of pixels as planes, one after the other. `convert` maps a number and the index of its colour, 0
+/// for red, to a channel and the number stored there.
 fn planes(pixels: &[[u8; 4]], out: &mut [[u8; 4]], convert: impl Fn(f32, usize) -> (usize, f32)) {
     Arch::new().dispatch(Planes { pixels, out, convert });
 }

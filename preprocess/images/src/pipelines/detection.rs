@@ -1,4 +1,4 @@
-//! Pipelines of COCO and Open Images: the whole picture to a size, whatever its sides were.
+//! Pipelines of COCO and Open Images: the whole picture is resized to a fixed size, regardless of its aspect ratio.
 
 use proctor_datasets::RawSample;
 use proctor_jpeg_file::Part;

@@ -6,8 +6,8 @@ use proctor_jpeg_file::Picture;
 
 use crate::resize::{Side, Source, widen};
 
-/// The boxes along one side of the pixels that are wanted. Each has as many shares as the longest one, some of which
-/// are zero: a loop of a known length is worth more than a few products less.
+/// The boxes along one side of the pixels that are needed. Each is padded with zero shares to the length of the longest
+/// one: a loop of known length is worth more than a few saved products.
 struct Boxes {
     /// The first pixel before that each box covers, or one in front of that.
     firsts: Vec<usize>,

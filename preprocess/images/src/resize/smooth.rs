@@ -42,7 +42,7 @@ impl SmoothRows<'_> {
     #[inline(always)]
     pub(crate) fn each(&self, mut take: impl FnMut(usize, usize, Blend<'_>)) {
         let Self { picture, width, height } = *self;
-        // At the same size each place is that of a pixel, and the sums below are those pixels.
+        // At the same size each place is exactly a pixel, and the sums below return that pixel.
         let across: Vec<(usize, usize, f32)> = places(&Side::whole(picture.width, width), false)
             .into_iter()
             .map(|place| {

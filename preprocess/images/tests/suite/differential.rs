@@ -1,4 +1,4 @@
-//! Pixels beside those of OpenCV and Pillow, in random cases.
+//! Compares pixels with those of OpenCV and Pillow in random cases.
 
 mod packages;
 
@@ -87,7 +87,7 @@ fn decoded_pixels(packages: &mut Packages, count: u64) {
     assert_eq!(orientations.len(), 8, "{orientations:?}");
 }
 
-/// The pixels of a part are those of the whole picture.
+/// Asserts that a part has the same pixels as the whole picture.
 fn assert_part(whole: &Picture, part: Part, got: &Picture, what: &str) {
     for row in 0..part.height {
         let expected = &whole.pixels[(part.top + row) * whole.width + part.left..][..part.width];
@@ -178,6 +178,6 @@ fn tensors(packages: &mut Packages, count: u64) {
     }
 }
 
-/// Largest difference of a pixel resized in f32 from that of Intel's library, in units of a byte. It computes places
-/// with other roundings.
+/// Largest difference of a pixel resized in f32 from the result of Intel's library, in units of a byte. The library
+/// rounds places differently.
 const BYTES_OFF_MAX: f32 = 0.02;

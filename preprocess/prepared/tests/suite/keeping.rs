@@ -1,4 +1,4 @@
-//! Samples that are written are read, whatever happened in between.
+//! Samples that were written can be read, no matter what happened in between.
 
 use std::{
     fs::{self, OpenOptions},

@@ -1,4 +1,5 @@
-//! Reading beside nibabel, resampling beside SciPy, the steps of KiTS19 and BraTS 2019 beside NumPy, on random volumes.
+//! Compares reading with nibabel, resampling with SciPy, and the steps of KiTS19 and BraTS 2019 with NumPy, on random
+//! volumes.
 //!
 //! `peer.py` makes the cases and their answers, in one process. It needs the packages of `requirements.txt`, by
 //! `PYTHONPATH`, as `cargo xtask test` sets it.
