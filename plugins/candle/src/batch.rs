@@ -10,8 +10,8 @@ use crate::network::Output;
 
 /// One input of all samples as a tensor `[batch, shape of a sample ...]`.
 ///
-/// The engine's tensors own their memory, so what comes in is copied once, whatever the size of the batch:
-/// `spec.size_bytes()` for each sample.
+/// The engine's tensors own their memory, so inputs are copied once at any batch size: `spec.size_bytes()` for each
+/// sample.
 pub(crate) fn gather(batch: &Batch<'_>, input: usize, spec: &TensorSpec, device: &Device) -> Result<Tensor> {
     let samples = 0..batch.sample_count();
     let mut shape = vec![batch.sample_count()];

@@ -5,7 +5,7 @@ use proctor_plugin_api::PluginError;
 /// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The plugin has no such model or precision, or the benchmark's file or tensors are not those of the model.
+    /// The plugin has no such model or precision, or the model does not fit the benchmark's file or tensors.
     #[error("{0}")]
     Unsupported(String),
     /// The file of the weights cannot be used; the text names it, and the tensor if it is one.

@@ -24,10 +24,10 @@ use safetensors::{
 
 use crate::{error::LoadError, precision::Precision};
 
-/// Longest header that is read; that of a model of ten thousand tensors has a hundredth of this.
+/// Maximum length of a header in bytes; a model of ten thousand tensors needs a hundredth of it.
 const HEADER_BYTES_MAX: u64 = 100 << 20;
 
-/// Bytes that are enough to tell what else a file may be.
+/// Number of leading bytes that identify other kinds of files.
 const BEGINNING_BYTES: u64 = 512;
 
 /// Bytes before the header, which hold its length.
@@ -259,7 +259,7 @@ impl OpenFile {
         tensor
             .to_dtype(self.precision.of_weights())
             .and_then(|tensor| tensor.to_dtype(self.precision.of_values(&self.device)))
-            // Folding goes through the engine's variables. What comes of them would record every operation that it is
+            // Folding goes through the engine's variables. The results would record every operation that they take part
             // in.
             .map(|tensor| tensor.detach())
             .map_err(|source| self.refused(&source))
@@ -287,7 +287,7 @@ impl fmt::Debug for OpenFile {
 struct Backend(Arc<OpenFile>);
 
 impl Backend {
-    /// Keeps an error, of which candle-nn takes only the text.
+    /// Keeps an error, since candle-nn passes on only its text.
     fn keep(&self, error: LoadError) -> candle_core::Error {
         let text = error.to_string();
         self.0.refusal.lock().get_or_insert(error);

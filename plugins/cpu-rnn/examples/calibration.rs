@@ -4,9 +4,9 @@
 //! calibration [--all] THREADS CELL,INPUT,HIDDEN,BATCH,STEPS[,bi] ...
 //! ```
 //!
-//! For each layer the calibrated schedule is measured again beside every schedule of a wide grid, many times in turns.
-//! A line has the time of the calibrated one, the best of the grid, their ratio, and how long calibration took. With
-//! `--all` each schedule of the grid has one, too.
+//! For each layer the calibrated schedule is measured again, many times in turns with every schedule of a wide grid. A
+//! line has the time of the calibrated one, the best of the grid, their ratio, and the duration of the calibration.
+//! With `--all` each schedule of the grid gets a line, too.
 
 use std::time::{Duration, Instant};
 

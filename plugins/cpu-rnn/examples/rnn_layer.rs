@@ -1,4 +1,4 @@
-//! Times single recurrent layers, for a comparison beside other systems in the same run.
+//! Times single recurrent layers, for a comparison with other systems in the same run.
 //!
 //! ```text
 //! rnn_layer [--plan] THREADS
@@ -54,7 +54,7 @@ struct Case {
     precision: Precision,
 }
 
-/// A layer with all that a call needs.
+/// A layer with everything that a call needs.
 struct Bed {
     spec: LayerSpec,
     layer: Layer,

@@ -2,10 +2,10 @@
 
 use proctor_plugin_api::{Batch, Host, Response, Stage};
 
-/// Most stages of a model's work on a batch.
+/// Maximum number of stages of a model's work on a batch.
 const STAGES_MAX: usize = 8;
 
-/// Lends the tensors of a batch to a model, and passes on what the model tells meanwhile.
+/// Lends the tensors of a batch to a model, and passes on what the model reports meanwhile.
 #[derive(Debug)]
 pub struct HostBatch<'a, 'b> {
     batch: &'a mut Batch<'b>,
@@ -21,7 +21,7 @@ impl<'a, 'b> HostBatch<'a, 'b> {
         Self { batch, host, stages: [("", 0); STAGES_MAX], stage_count: 0 }
     }
 
-    /// Ends the last stage, and tells the host of all. A model without stages costs nothing here.
+    /// Ends the last stage, and reports all stages to the host. Costs nothing for a model without stages.
     pub fn end_stages(&mut self) {
         if self.stage_count == 0 {
             return;

@@ -11,7 +11,7 @@ use proctor_rnn_optimiser::cache::PlanCache;
 use proctor_rnn_optimiser::explain::{explain, slower};
 use proctor_rnn_optimiser::{LayerPlan, ModelPlan, PlanOrigin, PlannedLayer, Planner};
 
-/// Most values of the tensors of a call that is timed; larger ones are planned by computation.
+/// Maximum number of values of the tensors of a call that is timed; larger ones are planned by computation.
 const TRIAL_VALUES_MAX: usize = 1 << 27;
 
 /// How schedules are found.
@@ -96,7 +96,7 @@ impl Planning {
         }
     }
 
-    /// Has the first real calls of each layer timed, for [`Self::recheck`].
+    /// Times the first real calls of each layer, for [`Self::recheck`].
     fn time_first_calls(calls: &[LayerCalls<'_>], plan: &ModelPlan) -> Vec<Arc<FirstCalls>> {
         let timer = |(call, plan): (&LayerCalls<'_>, &LayerPlan)| {
             Arc::new(FirstCalls::new(call.shape, plan.schedule))
@@ -242,7 +242,7 @@ mod tests {
             let schedules = planning.plan(&calls);
             (planning.threads(), schedules.iter().map(|schedule| schedule.threads).collect::<Vec<_>>())
         };
-        // What is tiny has one thread, however many there are, also beside what has all of them.
+        // Tiny layers get one thread, regardless of the number available, also in a plan with layers that use all.
         let all = Machine::read().cores_allowed.clamp(1, 2);
         assert_eq!(threads_of(&[8]), (1, vec![1]));
         assert_eq!(threads_of(&[8, 512]), (all, vec![1, all]));

@@ -138,7 +138,7 @@ impl Model for LoadedModel {
 }
 
 impl Drop for LoadedModel {
-    /// All batches have been, and nothing is timed any more: the plan is checked now.
+    /// Checks the plan: all batches are done, and nothing is being timed.
     fn drop(&mut self) {
         self.planning.recheck();
     }

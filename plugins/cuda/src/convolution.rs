@@ -29,13 +29,13 @@ use crate::{
     queue::Queue,
 };
 
-/// Alignment in bytes of all that cuDNN reads and writes: that of its widest loads.
+/// Alignment in bytes of everything that cuDNN reads and writes: the width of its widest loads.
 const ALIGNMENT: usize = 16;
 
 /// Alignment in bytes of the parts of memory in which a convolution is tried.
 const PART_ALIGNMENT: usize = 256;
 
-/// Most workspace of a convolution: algorithms that need more are passed over.
+/// Maximum workspace of a convolution in bytes: algorithms that need more are skipped.
 const WORKSPACE_BYTES_MAX: usize = 1 << 30;
 
 /// cuDNN, and how it is used.
@@ -46,8 +46,8 @@ pub struct ConvolutionLibrary {
 }
 
 impl ConvolutionLibrary {
-    /// Loads the library, from the folder `cudnn` if there is one; else it is looked for where the system looks, and
-    /// before that beside `compiler`, the folder of the compiler's library.
+    /// Loads the library from the folder `cudnn` if given; else searches `compiler`, the folder of the compiler's
+    /// library, and then where the system looks.
     ///
     /// # Errors
     /// [`OpenError::NoCudnn`].
@@ -276,8 +276,8 @@ pub struct ConvolutionLaunch {
 }
 
 impl ConvolutionLaunch {
-    /// Binds a convolution to the memory of x, w, y, the bias and the residual, and has it computed once: so that the
-    /// library does whatever it does at first now, and not while it is captured.
+    /// Binds a convolution to the memory of x, w, y, the bias and the residual, and computes it once, so that the
+    /// library's first-call work happens now and not during capture.
     pub(crate) fn new(
         queue: &Queue,
         convolution: &Arc<Convolution>,

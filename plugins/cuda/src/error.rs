@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use cudarc::driver::DriverError;
 use proctor_device::driver::{DeviceError, DeviceErrorKind};
 
-/// The oldest driver, by CUDA's number: cudarc's types are those of this version.
+/// Oldest supported driver, in CUDA's numbering: cudarc's types match this version.
 pub(crate) const VERSION_LEAST: i32 = 12_020;
 
 /// Why CUDA cannot be used.
@@ -111,10 +111,10 @@ pub(crate) fn failed(call: &str) -> impl Fn(DriverError) -> DeviceError + use<> 
     }
 }
 
-/// Says in the log that something could not be given back: there is nobody to return it to.
+/// Logs that something could not be released: there is no caller to return the error to.
 pub(crate) fn log(call: &str, result: Result<(), DriverError>) {
     if let Err(error) = result.map_err(failed(call)) {
-        // Of a device that is lost every call says so, and the first one was told.
+        // Once a device is lost, every call reports it; the first report was enough.
         match error.kind {
             DeviceErrorKind::Lost => tracing::debug!(%error, "not given back"),
             DeviceErrorKind::OutOfMemory | DeviceErrorKind::Failed => {
@@ -132,7 +132,8 @@ fn kind(code: u32) -> DeviceErrorKind {
         4 | 46 | 201 | 709 | 810 |
         // Memory or a link is broken.
         214 | 220 |
-        // A kernel has gone astray or taken too long, of which the context says the same to every further call.
+        // A kernel accessed memory out of bounds or took too long; the context returns the same error to every later
+        // call.
         700 | 702 | 710 | 714..=719 | 721 => DeviceErrorKind::Lost,
         _ => DeviceErrorKind::Failed,
     }

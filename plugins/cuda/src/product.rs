@@ -27,8 +27,8 @@ pub struct ProductLibrary {
 }
 
 impl ProductLibrary {
-    /// Loads the library, from the folder `cublaslt` if there is one; else it is looked for where the system looks, and
-    /// before that beside `compiler`, the folder of the compiler's library.
+    /// Loads the library from the folder `cublaslt` if given; else searches `compiler`, the folder of the compiler's
+    /// library, and then where the system looks.
     ///
     /// # Errors
     /// [`OpenError::NoCublasLt`], or that there is no driver.
@@ -144,8 +144,8 @@ pub struct ProductLaunch {
 }
 
 impl ProductLaunch {
-    /// Binds a product to the memory of A, B, C and the bias, and has it computed once: so that the library loads its
-    /// kernels now, and not while they are captured.
+    /// Binds a product to the memory of A, B, C and the bias, and computes it once, so that the library loads its
+    /// kernels now and not during capture.
     pub(crate) fn new(
         queue: &Queue,
         product: &Arc<Product>,

@@ -156,7 +156,7 @@ impl Drop for Queue {
 impl Event {
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
         context.enter()?;
-        // Whoever waits does so with a processor of its own: to sleep takes longer than many batches.
+        // The waiting thread spins on a processor of its own: sleeping takes longer than many batches.
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT);
         Ok(Self { event: event.map_err(failed("cuEventCreate"))?, context: Arc::clone(context) })
     }

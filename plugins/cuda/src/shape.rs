@@ -1,7 +1,7 @@
 //! Products of matrices in the form of cuBLASLt.
 //!
-//! Its matrices are column by column, those of a program row by row, which are their transposes: C = A B is computed as
-//! C' = B' A', with the memory of B as the first factor and that of A as the second.
+//! Its matrices are column-major and a program's row-major, which makes them transposes: C = A B is computed as C' = B'
+//! A', with the memory of B as the first factor and A's as the second.
 
 use std::ffi::c_int;
 
@@ -45,7 +45,7 @@ impl Columns {
     /// `None` if the columns would overlap.
     fn new(rows: usize, columns: usize, stride: isize) -> Option<Self> {
         let rows_signed = i64::try_from(rows).ok()?;
-        // The stride of a single column has no meaning, also for whoever gave it.
+        // The stride of a single column is meaningless, whatever the caller has set.
         let ld = if columns == 1 { rows_signed } else { i64::try_from(stride).ok()? };
         (ld >= rows_signed).then_some(Self { extents: [rows as u64, columns as u64], ld })
     }
@@ -208,14 +208,14 @@ mod tests {
         let stacked = [[7, 1, 105, 35], [4, 1, 84, 28], [4, 1, 60, 20]];
         let shape = of(&product([2, 3], stacked));
         assert_eq!((shape.batch, shape.batch_strides, shape.calls.len()), (6, [28, 35, 20], 1));
-        // Heads of an attention: those of a sequence lie between each other.
+        // Heads of an attention: the heads of a sequence are interleaved.
         let heads = [[21, 1, 105, 7], [4, 1, 84, 28], [4, 1, 60, 20]];
         let shape = of(&product([2, 3], heads));
         assert_eq!((shape.batch, shape.batch_strides), (3, [28, 7, 20]));
         assert_eq!(shape.calls, [[0, 0, 0], [210, 168, 120]]);
         // Of B 56 bytes and 168 bytes, of A 14 and 210, of C 40 and 120.
         assert_eq!(shape.alignments, [8, 2, 8]);
-        // The larger level is that of a call.
+        // The larger level is the one of a call.
         let shape = of(&product([4, 3], heads));
         assert_eq!((shape.batch, shape.batch_strides, shape.calls.len()), (4, [84, 105, 60], 3));
     }

@@ -35,8 +35,8 @@ struct Output(*mut ProctorOutput);
 unsafe impl Send for Output {}
 
 impl Batch {
-    /// Reads and checks a batch, and takes the rooms of its outputs. What it returns has to be
-    /// [given back](Self::give_back).
+    /// Reads and checks a batch, and takes the buffers of its outputs. The result must be [given
+    /// back](Self::give_back).
     ///
     /// # Safety
     /// The host vouches for the batch and all that it points to until it is done.

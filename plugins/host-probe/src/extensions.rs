@@ -212,7 +212,7 @@ unsafe extern "C" fn submit(
         Some(live) if is_taken => live.in_flight += 1,
         _ => batch.give_back(loaded),
     });
-    // The host may be told that the batch is done before this call returns.
+    // The batch may be completed before this call returns.
     if is_taken {
         in_flight::push(instance, batch);
     }

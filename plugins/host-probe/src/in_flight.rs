@@ -30,7 +30,7 @@ pub(crate) fn start(instance: &'static Instance, host: ProctorSubmitHost) {
     QUEUES.lock().insert(address(instance), Worker { queue, thread });
 }
 
-/// Has the thread of an instance do a batch.
+/// Queues a batch for the thread of an instance.
 pub(crate) fn push(instance: &'static Instance, batch: Batch) {
     if let Some(worker) = QUEUES.lock().get(&address(instance)) {
         // The thread takes batches until this end of the queue is dropped.

@@ -6,7 +6,7 @@
 //! and how to use it.
 //!
 //! # The files, in the order of a call
-//! 1. `table` and `extensions`: the functions that a host calls, each of which makes a visit.
+//! 1. `table` and `extensions`: the functions that a host calls; each makes a visit.
 //! 2. `visit`: what holds for every call: its thread, which other calls may run concurrently, room for the message,
 //!    services.
 //! 3. `state`: where a model is in its life cycle.

@@ -6,7 +6,7 @@ use std::{
     slice,
 };
 
-/// Ranges of addresses of which no two meet.
+/// Ranges of addresses that do not overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Extents(BTreeMap<usize, usize>);
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::{manifest::Options, report::Findings, services::Services, state::State};
 
-/// The kind of an object, in its first word, which tells it from any other memory that a host may hand in.
+/// The kind of an object, stored in its first word, which distinguishes it from other memory that a host may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Mark(u64);
@@ -104,7 +104,7 @@ pub(crate) fn leak<T: Object, H>(object: T) -> *mut H {
 /// The object behind a handle.
 ///
 /// # Errors
-/// A sentence, if it is null or that of another kind of object.
+/// A sentence, if the handle is null or belongs to another kind of object.
 ///
 /// # Safety
 /// The host vouches that the handle is null or came from this plugin.

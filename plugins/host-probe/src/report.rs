@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use crate::call::Call;
 
-/// Most texts that are kept of a call, and of a backend; the rest is counted.
+/// Maximum number of texts kept for a call and for a backend; further ones are only counted.
 const KEPT: usize = 16;
 
 /// The promises that one call shows to be broken.
@@ -41,7 +41,7 @@ impl Report {
         if holds {
             return;
         }
-        // A host that is wrong about every sample of a million is not told so in a million texts.
+        // A host that is wrong about every sample of a million does not get a million messages.
         let is_kept = self.broken.texts.len() < KEPT;
         let text = if is_kept { format!("{}: {}", self.call.name(), sentence()) } else { String::new() };
         self.broken.add(text, 1);

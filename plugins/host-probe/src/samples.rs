@@ -98,7 +98,7 @@ impl Prepared {
         Some(prepared)
     }
 
-    /// Looks at the samples again: everything is where and as it was.
+    /// Checks the samples again: everything is where and as it was.
     ///
     /// # Safety
     /// The host vouches for the set and all that it points to, as it did when they were prepared.
@@ -133,8 +133,8 @@ impl Prepared {
         }
     }
 
-    /// Holds the inputs of a sample that work is asked for against those that were prepared. Their bytes are looked at
-    /// when they are released, and those of a copy now: one may lie in the ranges beside all samples.
+    /// Compares the inputs of a sample in a batch with those that were prepared. Bytes are compared when samples are
+    /// released, but at once for a copy that lies within the ranges and in no sample.
     ///
     /// # Safety
     /// The host vouches for the inputs.

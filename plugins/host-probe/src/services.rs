@@ -13,7 +13,7 @@ use crate::{call::Call, report::Report};
 /// The host table of a backend.
 pub(crate) struct Services {
     table: ProctorHost,
-    /// The latest time that the host has told, in ns.
+    /// The latest time that the host has returned, in ns.
     latest_ns: AtomicU64,
 }
 
@@ -54,11 +54,11 @@ impl Services {
         Some(Self { table, latest_ns: AtomicU64::new(0) })
     }
 
-    /// Calls what may be called at any time, and in a call outside of the timed part all that leaves no trace.
+    /// Calls the services that are always allowed, and outside of the timed part also those without side effects.
     pub(crate) fn look(&self, call: Call, report: &mut Report) {
         let context = self.table.context;
         if let Some(now_ns) = self.table.now_ns {
-            // What was told before is not later than what is told now, whichever thread was told.
+            // Times read earlier are never later than times read now, on any thread.
             let before_ns = self.latest_ns.load(Ordering::SeqCst);
             // SAFETY: the host vouches for its functions, on any thread, with its context.
             let now_ns = unsafe { now_ns(context) };

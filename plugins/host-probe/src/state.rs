@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) is_closed: bool,
     pub(crate) under_way: Vec<UnderWay>,
     pub(crate) model: Option<LoadedModel>,
-    /// Number of the latest model, and of the latest instance: they tell one object from another.
+    /// Number of the latest model and instance, which identifies an object.
     pub(crate) last_number: u64,
     /// Ids of the batches that were submitted.
     pub(crate) batch_ids: HashSet<u64>,
@@ -89,7 +89,7 @@ pub(crate) struct LiveInstance {
     pub(crate) thread: Option<ThreadId>,
     /// Threads that have begun and not ended.
     pub(crate) begun: Vec<ThreadId>,
-    /// Most batches that it takes at a time, as it has said; `None` until it is asked.
+    /// Maximum number of batches that it takes at a time, as declared; `None` until the host asks.
     pub(crate) in_flight_max: Option<u32>,
     /// Batches that it has now.
     pub(crate) in_flight: u32,
@@ -136,7 +136,7 @@ impl LoadedModel {
         self.stage = Stage::Started;
     }
 
-    /// Notes ids of samples that are worked on, each of which comes once.
+    /// Notes ids of samples that are being worked on; each id must be new.
     pub(crate) fn expect_new_id(&mut self, id: u64, report: &mut Report) {
         let is_new = self.timed.ids.insert(id);
         report.expect(is_new, || format!("sample id {id:#x} has come before"));

@@ -35,7 +35,7 @@ pub(crate) unsafe fn expect_room(error: *mut ProctorError, report: &mut Report) 
 }
 
 impl Visit {
-    /// A call begins for a backend: the one of a model, of which an instance may be meant.
+    /// Begins a call for a backend: for its model, and for an instance if one is given.
     ///
     /// # Safety
     /// The host vouches for `error` until the call returns.
@@ -73,7 +73,7 @@ impl Visit {
     /// A call for a backend.
     ///
     /// # Errors
-    /// The status of a call whose handle is none.
+    /// The status of a call whose handle is invalid.
     ///
     /// # Safety
     /// The host vouches for the handle and for `error`.

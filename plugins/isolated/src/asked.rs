@@ -1,6 +1,6 @@
-//! Calls of the system of another process that this one is asked about: those that name a thread or a process, whose
-//! limits, priority, scheduler, processors or memory they look at or change. Libraries name threads of their own so; a
-//! filter sees a number, and cannot tell whose it is.
+//! System calls of the other process that this process must approve: those that name a thread or a process and read or
+//! change its limits, priority, scheduler, processors or memory. Libraries use them on their own threads; a filter sees
+//! a number and cannot tell whose it is.
 
 use std::{
     ffi::{c_int, c_long},
@@ -59,11 +59,11 @@ pub(crate) fn answer(listener: &OwnedFd) {
         // SAFETY: the file is a listener of a filter, for which the request wants room for this structure, which lives
         // for the call; any other file refuses it.
         unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) };
-    // An error means that whoever made the call has ended meanwhile.
+    // An error means that the calling thread has ended meanwhile.
     if received < 0 {
         return;
     }
-    // Arguments are numbers in registers of the thread, which waits: nobody changes them meanwhile.
+    // Arguments are numbers in registers of the waiting thread, so they cannot change meanwhile.
     let named = ASKED.iter().find(|(number, _)| *number == c_long::from(call.data.nr));
     let named = named.map(|(_, position)| call.data.args[*position] as u32 as i32);
     let is_own = named.is_some_and(|named| named == 0 || is_thread_of(call.pid, named));

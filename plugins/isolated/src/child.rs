@@ -56,7 +56,7 @@ const UNENDING: Duration = Duration::from_secs(5);
 /// Wait for a report that was claimed and is not there.
 const CLAIM: Duration = Duration::from_micros(5);
 
-/// Most bytes of its report of a crash that are read.
+/// Maximum number of bytes read of its crash report.
 const CRASH_REPORT_BYTES_MAX: u64 = 4096;
 
 /// Longest wait for the rest of a message that has begun: it may never come, while something else holds the socket.
@@ -68,12 +68,12 @@ const NOTES: Duration = Duration::from_secs(1);
 /// Longest wait for its first message.
 const FIRST: Timespec = Timespec { tv_sec: MESSAGE.as_secs().cast_signed(), tv_nsec: 0 };
 
-/// Most messages that are read after it has ended.
+/// Maximum number of messages read after it has ended.
 const LAST_EVENTS: usize = 100_000;
 
 /// A process with a plugin.
 pub(crate) struct Child {
-    /// The process for as long as there is one, whoever has its number later.
+    /// The process itself, never a later one with the same number.
     handle: OwnedFd,
     control: Mutex<Control>,
     /// The same socket, to end what waits for an answer there.
@@ -243,7 +243,7 @@ impl Child {
         sign
     }
 
-    /// Has it do something, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     ///
     /// # Errors
     /// The plugin's own error, or how the process has ended.
@@ -260,7 +260,7 @@ impl Child {
                 self.end_for_message(error);
             }
             if !matches!(reply, Ok(Some(_))) {
-                // While the call is still noted. Nothing can be asked any more, if it has not ended yet.
+                // While the call is still noted. No further requests are possible, if it has not ended yet.
                 self.end_now();
             }
             reply
@@ -299,7 +299,7 @@ impl Child {
         }
     }
 
-    /// Has the model complete what waits, and waits for that.
+    /// Asks the model to complete waiting queries, and waits until it has.
     pub(crate) fn flush(&self) {
         let sign = self.sign("flush".to_owned());
         sign.during(|| {
@@ -370,7 +370,7 @@ impl Child {
         }
     }
 
-    /// Ends it for a message that is none.
+    /// Kills it after a malformed message.
     fn end_for_message(&self, error: &io::Error) {
         if error.kind() == io::ErrorKind::InvalidData {
             self.kill(&format!("its process was ended by SIGKILL, as what it says is no message: {error}"));
@@ -382,8 +382,8 @@ impl Child {
         poll(&mut handle, Some(&limit)).is_ok_and(|count| count > 0)
     }
 
-    /// Ends it, and returns the error of a batch or a query that it does not answer. How it has ended is a fault of its
-    /// own, which is told once.
+    /// Ends it, and returns the error for a batch or a query that it does not answer. How it ended is a fault of its
+    /// own, which is reported once.
     #[cold]
     pub(crate) fn end_with_batch_error(&self) -> PluginError {
         self.end_now();

@@ -31,20 +31,20 @@ impl Isolation {
         Ok(Self(Arc::new(State::start(launch, fence)?)))
     }
 
-    /// Has the process load the plugin, and describe it.
+    /// Loads the plugin in the process, and describes it.
     ///
     /// # Errors
-    /// Why it cannot, in words that name the plugin or its file.
+    /// Why it cannot be loaded, in words that name the plugin or its file.
     pub fn load(&self) -> Result<&Description, String> {
         self.0.load().map_err(|error| match self.0.code() {
-            // What the plugin host there says names the plugin itself.
+            // The message of the plugin host there already names the plugin.
             _ if error.status != PROCTOR_STATUS_DEVICE_LOST => error.message,
             Code::Library(path) => format!("{}: {}", path.display(), error.message),
             Code::Linked(name) => format!("plugin {name}: {}", error.message),
         })
     }
 
-    /// Has a process take the place of this one, whose plugin is loaded and not open yet, that may use other things.
+    /// Replaces the process, whose plugin is loaded but not open, by one with another fence.
     ///
     /// # Errors
     /// Why it cannot load the plugin.
@@ -75,8 +75,8 @@ impl Isolation {
         standing_in_for(&self.0, open)
     }
 
-    /// Has `notes` take notes of the process about the plugin, and `end` the words about the end of a process that
-    /// nobody has asked to end; `over` is called once [`has_ended`](Self::has_ended) tells of it. Once.
+    /// Sets the hooks: `notes` receives the process's notes about the plugin, `end` the reason when a process ends by
+    /// itself, and `over` is called once [`has_ended`](Self::has_ended) returns true. Only the first call counts.
     pub fn listen(
         &self,
         notes: impl Fn(&[u8]) + Send + Sync + 'static,
@@ -86,10 +86,10 @@ impl Isolation {
         self.0.listen(Box::new(notes), Box::new(end), Box::new(over));
     }
 
-    /// Has another process take the place of one that has ended.
+    /// Replaces a process that has ended by another one.
     ///
     /// # Errors
-    /// Some of its instances are in use, or why the other one cannot come as far.
+    /// Some of its instances are in use, or the new process cannot reach the same state.
     pub fn refresh(&self) -> Result<(), PluginError> {
         self.0.fresh_child().map(drop)
     }
@@ -127,8 +127,8 @@ impl Isolation {
         Ok(begin.elapsed() / count)
     }
 
-    /// Ends the process, which is in no call of its main thread, for this reason, and waits until it has ended. What it
-    /// has noted about the plugin is asked for before, for a short time.
+    /// Ends the process, which must be in no call of its main thread, for this reason, and waits until it has ended.
+    /// First asks for its notes about the plugin, for a short time.
     pub fn end(&self, why: &str) {
         let child = self.0.child();
         child.fetch_notes();

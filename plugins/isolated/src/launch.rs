@@ -17,22 +17,22 @@ pub struct Launch {
     pub environment: Vec<(OsString, OsString)>,
     /// How long threads of both processes wait awake for each other before they sleep.
     pub spin: Duration,
-    /// Most bytes of memory that the process may map; `None` for no limit.
+    /// Maximum number of bytes of memory that the process may map; `None` for no limit.
     pub memory_max_bytes: Option<u64>,
 }
 
 /// Gets something that is said.
 pub(crate) type Hook<T> = Box<dyn Fn(&T) + Send + Sync>;
 
-/// The hooks of whoever has started a process.
+/// Hooks of the side that started the process.
 #[derive(Default)]
 pub(crate) struct Hooks {
     /// Gets notes about the plugin.
     pub(crate) notes: OnceLock<Hook<[u8]>>,
     /// Notes that came before anybody took them.
     pub(crate) early: Mutex<Vec<Vec<u8>>>,
-    /// Gets the words about the end of a process that nobody has asked to end, before anybody sees that it has ended.
+    /// Receives the reason when a process ends unasked, before its end is visible.
     pub(crate) end: OnceLock<Hook<str>>,
-    /// Called once everybody can see it.
+    /// Called once its end is visible.
     pub(crate) over: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }

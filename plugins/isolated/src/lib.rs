@@ -14,7 +14,7 @@
 //! # What goes between the processes
 //! | what | how |
 //! |---|---|
-//! | calls of the main thread ([`protocol::Request`]) | messages in turn, with open files beside them ([`Socket`]) |
+//! | calls of the main thread ([`protocol::Request`]) | messages in turn, with file descriptors attached ([`Socket`]) |
 //! | batches and queries | a [`Mailbox`] for each instance and each issuing thread: memory of both, and a signal |
 //! | inputs | the memory that the host decodes into ([`SharedMemory`]); sealed, so that the plugin can only read it |
 //! | outputs | in the mailbox, copied once by the host |

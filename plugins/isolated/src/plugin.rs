@@ -22,10 +22,10 @@ use crate::{
     state::State,
 };
 
-/// Most samples that are issued in one piece.
+/// Maximum number of samples issued in one piece.
 const ISSUE_MAX: usize = 1 << 16;
 
-/// Most threads that issue at the same time.
+/// Maximum number of threads that issue at the same time.
 const ISSUERS_MAX: usize = 64;
 
 thread_local! {
@@ -67,7 +67,7 @@ pub(crate) struct StandInInstance {
 impl Plugin for StandIn {
     type Model = StandInModel;
 
-    /// All that a plugin can have. The host asks for what the other process declares.
+    /// Declares every capability that a plugin can have. The host uses what the other process declares.
     fn manifest() -> Manifest {
         Manifest::new("isolated", env!("CARGO_PKG_VERSION"), "Stands in for a plugin of another process.")
             .vendor("Proctor", env!("CARGO_PKG_LICENSE"))
@@ -176,7 +176,7 @@ impl Model for StandInModel {
     }
 
     fn release_samples(&self) {
-        // What goes wrong with the plugin is in the notes.
+        // The notes report the plugin's errors.
         let _ = self.state.child().ask_to_end(&Request::Release);
     }
 
@@ -276,7 +276,7 @@ impl StandInInstance {
 impl Drop for StandInInstance {
     fn drop(&mut self) {
         end(&mut self.mailbox, &self.child);
-        // What goes wrong with the plugin is in the notes.
+        // The notes report the plugin's errors.
         let _ = self.child.ask_to_end(&Request::DestroyInstance(self.index));
         self.state.instance_count.fetch_sub(1, AcqRel);
     }

@@ -1,5 +1,5 @@
-//! Messages between the processes. The host asks, one thing at a time, and the other process answers; messages that
-//! nobody has asked for go another way.
+//! Messages between the processes. The host makes one request at a time, and the other process answers; unsolicited
+//! messages take another channel.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::channels::{mailbox::Capacity, socket::Message};
 
-/// Longest message of the host, which tells of some millions of samples.
+/// Longest message of the host in bytes: a list of a few million samples.
 const OF_HOST_BYTES_MAX: usize = 1 << 28;
 
-/// Longest reply: a text of a plugin, such as an explanation, or the texts of its options, have 1 MB at most, and notes
-/// about it, with 4096 metrics of its own, come beside them.
+/// Longest reply in bytes: a text of a plugin, such as an explanation, or the texts of its options, have at most 1 MB,
+/// and come with notes about it, with 4096 metrics of its own.
 const REPLY_BYTES_MAX: usize = 4 << 20;
 
-/// Longest message that nobody has asked for: a line of the log is cut at 4 KB.
+/// Longest unsolicited message in bytes: a line of the log is cut at 4 KB.
 const EVENT_BYTES_MAX: usize = 64 << 10;
 
 /// Longest first message.
 const RESTRICTIONS_BYTES_MAX: usize = 64;
 
-/// The first message to the other process, with three files beside it: its way for what it says unasked, where it
-/// reports a crash, and the memory of its reports on samples.
+/// The first message to the other process, with three files: its channel for unsolicited messages, the file for its
+/// crash report, and the memory for its reports on samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// The most detailed `PROCTOR_LOG` level that is kept.
     pub log_level: u32,
-    /// Most bytes of memory that it may map; `None` for no limit.
+    /// Maximum number of bytes of memory that it may map; `None` for no limit.
     pub memory_max_bytes: Option<u64>,
     /// Parts of the machine that it may use.
     pub fence: Fence,
@@ -37,9 +37,9 @@ impl Message for Greeting {
     const BYTES_MAX: usize = OF_HOST_BYTES_MAX;
 }
 
-/// Folders where systems keep programs, libraries, settings and what they say of themselves. The other process may read
-/// them. Of `/run` it is what NixOS has its drivers and programs in, and the names of servers: the rest, with the keys
-/// of the user's other programs, is nobody's business.
+/// Folders where systems keep programs, libraries, settings and information about themselves. The other process may
+/// read them. From `/run` it gets what NixOS keeps its drivers and programs in, and the names of servers, but not the
+/// rest, which has the keys of the user's other programs.
 pub const OF_SYSTEM: [&str; 15] = [
     "/bin",
     "/etc",
@@ -67,7 +67,7 @@ pub struct Fence {
     /// Files of its model, which it may read.
     #[serde(with = "paths")]
     pub model: Vec<PathBuf>,
-    /// Folders whose entries it may list, with those of the folders below.
+    /// Folders that it may list, including the folders below.
     #[serde(with = "paths")]
     pub list: Vec<PathBuf>,
     /// Devices, and folders of them, that it may use.
@@ -99,24 +99,24 @@ pub enum Request {
     LoadModel(ModelRequest),
     /// Explains how it will run.
     Explain,
-    /// Makes an instance, whose mailbox comes beside it.
+    /// Makes an instance; its mailbox is attached.
     CreateInstance {
         /// Its number.
         index: u32,
         /// How large the mailbox is.
         capacity: Capacity,
     },
-    /// Ends an instance, which is given nothing any more.
+    /// Ends an instance, which gets no further calls.
     DestroyInstance(u32),
-    /// Makes a thread that takes queries, whose mailbox comes beside it.
+    /// Makes a thread that takes queries; its mailbox is attached.
     CreateIssuer(Capacity),
-    /// A range of memory with samples, which comes beside it.
+    /// Announces an attached range of memory with samples.
     Range,
     /// Announces samples, in the ranges that came before.
     Prepare(Vec<PlacedSample>),
     /// Ends the use of the samples.
     Release,
-    /// Has this instance, or the model, compute samples and throw the answers away.
+    /// Asks this instance, or the model, to compute samples and discard the answers.
     WarmUp {
         /// Number of the instance; `None` for the model.
         instance: Option<u32>,
@@ -133,7 +133,7 @@ pub enum Request {
     UnloadModel,
     /// Closes the plugin.
     Close,
-    /// Answers calls that are no calls of a plugin, in the memory that comes beside it.
+    /// Answers measuring calls, which do not reach the plugin, in the attached memory.
     Echo,
     /// Does nothing, but for the notes that come with each answer.
     Notes,
@@ -327,7 +327,7 @@ impl From<Failure> for PluginError {
     }
 }
 
-/// A message of the other process that nobody has asked for.
+/// An unsolicited message of the other process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// A line of the plugin's log.
@@ -356,7 +356,7 @@ impl Message for Event {
     const BYTES_MAX: usize = EVENT_BYTES_MAX;
 }
 
-/// A message of the host that nobody has asked for.
+/// An unsolicited message of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// All work should end soon.

@@ -29,7 +29,7 @@ pub(crate) struct State {
     hooks: Arc<Hooks>,
     /// Parts of the machine that the process may use.
     fence: Mutex<Fence>,
-    /// The restrictions of the first process, of which none is missing for any later one.
+    /// The restrictions of the first process; every later one must have all of them.
     restrictions: Restrictions,
     child: Mutex<Arc<Child>>,
     host: OnceLock<Host>,
@@ -64,10 +64,10 @@ impl State {
         })
     }
 
-    /// Has the process load the plugin.
+    /// Loads the plugin in the process.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Why it cannot be loaded.
     pub(crate) fn load(&self) -> Result<&Description, PluginError> {
         let description = load(&self.child(), &self.launch.code)?;
         self.keep(description)
@@ -89,7 +89,7 @@ impl State {
         ))
     }
 
-    /// Has a process take the place of this one, whose plugin is not open yet, that may use other things.
+    /// Replaces the process, whose plugin is not open yet, by one with another fence.
     ///
     /// # Errors
     /// Why it cannot load the plugin.
@@ -129,8 +129,7 @@ impl State {
         &self.launch.code
     }
 
-    /// Has `notes` take notes about the plugin, also those that came before, and `end` the words about the end of a
-    /// process.
+    /// Sets the hooks: `notes` also receives the notes that came before, and `end` the reason when a process ends.
     pub(crate) fn listen(&self, notes: Hook<[u8]>, end: Hook<str>, over: Box<dyn Fn() + Send + Sync>) {
         let early = mem::take(&mut *self.hooks.early.lock());
         early.iter().for_each(|early| notes(early));
@@ -175,13 +174,13 @@ impl State {
 
     pub(crate) fn unload_model(&self) {
         *self.model.lock() = None;
-        // What goes wrong with the plugin is in the notes.
+        // The notes report the plugin's errors.
         let _ = self.child().ask_to_end(&Request::UnloadModel);
     }
 
     pub(crate) fn close(&self) {
         let child = self.child();
-        // What goes wrong with the plugin is in the notes.
+        // The notes report the plugin's errors.
         let _ = child.ask_to_end(&Request::Close);
         child.close();
     }

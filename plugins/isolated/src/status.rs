@@ -19,7 +19,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// The process with this number, of which nobody else can have it, as it is not waited for yet.
+    /// Reads the status of the process with this number, which cannot be reused until the process is waited for.
     ///
     /// # Errors
     /// If the system does not show it.
@@ -46,7 +46,7 @@ impl Status {
         if !self.no_new_privileges {
             return Restrictions::default();
         }
-        // Each by its name: a restriction to come is believed by nobody who has not thought of it here.
+        // Lists each restriction by name, so that one added later is not trusted until it is handled here.
         let Restrictions { landlock_abi, files, signals, calls, network, capabilities, asks } = claimed;
         Restrictions {
             landlock_abi,
@@ -60,14 +60,14 @@ impl Status {
     }
 }
 
-/// Tells if a process has a filter that it has not inherited from this one, as in a container; true where the system
-/// does not count them (before Linux 5.9).
+/// Returns whether a process has a filter that it has not inherited from this one, as in a container; true if the
+/// system does not count them (before Linux 5.9).
 fn has_more_filters(process: &str, own: &str) -> bool {
     let count = |text| proc_value(text, "Seccomp_filters")?.parse::<u64>().ok();
     count(process).zip(count(own)).is_none_or(|(process, own)| process > own)
 }
 
-/// Tells if a process leads a session: it has no terminal, and whatever it starts is in the group of its number.
+/// Returns whether a process leads a session: it has no terminal, and processes that it starts are in its group.
 pub(crate) fn leads_session(process: Pid) -> bool {
     getsid(Some(process)) == Ok(process)
 }

@@ -166,8 +166,8 @@ impl Answers {
         )))
     }
 
-    /// Writes one output of a sample, which [`knows`](Self::knows) knows, and returns its size in bytes: that of
-    /// `bytes`, or less where a listed response ends before. Does not allocate.
+    /// Writes one output of a sample, which [`knows`](Self::knows) has approved, and returns its size in bytes: the
+    /// length of `bytes`, or less if a listed response ends earlier. Does not allocate.
     ///
     /// Logits (f32) are 1 for the class and 0 for all others along the last dimension, or normally distributed;
     /// integers (i32, i64) are the class; other types are zero bytes, or random ones.
@@ -243,7 +243,7 @@ impl Output {
     }
 }
 
-/// The responses of an answer file, each as long as these outputs, of which the last may be shorter.
+/// Reads the responses of an answer file. Each is as long as these outputs together; the last output may be shorter.
 fn read_responses(lines: &Lines, outputs: &[Output]) -> Result<Vec<Vec<u8>>, PluginError> {
     let most: usize = outputs.iter().map(|output| output.size_bytes).sum();
     let least = most - outputs.last().map_or(0, |output| output.size_bytes);

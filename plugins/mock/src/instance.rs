@@ -107,7 +107,7 @@ impl Instance for MockInstance {
         in_flight.ok_or_else(|| PluginError::wrong_state("in_flight is 0"))?.push(batch, draw)
     }
 
-    /// Does all that `execute` does but for the time and the draw.
+    /// Does the work of `execute` without its duration and its random draw.
     fn warm_up(&mut self, batch: &mut Batch<'_>) -> Result<(), PluginError> {
         self.shared.answer(batch);
         Ok(())

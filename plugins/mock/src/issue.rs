@@ -31,7 +31,7 @@ const QUEUE_CAPACITY_MAX: i64 = 1 << 24;
 pub(crate) struct IssueSettings {
     pub(crate) threads: usize,
     order: Order,
-    /// Most samples that wait at once. What does not fit is refused, and the host issues it again.
+    /// Maximum number of samples that wait at once. Further ones are refused, and the host issues them again.
     queue_capacity: usize,
 }
 
@@ -239,7 +239,7 @@ impl Server {
 #[derive(Debug)]
 struct Queue {
     order: Order,
-    /// Most samples that wait at once.
+    /// Maximum number of samples that wait at once.
     capacity: usize,
     state: Mutex<State>,
     /// Signalled when samples come and when the queue is closed.
@@ -317,7 +317,7 @@ impl Queue {
         self.drained.wait_while(&mut state, |state| !state.waiting.is_empty() || state.in_service > 0);
     }
 
-    /// Lets the threads end when nothing waits any more.
+    /// Lets the threads end once the queue is empty.
     fn close(&self) {
         self.state.lock().is_closed = true;
         self.came.notify_all();

@@ -1,4 +1,4 @@
-//! Memory for samples that stands in for pinned memory or that of a device, and counts.
+//! Memory for samples that stands in for pinned or device memory, and counts allocations.
 
 use std::collections::BTreeMap;
 

@@ -38,7 +38,7 @@ impl Model for MockModel {
     fn prepare_samples(&self, samples: &[PreparedSample]) -> Result<(), PluginError> {
         for (tensor, input) in samples.iter().flat_map(|sample| sample.inputs.iter().zip(&self.shared.inputs))
         {
-            // Where inputs vary, those of the request are the largest.
+            // If shapes vary, the request has the largest ones.
             let fits = match self.shared.inputs_vary {
                 true => tensor.size_bytes() <= input.size_bytes(),
                 false => tensor.size_bytes() == input.size_bytes(),
@@ -67,13 +67,13 @@ impl Model for MockModel {
         self.shared.memory.as_ref().map(|memory| memory as &dyn PluginMemory)
     }
 
-    /// The text of `host describe mock --plan BENCHMARK`. A real plugin tells what it has chosen, and why.
+    /// The text of `host describe mock --plan BENCHMARK`. A real plugin explains its choices here.
     fn explain(&self) -> Option<String> {
         let Shared { service, answers, .. } = &*self.shared;
         Some(format!("service   {service}\nanswers   {} outputs a sample\n", answers.output_count()))
     }
 
-    /// Does all that a query takes but for the time and the completion.
+    /// Does the work of a query without its duration and its completion.
     fn warm_up(&self, query: Query<'_>) -> Result<(), PluginError> {
         let mut room = vec![0; self.shared.answers.size_bytes()];
         query.iter().for_each(|sample| _ = self.shared.write_outputs(sample.index, &mut room));

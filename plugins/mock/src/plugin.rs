@@ -20,7 +20,7 @@ use crate::{
     shared::Shared,
 };
 
-// This is all that makes a library a plugin. It exports the C symbol and registers the plugin for linking.
+// Nothing else is needed to make a library a plugin. It exports the C symbol and registers the plugin for linking.
 export_plugin!(Mock);
 
 /// The opened plugin: its options, read and checked.

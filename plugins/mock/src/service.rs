@@ -328,13 +328,13 @@ mod tests {
             (0..DRAWS).map(|_| (service.time(draw.advance(), 1, 1).as_secs_f64() * 5e3).ln()).collect()
         };
         let logs = in_order(&options("0.8"));
-        // The sum of all correlations is 9, so that they tell as much as 2200 independent ones.
+        // The sum of all correlations is 9, so that they carry as much information as 2200 independent ones.
         assert!(mean(&logs).abs() < 0.06, "{}", mean(&logs));
         let variance = logs.iter().map(|log| log * log).sum::<f64>() / f64::from(DRAWS);
         assert!((variance - 0.25).abs() < 0.04, "{variance}");
         let neighbours: f64 = logs.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / f64::from(DRAWS);
         assert!((neighbours / variance - 0.8).abs() < 0.03, "{neighbours}");
-        // Without correlation the times are those of before.
+        // Without correlation the times stay as they were.
         let plain = service(&[("service", "log-normal"), ("service_us", "200")]);
         assert_eq!(in_order(&options("0")), in_order(&plain));
         assert_eq!(options("0.8").to_string(), "log-normal with a correlation of 0.8");

@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub(crate) answers: Answers,
     /// The inputs of a sample, as the host has promised them.
     pub(crate) inputs: Vec<TensorSpec>,
-    /// Whether those of a sample may be smaller.
+    /// Whether the inputs of a sample may be smaller.
     pub(crate) inputs_vary: bool,
-    /// Whether it tells the stages of its work.
+    /// Whether it reports the stages of its work.
     pub(crate) tells_stages: bool,
     /// Number of batches that an instance takes at a time; 0 to execute one after the other.
     pub(crate) in_flight: u32,
@@ -45,7 +45,8 @@ pub(crate) struct Shared {
     pub(crate) knows_threads: bool,
     /// Threads that have made instances.
     creators: Mutex<HashSet<ThreadId>>,
-    /// Threads that have begun and ended. Locked while a count is told, so that the last one told is the last.
+    /// Number of threads that have begun and not ended. Locked while a count is reported, so that the last report is
+    /// the latest.
     threads_begun: Mutex<u32>,
     threads_ended: Mutex<u32>,
     /// Power that is counted as energy, in watts; 0 for none.
@@ -132,7 +133,7 @@ impl Shared {
         Busy { count: self.busy.fetch_add(1, Ordering::Relaxed) + 1, busy: &self.busy }
     }
 
-    /// The instant at which work begins, to tell its stages; 0 if it tells none.
+    /// The instant at which work begins, for reports of its stages; 0 if it reports none.
     pub(crate) fn begin_ns(&self) -> u64 {
         if self.tells_stages { self.host.now_ns() } else { 0 }
     }

@@ -105,7 +105,7 @@ impl Worker {
         }
     }
 
-    /// Has the thread complete what waits, and waits for its end.
+    /// Lets the thread complete the waiting samples, and waits for it to end.
     pub(crate) fn stop(&self) -> Result<(), PluginError> {
         let Some(thread) = self.thread.lock().take() else { return Ok(()) };
         self.shared.is_stopping.store(true, Release);
@@ -122,7 +122,7 @@ impl Drop for Worker {
 }
 
 impl Shared {
-    /// Completes samples until it is told to stop and there are none left.
+    /// Completes samples until it is asked to stop and there are none left.
     fn serve(&self) {
         let mut look_count = 0;
         loop {

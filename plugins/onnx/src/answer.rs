@@ -25,7 +25,7 @@ pub(crate) enum Made {
     Varying(Varying),
 }
 
-/// Outputs that are made of those of a model.
+/// Outputs that are computed from the model's outputs.
 #[derive(Debug, Clone)]
 pub(crate) struct MadeOf {
     pub made: Made,
@@ -51,10 +51,10 @@ impl Made {
         }
     }
 
-    /// Writes the outputs of a batch, of which the model has computed `samples`.
+    /// Writes the outputs of a batch; the model has computed `samples`.
     ///
     /// # Errors
-    /// Outputs of other shapes than they have to be, or without room in the sample's.
+    /// Outputs of other shapes than expected, or too large for the sample's buffer.
     pub(crate) fn answer(
         &self,
         outputs: &[Lent<'_>],

@@ -1,5 +1,5 @@
-//! One call of the runtime over memory that is already there: tensors are bound where they lie, and nothing is copied.
-//! Outputs whose sizes nobody knows beforehand are left to the runtime, and read where it has put them.
+//! One call of the runtime over existing memory: tensors are bound where they lie, and nothing is copied. Outputs of
+//! unknown size are allocated by the runtime and read from there.
 //!
 //! `ort`'s own session wants `&mut self`, owns what it binds, and allocates for each call. Here the C functions are
 //! called directly; they are made to be called by several threads of one session.

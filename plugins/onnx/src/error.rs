@@ -71,7 +71,7 @@ pub(crate) enum RowsError {
     /// A tensor without the rows of the others.
     #[error("the first extent of \"{name}\" is {has}, and not {rows} as of the input before it")]
     Extent { name: String, has: String, rows: usize },
-    /// A model whose tensors are not those of a row.
+    /// A model whose tensors do not match a row.
     #[error("a row of a sample is no sample of the model: {0}")]
     Fit(#[from] FitError),
     /// A model for a fixed number of rows.

@@ -93,7 +93,7 @@ impl BatchInstance {
         })
     }
 
-    /// Binds inputs and outputs of a call over `count` entries, of which the batch may have fewer.
+    /// Binds inputs and outputs of a call over `count` entries; the batch may have fewer.
     fn bind(&mut self, batch: &mut Batch<'_>, count: usize) -> Result<(), PluginError> {
         let mut copied = 0;
         for (place, tensor) in self.inputs.iter_mut().enumerate() {
@@ -133,7 +133,7 @@ impl Instance for BatchInstance {
         }
         let copy_in_ns = self.host.now_ns();
         self.entries.lay_out(batch, &self.specs)?;
-        // A model of fixed batches computes the samples that are missing from whatever the buffer still holds.
+        // A model with a fixed batch computes the missing samples from old contents of the buffer.
         let entries = if let Batching::Fixed(fixed) = self.batching { fixed } else { self.entries.count() };
         self.bind(batch, entries)?;
         let compute_ns = self.host.now_ns();

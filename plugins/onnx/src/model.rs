@@ -98,7 +98,7 @@ impl Model for OnnxModel {
     }
 
     fn start(&self) -> Result<(), PluginError> {
-        // What the warm-up copied does not count.
+        // Copies made during warm-up do not count.
         self.counters.input_bytes_copied.store(0, Ordering::Relaxed);
         Ok(())
     }

@@ -59,7 +59,7 @@ impl Plugin for Onnx {
 
     fn input_form(&self, request: &ModelRequest, input: usize) -> Result<InputForm, PluginError> {
         let given = InputForm::of(&request.inputs[input]);
-        // What is wrong with the file, loading it says.
+        // Loading the file reports its faults.
         let file = request.file("onnx").and_then(|path| OnnxFile::open(path).ok());
         let is_last = file.is_some_and(|file| has_channels_last(&file, &request.inputs, input));
         Ok(if is_last { InputForm { layout: Layout::ChannelsLast, ..given } } else { given })

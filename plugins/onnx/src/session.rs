@@ -65,7 +65,7 @@ impl SessionMaker {
     }
 }
 
-/// A message of the runtime, some of which go over several lines.
+/// Joins the lines of a message of the runtime.
 fn in_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

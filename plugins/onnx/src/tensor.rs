@@ -21,7 +21,7 @@ pub(crate) struct Tensor {
     model_bytes: usize,
     /// Where entries come together; empty if none ever do.
     buffer: Buffer,
-    /// The place of this output's values in the only output of a sample, if they alternate with those of others.
+    /// Position of this output's values in the only output of a sample, if they alternate with other outputs' values.
     part: Option<Part>,
 }
 
@@ -38,9 +38,9 @@ struct Part {
 /// The entries that a tensor needs room for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// Most entries of a call.
+    /// Maximum number of entries of a call.
     entries_max: usize,
-    /// Whether those of several samples come together.
+    /// Whether the entries of several samples lie together.
     is_shared: bool,
 }
 
@@ -231,7 +231,7 @@ impl Tensor {
     }
 }
 
-/// The extent as ONNX Runtime has it. What is beyond it is no size of memory.
+/// Converts an extent to ONNX Runtime's type. A larger number cannot be the size of anything in memory.
 pub(crate) fn dim(extent: usize) -> i64 {
     i64::try_from(extent).unwrap_or(i64::MAX)
 }

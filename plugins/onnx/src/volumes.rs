@@ -144,8 +144,8 @@ impl VolumeInstance {
         self.counters.input_bytes_copied.fetch_add(copied as u64, Ordering::Relaxed);
     }
 
-    /// Runs the model on the windows that were cut. Where it takes a fixed number, those that are missing are computed
-    /// from whatever is there.
+    /// Runs the model on the windows that were cut. If it takes a fixed number, the missing ones are computed from old
+    /// contents of the buffer.
     fn score(&mut self) -> Result<(), PluginError> {
         let count = match self.fit.fit.batching {
             Batching::Fixed(fixed) => fixed,

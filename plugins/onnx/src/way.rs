@@ -26,9 +26,9 @@ pub(crate) enum Way {
 /// How samples lie in the tensors of a model, whose first dimension is of entries: samples, or rows of them.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelTensors {
-    /// Without outputs where those of a sample are made of the model's.
+    /// Fit of the tensors; has no outputs if a sample's outputs are computed from the model's.
     pub fit: Fit,
-    /// How they are made.
+    /// Computation of the sample's outputs from the model's.
     pub made: Option<MadeOf>,
     /// Inputs of an entry.
     pub inputs: Vec<TensorSpec>,
@@ -36,14 +36,14 @@ pub(crate) struct ModelTensors {
     pub outputs: Vec<TensorSpec>,
     /// Whether the values of all outputs alternate in the only output of a sample.
     pub is_interleaved: bool,
-    /// Most rows of a sample; `None` if a sample is one entry.
+    /// Maximum number of rows of a sample; `None` if a sample is one entry.
     pub rows_max: Option<usize>,
-    /// Most samples of a batch.
+    /// Maximum number of samples of a batch.
     pub batch_size_max: usize,
 }
 
 impl ModelTensors {
-    /// Most entries of a call.
+    /// Maximum number of entries of a call.
     pub(crate) fn entries_max(&self) -> usize {
         match self.fit.batching {
             Batching::Free => self.batch_size_max.saturating_mul(self.rows_max.unwrap_or(1)),

@@ -26,8 +26,7 @@ use proctor_device::{
 use proctor_onnx_file::{Dim, GraphBuilder};
 use proctor_vocabulary::ElementType::F32;
 
-/// Heads, tokens and width of a head, where none are given: those of BERT-base for questions and as an embedding, of
-/// BERT-large, and few tokens.
+/// Default heads, tokens and width of a head: BERT-base for questions and as an embedding, BERT-large, and few tokens.
 const SHAPES: [[usize; 3]; 4] = [[12, 384, 64], [12, 128, 64], [16, 384, 64], [8, 16, 64]];
 
 /// Time for which a shape is timed.

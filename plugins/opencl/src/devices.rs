@@ -22,7 +22,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Whether the device is the processor that the host runs on, too.
     pub is_processor: bool,
-    /// Most items of a group.
+    /// Maximum number of items of a group.
     pub group_items_max: usize,
     /// Name and version of the device and its driver.
     pub version: String,

@@ -48,7 +48,7 @@ impl Plugin for OpenClPlugin {
     fn open(host: Host, options: &Options) -> Result<Self, PluginError> {
         let _handlers = Handlers::kept();
         let all = devices().map_err(|error| PluginError::failed(error.to_string()))?;
-        // One device may be there by several platforms, so nobody wants all of them.
+        // Several platforms may offer the same device, so opening all of them makes no sense.
         let wanted = options.text("device").filter(|wanted| !wanted.is_empty()).unwrap_or("0");
         let devices =
             chosen(all, wanted).map_err(|error| PluginError::invalid_argument(error.to_string()))?;

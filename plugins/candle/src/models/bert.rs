@@ -23,8 +23,8 @@ use crate::{
     weights::Weights,
 };
 
-/// Addition to the score of a place that must not be seen, as in the reference code of the paper. Its exponential
-/// is 0 beside that of any other, and f16 has it.
+/// Added to the score of a masked position, as in the reference code of the paper. Its exponential is 0 compared with
+/// any other score, and f16 can represent it.
 const HIDDEN_SCORE: f64 = -10_000.0;
 
 /// Width of a head in the published sizes of BERT.
@@ -44,7 +44,7 @@ struct Bert {
     inputs: Inputs,
 }
 
-/// Where each input stands among those of the benchmark, and how many places a sample has.
+/// Position of each of the model's inputs among the benchmark's, and the number of positions of a sample.
 #[derive(Debug, Clone, Copy)]
 struct Inputs {
     ids: usize,

@@ -17,7 +17,7 @@ use crate::{
     weights::Weights,
 };
 
-/// Stages, each of which but the first halves rows and columns.
+/// Number of stages; each one after the first halves rows and columns.
 const STAGES: usize = 4;
 
 /// Addition of torchvision's batch norms to a variance.
@@ -102,7 +102,7 @@ impl Bottleneck {
 impl Network for ResNet {
     fn run(&self, call: &NetworkCall) -> Result<Vec<Output>> {
         let x = self.stem.forward(&call.input(0)?)?;
-        // What is repeated at an edge was in the window already, so the maximum is that of the window alone.
+        // Values repeated at an edge are in the window already, so the maximum stays the window's.
         let x = x.pad_with_same(D::Minus1, 1, 1)?.pad_with_same(D::Minus2, 1, 1)?;
         let mut x = x.max_pool2d_with_stride(3, 2)?;
         for block in self.stages.iter().flatten() {

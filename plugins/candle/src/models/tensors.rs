@@ -43,7 +43,8 @@ impl Expected {
     }
 }
 
-/// Where each of the model's inputs stands among those of the benchmark: by its name, a single one by its place.
+/// Returns the index of each of the model's inputs among the benchmark's: matched by name, or directly if there is only
+/// one.
 ///
 /// # Errors
 /// [`LoadError::Unsupported`] with both lists.

@@ -14,7 +14,7 @@ use super::{
 pub(crate) struct Depthwise(Convolution);
 
 impl Depthwise {
-    /// Always followed by ReLU6, whatever the convolution says. On the CPU the weights, which were rounded to the
+    /// Always applies ReLU6, even if the convolution asks for none. On the CPU the weights, which were rounded to the
     /// precision, are widened to f32 here.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// `id` is the model's, `weights` that of the recipe.
+    /// `id` is the model's id, `weights` is the name of the recipe's weights.
     pub fn new(id: &str, weights: &str, outputs: &[TensorSpec]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(format!("{id}.safetensors"));
@@ -49,7 +49,7 @@ pub fn reference(id: &str) -> Vec<Value> {
     reference["samples"].as_array().unwrap().clone()
 }
 
-/// The numbers of a value, whatever lists they lie in.
+/// The numbers of a value, at any depth of nested lists.
 pub fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(values) => values.iter().flat_map(numbers).collect(),

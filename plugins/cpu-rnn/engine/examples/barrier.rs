@@ -172,7 +172,7 @@ fn count(cores: usize, mut barrier: impl FnMut(&mut Machine)) -> Count {
     Count { moves: sum.moves / counted, span: sum.span / counted }
 }
 
-/// Each thread writes its line and reads those of all others.
+/// Each thread writes its line and reads all the others.
 fn flat(threads: usize) -> Count {
     let mut lines = vec![Line::default(); threads];
     count(threads, |machine| {

@@ -1,7 +1,7 @@
-//! Prints what a step of a [`Stream`] costs beside its kernel, and beside a call of one step with states in and out:
-//! `stream [lstm|gru|gru0|rnn] [threads]`. Input and hidden layer are equally wide.
+//! Prints the cost of a step of a [`Stream`], compared with its kernel alone and with a call of one step with states in
+//! and out: `stream [lstm|gru|gru0|rnn] [threads]`. Input and hidden layer are equally wide.
 //!
-//! The kernel runs on one thread, whatever the number of the others: the set-up is to be read with one thread.
+//! The kernel always runs on one thread, so its figure is meaningful with one thread only.
 
 use std::{
     hint::black_box,

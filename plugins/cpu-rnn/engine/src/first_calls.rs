@@ -9,8 +9,8 @@ use proctor_rnn_layer::{LayerShape, Schedule};
 
 use crate::call::LayerCall;
 
-/// Times the first real calls of a layer, of one shape and by one schedule, for whoever [gave it
-/// to](crate::Layer::time_first_calls) the layer. Afterwards a call costs no more than a look at it.
+/// Times the first real calls of a layer, of one shape and by one schedule, for the code that [attached
+/// it](crate::Layer::time_first_calls) to the layer. Later calls only pay for checking it.
 #[derive(Debug)]
 pub struct FirstCalls {
     shape: LayerShape,

@@ -125,8 +125,8 @@ impl Layer {
         priming::prime(team, &weights)
     }
 
-    /// Has the first calls timed from now on: each by the first timer that wants it. To be called once; another time
-    /// changes nothing.
+    /// Times the next calls, each with the first timer that wants it. Only the first call of this function has an
+    /// effect.
     pub fn time_first_calls(&self, timers: Vec<Arc<FirstCalls>>) {
         let _ = self.timers.set(timers);
     }

@@ -19,7 +19,7 @@ use crate::team::Team;
 /// Size of the chunks that are read together: less than any private second-level cache of the last ten years.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Size of a cache line, of which one byte is read.
+/// Size of a cache line in bytes; one byte of each is read.
 const LINE: usize = 64;
 
 /// A sweep has to get this much faster for the priming to count as taken.
@@ -75,7 +75,8 @@ fn read_together(team: &mut Team, weights: &[&[u8]]) {
     });
 }
 
-/// Least time of a few sweeps in which each thread reads its own part: that of the slowest thread.
+/// Returns the minimum time of a few sweeps in which each thread reads its own part; a sweep takes as long as its
+/// slowest thread.
 fn sweep(team: &mut Team, weights: &[&[u8]]) -> Duration {
     let mut least = Duration::MAX;
     for _ in 0..3 {

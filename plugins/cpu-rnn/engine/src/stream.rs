@@ -1,8 +1,8 @@
 //! A layer one step at a time: what a decoder calls, or a recogniser of live input.
 //!
-//! A [`Stream`] is made once and carries the states of its rows from step to step. All its memory is there from the
+//! A [`Stream`] is made once and carries the states of its rows from step to step. All its memory is allocated at the
 //! start, and a step goes straight to the kernel: no row is copied, cell states stay where the kernel wants them, and
-//! hidden states are written beside those that the step reads, the two places taking turns.
+//! hidden states alternate between two buffers, one being read and one written.
 
 use std::{ops::Range, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     team::{Member, Team},
 };
 
-/// A layer with the states of some rows, each of which is a sequence of its own that goes on step by step.
+/// A layer with the states of some rows; each row is a sequence of its own that advances step by step.
 #[derive(Debug)]
 pub struct Stream {
     layer: Arc<Layer>,
@@ -81,7 +81,7 @@ pub enum StreamError {
     },
 }
 
-/// Two buffers of which one holds the present states.
+/// Two buffers; one holds the present states.
 #[derive(Debug)]
 struct Turns {
     buffers: [Buffer; 2],
@@ -108,7 +108,7 @@ struct Places {
 unsafe impl Send for Places {}
 
 impl Stream {
-    /// Memory for at most `rows_max` rows of a layer. There is none at first: see [`restart`](Self::restart).
+    /// Allocates memory for at most `rows_max` rows of a layer. It starts without rows: see [`restart`](Self::restart).
     ///
     /// # Errors
     /// [`StreamError::Direction`].
@@ -227,7 +227,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Runs one step of every row by a schedule, of which threads, mapping and sweep matter. `input` is `[row, input]`;
+    /// Runs one step of every row by a schedule; only its threads, mapping and sweep matter. `input` is `[row, input]`;
     /// returns the hidden states, `[row, hidden]`.
     ///
     /// # Errors
@@ -248,8 +248,8 @@ impl Stream {
         Ok(&self.hidden.present()[..rows * units])
     }
 
-    /// Runs one step of some rows, listed in ascending order; the others stay as they are. `input` has a row for each
-    /// of them, and so have the hidden states that are returned.
+    /// Runs one step of some rows, listed in ascending order; the others stay unchanged. `input` has a row for each of
+    /// them, and so have the returned hidden states.
     ///
     /// # Errors
     /// [`StreamError::Size`], [`StreamError::NoRow`] and [`StreamError::Order`].

@@ -26,8 +26,8 @@ mod primitives {
     pub(crate) use loom::sync::atomic::AtomicU64;
     pub(crate) use loom::thread::park;
 
-    /// Lets another thread run. Two threads that both wait could take turns without end, and a turn in vain changes
-    /// nothing, so an execution with a second one in a row goes on without being told apart from others any further.
+    /// Lets another thread run. Two threads that both wait could alternate for ever, and a fruitless turn changes
+    /// nothing, so after a second one in a row loom no longer distinguishes the execution from others.
     pub(crate) fn spin(turn: u32) {
         if turn > 0 {
             loom::skip_branch();

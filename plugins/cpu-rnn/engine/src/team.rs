@@ -83,7 +83,7 @@ type Work<'a> = dyn Fn(&Member<'_>) + Sync + 'a;
 struct Shared {
     gate: Gate,
     barrier: Barrier,
-    /// The work of the region that runs; `None` tells helpers to end. Written by the caller between regions only.
+    /// Work of the running region; `None` asks helpers to end. Written by the caller between regions only.
     work: UnsafeCell<Option<*const Work<'static>>>,
     /// Number from which all threads count the barriers of the region. Written with `work`.
     base: UnsafeCell<u64>,

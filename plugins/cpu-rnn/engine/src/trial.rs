@@ -16,7 +16,7 @@ use crate::{
 /// A layer with inputs of a shape, made up: how long a call takes does not depend on the values, as long as they are
 /// neither tiny nor huge.
 ///
-/// A single step starts from given states, as that of a decoder does; sequences start from zeros.
+/// A single step starts from given states, as in a decoder; sequences start from zeros.
 #[derive(Debug)]
 pub struct Trial<'a> {
     layer: &'a Layer,

@@ -74,8 +74,8 @@ impl PackedCell {
         self.weights.kind.resets_before_product()
     }
 
-    /// The packed weights as bytes, block after block: those of the input, the hidden ones, and those of the second
-    /// sweep (empty if there is none). For priming caches.
+    /// The packed weights as bytes, block after block: the input weights, the hidden weights, and the weights of the
+    /// second sweep (empty if there is none). For priming caches.
     #[must_use]
     pub fn weight_bytes(&self) -> [&[u8]; 3] {
         [self.weights.input.bytes(), self.weights.hidden.bytes(), self.weights.candidate.bytes()]

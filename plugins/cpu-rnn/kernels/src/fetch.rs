@@ -3,9 +3,9 @@
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Asks for the cache lines of `count` values in the first-level cache and returns at once. What another core has
-/// written takes a long while to come, and a kernel would wait for one line after the other. Any address is allowed; on
-/// other processors than x86-64 nothing happens.
+/// Requests the cache lines of `count` values in the first-level cache and returns at once. Lines written by another
+/// core take long to arrive, and a kernel would wait for one line after the other. Any address is allowed; on
+/// processors other than x86-64 nothing happens.
 #[inline]
 pub fn fetch(start: *const f32, count: usize) {
     let lines = (count * size_of::<f32>()).div_ceil(LINE_BYTES);

@@ -56,7 +56,7 @@ pub(crate) struct PackedWeights {
 }
 
 impl PackedWeights {
-    /// Packs weights for vectors of `lanes` values, quantised activations of which are `zero_point` above their values.
+    /// Packs weights for vectors of `lanes` values; quantised activations are stored with `zero_point` added.
     ///
     /// # Panics
     /// If a weight has another size than the spec says, or if a size is 0.

@@ -77,7 +77,7 @@ impl Ahead {
 pub(crate) struct Initial<const N: usize> {
     /// Each vector of the first row.
     pub(crate) at: [*const f32; N],
-    /// Values from each vector to that of the next row; 0 for a bias.
+    /// Number of values from each vector to the next row's; 0 for a bias.
     pub(crate) strides: [usize; N],
 }
 

@@ -104,7 +104,7 @@ pub(crate) const ROWS_OF_WIDE: usize = 6;
 pub(crate) trait Vector: Copy {
     /// Number of values.
     const LANES: usize;
-    /// The most rows of a register tile beside four vectors of weights.
+    /// Maximum number of rows of a register tile with four vectors of weights.
     const ROWS: usize;
     /// Number added to a quantised activation, so that it fits the signedness of [`Self::dot`].
     const ZERO_POINT: i32;

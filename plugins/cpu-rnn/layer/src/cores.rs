@@ -18,7 +18,7 @@ pub fn allowed_cores() -> Vec<usize> {
     Vec::new()
 }
 
-/// Has the calling thread, and those that it makes from now on, run on these cores only.
+/// Pins the calling thread, and threads that it starts from now on, to these cores.
 ///
 /// # Errors
 /// The system's error: a core is not there or not allowed, or threads cannot be pinned.

@@ -1,7 +1,7 @@
 //! The machine, as far as schedules depend on it: its caches, and the cores that this process may use.
 //!
-//! Read from `/proc` and `/sys` as Linux has them; [`Machine::read_from`] takes another folder for them, so that any
-//! machine can be described by files. What cannot be read is assumed, and [`Machine::assumed`] says so.
+//! Read from `/proc` and `/sys` of Linux; [`Machine::read_from`] takes another folder for them, so that files can
+//! describe any machine. Missing values are assumed, and [`Machine::assumed`] lists them.
 
 use std::{
     collections::BTreeSet,
@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The levels of caches, with the sizes in bytes that are assumed where the machine does not tell: the smallest of
-/// server cores of the last ten years.
+/// The levels of caches, with sizes in bytes that are assumed if the system does not report any: the smallest of server
+/// cores of the last ten years.
 const CACHES: [(&str, usize); 3] =
     [("first-level data", 32 << 10), ("second-level", 1 << 20), ("last-level", 16 << 20)];
 
@@ -109,7 +109,8 @@ fn details(cpuinfo: &str) -> String {
     )
 }
 
-/// Sizes in bytes of the first-level data cache, the second and the third level of this machine, as it tells them.
+/// Sizes in bytes of the first-level data cache, the second and the third level of this machine, as the system reports
+/// them.
 #[must_use]
 pub fn cache_sizes() -> [Option<usize>; 3] {
     cache_sizes_below(Path::new("/"))
@@ -135,7 +136,7 @@ fn cache_sizes_below(root: &Path) -> [Option<usize>; 3] {
     sizes
 }
 
-/// The sizes of the caches, assumed where the machine does not tell them.
+/// The sizes of the caches, assumed where the system does not report them.
 fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
     let sizes = cache_sizes_below(root);
     let mut known = [0; 3];

@@ -25,7 +25,7 @@ impl Directions {
     }
 }
 
-/// Everything that the schedule of a layer depends on, beside the machine.
+/// Everything that the schedule of a layer depends on, apart from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LayerShape {
     /// Kind of cell.

@@ -17,12 +17,12 @@ use crate::machine::{MachineLimits, Speeds};
 /// part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LayerLimit {
-    /// Least time of the call, in ns.
+    /// Minimum time of the call, in ns.
     pub least_time_ns: f64,
     /// Time of all multiply-adds at the measured peak, in ns.
     pub multiply_adds_ns: f64,
-    /// Reads of weights from the first, the second and the last level. What comes from further away is read from the
-    /// nearer ones, too.
+    /// Reads of weights from the first, the second and the last level. Reads from a farther level also count for the
+    /// nearer ones.
     pub reads: [Reads; 3],
 }
 
@@ -31,7 +31,7 @@ pub struct LayerLimit {
 pub struct Reads {
     /// Bytes that all cores read in a call.
     pub bytes: f64,
-    /// Least time of that, in ns.
+    /// Minimum time of these reads, in ns.
     pub ns: f64,
 }
 
@@ -71,7 +71,7 @@ impl LayerLimit {
         }
     }
 
-    /// Two of these at once on cores of their own; the speeds are those of all cores already.
+    /// Two of these at once on disjoint cores; the speeds already are the speeds of all cores.
     fn twice_at_once(self) -> Self {
         Self { reads: self.reads.map(|reads| Reads { bytes: 2.0 * reads.bytes, ..reads }), ..self }
     }

@@ -23,7 +23,7 @@ pub(crate) fn isa() -> Isa {
 /// Cycles of one call of [`chain`].
 pub(crate) const CHAIN_CYCLES: f64 = (CHAIN_ROUNDS * 2 * CHAIN_PAIRS) as f64;
 const CHAIN_ROUNDS: usize = 512;
-/// Pairs without a jump between them: counting rounds goes on beside the chain.
+/// Number of pairs without a jump between them: the loop counter runs in parallel with the chain.
 const CHAIN_PAIRS: usize = 16;
 
 /// Adds and flips bits, each operation on the outcome of the one before.

@@ -10,7 +10,7 @@
 //! - The last-level cache is read in two ways. Lines that only one core has ever held may have to be pushed back on
 //!   each miss of its private cache. Lines that two cores held at the same time stay in place, and are faster to read
 //!   on some machines. The limit takes the faster of the two.
-//! - The clock is measured with a chain of additions and exclusive ors, each of which waits for the previous one and
+//! - The clock is measured with a chain of additions and exclusive ors; each waits for the previous one and
 //!   takes one cycle on every processor in use.
 //! - The limit includes no barrier, activation or latency: it is what would remain if all of these were free.
 //!

@@ -12,12 +12,11 @@ use crate::pinned::rate_on;
 
 /// Length of one measurement.
 const WINDOW: Duration = Duration::from_millis(20);
-/// Number of windows, of which the best counts.
+/// Number of windows; the best one counts.
 const WINDOWS: usize = 5;
 /// Length of a window of [`gflops_now`].
 const NOW_WINDOW: Duration = Duration::from_millis(1);
-/// Number of these windows, of which the middle one counts: what holds a processor up for a moment is to change
-/// nothing.
+/// Number of these windows; the median counts, so that a short interruption of a processor changes nothing.
 const NOW_WINDOWS: usize = 9;
 /// A pass over small memory reads at least this much, so that its beginning and end do not count.
 const READ_BYTES: usize = 1 << 20;
@@ -167,7 +166,7 @@ fn far_bytes(caches: CacheSizes) -> usize {
     usize::try_from(bytes).expect("caches are small").next_multiple_of(64)
 }
 
-/// Has two processors read the same memory together, a chunk at a time, so that each line is held by both.
+/// Reads the same memory on two processors together, a chunk at a time, so that each line is held by both.
 fn share(values: &[f32], cpus: [usize; 2]) {
     let together = Barrier::new(2);
     thread::scope(|scope| {

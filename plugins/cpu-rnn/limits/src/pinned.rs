@@ -16,7 +16,7 @@ const LOOKS: u128 = 50;
 pub(crate) fn rate_on(cpus: &[usize], window: Duration, pass: impl Fn(usize) + Sync) -> f64 {
     let start = Barrier::new(cpus.len());
     let measure = |position: usize| {
-        // A system that refuses leaves the thread where it is; the figure is then that of another processor.
+        // If the system refuses, the thread stays where it is; the figure then belongs to another processor.
         let _ = pin_to(&cpus[position..=position]);
         // Enough passes between two looks at the clock for the looks not to count.
         let first = Instant::now();

@@ -53,7 +53,7 @@ impl TensorPointers {
         Ok(unsafe { SequencesMut::from_starts(&self.outputs, width, time, width) })
     }
 
-    /// Input tensor `input` of each sample and output tensor `output` beside it, each with its `[time, width]`.
+    /// Returns input tensor `input` of each sample together with output tensor `output`, each with its `[time, width]`.
     ///
     /// # Errors
     /// As [`Self::input`].

@@ -61,13 +61,12 @@ pub unsafe trait Batch {
     /// If there is no such output or it has less room.
     fn set_output_size(&mut self, sample: usize, output: usize, size_bytes: usize, token_count: usize);
 
-    /// Says that the first token of a sample's answer is there, at most once for each sample. Nothing comes of it where
-    /// nobody measures tokens.
+    /// Reports the first token of a sample's answer, at most once for each sample. Does nothing if tokens are not
+    /// measured.
     fn first_token(&mut self, _sample: usize) {}
 
-    /// Says that a stage of the work begins, and that the one before it ends; the last one ends with the batch. Its
-    /// name is of lower-case letters and underscores, and there are at most 8 in a batch. Nothing comes of it where
-    /// nobody looks at stages.
+    /// Begins a stage of the work and ends the one before; the last one ends with the batch. Its name has lower-case
+    /// letters and underscores, and a batch has at most 8 stages. Does nothing if stages are not recorded.
     fn begin_stage(&mut self, _name: &'static str) {}
 }
 
@@ -139,8 +138,8 @@ pub struct Plans {
     by_batch: Vec<(usize, Schedule)>,
 }
 
-/// Most memory that the buffers of one instance may take: far more than any real model needs, and small enough to say
-/// no before the allocator gives up.
+/// Maximum memory in bytes of the buffers of one instance: far more than any real model needs, and small enough to
+/// refuse before the allocator gives up.
 pub(crate) const MEMORY_BYTES_MAX: usize = 8 << 30;
 
 /// Largest batch that layers are planned for: beyond it a call takes so long that nothing new is learned from timing
@@ -186,7 +185,7 @@ impl Plans {
         self.by_batch.iter().any(|(_, schedule)| schedule.primed)
     }
 
-    /// The schedule for a batch: that of the smallest planned batch that is as large, else of the largest.
+    /// The schedule for a batch: from the smallest planned batch that is large enough, else from the largest one.
     #[must_use]
     pub fn at(&self, batch: usize) -> &Schedule {
         let planned = self.by_batch.iter().find(|(size, _)| batch <= *size).or(self.by_batch.last());

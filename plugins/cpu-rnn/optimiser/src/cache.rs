@@ -39,7 +39,7 @@ pub struct PlanCache {
 /// Why a cached plan is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// There is none for this key.
+    /// No plan is cached for this key.
     #[error("no plan is cached for this model, machine and engine")]
     Absent,
     /// The file at this path cannot be read.
@@ -137,11 +137,11 @@ impl PlanCache {
         }
     }
 
-    /// Makes layers of a plan, by their positions, open to another calibration when it is loaded next. A layer of which
-    /// the cache has another plan by now is left alone.
+    /// Marks layers of a plan, by their positions, for another calibration when it is loaded next. A layer whose plan
+    /// in the cache has changed meanwhile is left alone.
     ///
     /// # Errors
-    /// As those of [`Self::load`] and [`Self::store`].
+    /// As for [`Self::load`] and [`Self::store`].
     pub fn reopen(&self, plan: &ModelPlan, layers: &[usize]) -> Result<(), CacheError> {
         let (mut stored, calibration) = self.load(&plan.key)?;
         for &at in layers {

@@ -23,7 +23,8 @@ use proctor_rnn_layer::Schedule;
 
 use crate::plan::{LayerPlan, Measured, SURE};
 
-/// Least duration of a sample, which has as many calls in a row as that takes: shorter than that, the clock shows.
+/// Minimum duration of a sample, which consists of as many successive calls as needed: shorter ones show the resolution
+/// of the clock.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
 /// Calls in a row at most.
 const REPEAT_MAX: u32 = 64;
@@ -190,7 +191,7 @@ impl Race<'_, '_> {
         let mut times: Vec<(usize, Duration)> = Vec::new();
         let turns = self.turns();
         for at in &turns {
-            // The first candidate is measured whatever it takes: something has to be known.
+            // The first candidate is measured at any cost: one result is needed.
             let is_known = !is_first || !times.is_empty();
             if is_known && (self.clock)() >= self.deadline {
                 // Half a round has no fastest one; but half a first round is better than none.
@@ -346,7 +347,7 @@ impl Race<'_, '_> {
 
     /// Whether there is a winner, and nothing that could still overtake it.
     fn is_decided(&mut self) -> bool {
-        // Those that have left the race have to have been looked at just now.
+        // Candidates that have left the race must have been checked just now.
         let rounds = self.rounds.len();
         if !rounds.is_multiple_of(REVISIT) {
             return rounds >= ROUNDS_MAX;
@@ -403,7 +404,7 @@ impl Race<'_, '_> {
     }
 }
 
-/// The median of values, of which there is at least one; of two the lower.
+/// Returns the median of at least one value, the lower one if there are two.
 fn median<T: Copy>(values: &[T], order: impl Fn(&T, &T) -> std::cmp::Ordering) -> T {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(order);

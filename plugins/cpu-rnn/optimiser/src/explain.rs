@@ -17,7 +17,7 @@ use proctor_rnn_layer::{
 /// Partitions that are shown of each degree.
 const PARTITIONS_SHOWN: usize = 4;
 
-/// Adds a line to the text: a word in the margin, and a format with its arguments beside it.
+/// Adds a line to the text: a word in the margin, then a format with its arguments.
 macro_rules! line {
     ($text:expr, $margin:expr, $($content:tt)+) => {
         // Writing to a string cannot fail.

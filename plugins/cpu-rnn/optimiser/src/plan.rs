@@ -23,12 +23,12 @@ pub struct PlanKey {
     pub model: String,
     /// Its layers, in the order in which they run.
     pub layers: Vec<PlannedLayer>,
-    /// Most threads that a schedule may have.
+    /// Maximum number of threads of a schedule.
     pub threads_max: usize,
     /// [`Machine::identity`](proctor_rnn_layer::Machine::identity).
     pub machine: String,
-    /// The engine that computes: name and version of the engine, the instruction set, and whatever else tells its
-    /// kernels apart from those of another build.
+    /// The engine: name, version, instruction set, and anything else that distinguishes its kernels from another
+    /// build's.
     pub engine: String,
 }
 
@@ -55,7 +55,7 @@ pub(crate) const SURE: f64 = 0.7;
 const SLOWER: f64 = 1.25;
 const SLOWER_NS_MIN: u64 = 20_000;
 
-/// Most calibrations of a plan: a machine that is never quiet gives no better answer to the next one.
+/// Maximum number of calibrations of a plan: on a machine that is never quiet, the next one is no better.
 const TRIES_MAX: u32 = 3;
 
 /// How one layer runs, and how that was found.
@@ -81,9 +81,9 @@ impl LayerPlan {
         self.sure >= SURE || self.tries >= TRIES_MAX
     }
 
-    /// The rival that speaks against this plan once the shortest of many real calls is known, in nanoseconds: that call
-    /// is much longer than the plan's own were when they were measured, and longer than the rival's. `None` where the
-    /// plan holds, or another calibration is not worth it any more.
+    /// Returns the rival that speaks against this plan once the shortest of many real calls is known, in nanoseconds:
+    /// that call is much longer than the plan's calls were when they were measured, and longer than the rival's. `None`
+    /// if the plan holds, or if another calibration is not worthwhile.
     #[must_use]
     pub fn doubted_by(&self, shortest_ns: u64) -> Option<&Measured> {
         let figure_ns = self.figure_ns()?;

@@ -76,7 +76,7 @@ impl Planner {
         self
     }
 
-    /// Most threads that a schedule may have; cut down to the cores that the process may use.
+    /// Maximum number of threads of a schedule; limited to the cores that the process may use.
     #[must_use]
     pub fn threads_max(mut self, threads: usize) -> Self {
         self.threads_max = threads.clamp(1, self.machine.cores_allowed.max(1));
@@ -92,8 +92,8 @@ impl Planner {
 
     /// Plans a model: from the cache if it is there, else by measuring. `model` identifies it, see [`PlanKey::model`].
     ///
-    /// Layers of the same shape share one calibration, on the first of them. What the cache has but is not
-    /// [settled](LayerPlan::is_settled) is measured again, and the surer one of both is kept.
+    /// Layers of the same shape share one calibration, on the first of them. Plans in the cache that are not
+    /// [settled](LayerPlan::is_settled) are measured again, and the surer of both is kept.
     #[must_use]
     pub fn plan(&self, model: &str, layers: &[PlannedLayer], measure: MeasureLayer<'_>) -> ModelPlan {
         let start = Instant::now();
@@ -194,7 +194,7 @@ impl Planner {
         let mut plans: HashMap<LayerShape, LayerPlan> = HashMap::new();
         let mut weight_left: f64 = firsts.iter().map(|(_, search)| weight(&search.candidates)).sum();
         for (at, search) in firsts {
-            // What earlier layers did not use of their shares, the later ones have.
+            // Later layers get what earlier ones have left of their shares.
             let left = self.budget.saturating_sub(start.elapsed());
             let weight = weight(&search.candidates);
             let share = left.mul_f64((weight / weight_left).clamp(0.0, 1.0));

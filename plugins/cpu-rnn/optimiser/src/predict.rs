@@ -10,7 +10,7 @@ use proctor_rnn_layer::{LayerShape, Machine, Mapping, Schedule, Sweep};
 
 /// Clock cycles per nanosecond.
 const CLOCK_GHZ: f64 = 2.7;
-/// Multiplications and additions of a cycle: two 512-bit multiply-adds, of which kernels reach nine tenths.
+/// Multiplications and additions per cycle: two 512-bit multiply-adds; kernels reach nine tenths of them.
 const FLOP_PER_CYCLE: f64 = 0.9 * 64.0;
 /// Bytes that a core reads in a cycle from its first-level cache.
 const L1_BYTES_PER_CYCLE: f64 = 100.0;

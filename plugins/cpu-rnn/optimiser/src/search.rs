@@ -27,8 +27,8 @@ use crate::{
 /// Units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
 
-/// Steps of a part of the time-independent phase where it runs beside the others: a multiple of the six rows of a
-/// register tile.
+/// Number of steps of a part of the time-independent phase if it runs concurrently with the others: a multiple of the
+/// six rows of a register tile.
 const PIPELINED_STEPS: [usize; 3] = [6, 12, 24];
 
 /// Candidates that are measured, unless the paper's and the best one of each mapping are more.
@@ -39,7 +39,7 @@ pub const CANDIDATE_COUNT_MAX: usize = 20;
 pub enum Addition {
     /// The time-independent phase is computed some steps at a time, so that its results stay in a private cache.
     Chunk,
-    /// The time-independent phase runs beside the time-dependent ones, on other threads.
+    /// The time-independent phase runs concurrently with the time-dependent ones, on other threads.
     SideBySide,
     /// Another partition than the one for which PCP computes the least movement.
     OtherPartition,
@@ -145,7 +145,7 @@ pub struct Candidate {
 /// Where the engine computes the input products of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputProducts {
-    /// Before the first step, those of all steps: schedule 2 of Listing 2.
+    /// Before the first step, the products of all steps: schedule 2 of Listing 2.
     Ahead,
     /// At each step: schedule 1 of Listing 2.
     AtStep,
@@ -156,7 +156,7 @@ pub enum InputProducts {
 pub struct FusedPattern {
     /// The pattern.
     pub pattern: Pattern,
-    /// The products of each phase: those before the sequence, then those of a step.
+    /// The products of each phase: first the products before the sequence, then those of a step.
     pub phases: Vec<Vec<FusedProduct>>,
     /// How the engine runs it; `None` if [`HandRule::GatesTogether`] leaves it out.
     pub inputs: Option<InputProducts>,
@@ -192,7 +192,7 @@ pub struct Excluded {
 pub struct SearchSpace {
     /// The layer.
     pub shape: LayerShape,
-    /// Most threads of a schedule: `P` of the paper.
+    /// Maximum number of threads of a schedule: `P` of the paper.
     pub threads_max: usize,
     /// Its graph of products.
     pub dag: MmDag,
@@ -361,8 +361,8 @@ impl Finder<'_> {
         let (shape, machine) = (self.shape, self.machine);
         let of_core = weights_of_core(shape, &schedule);
         let primed = self.threads_max > 1 && of_core > machine.l2_bytes * 3 / 4;
-        // A sweep's direction matters where a step does not find all weights in the first-level cache. The step before
-        // a single one is that of the call before, which has read the input weights last.
+        // A sweep's direction matters if a step does not find all weights in the first-level cache. A single step
+        // follows the previous call's step, which has read the input weights last.
         let block = partition_of(&schedule).block_bytes(&hidden_product(shape));
         let read_again = if shape.time > 1 { block } else { of_core };
         let forward = Schedule { primed, ..schedule };
@@ -409,7 +409,7 @@ impl Finder<'_> {
         chunks
     }
 
-    /// Whether the time-independent phase may run beside the steps: see [`HandRule::SideBySideInCache`].
+    /// Whether the time-independent phase may run concurrently with the steps: see [`HandRule::SideBySideInCache`].
     fn side_by_side_is_worth_it(&self) -> bool {
         let product = hidden_product(self.shape);
         let gates = product.j * self.shape.batch * self.shape.time * size_of::<f32>();

@@ -1,8 +1,8 @@
 //! Every schedule that the planner can choose, against the plain f64 code.
 //!
-//! The candidates of a search space are all that a plan can hold. Layers and machines are drawn so that small layers
-//! have all kinds of them: caches from tiny to large decide about chunks, sweeps, priming and phases side by side.
-//! Teams of 4 threads run on whatever cores there are.
+//! A plan can only hold candidates of a search space. Layers and machines are drawn so that small layers have all kinds
+//! of them: caches from tiny to large decide about chunks, sweeps, priming and concurrent phases. Teams of 4 threads
+//! run on any number of cores.
 
 use std::collections::BTreeSet;
 
@@ -88,8 +88,8 @@ fn draws() -> impl Strategy<Value = Draw> {
     )
 }
 
-/// The schedules that a plan of the layer can hold for at most so many threads. What is the same for all layers of a
-/// cell is computed once.
+/// Returns the schedules that a plan of the layer can hold for at most this many threads. Results shared by all layers
+/// of a cell are computed once.
 fn schedules(draw: &Draw, threads_max: usize) -> Vec<Schedule> {
     static PATTERNS: Mutex<Vec<(Cell, Pruned)>> = Mutex::new(Vec::new());
     let mut known = PATTERNS.lock();
@@ -105,7 +105,7 @@ fn schedules(draw: &Draw, threads_max: usize) -> Vec<Schedule> {
     all
 }
 
-/// Runs every schedule of a draw, and returns the first one whose answer is another than that of the reference.
+/// Runs every schedule of a draw, and returns the first one whose answer differs from the reference's.
 fn first_wrong(draw: &Draw, teams: &mut [Team; 3]) -> Result<(), String> {
     let mut random = Random(draw.seed);
     let [biases, peepholes, initial] = draw.has;

@@ -199,7 +199,7 @@ fn on_one_core_more_threads_are_not_made() {
     }
     assert_eq!(threads_of_one_instance() > 1, Machine::read().cores_allowed > 1);
     let program = std::env::current_exe().expect("it runs");
-    // A process has the cores of the thread that starts it.
+    // A process inherits the cores of the thread that starts it.
     let child = thread::spawn(move || {
         pin_to(&allowed_cores()[..1]).expect("a core that is allowed");
         let mut child = Command::new(program);

@@ -36,11 +36,11 @@ pub(crate) mod numbers {
     pub(crate) const LAYOUT_BATCH_COUNT: c_int = 5;
     pub(crate) const LAYOUT_STRIDED_BATCH_OFFSET: c_int = 6;
     pub(crate) const PREF_MAX_WORKSPACE_BYTES: c_int = 1;
-    /// Of A; the numbers after it are those of B, C and D.
+    /// For A; the following numbers are for B, C and D.
     pub(crate) const PREF_MIN_ALIGNMENT_A_BYTES: c_int = 5;
 }
 
-/// Statuses that are told apart.
+/// Statuses that are handled separately.
 const ALLOC_FAILED: c_int = 3;
 const NOT_SUPPORTED: c_int = 15;
 
@@ -215,7 +215,7 @@ macro_rules! objects {
 
         impl $name {
             $(
-            /// Sets an attribute, whose type is that of the header.
+            /// Sets an attribute; `T` must be its type in the header.
             pub fn set<T: Copy>(&self, attribute: c_int, value: &T) -> Result<(), DeviceError> {
                 let library = &self.library;
                 // SAFETY: the object is live, and there are as many bytes as are said; a wrong number is refused.

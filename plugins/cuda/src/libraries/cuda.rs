@@ -87,7 +87,7 @@ pub(crate) fn open() -> Result<i32, OpenError> {
 mod tests {
     use super::*;
 
-    /// Files with calls, each of which names its function where it fails.
+    /// Files with calls; each call names its function if it fails.
     const FILES: [&str; 6] = [
         include_str!("cuda.rs"),
         include_str!("../context.rs"),

@@ -39,7 +39,7 @@ const MAJOR: usize = 9;
 /// Names of its file.
 const NAMES: [&str; 2] = ["libcudnn.so.9", "libcudnn.so"];
 
-/// Statuses that are told apart: too little memory of the host or of the device.
+/// Statuses that are handled separately: too little memory on the host or the device.
 const ALLOCATION_FAILED: [c_int; 2] = [4003, 4004];
 
 type Opaque = *mut c_void;

@@ -37,8 +37,9 @@ pub(crate) struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// Loads the library, from this folder if there is one. `driver` is the version of CUDA that the driver is for: of
-    /// several versions that of the driver comes first, and a newer one last, whose code the driver may not take.
+    /// Loads the library, from this folder if given. `driver` is the CUDA version of the driver: among several
+    /// libraries the one of the driver's version is tried first, and newer ones last, since the driver may not accept
+    /// their code.
     ///
     /// # Errors
     /// [`OpenError::NoCompiler`].

@@ -88,7 +88,7 @@ fn what_the_library_refuses_is_computed_by_kernels() {
     });
 }
 
-/// Cases of the first tier: a convolution with all that may end it, in f32 and in f16.
+/// Cases of the first tier: a convolution with every possible epilogue, in f32 and in f16.
 mod few {
     use super::{Cuda, ElementType, Tuning, count_by_library, operators, over_double};
     use proctor_device_cases::named;

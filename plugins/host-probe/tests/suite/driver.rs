@@ -202,7 +202,7 @@ impl Driver {
         self
     }
 
-    /// All that is left of a life, in due order.
+    /// Makes the remaining calls up to the end, in the right order.
     pub fn end(&mut self) -> Outcome {
         self.stop()?;
         self.release()?;
@@ -411,7 +411,7 @@ impl Driver {
         Work { samples, outputs, rooms, batch }
     }
 
-    /// Has an instance execute a batch of two samples, after `spoil`; where it succeeds, the answers are looked at.
+    /// Executes a batch of two samples on an instance, after `spoil`; if it succeeds, checks the answers.
     pub fn execute(&mut self, index: u32, spoil: impl FnOnce(&mut Work)) -> Outcome {
         let mut work = self.work(2);
         spoil(&mut work);
@@ -461,7 +461,7 @@ impl Driver {
         }
     }
 
-    /// Has the ends of batches wait, or no longer.
+    /// Holds back the completions of batches, or lets them go on.
     pub fn hold(&self, is_held: bool) {
         *self.services.is_held.lock() = is_held;
         self.services.changed.notify_all();

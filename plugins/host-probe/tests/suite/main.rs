@@ -1,4 +1,5 @@
-//! The plugin can fail: a host that breaks one promise is told which, by the call and again by close.
+//! Tests that the probe finds faults: a host that breaks one promise gets a report of it, from the call and again from
+//! close.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -16,7 +17,8 @@ use driver::{Driver, Outcome};
 /// A broken promise: a piece of its sentence, and what the host does.
 type Row = (&'static str, fn(&mut Driver) -> Outcome);
 
-/// Asserts that each of them is told, by a host of this many instances that opens the plugin with these options.
+/// Asserts that each of these faults is reported to a host with this many instances that opens the plugin with these
+/// options.
 fn assert_told(options: &[(&'static str, i64)], instance_count: u32, rows: &[Row]) {
     for (sentence, act) in rows {
         let mut driver = Driver::new(options, instance_count);

@@ -16,7 +16,7 @@ use crate::{
 const CALL: usize = 0;
 const ANSWER: usize = CALL + SIGNAL_BYTES;
 
-/// The number after which nobody calls any more.
+/// Call number that ends the calls.
 const END: u32 = u32::MAX;
 
 /// A number to the other process, and the same number back.
@@ -40,7 +40,7 @@ impl Echo {
     /// Calls, and waits for the answer.
     ///
     /// # Errors
-    /// The other process is not there any more, which `is_there` tells.
+    /// The other process has gone, as `is_there` reports.
     pub(crate) fn call(&mut self, is_there: impl Fn() -> bool) -> Result<(), PeerGone> {
         let seen = self.number;
         self.number += 1;
@@ -60,10 +60,10 @@ impl Drop for Echo {
     }
 }
 
-/// Answers the calls of the host in the memory that it has sent, until there will be none any more.
+/// Answers the host's calls in the shared memory that it has sent, until the host ends them.
 ///
 /// # Errors
-/// If it is no such memory.
+/// If the descriptor is no such memory.
 pub fn echo(file: OwnedFd, spin: Duration) -> io::Result<()> {
     let memory = SharedMemory::open(file)?;
     let mut number = 0;

@@ -31,7 +31,7 @@ const REPORTS: usize = 16;
 /// Bytes before the outputs of a sample: how it ended. Small outputs are on the same cache line.
 const ANSWER_BYTES: usize = 16;
 
-/// Most bytes of words about a call.
+/// Maximum number of bytes of an error text.
 const DETAIL_ROOM: usize = 16 << 10;
 
 const ALIGNMENT: usize = SIGNAL_BYTES;
@@ -39,9 +39,9 @@ const ALIGNMENT: usize = SIGNAL_BYTES;
 /// How large a mailbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// Most samples of a call.
+    /// Maximum number of samples of a call.
     pub sample_count_max: usize,
-    /// Most bytes of the outputs of a sample; 0 where a call returns none.
+    /// Maximum number of bytes of the outputs of a sample; 0 if a call returns none.
     pub output_bytes_max: usize,
 }
 
@@ -112,7 +112,7 @@ pub struct Mailbox {
     patience: Patience,
 }
 
-/// The other process is not there any more.
+/// The other process has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerGone;
 
@@ -126,10 +126,10 @@ impl Mailbox {
         Self::over(SharedMemory::new(places.size_bytes)?, capacity, spin)
     }
 
-    /// The mailbox of the other process behind a descriptor that it has sent.
+    /// Opens the mailbox behind a descriptor that the other process has sent.
     ///
     /// # Errors
-    /// If it is none, or smaller than it should be.
+    /// If the descriptor is not a mailbox, or too small.
     pub fn open(file: OwnedFd, capacity: Capacity, spin: Duration) -> io::Result<Self> {
         Self::over(SharedMemory::open(file)?, capacity, spin)
     }
@@ -163,10 +163,11 @@ impl Mailbox {
 
 /// The side of the host.
 impl Mailbox {
-    /// Has the other process do something with these samples, which are `offset` samples into a query of `total`.
+    /// Asks the other process to perform a task on these samples, which start at `offset` in a query of `total`
+    /// samples.
     ///
     /// # Panics
-    /// If there are more than there is room for.
+    /// If there are more samples than the mailbox has room for.
     pub fn ask(
         &mut self,
         task: Task,
@@ -190,10 +191,10 @@ impl Mailbox {
         Signal::at(memory, 0).set(self.number);
     }
 
-    /// Waits for the answer to the latest call: `None` if all went well, or what the other process says of it.
+    /// Waits for the answer to the latest call: `None` if all went well, otherwise what the other process reports.
     ///
     /// # Errors
-    /// The other process is not there any more, which `is_there` tells.
+    /// The other process has gone, as `is_there` reports.
     pub fn wait<D: DeserializeOwned>(&mut self, is_there: impl Fn() -> bool) -> Result<Option<D>, PeerGone> {
         let response = Signal::at(&self.memory, self.places.response);
         let mut seen = self.number.wrapping_sub(1);
@@ -214,7 +215,7 @@ impl Mailbox {
         }
         let mut detail = vec![0; length.min(DETAIL_ROOM)];
         self.memory.read(self.places.detail, &mut detail);
-        // What cannot be read comes from a process that is not as it should be, which is as good as gone.
+        // An unreadable answer comes from a broken process, which is as good as gone.
         postcard::from_bytes(&detail).map(Some).map_err(|_| PeerGone)
     }
 
@@ -252,8 +253,8 @@ impl Mailbox {
 
 /// The side of the other process.
 impl Mailbox {
-    /// Waits for the next call. `samples` is given the samples; returns what is to be done with them, and where they
-    /// are in their query: the number of samples before them, and that of all.
+    /// Waits for the next call, and fills `samples`. Returns the task, the number of samples before these in their
+    /// query, and the size of the query.
     pub fn next(&mut self, samples: &mut Vec<QuerySample>) -> (Task, u64, u64) {
         let request = Signal::at(&self.memory, 0);
         self.number = loop {
@@ -276,7 +277,7 @@ impl Mailbox {
         (task, memory.word64(OFFSET).load(Relaxed), memory.word64(TOTAL).load(Relaxed))
     }
 
-    /// Notes how a sample of the batch ended, with its outputs, of which as much is kept as there is room for.
+    /// Notes how a sample of the batch ended, with as many bytes of its outputs as there is room for.
     ///
     /// # Panics
     /// If there is no such sample.
@@ -378,7 +379,7 @@ mod tests {
     fn an_answer_that_cannot_be_is_harmless() {
         let (mut host, other) = both(Duration::ZERO);
         host.ask(Task::Execute, samples(1).into_iter(), 0, 1);
-        // The other process writes a size beyond the room, a detail beyond the room, and a number nobody asked for.
+        // The other process writes a size and a detail beyond the room, and a number that was never requested.
         other.memory.word(other.place_of(0) + 8).store(u32::MAX, Relaxed);
         assert_eq!(host.answer(0).size_bytes, 10);
         other.memory.word(other.places.response + DETAIL_LENGTH).store(u32::MAX, Relaxed);

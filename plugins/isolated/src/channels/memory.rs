@@ -24,7 +24,7 @@ pub struct SharedMemory {
     file: OwnedFd,
 }
 
-/// Memory of samples that the other process has filled and sealed: nobody writes to it any more.
+/// Memory of samples that the other process has filled and sealed against writes.
 #[derive(Debug)]
 pub struct SealedMemory(Map);
 
@@ -51,7 +51,7 @@ impl Map {
     /// Address of `size` bytes at `offset`.
     ///
     /// # Panics
-    /// If they lie beyond the memory, or not at a multiple of `size` where that is that of a number.
+    /// If they lie outside the memory, or if `offset` is not aligned for a number of this size.
     fn place(&self, offset: usize, size: usize) -> *mut u8 {
         let fits = offset.checked_add(size).is_some_and(|end| end <= self.size_bytes);
         assert!(fits, "{size} bytes at {offset} lie beyond {} bytes of shared memory", self.size_bytes);
@@ -92,10 +92,10 @@ impl SharedMemory {
         Ok(Self { map, file })
     }
 
-    /// Nobody can map it for writing from here on; who has it mapped can go on.
+    /// Prevents new writable mappings; existing ones stay writable.
     ///
     /// # Errors
-    /// If the system does not know how: it is older than Linux 5.1.
+    /// If the system does not support it: it is older than Linux 5.1.
     pub fn seal(&self) -> io::Result<()> {
         let is_sealed = fcntl_get_seals(&self.file)?.contains(SealFlags::FUTURE_WRITE);
         let seal = SealFlags::FUTURE_WRITE | SealFlags::SEAL;

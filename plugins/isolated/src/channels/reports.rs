@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 16;
 /// Bytes of a sample: id (8), status (4), number of tokens (4), bytes of its data (8).
 const SAMPLE_BYTES: usize = 24;
 
-/// Most bytes of a report, more than the outputs of some samples take.
+/// Maximum number of bytes of a report, more than the outputs of any sample take.
 const REPORT_BYTES_MAX: usize = 1 << 30;
 
 /// Multiple that the size of a report is rounded up to, in bytes: every report is copied in whole words.
@@ -62,10 +62,10 @@ pub(crate) struct ReportReader {
 }
 
 impl ReportWriter {
-    /// The way to the host behind a descriptor that it has sent.
+    /// Opens the stream to the host behind a descriptor that it has sent.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the descriptor is not such a stream.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         Ok(Self { ring: RingWriter::open(file)?, report: Vec::new() })
     }
@@ -107,10 +107,10 @@ impl ReportReader {
         self.ring.bell()
     }
 
-    /// Has `take` take every report that is there, and returns how many there were.
+    /// Passes every available report to `take`, and returns how many there were.
     ///
     /// # Errors
-    /// If the other process writes what is no report.
+    /// If the other process writes a malformed report.
     pub(crate) fn read(&mut self, mut take: impl FnMut(Report<'_>)) -> Result<u64, Broken> {
         if self.is_broken {
             return Err(Broken);

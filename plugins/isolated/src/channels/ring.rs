@@ -17,7 +17,7 @@ use crate::{
 /// interrupted for some hundred microseconds stops nobody.
 const CAPACITY: usize = 1 << 20;
 
-/// Offsets of the positions, each of which one side sets: bytes written and bytes read so far, modulo 2^32.
+/// Offsets of the positions; each is set by one side: bytes written and bytes read so far, modulo 2^32.
 const WRITTEN: usize = 0;
 const READ: usize = WRITTEN + SIGNAL_BYTES;
 const BYTES: usize = PAGE;
@@ -29,14 +29,14 @@ pub(crate) struct RingWriter {
     written: u32,
 }
 
-/// The end of a stream that is read. What the other process does to the memory is held against its size.
+/// The reading end of a stream. Positions that the other process writes are checked against the capacity.
 #[derive(Debug)]
 pub(crate) struct RingReader {
     memory: Arc<SharedMemory>,
     read: u32,
 }
 
-/// Wait for writes to a stream, beside whoever reads it.
+/// Waits for writes to a stream, independently of its reader.
 #[derive(Debug)]
 pub(crate) struct Bell(Arc<SharedMemory>);
 
@@ -45,10 +45,10 @@ pub(crate) struct Bell(Arc<SharedMemory>);
 pub(crate) struct Broken;
 
 impl RingWriter {
-    /// The stream of the other process behind a descriptor that it has sent.
+    /// Opens the stream behind a descriptor that the other process has sent.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the descriptor is not such a stream.
     pub(crate) fn open(file: OwnedFd) -> io::Result<Self> {
         let memory = SharedMemory::open(file)?;
         if memory.size_bytes() < BYTES + CAPACITY {
@@ -81,7 +81,7 @@ impl RingWriter {
             if room > 0 {
                 return room;
             }
-            // Whoever starts this process ends it with itself, so nobody has to look for it here.
+            // The host ends this process with itself, so there is no need to check for the host here.
             let _ = signal.wait(read, Duration::ZERO, LOOK);
         }
     }

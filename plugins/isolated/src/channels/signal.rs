@@ -41,7 +41,7 @@ impl<'a> Signal<'a> {
         // Sequentially consistent on both sides: either this sees the sleeper, or that sees the number.
         self.value.store(value, SeqCst);
         if self.sleepers.load(SeqCst) != 0 {
-            // Whoever waits looks again from time to time, so an error costs time alone.
+            // The waiting side polls from time to time, so an error costs only time.
             let _ = wake(self.value, Flags::empty(), u32::MAX);
         }
     }

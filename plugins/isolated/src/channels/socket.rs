@@ -1,4 +1,4 @@
-//! Messages between two processes, with open files beside them.
+//! Messages between two processes, with file descriptors attached.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -19,11 +19,11 @@ use rustix::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Most files beside a message.
+/// Maximum number of files attached to a message.
 const FILES_MAX: usize = 4;
 
-/// A kind of message. Its limit is what a forged one can take of the memory of whoever receives it: decoded, a message
-/// has some thirty times its bytes at most, as where each byte of it is an empty text in a list.
+/// A kind of message. Its limit bounds the memory that a forged message can cost the receiver: decoded, a message takes
+/// at most some thirty times its bytes, as if each byte of it were an empty text in a list.
 pub trait Message: Serialize + DeserializeOwned {
     /// Longest message of this kind, in bytes.
     const BYTES_MAX: usize;
@@ -145,7 +145,7 @@ impl Socket {
         })
     }
 
-    /// Fills `head`, with the files that come beside it; `false` if the other end is closed.
+    /// Fills `head`, and takes the files that come with it; `false` if the other end is closed.
     fn receive_head(&self, head: &mut [u8; 4], files: &mut Vec<OwnedFd>) -> io::Result<bool> {
         let mut filled = 0;
         while filled < head.len() {
@@ -168,7 +168,7 @@ impl Socket {
         Ok(true)
     }
 
-    /// Ends it in both directions: whoever waits for a message has none.
+    /// Ends it in both directions: a thread that waits for a message gets none.
     pub(crate) fn shut_down(&self) {
         // An error means that it has ended.
         let _ = shutdown(&self.file, Shutdown::Both);
@@ -264,7 +264,7 @@ mod tests {
         send(&one, &11_u32.to_le_bytes(), SendFlags::empty()).unwrap();
         let error = other.receive::<u64>().unwrap_err();
         assert_eq!(error.to_string(), "a message of 11 bytes, where 10 are the most");
-        // What is too long is not sent in part.
+        // Too long a message is not sent in part.
         let error = one.send(&"x".repeat(1000), &[]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         one.send(&"whole".to_owned(), &[]).unwrap();

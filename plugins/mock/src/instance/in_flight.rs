@@ -24,7 +24,7 @@ pub(crate) struct InFlight {
     shared: Arc<Shared>,
     /// Batches that it has now.
     count: Arc<AtomicU32>,
-    /// Most batches that it had at a time.
+    /// Maximum number of batches that it had at a time.
     most: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ impl InFlight {
         Ok(started)
     }
 
-    /// Has a thread serve a batch. The host hands over no more than there are threads.
+    /// Queues a batch for a thread. The host hands over no more batches than there are threads.
     pub(crate) fn push(&self, batch: SubmittedBatch, draw: Draw) -> Result<(), PluginError> {
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(count, Ordering::Relaxed);

@@ -56,7 +56,7 @@ fn instances_come_and_go_beside_others_that_execute() {
     });
     model.stop().unwrap();
     model.release().unwrap();
-    // What is left goes as ever.
+    // The remaining instance ends as usual.
     drop(lasting);
     let faults: BTreeMap<_, _> =
         backend.host_side().take_faults().iter().map(|fault| (fault.to_string(), fault.count)).collect();
@@ -76,7 +76,7 @@ fn an_instance_takes_time_to_make_and_fails_where_memory_ends() {
     let second = model.create_instance(1).unwrap();
     let Err(error) = model.create_instance(2) else { panic!("there is memory for two") };
     assert!(error.to_string().contains("there is no memory for instance 3"), "{error}");
-    // What one leaves is there for another.
+    // Capacity that one instance leaves is available to another.
     first.destroy().unwrap();
     let third = model.create_instance(2).unwrap();
     drop((second, third));

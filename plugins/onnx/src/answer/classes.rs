@@ -89,7 +89,7 @@ impl Classes {
     }
 }
 
-/// The first of the largest values; those that are no numbers are none.
+/// Returns the position of the first of the largest values; NaNs are skipped.
 fn position_of_largest(scores: &[f32]) -> i64 {
     let (mut position, mut largest) = (0, f32::NEG_INFINITY);
     for (place, score) in (0..).zip(scores) {

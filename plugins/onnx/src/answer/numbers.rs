@@ -1,4 +1,4 @@
-//! Numbers of outputs, whatever their type.
+//! Numbers of outputs of any type.
 
 use proctor_onnx_file::Conversion;
 use proctor_plugin_api::{PluginError, vocabulary::ElementType};

@@ -11,14 +11,14 @@ use super::{error::RuntimeLibraryError, maps};
 /// Environment variable that other programs with ONNX Runtime read, too.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// The folder beside the folders of builds that `cargo xtask setup` fills.
+/// The folder that `cargo xtask setup` fills, next to the build folders.
 const SETUP_FOLDER: &str = "onnxruntime";
 
 /// How many folders above the plugin the folder of the setup may be: the plugin lies in `target/release`, a test that
 /// links it in `target/debug/deps`.
 const LEVELS_UP: usize = 3;
 
-/// Finds the library: `option`, the environment, beside the plugin, where the setup puts it. The path is absolute.
+/// Finds the library: `option`, the environment, the plugin's folder, then the setup's folder. The path is absolute.
 ///
 /// # Errors
 /// [`RuntimeLibraryError::Missing`] if the one that was named is not there, [`RuntimeLibraryError::NotFound`] if none

@@ -20,7 +20,7 @@ pub(super) fn runtimes() -> BTreeSet<PathBuf> {
     runtimes_in(&maps()).iter().map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone())).collect()
 }
 
-/// Whether the file of this name is an ONNX Runtime, whatever its version.
+/// Whether a file with this name is an ONNX Runtime of any version.
 pub(super) fn is_runtime(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(RUNTIME_PREFIX))
 }

@@ -8,7 +8,7 @@ use proctor_plugin_api::{Batch, PluginError, vocabulary::TensorSpec};
 /// behind sample.
 #[derive(Debug)]
 pub(crate) struct Entries {
-    /// Most rows of a sample; `None` if each sample is one entry.
+    /// Maximum number of rows of a sample; `None` if each sample is one entry.
     rows_max: Option<usize>,
     /// End of each sample.
     ends: Vec<usize>,

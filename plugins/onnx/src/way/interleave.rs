@@ -1,4 +1,4 @@
-//! Start and end of an answer: two outputs of the model, the values of which alternate in the one of the benchmark.
+//! Start and end of an answer: two outputs of the model whose values alternate in the benchmark's single output.
 //!
 //! The logits of BERT on SQuAD are `[step, 2]` in a response of MLPerf, and `[batch, step]` twice in its ONNX file.
 

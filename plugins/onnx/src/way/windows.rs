@@ -15,7 +15,7 @@ use proctor_timed_steps::windows::{Windows, WindowsError};
 
 use crate::error::LoadError;
 
-/// Most classes, whose numbers have to fit into a label.
+/// Maximum number of classes: their numbers have to fit into a label.
 const CLASSES_MAX: usize = 256;
 
 /// How volumes go through a model.
@@ -29,7 +29,7 @@ pub(crate) struct WindowFit {
     pub shape_max: [usize; 3],
     /// Whether volumes may be smaller.
     pub vary: bool,
-    /// Most windows of a call.
+    /// Maximum number of windows of a call.
     pub windows_max: usize,
 }
 
@@ -37,7 +37,7 @@ impl WindowFit {
     /// Finds the windows of a model; `None` if it has none, or the benchmark does not ask for labels of voxels.
     ///
     /// # Errors
-    /// A model of windows that is none for this benchmark.
+    /// A model with windows that do not fit this benchmark.
     pub(super) fn find(
         file: &OnnxFile,
         request: &ModelRequest,

@@ -33,7 +33,7 @@ pub fn run(backend: &Backend, demand: &ModelDemand, samples: &Samples) -> Result
     Ok(run)
 }
 
-/// Asserts that the plugin has told all stages of every batch. (The host checks their order.)
+/// Asserts that the plugin has reported all stages of every batch. (The host checks their order.)
 pub fn assert_staged(run: &Run) {
     for stages in run.stages() {
         let names: Vec<_> = stages.iter().map(Stage::name).collect();

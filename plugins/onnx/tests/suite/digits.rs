@@ -29,7 +29,7 @@ fn every_model_gives_its_reference_in_batches_of_any_size_and_copies_only_batche
                 let run = run(&backend, &demand(model, batch_size), &samples).unwrap();
                 assert_eq!(run.answers().len(), 23);
                 assert_right(model, run.answers(), &format!("batches of {batch_size}"));
-                // What is left over of batches of two runs alone; of seven, two are left.
+                // Of 23 samples, batches of two leave one, which runs alone; batches of seven leave two.
                 let copied = match batch_size {
                     1 => 0,
                     2 => 22,

@@ -56,7 +56,7 @@ fn a_truncated_file() {
     assert_says(&error, &["model.onnx is cut short", &format!("the file has {}", whole.len() / 2)]);
 }
 
-/// `y = x + w` with the weights in another file, of which `weights_bytes` are there, or none.
+/// `y = x + w` with the weights in another file, which has `weights_bytes` bytes or does not exist.
 fn external(folder: &Path, weights_bytes: Option<usize>) -> ModelDemand {
     let path = folder.join("model.onnx");
     let graph = graph(|graph| {

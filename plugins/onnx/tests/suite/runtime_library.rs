@@ -77,7 +77,7 @@ fn a_library_of_something_else() {
 #[test]
 fn a_library_that_is_too_old() {
     let folder = tempfile::tempdir().unwrap();
-    // All that is asked of a library before its version is known.
+    // Nothing else is needed from a library before its version is known.
     let code = r#"
         static const void *get_api(unsigned version) { (void)version; return 0; }
         static const char *get_version(void) { return "1.10.0"; }

@@ -1,5 +1,5 @@
-//! A second runtime in the process is refused, wherever the first came from. What is loaded stays to the end of
-//! the process: no other test can share it.
+//! A second runtime in the process is refused, no matter where the first came from. Libraries stay loaded to the end of
+//! the process, so no other test can share it.
 
 use std::{fs, path::PathBuf};
 

@@ -1,7 +1,7 @@
 //! Operators and models in f16 and bf16 on a device, compared with the host.
 //!
-//! Where a kernel finds its operands does not depend on their type: all shapes are in `operators`, in f32. What does
-//! depend on it is how numbers are loaded, by one, by vectors or as bits that are moved, and where results are rounded.
+//! The addresses of a kernel's operands do not depend on their type: `operators` tests all shapes in f32. The type
+//! decides how numbers are loaded (singly, as vectors, or as bits that are moved) and where results are rounded.
 //! So here is a case for each kernel that loads or stores reals, and for each of its ways:
 //!
 //! | case | kernels | loads and stores |

@@ -1,4 +1,4 @@
-//! Every operator, and small models, on the first device beside ONNX Runtime: the same files, the same inputs.
+//! Compares every operator, and small models, on the first device with ONNX Runtime: the same files, the same inputs.
 //!
 //! Attributes, shapes and numbers are drawn from a seed. `PROCTOR_DRAWN_CASES` is the number of seeds for each
 //! operator, and `PROCTOR_DRAWN_SEED` the first of them:
@@ -62,8 +62,8 @@ fn compare(
     Ok(())
 }
 
-/// Computes all seeds of some operators on both sides, and fails with all differences. Those with many attributes have
-/// `times` as many seeds.
+/// Computes all seeds of some operators on both sides, and fails with all differences. Operators with many attributes
+/// get `times` as many seeds.
 fn check(operators: &[drawn::Operator], times: u64) {
     let Some((device, _alone)) = device() else { return };
     let Some(runtime) = Runtime::load() else { return };

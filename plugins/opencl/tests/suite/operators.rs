@@ -50,7 +50,7 @@ fn what_is_not_a_number_stays_so() {
     assert_computed(&operators::not_numbers(), &TUNINGS);
 }
 
-/// The forms that exporters write are told apart by a pass with tests of its own, and drawn in `onnxruntime`, too.
+/// A pass with tests of its own distinguishes the forms that exporters write; `onnxruntime` draws them, too.
 #[test]
 fn values_have_shares_by_queries_and_keys() {
     assert_computed(&operators::attention(), &TUNINGS);

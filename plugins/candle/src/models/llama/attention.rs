@@ -145,7 +145,7 @@ impl Attention {
         ])
     }
 
-    /// In f32, whatever the weights are: sums of shares are too coarse in 16 bits.
+    /// In f32 even if the weights are narrower: sums of shares are too coarse in 16 bits.
     fn scaled(&self, scores: &Tensor) -> Result<Tensor> {
         scores.to_dtype(DType::F32)? / (self.head_dim as f64).sqrt()
     }

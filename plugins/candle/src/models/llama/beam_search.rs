@@ -8,7 +8,7 @@ use candle_core::{Result, bail};
 /// Limits that all searches of a model have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Most words of an answer.
+    /// Maximum number of words of an answer.
     pub tokens_max: usize,
     /// The word that ends a text. It is not taken as the first one, so that each answer has two words or more and there
     /// is a time per word.

@@ -13,7 +13,7 @@ pub(super) struct Capacity {
     pub beam: usize,
     /// Words of a prompt.
     pub prompt_words: usize,
-    /// Words that are fed back: one fewer than those of an answer, whose last word is not.
+    /// Number of words fed back: one fewer than in an answer, whose last word is not fed back.
     pub fed_words: usize,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Decoder {
     zeros: Tensor,
 }
 
-/// Weights of one layer. Those that read the same values are one matrix: fewer, larger products.
+/// Weights of one layer. Projections that read the same values share a matrix: fewer, larger products.
 #[derive(Debug)]
 struct Layer {
     input_norm: Tensor,

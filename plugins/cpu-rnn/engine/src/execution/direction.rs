@@ -20,7 +20,8 @@ pub(super) struct Job<'a> {
     split: Split,
     /// Steps of one time-independent phase.
     chunk: usize,
-    /// Where time-independent phases run beside time-dependent ones: who computes which, and the gates of all steps.
+    /// Set if time-independent phases run concurrently with time-dependent ones: who computes what, and the gates of
+    /// all steps.
     pipeline: Option<(&'a Pipeline, *mut f32)>,
     /// Whether each step sweeps the weights against the direction of the step before, and how the first one does.
     alternating: bool,
@@ -114,7 +115,7 @@ impl<'a> Job<'a> {
     ///
     /// # Safety
     /// - `thread` is below the split's number of threads, and no two threads run the same share.
-    /// - `meeting` is that of this split, so that threads that share a direction wait for each other.
+    /// - `meeting` belongs to this split, so that threads that share a direction wait for each other.
     /// - The workspace fits the call and the split: it was ordered, pointed into the tensors, staged and given each
     ///   thread's gates and scratch for them (see [`Workspace`]).
     pub(super) unsafe fn run_share(&self, thread: usize, meeting: &Meeting<'_>) {

@@ -1,4 +1,4 @@
-//! The work of the threads where time-independent phases run beside time-dependent ones; see [`super::pipeline`].
+//! The threads' work when time-independent phases run concurrently with time-dependent ones; see [`super::pipeline`].
 
 use proctor_rnn_kernels::fetch;
 

@@ -1,4 +1,4 @@
-//! Time-independent phases beside time-dependent ones: which thread computes which input product.
+//! Time-independent phases concurrent with time-dependent ones: which thread computes which input product.
 //!
 //! The input products of later steps wait for nothing, so other threads can compute them while the first one runs the
 //! steps of earlier ones. The sequence is cut into parts. A thread that has time claims the next part, computes its
@@ -30,8 +30,8 @@ pub(super) struct Part {
 }
 
 impl Pipeline {
-    /// Cuts a call into parts of `chunk` steps. `lengths` are those of its sequences, the longest first. Returns how
-    /// many rows of gates there are.
+    /// Cuts a call into parts of `chunk` steps. `lengths` are the lengths of its sequences, the longest first. Returns
+    /// the number of rows of gates.
     pub(super) fn plan(&mut self, lengths: &[usize], chunk: usize) -> usize {
         self.parts.clear();
         let (mut first, mut active, mut rows) = (0, lengths.len(), 0);

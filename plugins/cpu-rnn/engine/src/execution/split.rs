@@ -98,7 +98,7 @@ impl Split {
     }
 }
 
-/// Part number `index` of `count` things in `parts` parts of which the first ones have one thing more.
+/// Returns part number `index` when `count` items are split into `parts` parts, the first ones one item longer.
 pub(crate) fn part(count: usize, parts: usize, index: usize) -> Range<usize> {
     let start = |index: usize| index * (count / parts) + index.min(count % parts);
     start(index)..start(index + 1)

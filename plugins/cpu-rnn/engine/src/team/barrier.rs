@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering;
 
 use crate::sync::{Apart, AtomicU64, until};
 
-/// Most threads that meet by the flat form. By the count of lines a tree pays from 8 on, but that count leaves out more
-/// of what a tree costs.
+/// Maximum number of threads that meet by the flat form. Counting cache lines, a tree pays from 8 on, but the count
+/// ignores other costs of a tree.
 const FLAT_MAX: usize = 8;
 
 /// The count of a thread that has panicked, and the number of the barrier that lets everybody go.
@@ -35,7 +35,7 @@ pub enum BarrierForm {
     Flat,
     /// Threads meet in groups and the groups at the root: 2n to 3n cache lines move.
     Tree {
-        /// Most threads of a group; 0 counts as 1.
+        /// Maximum number of threads of a group; 0 counts as 1.
         group_size: usize,
     },
 }
@@ -167,8 +167,8 @@ impl Tree {
     fn arrive(&self, thread: usize, among: usize, round: u64) {
         let first = thread - thread % self.group_size;
         let members = self.group_size.min(among - first);
-        // AcqRel, in the group and at the root: whoever comes last acquires what the others have released, and
-        // releases it again.
+        // AcqRel, in the group and at the root: the last to arrive acquires what the others have released, and releases
+        // it again.
         let is_last = |word: &Apart<AtomicU64>, count: usize| {
             word.0.fetch_add(1, Ordering::AcqRel) + 1 == count as u64 * round
         };

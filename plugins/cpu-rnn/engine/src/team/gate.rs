@@ -89,8 +89,8 @@ mod loom_tests {
     use super::*;
     use crate::sync::{leaked, model};
 
-    /// A helper sees the work of all regions, of which the caller waits for all but the last by the gate. A lost
-    /// wake-up is a deadlock in the last, which loom reports.
+    /// A helper sees the work of all regions; the caller waits for each but the last by the gate. A lost wake-up is a
+    /// deadlock in the last region, which loom reports.
     fn regions(count: u64, wait: fn(&Gate, u64) -> u64) {
         let gate = leaked(Gate::new(1));
         let work = leaked(AtomicU64::new(0));

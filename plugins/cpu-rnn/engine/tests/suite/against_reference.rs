@@ -49,7 +49,7 @@ proptest! {
         (time, batch, lengths) in (0..7_usize, 0..14_usize)
             .prop_flat_map(|(time, batch)| (Just(time), Just(batch), lengths(time, batch))),
         (biases, peepholes, initial) in any::<(bool, bool, bool)>(),
-        // The form of larger teams, too, in groups of which the last may have one thread.
+        // Includes the form for larger teams, in groups; the last group may have one thread.
         barrier in select(vec![BarrierForm::Automatic, BarrierForm::Tree { group_size: 2 }]),
         seed in any::<u64>(),
     ) {

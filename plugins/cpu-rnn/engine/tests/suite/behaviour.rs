@@ -1,4 +1,4 @@
-//! Behaviour of a layer beside computing the right numbers.
+//! Behaviour of a layer, apart from computing the right numbers.
 
 use std::sync::Arc;
 

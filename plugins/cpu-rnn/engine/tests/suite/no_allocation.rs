@@ -23,7 +23,7 @@ fn the_second_call_of_a_size_allocates_nothing() {
                 tensors.call(&spec, |call| {
                     let mut run = || layer.run(&schedule, &mut team, &mut workspace, call).unwrap();
                     run();
-                    // What the caller's thread allocates; the helpers run the same code.
+                    // Counts allocations of the caller's thread; the helpers run the same code.
                     let info = allocation_counter::measure(run);
                     assert_eq!(info.count_total, 0, "{cell:?} {precision:?} {mapping:?}");
                 });

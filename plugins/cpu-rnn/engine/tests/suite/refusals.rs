@@ -39,7 +39,7 @@ fn weights_of_another_size_are_named_with_both_sizes() {
         let error = layer_error(LSTM, |sets| sets[0].0[place].truncate(1)).to_string();
         assert!(error.contains(&format!("{name} of direction 0 has 1 values, expected ")), "{error}");
     }
-    // What is optional may be absent; weights may not.
+    // Optional tensors may be absent; weights may not.
     let error = layer_error(LSTM, |sets| sets[0].0[0].clear()).to_string();
     assert_eq!(error, "the input weight of direction 0 has 0 values, expected 48");
     let gru = LayerSpec { cell: Cell::Gru(GruReset::AfterProduct), ..LSTM };

@@ -26,7 +26,7 @@ fn random_layer(spec: LayerSpec, random: &mut Random) -> (Arc<Layer>, Weights) {
     (layer, weights)
 }
 
-/// Rows that begin with zero states, or with those of a call's tensors.
+/// Starts rows with zero states, or with the states in a call's tensors.
 fn begin(stream: &mut Stream, tensors: &Tensors) {
     let units = stream.layer().spec().hidden;
     let row = |states: &Option<Vec<f32>>, row: usize| match states {
@@ -306,7 +306,7 @@ fn no_step_allocates() {
         let input = random.values(32, 1.0);
         stream.restart(4).unwrap();
         stream.step(&schedule, &mut team, &input).unwrap();
-        // What the caller's thread allocates; the helpers run the same code.
+        // Counts allocations of the caller's thread; the helpers run the same code.
         let info = allocation_counter::measure(|| {
             stream.step(&schedule, &mut team, &input).unwrap();
             stream.step_rows(&schedule, &mut team, &[1, 3], &input[..16]).unwrap();

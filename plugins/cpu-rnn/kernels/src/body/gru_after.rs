@@ -46,7 +46,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
                     let gates = Gates { sums: sums.add(index), inputs: inputs.add(index) };
                     let ahead = cell.hidden.nothing_ahead();
                     let (at, _) = tile::<V, W, 1>(cell, step, &operands, ahead, block + index, 0, 1, gates);
-                    // The blocks of a row of gates lie as those of `inputs` do.
+                    // The gates have the same layout as `inputs`.
                     from_input = at.wrapping_sub(index * width);
                 }
                 let (inputs, at) = ((from_input, width), At::blocks(block));

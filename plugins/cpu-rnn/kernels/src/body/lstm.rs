@@ -45,7 +45,7 @@ pub(crate) unsafe fn step<V: Products<W>, W: Weights>(cell: &PackedWeights, step
             }
             return;
         }
-        // Columns that lie side by side are for narrow tiles alone; those of the input lie as the hidden ones do.
+        // Only narrow tiles have columns side by side; the input's columns lie as the hidden ones do.
         let (whole, narrow) = (Tiles::wide_or_narrow::<V>(step.rows), Tiles::narrow::<V>(step.rows));
         let operands = Operands::<W>::new::<V>(step, cell.input.depth, cell.hidden.depth);
         let mut blocks = Groups::new(step, 1);

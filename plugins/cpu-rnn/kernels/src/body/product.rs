@@ -48,7 +48,7 @@ pub(crate) unsafe fn product<V: Products<W>, W: Weights>(matrix: &Matrix, args: 
 /// All rows times one panel.
 ///
 /// # Safety
-/// - As [`product`]; the panel is that of `block` on, in layout `L`.
+/// - As [`product`]; the panel starts at `block`, in layout `L`.
 #[inline(always)]
 unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
     matrix: &Matrix,
@@ -97,10 +97,10 @@ unsafe fn rows<V: Products<W>, W: Weights, const N: usize, const L: usize>(
     }
 }
 
-/// Stores the vectors of a row, of which `columns` values are left.
+/// Stores the vectors of a row that has `columns` values left.
 ///
 /// # Safety
-/// - The lesser of `columns` and the values of the vectors can be written at `to`.
+/// - `to` is writable for the smaller of `columns` and the number of values in the vectors.
 #[inline(always)]
 unsafe fn store_row<V: Vector, const N: usize>(sums: &[V; N], to: *mut f32, columns: usize) {
     // SAFETY: whole vectors are stored while they end within `columns`, then the `columns - at` values that are left,

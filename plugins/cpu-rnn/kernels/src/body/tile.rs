@@ -8,7 +8,7 @@ use crate::matrix::{Dense, Matrix};
 use crate::panel::{Ahead, Initial, Panel};
 use crate::vector::Vector;
 
-/// Most rows of a tile of any vector.
+/// Maximum number of rows of a tile, for any vector.
 pub(crate) const ROWS_MAX: usize = 10;
 
 /// Evaluates `$call` with `$rows`, a number of rows or of vectors of units, as the constant `$constant`: for 1 to the
@@ -128,10 +128,10 @@ pub(crate) unsafe fn wide_products<V: Products<W>, W: Weights>(
     }
 }
 
-/// Computes a tile of `count` rows with the panel of a block, as its columns lie.
+/// Computes a tile of `count` rows with the panel of a block, in the layout of its columns.
 ///
 /// # Safety
-/// - As [`products`]; the panel is that of the block, or of several from it on.
+/// - As [`products`]; the panel belongs to the block, or to several from it on.
 #[inline(always)]
 pub(crate) unsafe fn block_products<V, W, const M: usize, const N: usize, const L: usize>(
     (matrix, block): (&Matrix, usize),
@@ -154,7 +154,7 @@ pub(crate) unsafe fn block_products<V, W, const M: usize, const N: usize, const 
     }
 }
 
-/// Most vectors of a block whose columns lie side by side: one less than an LSTM has gates.
+/// Maximum number of vectors of a block whose columns lie side by side: one fewer than an LSTM has gates.
 const DENSE_MAX: usize = 3;
 
 /// Computes a tile of `count` rows with a block whose columns lie side by side, and spreads their sums to a vector for

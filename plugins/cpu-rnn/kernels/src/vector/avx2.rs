@@ -8,7 +8,7 @@ use super::Vector;
 #[derive(Clone, Copy)]
 pub(crate) struct Ymm(__m256);
 
-/// Sixteen words, of which the eight from `8 - count` on are a mask of the first `count` lanes.
+/// Sixteen words; the eight from `8 - count` on are a mask of the first `count` lanes.
 static MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// # Safety

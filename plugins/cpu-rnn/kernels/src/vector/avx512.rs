@@ -16,7 +16,7 @@ fn first(count: usize) -> __mmask16 {
 
 impl Vector for Zmm {
     const LANES: usize = 16;
-    // 6 rows of 4 vectors are 24 sums; 4 vectors of weights and the value of a row fit beside them.
+    // 6 rows of 4 vectors are 24 sums, which leaves registers for 4 vectors of weights and the value of a row.
     const ROWS: usize = 6;
     // `vpdpbusd` multiplies unsigned activations with signed weights.
     const ZERO_POINT: i32 = 128;

@@ -1,4 +1,4 @@
-//! Vectors of plain code: four lanes, which compilers turn into whatever short vectors a processor has.
+//! Vectors of plain code: four lanes, which compilers turn into any short vectors that a processor has.
 
 use super::Vector;
 
@@ -27,7 +27,7 @@ impl Plain {
 /// `2^exponent` for a whole exponent in -126 ..= 127.
 #[inline(always)]
 fn power_of_two(exponent: f32) -> f32 {
-    // A NaN becomes 0 here; the factor beside it is NaN then.
+    // A NaN becomes 0 here; the other factor is NaN then.
     f32::from_bits(((exponent as i32 + 127) as u32) << 23)
 }
 

@@ -96,7 +96,7 @@ pub struct Manner {
     pub cut: usize,
 }
 
-/// Value beside every written row, which must stay.
+/// Value on both sides of every written row, which must stay.
 const GUARD: f32 = 77.25;
 
 /// Runs one step of a packed cell.

@@ -129,7 +129,7 @@ impl GraphBuilder {
     #[must_use]
     pub fn finish(self, outputs: Vec<(String, ValueId)>) -> Graph {
         let Self { inputs, nodes, mut constants, .. } = self;
-        // What went into packed weights and folded results is not kept twice.
+        // Tensors that went into packed weights and folded results are not kept twice.
         let used = |value: &ValueId| {
             nodes.iter().any(|node| node.inputs.contains(&Some(*value)))
                 || outputs.iter().any(|(_, output)| output == value)

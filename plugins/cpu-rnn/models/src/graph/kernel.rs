@@ -1,4 +1,4 @@
-//! The code that runs for a node once all shapes are known: no shape is looked at any more.
+//! The code that runs for a node once all shapes are known: it never checks shapes again.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ pub struct Lowered {
 /// Where the values of a result come from.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// They are those of input 0, in order.
+    /// The values of input 0, in order.
     Input,
     /// They are known.
     Constant(Arc<Tensor>),

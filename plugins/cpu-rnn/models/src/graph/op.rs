@@ -6,7 +6,7 @@ use crate::dense::Dense;
 use crate::graph::recurrent::Recurrent;
 use crate::graph::tensor::Element;
 
-/// An operation. Names and meaning are those of the ONNX operators.
+/// An operation. Names and meaning follow the ONNX operators.
 #[derive(Debug, Clone)]
 pub enum Op {
     /// Recurrent layer: X, sequence lengths, initial hidden state, initial cell state to Y, Y_h, Y_c.
@@ -27,12 +27,12 @@ pub enum Op {
     Transpose(Option<Vec<usize>>),
     /// Another shape, given by input 1.
     Reshape {
-        /// Whether 0 stands for an extent of 0, not for that of the input.
+        /// Whether 0 stands for an extent of 0, not for the input's extent.
         allow_zero: bool,
     },
-    /// Takes dimensions of extent 1 away: those given, or those of input 1, or all.
+    /// Removes dimensions of extent 1: the given ones, the ones in input 1, or all.
     Squeeze(Option<Vec<i64>>),
-    /// Adds dimensions of extent 1: those given, or those of input 1.
+    /// Adds dimensions of extent 1: the given ones, or the ones in input 1.
     Unsqueeze(Option<Vec<i64>>),
     /// A part of each dimension: starts, ends, axes and steps from the inputs, or those given.
     Slice(Option<Slice>),

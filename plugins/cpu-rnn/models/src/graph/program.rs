@@ -322,7 +322,7 @@ fn last_uses(drafts: &[Draft], outputs: &[&Value], result_count: usize) -> Vec<O
     last
 }
 
-/// Memory being shared out: pieces are used again once their values are not read any more.
+/// Memory being shared out: pieces are reused after the last read of their values.
 struct Memory {
     results: Vec<(usize, bool)>,
     /// The place of each result that is alive or was.

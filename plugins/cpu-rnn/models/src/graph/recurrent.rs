@@ -36,7 +36,7 @@ pub struct RecurrentSpec {
 /// Operands and results of a recurrent node.
 #[derive(Debug)]
 pub struct RecurrentCall<'a> {
-    /// The inputs of the node; those of its weights are not looked at.
+    /// The inputs of the node; its weights are ignored here.
     pub inputs: &'a [Option<View<'a>>],
     /// Y, Y_h and Y_c, those that are wanted.
     pub outputs: [Option<&'a mut [f32]>; 3],
@@ -123,7 +123,7 @@ impl Recurrent {
         Ok([y, state.clone(), state])
     }
 
-    /// Returns the number of values of room that a call needs beside its results.
+    /// Returns the number of values of scratch memory that a call needs, not counting its results.
     #[must_use]
     pub fn scratch_len(&self, [time, batch]: [usize; 2]) -> usize {
         batch * self.layer.output_width() * (time + 4)

@@ -182,13 +182,13 @@ impl ValuesMut<'_> {
     }
 }
 
-/// Most elements of a tensor: more than any model here needs, and few enough to be counted without care.
+/// Maximum number of elements of a tensor: more than any model here needs, and few enough to be counted without care.
 const ELEMENTS_MAX: usize = 1 << 31;
 
-/// Number of elements of a shape, if it can be that of a tensor in memory.
+/// Number of elements of a shape, if a tensor in memory can have it.
 #[must_use]
 pub fn element_count(shape: &[usize]) -> Option<usize> {
-    // A dimension of 0 makes the whole tensor empty, whatever the others are; the others must still be countable.
+    // A dimension of 0 makes the whole tensor empty; the other dimensions must still be countable.
     let product = shape.iter().try_fold(1_usize, |product, extent| product.checked_mul((*extent).max(1)))?;
     (product <= ELEMENTS_MAX).then(|| if shape.contains(&0) { 0 } else { product })
 }

@@ -21,8 +21,8 @@ pub(super) trait Known: fmt::Debug + Sync {
         &["safetensors"]
     }
 
-    /// The network of other sizes that these tensors are for, such as those of a published data set; `None` if they are
-    /// for none.
+    /// Returns the variant of the network in other sizes that has these tensors, such as a published data set's; `None`
+    /// if no variant has them.
     fn for_tensors(&self, _inputs: &[TensorSpec], _outputs: &[TensorSpec]) -> Option<Box<dyn Known>> {
         None
     }

@@ -1,6 +1,6 @@
 //! The layers around recurrent ones: DeepCPU's library (section 6.2 of the paper).
 //!
-//! Each is a small thing on slices that knows no model. What is computed per step allocates nothing.
+//! Each is a small function on slices that knows no model. Per-step computations allocate nothing.
 
 pub(crate) mod activation;
 pub mod attention;

@@ -36,7 +36,7 @@ pub struct Network {
     pub id: &'static str,
     /// Inputs, in order.
     pub inputs: Vec<TensorSpec>,
-    /// Outputs, in order. Those named `tokens` have as many elements as the model decides, up to their shape.
+    /// Outputs, in order. An output named `tokens` has as many elements as the model decides, up to its shape.
     pub outputs: Vec<TensorSpec>,
     /// The formats of the files that it reads.
     pub formats: &'static [&'static str],
@@ -63,8 +63,8 @@ pub fn find(id: &str) -> Option<Network> {
 }
 
 impl Network {
-    /// Loads the weights of a request for this network and plans its layers. The request's tensors are those above, or
-    /// others that the network has a form for, such as those of a published data set.
+    /// Loads the weights of a request for this network and plans its layers. The request's tensors are the ones above,
+    /// or others that the network has a variant for, such as a published data set's.
     ///
     /// # Errors
     /// [`LoadError::NoFile`] without a safetensors file, [`LoadError::Tensors`] if the request's tensors are not the

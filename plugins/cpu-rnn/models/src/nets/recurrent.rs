@@ -87,7 +87,7 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass of which only the outputs are wanted.
+    /// A pass that only returns the outputs.
     pub(super) fn new(input: &'a [f32], lengths: &'a [usize], time: usize, output: &'a mut [f32]) -> Self {
         Self { input, lengths, time, output, last_hidden: None, last_cell: None }
     }

@@ -13,13 +13,13 @@ pub enum OnnxError {
     /// The file is larger than any ONNX file can be: its size in bytes, and the limit.
     #[error("model {0} has {1} bytes, more than the limit of {2}")]
     FileTooLarge(PathBuf, u64, u64),
-    /// The bytes are not those of an ONNX file.
+    /// The bytes are not an ONNX file.
     #[error("{0} is not an ONNX file, or cut short or damaged: {1}")]
     NotOnnx(PathBuf, #[source] prost::DecodeError),
     /// The bytes are what a download or a checkout left in its place, in words.
     #[error("{0} is not an ONNX file: {1}")]
     Misfetched(PathBuf, &'static str),
-    /// The bytes are those of a protobuf message, but not of a model: this part is missing.
+    /// The bytes are a protobuf message, but not a model: this part is missing.
     #[error("{0} is not an ONNX file, or cut short: it has no {1}")]
     Incomplete(PathBuf, &'static str),
     /// An operator set of ONNX's own domain that is not supported, and the ones that are.

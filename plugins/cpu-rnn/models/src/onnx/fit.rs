@@ -9,7 +9,7 @@ use crate::graph::build::{Dim, Graph, GraphInput};
 use crate::graph::program::Program;
 use crate::graph::tensor::Element;
 
-/// Most inputs of a graph that are fed without an allocation.
+/// Maximum number of inputs of a graph that are fed without an allocation.
 pub(super) const INPUTS_MAX: usize = 8;
 
 /// A graph and a benchmark that do not fit, in words.
@@ -41,7 +41,7 @@ pub(super) struct Fit {
 /// One tensor of a sample, and of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Port {
-    /// Number of the tensor among those of the sample (inputs), or of the graph (outputs).
+    /// Index of the tensor among the sample's (inputs), or the graph's (outputs).
     pub index: usize,
     /// Shape of the sample's tensor.
     pub shape: Vec<usize>,

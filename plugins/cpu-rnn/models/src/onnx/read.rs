@@ -81,7 +81,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<ModelProto, OnnxError> {
     })
 }
 
-/// Reads all nodes by their attributes, so that all that is not supported is known at once.
+/// Reads all nodes by their attributes, so that one error lists everything unsupported.
 fn parse_all(path: &Path, nodes: &[NodeProto], opset: i64) -> Result<Vec<Parsed>, OnnxError> {
     let mut parsed = Vec::with_capacity(nodes.len());
     let mut refused = Vec::new();

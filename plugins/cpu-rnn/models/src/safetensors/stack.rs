@@ -1,4 +1,4 @@
-//! A stack of recurrent layers, and perhaps a linear layer on the last state: all that many files hold.
+//! A stack of recurrent layers, optionally with a linear layer on the last state: many files hold nothing else.
 
 use std::{path::Path, sync::Arc};
 

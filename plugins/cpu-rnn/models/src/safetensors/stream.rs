@@ -8,8 +8,8 @@ use crate::dense::Dense;
 use crate::model::{MEMORY_BYTES_MAX, Plans, RunError, Scheduler};
 use crate::safetensors::stack::Stack;
 
-/// A stack with the states of some rows, each of which is a sequence of its own that goes on step by step. Made once,
-/// with its threads and all its memory; a step allocates nothing.
+/// A stack with the states of some rows; each row is a sequence of its own that advances step by step. Made once, with
+/// its threads and all its memory; a step allocates nothing.
 #[derive(Debug)]
 pub struct StackStream {
     layers: Vec<(Stream, Plans)>,
@@ -20,11 +20,11 @@ pub struct StackStream {
 }
 
 impl Stack {
-    /// Makes a stream of the stack for at most `rows_max` rows. There is none at first: see [`StackStream::restart`].
+    /// Makes a stream of the stack for at most `rows_max` rows. It starts without rows: see [`StackStream::restart`].
     ///
     /// # Errors
-    /// [`RunError::Stream`] if a layer reads against time, [`RunError::TooLarge`] if the memory would be out of all
-    /// proportion.
+    /// [`RunError::Stream`] if a layer reads against time, [`RunError::TooLarge`] if the memory would be unreasonably
+    /// large.
     pub fn stream(
         self,
         rows_max: usize,

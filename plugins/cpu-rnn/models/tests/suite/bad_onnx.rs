@@ -131,7 +131,7 @@ fn inputs_and_constants_of_other_kinds_are_named() {
             ),
             "has its values in \"c.bin\"; save the model as one file",
         ),
-        // Two values of which the last byte is missing.
+        // Two values; the last byte of them is missing.
         (
             field(5, &[integer(1, 2), integer(2, 1), named.clone(), field(9, &[0; 7])].concat()),
             "has 7 bytes, which are not whole values of f32",

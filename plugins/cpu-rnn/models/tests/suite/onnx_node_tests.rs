@@ -1,4 +1,4 @@
-//! The node tests of ONNX: each model there gives the outputs that lie beside it.
+//! The node tests of ONNX: each model there produces the outputs stored with it.
 
 use std::{
     collections::BTreeMap,

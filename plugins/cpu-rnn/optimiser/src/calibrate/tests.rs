@@ -17,7 +17,7 @@ fn steps(schedule: &Schedule) -> usize {
     }
 }
 
-/// Calibrates on a machine of which `time` says how long call number `n` of a candidate takes.
+/// Calibrates on a machine on which call number `n` of a candidate takes as long as `time` says.
 fn simulated(
     candidates: &[Schedule],
     budget: Duration,
@@ -280,7 +280,7 @@ fn a_noisy_minute_does_not_pick_a_slow_schedule() {
     }
 }
 
-/// Calls of 20 to 50 ms, hardly one of which is spared by bursts, and of which 8 seconds have few.
+/// Calls of 20 to 50 ms: bursts hit nearly all of them, and 8 seconds hold only a few.
 #[test]
 fn long_calls_on_a_noisy_machine_are_seldom_off_and_never_far() {
     const SEEDS: u64 = 60;

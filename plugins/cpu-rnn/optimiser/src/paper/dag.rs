@@ -9,7 +9,7 @@ use std::fmt;
 
 use proctor_rnn_layer::Cell;
 
-/// The factor beside the weights.
+/// The factor that is multiplied with the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// `x_t`.
@@ -25,7 +25,7 @@ pub enum Operand {
 pub struct Product {
     /// Name of the gate.
     pub gate: &'static str,
-    /// The factor beside the weights: W for the input, U for the rest.
+    /// The factor; its weights are W for the input, U for the rest.
     pub operand: Operand,
 }
 
@@ -60,7 +60,7 @@ pub struct Dependence {
 /// The graph of one direction of a layer, one step of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MmDag {
-    /// The products of a step: those of the input first, each kind in the order of the gates.
+    /// The products of a step: input products first, then hidden ones, each in the order of the gates.
     pub products: Vec<Product>,
     /// All edges that arrive at the products of a step.
     pub dependences: Vec<Dependence>,

@@ -23,7 +23,8 @@ pub struct FusedProduct {
     pub extents: Extents,
 }
 
-/// The fused products of each phase of a pattern, for one direction: those before the sequence, then those of a step.
+/// The fused products of each phase of a pattern, for one direction: first the products before the sequence, then those
+/// of a step.
 #[must_use]
 pub fn fused(dag: &MmDag, shape: &LayerShape, pattern: &Pattern) -> Vec<Vec<FusedProduct>> {
     let before = pattern.before.iter().map(|phase| (phase, true));

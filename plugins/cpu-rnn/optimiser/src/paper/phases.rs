@@ -76,7 +76,8 @@ pub fn patterns(dag: &MmDag) -> Vec<Pattern> {
     all
 }
 
-/// Gives the products from `at` on each slot in turn: first those before the sequence, then those of the step.
+/// Assigns the products from `at` on to each slot in turn: first to the slots before the sequence, then to those of the
+/// step.
 fn assign(
     dag: &MmDag,
     before: usize,
@@ -101,7 +102,7 @@ fn assign(
     let least = if dag.is_time_dependent(at) { before } else { 0 };
     for slot in least..before + in_step {
         slots[at] = slot;
-        // Products are in an order in which each one comes after those of its step that it needs.
+        // Each product comes after the products of its step that it needs.
         let mut within = dag.dependences.iter().filter(|edge| edge.of == at && edge.steps_back == 0);
         if within.all(|edge| slots[edge.on] < slot) {
             assign(dag, before, in_step, at + 1, slots, all);

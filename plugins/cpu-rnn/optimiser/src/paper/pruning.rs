@@ -51,7 +51,7 @@ impl Rule {
     }
 }
 
-/// Whether the time-dependent phases are those of the first step, repeated one step further each time.
+/// Whether the time-dependent phases of each step repeat the first step's, one step further each time.
 fn is_symmetric(dag: &UnrolledDag, schedule: &PhasedSchedule) -> bool {
     let dependent: Vec<NodeSet> =
         schedule.phases.iter().copied().filter(|phase| is_time_dependent(dag, *phase)).collect();
@@ -118,7 +118,7 @@ mod tests {
         let dag = two_steps();
         assert!(Rule::Symmetry.allows(&dag, &schedule(&[&[0, 1], &[2, 3]])));
         assert!(Rule::Symmetry.allows(&dag, &schedule(&[&[0, 2], &[1], &[3]])));
-        // The input product of step 2 is computed along with step 1, that of step 1 before it.
+        // The input product of step 2 is computed along with step 1, the one of step 1 before it.
         assert!(!Rule::Symmetry.allows(&dag, &schedule(&[&[0], &[1, 2], &[3]])));
         assert!(!Rule::Symmetry.allows(&dag, &schedule(&[&[0, 1], &[2], &[3]])));
     }
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(left(Cell::Gru(GruReset::BeforeProduct)), 2 * 3 * 3 * 2);
     }
 
-    /// The patterns that are kept are all that the rules leave of every phased schedule there is.
+    /// The kept patterns are exactly what the rules leave of all phased schedules.
     #[test]
     fn the_enumeration_misses_nothing() {
         for (cell, steps) in [

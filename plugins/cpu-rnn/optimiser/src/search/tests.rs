@@ -137,7 +137,7 @@ fn a_pattern_that_is_taken_away_takes_its_schedules_with_it() {
             let still_there = of_pattern.iter().filter(|schedule| left.candidate(schedule).is_some());
             assert_eq!(still_there.count(), 0, "{}", pattern.describe(&dag));
         }
-        // What is left without one of the two that the engine runs comes from the other.
+        // The other of the two that the engine runs fills in for the missing one.
         let at_step = without(&shape, &patterns, |pattern| *pattern == Pattern::schedule_2(&dag));
         assert!(at_step.candidates.iter().all(|one| one.schedule.chunk == Chunk::Steps(1)));
         let ahead = without(&shape, &patterns, |pattern| *pattern == Pattern::schedule_1(&dag));

@@ -23,7 +23,7 @@ result, and in their operands. Its figures are their maxima. Macros that are 0 a
 /// The cell of an architecture that nothing was written for.
 const UNKNOWN: &str = "?";
 
-/// Cells of a row before those of the architectures: macros, kernels and items.
+/// Number of cells of a row before the architectures' cells: macros, kernels and items.
 const CELLS_BEFORE: usize = 3;
 
 /// File of the page.
@@ -94,7 +94,7 @@ pub fn page(all: &[Compiled], architecture: &str, kept: &Kept) -> String {
             true => format!(" {own} |"),
             false => format!(" {} |", kept.cell(kernel, name)),
         };
-        // What a group shares, the text says: it is the same on every architecture.
+        // The text describes what a group shares: it is the same on every architecture.
         let _ = writeln!(
             page,
             "| {} | {} | {} |{} {} |",

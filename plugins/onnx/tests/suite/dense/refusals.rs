@@ -77,7 +77,7 @@ fn windows_of_other_channels_or_types_and_volumes_that_they_do_not_tile() {
     // One class is no choice.
     doubled(&path, ElementType::F32, &[1, 1, 8, 8, 8]);
     assert_refused(&good, &["cannot run samples whose shapes differ", "x f32[1, 1, 8, 8, 8]", "in windows"]);
-    // Windows that are no cubes are none.
+    // Windows have to be cubes.
     doubled(&path, ElementType::F32, &[1, 1, 8, 8, 4]);
     assert_refused(&good, &["cannot run samples whose shapes differ", "x f32[1, 1, 8, 8, 4]", "in windows"]);
 }

@@ -9,7 +9,7 @@ use crate::{
     dense::peer::{Input, Made, samples},
 };
 
-/// Most rows of a sample.
+/// Maximum number of rows of a sample.
 const ROWS_MAX: usize = 700;
 
 /// Rows of the samples: one, the most, and between.

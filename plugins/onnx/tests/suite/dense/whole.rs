@@ -27,7 +27,7 @@ fn scores_of_3d_unet_in_f16_are_those_of_numpy() {
             assert!(rest.is_empty() && ours.len() == theirs.len(), "volume {index}");
             for (voxel, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
                 let ours = half::f16::from_le_bytes(*ours).to_f32();
-                // A rounding to 11 bits, and those of f32 before it.
+                // A rounding to 11 bits, after the roundings of f32.
                 let bound = theirs.abs() / 2048.0 + 1e-4;
                 assert!((ours - theirs).abs() <= bound, "{voxel} of volume {index}: {ours}, not {theirs}");
             }

@@ -9,7 +9,7 @@ use crate::graph::op::Gemm;
 use crate::graph::strided::{broadcast, broadcast_strides, for_each_row, simplify};
 use crate::graph::tensor::{Element, element_count};
 
-/// Most products of one pair of stacks.
+/// Maximum number of products of one pair of stacks.
 const PRODUCTS_MAX: usize = 1 << 24;
 
 /// A product of stacked matrices, as NumPy's `matmul`.

@@ -37,7 +37,7 @@ pub(super) struct Decoding {
     layers: [Stream; LAYERS],
     /// The context of the last step and of this one, `[row, hidden]`.
     contexts: [Vec<f32>; 2],
-    /// Input of a layer: what comes from below beside the context, `[row, 2 * hidden]`.
+    /// Input of a layer: the rows from below concatenated with the context, `[row, 2 * hidden]`.
     input: Vec<f32>,
     /// Input of the layer above, `[row, hidden]`.
     up: Vec<f32>,
@@ -183,7 +183,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The rows from below beside the new context: the input of the layers above the first.
+    /// Concatenates the rows from below with the new context: the input of the layers above the first.
     fn join(&mut self, rows: usize) {
         let hidden = self.decoder.sizes.hidden;
         let [context, _] = &self.room.contexts;

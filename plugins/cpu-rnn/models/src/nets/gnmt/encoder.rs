@@ -33,8 +33,8 @@ impl Encoding {
         Self { rows: rows(), next: rows(), last }
     }
 
-    /// The states of layer `index` that the decoder starts from, `[sample, hidden]`: hidden and cell. Of the
-    /// bidirectional layer those of the reverse direction.
+    /// The states of layer `index` that the decoder starts from, `[sample, hidden]`: hidden and cell. For the
+    /// bidirectional layer, the states of the reverse direction.
     pub(super) fn states(&self, index: usize, samples: usize, hidden: usize) -> [&[f32]; 2] {
         let start = if index == 0 { samples * hidden } else { 0 };
         let [hidden_states, cell_states] = &self.last[index];

@@ -108,8 +108,8 @@ impl Decoder {
         self.layers.iter()
     }
 
-    /// Decodes all samples of a batch; `lengths` are their frames. The texts are in `room` then; `first_symbol` is told
-    /// of each sample that has one, as soon as it is found.
+    /// Decodes all samples of a batch; `lengths` are their numbers of frames. Leaves the texts in `room`, and calls
+    /// `first_symbol` for each sample that has a symbol as soon as it is found.
     pub(super) fn run(
         &self,
         runner: &mut Runner,

@@ -89,8 +89,7 @@ impl Encoder {
         Ok(Frames { values: &from[..samples * time * self.sizes.hidden], time })
     }
 
-    /// Has the rows of each sample written by `write`: only as many as the longest has, so the samples lie apart.
-    /// Returns the number of rows of each.
+    /// Collects the rows of each sample from `write`, spaced by the longest sample. Returns the number of rows of each.
     pub(super) fn gather(
         &self,
         room: &mut Encoding,

@@ -7,7 +7,7 @@ use proctor_rnn_models::Batch;
 #[derive(Debug, Clone, Default)]
 pub struct OwnedBatch {
     samples: Vec<OwnedSample>,
-    /// The samples whose first token was told, in that order.
+    /// The samples whose first token was reported, in that order.
     pub first_tokens: Vec<usize>,
     /// The stages that have begun.
     pub stages: Vec<&'static str>,
@@ -22,7 +22,7 @@ struct OwnedSample {
 
 #[derive(Debug, Clone)]
 struct OwnedOutput {
-    /// In units of 8 bytes, of which the last may be half there.
+    /// In units of 8 bytes; the last one may be partly used.
     room: Vec<u64>,
     room_bytes: usize,
     size_bytes: usize,

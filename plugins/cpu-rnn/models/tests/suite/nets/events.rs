@@ -1,4 +1,4 @@
-//! First tokens and stages that networks tell of while they run.
+//! First tokens and stages that networks report while they run.
 
 use proctor_rnn_layer::Precision;
 use proctor_rnn_models::nets::networks;

@@ -128,7 +128,7 @@ fn recordings_without_features_are_refused_and_silence_of_no_length_has_no_label
     assert!(error.contains("length of the waveform of sample 0 holds 20001"), "{error}");
 }
 
-/// 40 tokens, every fourth of which goes on.
+/// 40 tokens; every fourth one goes on.
 fn vocabulary() -> Vec<String> {
     let special = ["<unk>", "<s>", "</s>"].map(str::to_owned);
     let token =

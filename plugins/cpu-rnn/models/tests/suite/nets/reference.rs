@@ -1,5 +1,4 @@
-//! The networks' answers must be those of another implementation: `datasets/recipes/make_reference.py`, in numpy and
-//! f64.
+//! Compares the networks' answers with another implementation: `datasets/recipes/make_reference.py`, in NumPy and f64.
 
 use proctor_recipes as recipes;
 use proctor_rnn_engine::Team;
@@ -78,7 +77,7 @@ impl Scheduler for Shared {
 #[test]
 fn several_threads_answer_as_one_does() {
     let tiny = networks().into_iter().map(|network| network.id).filter(|id| id.ends_with("-tiny"));
-    // Those are too small to be split around the recurrent layers; this one is not.
+    // The ones above are too small to be split around the recurrent layers; this one is not.
     for (id, batch_size, sample_count) in tiny.map(|id| (id, 3, 16)).chain([("text-similarity", 2, 2)]) {
         for threads in [2, 3] {
             let model = load_for(&Shared(threads), id, Precision::F32, batch_size);

@@ -7,7 +7,7 @@ fn is_within(part: NodeSet, whole: NodeSet) -> bool {
 }
 
 impl PhasedSchedule {
-    /// Whether every node is in exactly one phase, and later than all that it needs.
+    /// Whether every node is in exactly one phase, and later than everything it needs.
     fn is_valid(&self, dag: &UnrolledDag) -> bool {
         let mut done = NodeSet::default();
         for phase in &self.phases {
@@ -44,7 +44,7 @@ fn levels(dag: &MmDag, are_in: impl Fn(usize) -> bool) -> Vec<NodeSet> {
     for at in (0..dag.products.len()).filter(|at| are_in(*at)) {
         let within =
             dag.dependences.iter().filter(|edge| edge.of == at && edge.steps_back == 0 && are_in(edge.on));
-        // Products are in an order in which each one comes after those of its step that it needs.
+        // Each product comes after the products of its step that it needs.
         let level = within.map(|edge| level_of[edge.on] + 1).max().unwrap_or(0);
         level_of[at] = level;
         levels.resize(levels.len().max(level + 1), NodeSet::default());

@@ -19,7 +19,7 @@ pub struct Beam {
     next_coverage: Vec<f32>,
     places: usize,
     text: Vec<i32>,
-    /// Whether the first word was told.
+    /// Whether the first word was reported.
     is_first_told: bool,
 }
 

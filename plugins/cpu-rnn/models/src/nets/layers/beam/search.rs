@@ -34,8 +34,8 @@ pub trait Scorer {
     fn attention(&self, row: usize) -> &[f32];
 }
 
-/// Searches until every beam is done. The beams were readied by [`Beam::restart`]; `rows` is room for the live
-/// hypotheses. `first_word` is told of each sequence whose first word is certain, as soon as it is.
+/// Searches until every beam is done. [`Beam::restart`] must have prepared the beams; `rows` is room for the live
+/// hypotheses. Calls `first_word` for each sequence as soon as its first word is certain.
 ///
 /// # Errors
 /// The first error of the scorer.
