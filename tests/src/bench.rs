@@ -177,7 +177,7 @@ impl Bench {
             command.env_remove(name);
         }
         command.env("PROCTOR_DATA_ROOT", place::datasets()).current_dir(self.path());
-        // What plugins keep belongs to the test, too.
+        // Files that plugins keep belong to the test, too.
         command.env("XDG_CACHE_HOME", self.file("cache"));
         // Schedules of cpu-rnn that are measured take seconds to find, and may differ from run to run, and so may the
         // last bits of answers.

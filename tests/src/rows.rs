@@ -39,7 +39,7 @@ pub fn first_of_each<R, K: Ord>(rows: Vec<R>, kinds: impl Fn(&R) -> Vec<K>) -> V
 }
 
 /// Makes two tests of each table of rows: one of the first row of each kind, by `Row::kinds`, and, in the second tier,
-/// one of all. `all_rows` returns those of all tables.
+/// one of all rows. `all_rows` returns the rows of all tables.
 #[macro_export]
 macro_rules! test_tables {
     ($(fn $name:ident() { $check:ident($rows:expr) })*) => {

@@ -149,10 +149,10 @@ impl Run {
     }
 }
 
-/// The content of a file of JSON.
+/// Returns the content of a JSON file.
 ///
 /// # Panics
-/// If it cannot be read, or is none.
+/// If it cannot be read, or is not JSON.
 #[must_use]
 pub fn json(path: &Path) -> Value {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

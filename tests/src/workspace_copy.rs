@@ -104,7 +104,8 @@ fn without_own_profiles(manifest: &str) -> String {
     manifest.lines().filter(|line| !is_own(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Makes a folder hold exactly these files. Those that are as they should be stay untouched, for cargo's sake.
+/// Makes a folder hold exactly these files. Files that are right already stay untouched, so that cargo does not
+/// rebuild.
 fn write_all(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {

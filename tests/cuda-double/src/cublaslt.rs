@@ -67,7 +67,7 @@ impl World {
         })
     }
 
-    /// The device of a handle, which is that of the current context.
+    /// Returns the device of a handle, which has to be the device of the current context.
     fn handle(&self, handle: Id) -> Done<usize> {
         let device = self.current()?;
         match self.objects.handles.get(&handle) {
@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// Functions of C of which each is called with the world.
+/// C functions; each is called with the world.
 macro_rules! functions {
     ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
         $(#[unsafe(no_mangle)]

@@ -48,7 +48,7 @@ struct Proposal {
     reserved: [c_int; 3],
 }
 
-/// Functions of C of which each is called with the world.
+/// C functions; each is called with the world.
 macro_rules! functions {
     ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
         $(#[unsafe(no_mangle)]
@@ -197,7 +197,7 @@ functions! {
         world.cudnn_handle(handle)?;
         let form = world.convolution_form([x, w, windows, y])?;
         let computing = form.algorithms().iter().map(|algorithm| (*algorithm, 0));
-        // The first one is none: its status says so.
+        // The first one does not fit: its status says so.
         let found: Vec<_> = [(4, Status::NOT_SUPPORTED.0)].into_iter().chain(computing).collect();
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let found = &found[..found.len().min(wanted)];

@@ -9,7 +9,7 @@ mod stream;
 
 use crate::{errors::CudaError, world::Done};
 
-/// Functions of C of which each is called with the world.
+/// C functions; each is called with the world.
 macro_rules! functions {
     ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
         $(#[unsafe(no_mangle)]

@@ -41,10 +41,10 @@
 //! | `CUDA_DOUBLE_CAPABILITY` | their compute capability | `9.0` |
 //! | `CUDA_DOUBLE_DRIVER` | version of CUDA that the driver is for, by CUDA's number | 12090 |
 //! | `CUDA_DOUBLE_MEMORY` | bytes of memory of each device, beyond which there is none | 2^30 |
-//! | `CUDA_DOUBLE_THREADS` | most threads of a block | 1024 |
+//! | `CUDA_DOUBLE_THREADS` | maximum number of threads of a block | 1024 |
 //! | `CUDA_DOUBLE_LOST_AT` | number of the launch, from 1, at which the device is lost for good | never |
 //! | `CUDA_DOUBLE_ALGORITHMS` | how often the heuristic for products has an algorithm | always |
-//! | `CUDA_DOUBLE_CONVOLUTIONS` | how often the workspace of a convolution is told, and not refused | always |
+//! | `CUDA_DOUBLE_CONVOLUTIONS` | how often the workspace of a convolution is reported, not refused | always |
 //! | `CUDA_DOUBLE_CUDNN` | version of cuDNN, by its number | 91002 |
 //! | `CUDA_DOUBLE_SEED` | seed of the order of the streams | 1 |
 //! | `CUDA_DOUBLE_REPORT` | file to which mistakes are added, and a line at the last release of a context | none |
@@ -76,7 +76,7 @@ use std::{
 const NAMES: [&str; 5] =
     ["libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libcudnn.so.9", "libnvidia-ml.so.1"];
 
-/// The library beside the running test.
+/// Path of the library in the folder of the running test.
 ///
 /// # Panics
 /// If it is not there.

@@ -117,7 +117,7 @@ unsafe extern "C" fn nvrtcCompileProgram(
     }
 }
 
-/// Functions that tell the length of bytes of a program, and that copy them.
+/// Functions that return the size of a program's output, and that copy it.
 macro_rules! bytes {
     ($($length:ident $copy:ident $field:ident;)*) => {
         $(#[unsafe(no_mangle)]

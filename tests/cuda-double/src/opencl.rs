@@ -143,7 +143,7 @@ impl OpenCl {
         unsafe { (self.functions.clSVMAlloc)(self.context, MEM_READ_WRITE, bytes, 128) }.cast()
     }
 
-    /// Gives memory of [`allocate`](Self::allocate) back, which nobody uses any more.
+    /// Frees memory from [`allocate`](Self::allocate) that is no longer in use.
     pub fn free(&self, memory: *mut u8) {
         // SAFETY: the caller has it from `allocate`, once.
         unsafe { (self.functions.clSVMFree)(self.context, memory.cast()) };
@@ -236,7 +236,7 @@ impl OpenCl {
         }
     }
 
-    /// Gives a program back, of which no kernel is left.
+    /// Frees a program that has no kernels left.
     pub fn release_program(&self, program: &Program) {
         // SAFETY: the caller does not use it any more.
         unsafe { (self.functions.clReleaseProgram)(program.handle) };

@@ -23,7 +23,7 @@ use crate::{
 /// Bytes before and after each allocation, which no kernel may write.
 pub(crate) const GUARD: usize = 256;
 
-/// The bytes of memory that nobody has written.
+/// Value of each byte of memory that was never written.
 pub(crate) const UNWRITTEN: u8 = 0xFF;
 
 thread_local! {
@@ -169,7 +169,7 @@ impl World {
     /// A line on stderr, and in the report.
     pub fn note(&self, what: &str) {
         let line = format!("cuda double: {what}\n");
-        // At the end of a process nobody may be there to read.
+        // At the end of a process the reader may have gone.
         let _ = std::io::stderr().write_all(line.as_bytes());
         self.report(&line);
     }
@@ -223,7 +223,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether something holds of work in a stream, or of that of a graph there.
+    /// Whether `holds` is true of any work in a stream, including work of a graph launched there.
     pub fn is_queued(&self, holds: impl Fn(&Work) -> bool) -> bool {
         let in_graph = |work: &Work| match work {
             Work::Graph(id) => self.executables.get(id).is_some_and(|graph| graph.work.iter().any(&holds)),
@@ -235,7 +235,7 @@ impl World {
     /// Refuses what may not be called while something is captured, and breaks the capture.
     pub fn not_in_capture(&mut self) -> Done {
         let thread = std::thread::current().id();
-        // Global: by nobody. Thread-local: not by this thread. Relaxed: anything.
+        // Global: not by any thread. Thread-local: not by this thread. Relaxed: anything.
         let stream = self.streams.values_mut().find_map(|stream| {
             let capture = stream.capture.as_mut()?;
             (capture.mode == 0 || capture.mode == 1 && capture.thread == thread).then_some(capture)
@@ -258,7 +258,7 @@ impl World {
             ("handles of cuDNN", self.cudnn.handles.values().filter(|it| it.device == device).count()),
             ("executable graphs", self.executables.values().filter(|it| it.device == device).count()),
         ];
-        // Those that belong to no device, at the end of the last one.
+        // Objects that belong to no device are counted with the last one.
         let is_last =
             (self.devices.iter().enumerate()).all(|(other, it)| other == device || it.retained == 0);
         let objects = self.objects.left().into_iter().chain(self.cudnn.left()).filter(|_| is_last);

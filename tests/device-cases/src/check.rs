@@ -40,7 +40,7 @@ impl Case {
         Ok(program.calls().iter().map(|call| resources.computed_by(call)).collect())
     }
 
-    /// Compares the outputs of a device, with each tuning, with those of the host.
+    /// Compares the outputs of a device, with each tuning, with the host's.
     ///
     /// # Panics
     /// If they differ, or the device fails.
@@ -58,8 +58,8 @@ impl Case {
         }
     }
 
-    /// Compares the outputs of the graph in f16 or bf16 on a device, with each tuning, with those of the host, for
-    /// inputs that are numbers of this type. They may differ by `tolerance`, which is as that of
+    /// Compares the outputs of the graph in f16 or bf16 on a device, with each tuning, with the host's, for inputs that
+    /// are numbers of this type. They may differ by `tolerance`, with the meaning that it has in
     /// [`check`](Self::check).
     ///
     /// # Panics

@@ -44,7 +44,7 @@ const COMPUTED: f64 = 1e-5;
 /// An operator, and what draws a file of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Operator {
-    /// Its name, or that of what is made of several.
+    /// Its name, or the name of what several operators form together.
     pub name: &'static str,
     draw: fn(&mut Drawing),
 }
@@ -80,7 +80,7 @@ impl Operator {
         let mut model = drawing.builder.into_model();
         model.ir_version = Some(if drawing.opset > 19 { 10 } else { 8 });
         model.opset_import[0].version = Some(drawing.opset);
-        // The shapes of outputs follow from those of the inputs.
+        // The shapes of outputs follow from the inputs' shapes.
         for output in model.graph.iter_mut().flat_map(|graph| &mut graph.output) {
             let tensor = output.r#type.as_mut().and_then(|kind| kind.tensor_type.as_mut());
             tensor.unwrap().shape = None;
@@ -229,7 +229,7 @@ impl Drawing {
         self.builder.output(value, element, &[]);
     }
 
-    /// A node of which the result is the output.
+    /// Adds a node whose result is the output.
     fn single(&mut self, operator: &str, inputs: &[&str], attributes: &[(&str, Attribute)]) {
         let result = self.node(operator, inputs, attributes);
         self.output(&result, F32);

@@ -1,8 +1,7 @@
 //! Small cases in which every kernel runs, few of each family: a kernel that is wrong shows here first.
 //!
 //! Extents are no multiples of tiles and groups, so that the last of them is cut off; stacks have two levels; windows
-//! have strides, gaps and pads that differ. What else may go wrong with a shape, the lists have from which these are
-//! taken.
+//! have strides, gaps and pads that differ. Further shapes are in the lists that these cases are taken from.
 
 use crate::{Case, named, operators, recurrent};
 

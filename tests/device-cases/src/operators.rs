@@ -305,7 +305,7 @@ pub fn functions() -> Vec<Case> {
     })]
 }
 
-/// Slices by their indices, some of which count from the end or come twice.
+/// Slices by their indices; some count from the end or come twice.
 #[must_use]
 pub fn gathers() -> Vec<Case> {
     vec![case("gathers".to_owned(), &[&[4, 5, 3]], |builder, _| {
@@ -349,7 +349,7 @@ pub fn clipped_integers() -> Vec<Case> {
         let (least, most) = (bound(builder, "least", &[0xec]), bound(builder, "most", &[30]));
         let small = builder.node("Cast", "small", &[&scaled], &[("to", 3.into())]);
         let small = builder.node("Clip", "of_i8", &[&small, &least, &most], &[]);
-        // Also where a bound is none, and another is beyond 32 bits.
+        // Also if a bound is missing and another is beyond 32 bits.
         let none = bound(builder, "none", &i64::MIN.to_le_bytes());
         let far = bound(builder, "far", &(1_i64 << 40).to_le_bytes());
         let large = builder.node("Cast", "large", &[&scaled], &[("to", 7.into())]);

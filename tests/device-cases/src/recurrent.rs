@@ -27,7 +27,7 @@ struct Layer {
     wanted: [bool; 3],
 }
 
-/// An LSTM of which nothing is left out that has to be there.
+/// An LSTM without any optional part.
 const PLAIN: Layer = Layer {
     operator: "LSTM",
     resets_after: false,
@@ -218,7 +218,7 @@ pub fn batch_first() -> Vec<Case> {
     [1, 2].map(of).into()
 }
 
-/// Layers of which one result is wanted.
+/// Layers with a single result in use.
 #[must_use]
 pub fn single_results() -> Vec<Case> {
     let random = &mut Random(4);

@@ -36,7 +36,7 @@ pub fn ends_without_system_calls(
     thread::spawn(move || {
         prepare();
         let this = gettid().as_raw_nonzero().get();
-        // Told before it is bound: a thread that cannot be bound tells that afterwards.
+        // Reported before it is bound: a thread that cannot be bound reports that afterwards.
         tell_thread.store(this, Release);
         if set_secure_computing_mode(SecureComputingMode::Strict).is_err() {
             tell_thread.store(FREE, Release);

@@ -62,8 +62,8 @@ impl Bed {
         Ok(Self { instances, model, backend: backend.clone(), demand: demand.clone() })
     }
 
-    /// Runs all samples in batches of these sizes, in turn and over again, on every instance; each has a thread of its
-    /// own. The last batch is what is left.
+    /// Runs all samples in batches of these sizes, used in turn, on every instance; each has a thread of its own. The
+    /// last batch has the remaining samples.
     ///
     /// A run is a whole phase of the model's life: the samples are prepared, each instance warms up with as many of
     /// them as a batch may have, the timed part starts, the batches run, the plugin flushes and stops, and the samples

@@ -20,8 +20,8 @@ pub fn f32_spec(name: &str, shape: &[usize]) -> TensorSpec {
 /// A demand for the model in a file: for one instance and batches of one, on the first device and in the first
 /// precision that the plugin declares.
 ///
-/// The format is the file's extension and the model is called like the file, which is right for
-/// `digits-cnn.safetensors`; whatever is not right is changed in the result:
+/// Takes the format from the file's extension and the name of the model from the file, which is right for
+/// `digits-cnn.safetensors`; change the result where that is wrong:
 /// `ModelDemand { batch_size_max: 8, ..demand(..) }`.
 ///
 /// # Panics

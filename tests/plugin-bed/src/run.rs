@@ -21,7 +21,7 @@ pub struct Run {
 pub struct Ran {
     /// The answer to each sample, by its index.
     pub answers: Vec<Answer>,
-    /// The stages of each batch, in the order of the batches; none where the plugin tells of none.
+    /// The stages of each batch, in the order of the batches; empty if the plugin reports none.
     pub stages: Vec<Vec<Stage>>,
     /// The samples whose first token was reported, in that order.
     pub first_tokens: Vec<SampleIndex>,

@@ -14,7 +14,7 @@ const ALIGNMENT: usize = 64;
 #[derive(Clone)]
 pub struct Samples {
     samples: Arc<[Vec<Aligned>]>,
-    /// Shapes of their tensors, where they are not those of the model.
+    /// Shapes of their tensors, if they differ from the model's.
     shapes: Arc<[Vec<Vec<usize>>]>,
 }
 

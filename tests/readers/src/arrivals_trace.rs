@@ -7,7 +7,7 @@ use crate::memory::bounded;
 
 /// Eight bytes for an arrival, which two bytes can be, and room to grow.
 const MEMORY_FACTOR: u64 = 16;
-/// Offsets up to this are compared: above, a double does not tell nanoseconds apart.
+/// Largest offset that is compared: above it, a double cannot represent every nanosecond.
 const EXACT_NS: f64 = 1e15;
 
 /// Checks the reader of traces: a trace written in its normal form is read as the same, its instants are those that a

@@ -43,7 +43,7 @@ fn check_lines(data: &[u8], log: &DetailLog) {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), log.entries.len());
     let count = |mark: &str| {
-        // What stands in the value or in the name of the file is no mark.
+        // The same text in the value or in the name of the file is not a mark.
         let ends = lines.iter().filter_map(|line| line.rsplit_once(", \"time_ms\": "));
         let marks = ends.filter_map(|(_, end)| end.split_once(", \"file\": "));
         marks.filter(|(marks, _)| marks.contains(mark)).count() as u64

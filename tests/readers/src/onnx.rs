@@ -1,4 +1,5 @@
-//! ONNX files: the reader of every plugin that checks a file before its engine sees it, and that of cpu-rnn's graphs.
+//! ONNX files: the reader of every plugin that checks a file before its engine sees it, and the reader of cpu-rnn's
+//! graphs.
 
 use std::path::Path;
 

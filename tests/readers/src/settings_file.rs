@@ -5,7 +5,7 @@ use toml::Table;
 
 use crate::memory::bounded_besides;
 
-/// The settings and benchmarks that are there whatever the file says, and the layers that are laid over each other.
+/// Memory that does not depend on the file: built-in settings and benchmarks, and the layers laid over each other.
 const FIXED_BYTES: u64 = 4 << 20;
 /// A pair of five bytes is a node of the parser's tree, a setting with the path and line of its origin, and an error
 /// with the names that are near.

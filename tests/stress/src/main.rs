@@ -35,7 +35,7 @@ const SYSTEMS: [MakeSystem; 4] = [
     |sink, _| Box::new(pool::Pool::start(&sink)),
 ];
 
-/// Samples, of which a performance run loads a part.
+/// Samples; a performance run loads a part of them.
 const LIBRARY: BareLibrary =
     BareLibrary { name: "nothing", total_sample_count: 1000, performance_sample_count: 300 };
 

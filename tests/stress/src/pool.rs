@@ -1,4 +1,4 @@
-//! Threads that take whatever is queued, from either end in turn, and complete it in pieces of a few samples.
+//! Threads that take queued samples, from either end in turn, and complete them in pieces of a few samples.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},

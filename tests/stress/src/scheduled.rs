@@ -64,7 +64,7 @@ impl Turned {
     }
 }
 
-/// Turns the knobs until it is over. Those that are at their end stay there.
+/// Turns the knobs until it is over. A knob at its end stays there.
 fn turn(knobs: &KnobHandle, is_over: &AtomicBool) {
     for size in (1..=8).cycle() {
         if is_over.load(Relaxed) || knobs.set_batch_size(size).is_err() {

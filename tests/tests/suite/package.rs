@@ -141,7 +141,7 @@ fn cmake_builds_its_examples_and_runs_them() {
     package.assert_classifies(&build.join("libdigits_cpp_sut.so"), "digits-cpp");
 }
 
-/// The version of the plugin ABI, which is that of the package.
+/// The version of the plugin ABI; the package has the same.
 fn abi_version() -> String {
     format!("{PROCTOR_ABI_MAJOR}.{PROCTOR_ABI_MINOR}")
 }
@@ -168,7 +168,7 @@ fn cmake_finds_no_package_of_a_version_that_it_is_not() {
         let mut configure = Command::new("cmake");
         configure.arg("-S").arg(source.parent().unwrap()).arg("-B").arg(package.bench.file("asks/build"));
         configure.arg(format!("-DCMAKE_PREFIX_PATH={}", package.folder.display()));
-        // What was found before would be taken again.
+        // Results of an earlier search would be taken again.
         let _ = fs::remove_dir_all(package.bench.file("asks/build"));
         let Some(output) = try_run(&mut configure) else { return };
         assert_eq!(output.contains(&format!("found {this}")), is_found, "version {version:?}:\n{output}");
@@ -206,7 +206,7 @@ fn pkg_config_finds_the_headers() {
 #[test]
 fn its_crates_build_without_the_workspace() {
     let package = Package::new();
-    // What the program writes finds the crates of the package, too.
+    // Files that the program writes find the crates of the package, too.
     let made = package.host(&["new-plugin", "my-chip", "--lang", "rust"]);
     assert_eq!(made.code(), 0, "{made}");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");

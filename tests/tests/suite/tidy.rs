@@ -61,8 +61,8 @@ const STD_LOCK_WORDS: &[&str] = &["Mutex", "RwLock", "Condvar", "PoisonError"];
 /// Folders that may name the file of labels: the crate that judges answers, and the data set with its script.
 const LABELS_ALLOWED: &[&str] = &["accuracy/", "datasets/digits/"];
 
-/// The crates of ours that the crates in a folder may use, but for their tests: those in these folders. The row of the
-/// innermost folder counts. Crates that are not named here, such as the host and the tests, may use all.
+/// The crates of ours that the crates in a folder may use, except in their tests: only those in these folders. Folders
+/// that are not named here, the host and the tests, may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("plugin-api", &["plugin-api"]),
     ("plugin-api/device", &["plugin-api", "datasets/onnx-file"]),

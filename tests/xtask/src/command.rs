@@ -66,10 +66,10 @@ fn status(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot start `{line}`"))
 }
 
-/// Returns what `cargo metadata` says of the workspace and of all packages that it uses.
+/// Returns what `cargo metadata` reports about the workspace and all packages that it uses.
 ///
 /// # Errors
-/// If cargo cannot tell.
+/// If cargo fails.
 pub(crate) fn metadata() -> Result<Value> {
     let text = output(&mut cargo("metadata --locked --format-version 1"))?;
     serde_json::from_str(&text).context("cargo metadata prints no JSON")

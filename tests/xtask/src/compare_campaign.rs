@@ -45,7 +45,7 @@ struct System {
     flags: &'static str,
     /// Arrivals per second, where there are any.
     target_qps: Option<f64>,
-    /// Whether one run tells a median that is off by 5 % from a right one.
+    /// Whether one run is enough to detect a median that is off by 5 %.
     tells_5_percent: bool,
 }
 

@@ -116,7 +116,7 @@ fn of_licences(packages: &[Package]) -> Vec<String> {
     offences
 }
 
-/// Returns whether those of the accepted licences that `counts` names are enough for a package.
+/// Checks that a package may be used under accepted licences for which `counts` holds.
 fn is_accepted(licence: &str, counts: impl Fn(&str) -> bool) -> Result<(), String> {
     // Older packages put a slash where SPDX has a word.
     let mode = ParseMode { allow_slash_as_or_operator: true, ..ParseMode::STRICT };

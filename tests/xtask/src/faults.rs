@@ -1,8 +1,8 @@
 //! `cargo xtask faults`: whether the tests find mistakes.
 //!
-//! Each fault of `table` is planted in the sources, one at a time. Then run the tests that `.ci/run` would run
-//! after such a change: those of the first tier, in the packages that are named, and, if none of them fails, each group
-//! of the second tier whose inputs the fault has changed.
+//! Each fault of `table` is planted in the sources, one at a time. Then the tests run that `.ci/run` would run after
+//! such a change: the first tier in the named packages and, if none of them fails, each group of the second tier whose
+//! inputs the fault has changed.
 
 mod table;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &FaultArgs) -> Result<()> {
         println!("\nplanting: {}", fault.name);
         found.push((fault.name, find(fault)?));
     }
-    // What was built last had a fault.
+    // The last build contains a fault.
     build()?;
     println!();
     for (name, by) in &found {

@@ -23,7 +23,7 @@ const FROZEN: &str = "plugin-api/include/frozen";
 const MAJOR: &str = "PROCTOR_ABI_MAJOR";
 const MINOR: &str = "PROCTOR_ABI_MINOR";
 
-/// Beginnings of the names of codes and bits, of which each has a value of its own.
+/// Prefixes of the names of codes and bits; each name has a value of its own.
 const CODES: [&str; 9] = [
     "PROCTOR_STATUS_",
     "PROCTOR_CAPABILITY_",
@@ -40,7 +40,7 @@ const CODES: [&str; 9] = [
 const DRAFTS: &str = "\n/* ---- Drafts";
 const AFTER_DRAFTS: &str = "\n/* The ABI is for machines";
 
-/// Keeps the present header, without its drafts, as that of its version, in place of the one before.
+/// Keeps the present header, without its drafts, under its version, in place of the one before.
 ///
 /// # Errors
 /// If the version is kept already, plugins of earlier ones would not fit it, or a file cannot be read or written.
@@ -50,7 +50,7 @@ pub(crate) fn freeze() -> Result<()> {
     freeze_in(&workspace_root().join(FROZEN), &core)
 }
 
-/// Adds a header to a folder of kept ones, and removes those of its major version but the oldest.
+/// Adds a header to a folder of kept ones, and removes the others of its major version except the oldest.
 fn freeze_in(folder: &Path, core: &str) -> Result<()> {
     let [major, minor] = Facts::of(core).version()?;
     let path = folder.join(format!("proctor_plugin_{major}.{minor}.h"));
@@ -131,7 +131,7 @@ fn core_of(header: &str) -> Result<String> {
     Ok(text.lines().filter(is_core).map(|line| line.to_owned() + "\n").collect())
 }
 
-/// All that a plugin is compiled against.
+/// Declarations that a plugin is compiled against.
 #[derive(Debug, Default, PartialEq)]
 struct Facts {
     /// Values by name.
@@ -201,7 +201,8 @@ impl Facts {
         self.constants.get(MINOR)?.parse().ok()
     }
 
-    /// The differences of a later header that a plugin would notice, and those of a header that is not later.
+    /// Lists the differences of a later header that a plugin would notice, and all differences of a header that is not
+    /// later.
     fn broken_by(&self, present: &Self) -> Vec<String> {
         let mut found = self.differences(present);
         if present.minor() < self.minor() {

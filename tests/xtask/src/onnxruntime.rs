@@ -22,7 +22,7 @@ const FOLDER: &str = "onnxruntime";
 /// Files of the wheel besides the library, in its folder `onnxruntime`: the licences under which it may be passed on.
 const LICENSES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
 
-/// How to get the wheel whatever the version of the python3 that is here, giving up soon where there is no network.
+/// Command that downloads the wheel for any version of Python, giving up soon if there is no network.
 const PIP_DOWNLOAD: &str = "-m pip download --quiet --disable-pip-version-check --no-input --no-deps --only-binary :all: \
                             --require-hashes --retries 1 --timeout 20 --implementation cp --python-version 3.12 --abi cp312";
 

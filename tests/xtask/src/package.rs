@@ -41,7 +41,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   cargo xtask package --built target/release           an existing build, for the glibc of this machine and later
   cargo xtask package --built target/debug --plugin mock --no-archive --output /tmp/try";
 
-/// Newest version of glibc that program and plugins may need, unless another is asked for: that of Debian 10, Ubuntu
+/// Newest version of glibc that program and plugins may need, unless another is given: the version of Debian 10, Ubuntu
 /// 18.10 and RHEL 8.
 const GLIBC: [u32; 2] = [2, 28];
 
@@ -139,7 +139,7 @@ fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-/// Packs the folder of this name, beside it; its files belong to nobody in particular.
+/// Packs the folder of this name into an archive next to it; its files have no particular owner.
 fn archive(output: &Path, name: &str) -> Result<()> {
     let archive = output.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");

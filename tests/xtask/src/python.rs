@@ -21,8 +21,8 @@ pub(crate) struct Wheels {
     purpose: &'static str,
     /// A module that loads if they are there.
     module: &'static str,
-    /// Their folder under the workspace, whatever the target folder is: below it is one folder for each version of
-    /// Python. It is named after the versions, so that others go elsewhere.
+    /// Their folder under the workspace, for any target folder: below it is one folder for each version of Python. It
+    /// is named after the versions, so that others go elsewhere.
     folder: &'static str,
     /// Versions and digests of the wheels.
     requirements: &'static str,
@@ -184,7 +184,7 @@ fn set_up_for_python(wheels: &Wheels) -> Result<&'static str> {
     Ok("installed")
 }
 
-/// Returns what tells versions of Python apart, such as `cpython-311`.
+/// Returns the tag of the Python version, such as `cpython-311`.
 fn python_tag() -> Result<PathBuf> {
     let mut python = Command::new("python3");
     let output = python.args(["-c", "import sys; print(sys.implementation.cache_tag)"]).output();

@@ -81,7 +81,7 @@ pub(crate) struct TestArgs {
 /// Sets up, builds and tests.
 ///
 /// # Errors
-/// The first step that fails; of groups, all that fail.
+/// The first step that fails; for groups, every one that fails.
 pub(crate) fn run(args: &TestArgs) -> Result<()> {
     let start = Instant::now();
     setup::run()?;
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn in_ci_only_hardware_may_be_missing() {
-        // Printed here, these reasons would count as those of this very test.
+        // Printed here, these reasons would count as reasons of this very test.
         let skipped = |reason: &str| {
             skipped::skipped(&junit::cases(&format!("<testcase name=\"t\">\n{reason}\n</testcase>")))
         };

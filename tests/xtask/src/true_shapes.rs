@@ -27,7 +27,7 @@ struct Case {
     /// The recipe of its ONNX file; without one cpu-rnn runs it, on weights that it makes by itself.
     recipe: Option<&'static str>,
     sample_count: u32,
-    /// Fewest queries of SingleStream, and samples of Offline.
+    /// Minimum number of queries of SingleStream, and of samples of Offline.
     query_count: u32,
 }
 

@@ -17,7 +17,7 @@ const COMPUTE_32F_FAST_TF32: c_int = 77;
 /// Alignment that is asked for where nothing is said, also of the workspace.
 const ALIGNMENT: u64 = 256;
 
-/// An algorithm: of which form, for which alignments, with how much workspace.
+/// An algorithm: its form, the alignments that it takes, and its workspace.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Algorithm {
@@ -131,7 +131,7 @@ impl World {
             return self.wrong(Status::INVALID_VALUE, "the algorithm is of another product");
         }
         for ((name, at), alignment) in ["A", "B", "D"].into_iter().zip(product.at).zip(algorithm.alignments) {
-            // Memory of CUDA is aligned; that of the double need not be.
+            // CUDA's memory is aligned; the double's need not be.
             let begin = self.memory.range(..=at).next_back().map_or(0, |(begin, _)| *begin);
             let matrix = &product.form.matrices[if name == "A" {
                 0

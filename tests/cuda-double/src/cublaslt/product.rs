@@ -70,7 +70,7 @@ pub(crate) struct Product {
 }
 
 impl Product {
-    /// Addresses of all that it reads and writes, by name, with the bytes.
+    /// Addresses of everything that it reads and writes, by name, with the bytes.
     pub fn ranges(&self) -> Vec<(&'static str, Range<usize>)> {
         let Form { matrices, batch, epilogue, bias, extents, .. } = &self.form;
         let mut ranges = Vec::new();

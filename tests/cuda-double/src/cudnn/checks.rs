@@ -26,7 +26,7 @@ impl World {
         Err(status)
     }
 
-    /// A handle, whose device is that of the current context.
+    /// A handle, which has to belong to the device of the current context.
     pub(super) fn cudnn_handle(&self, handle: Id) -> Done<Handle> {
         let device = self.current()?;
         match self.cudnn.handles.get(&handle) {
@@ -129,7 +129,7 @@ impl World {
             return self.bad(Status::BAD_PARAM, format!("{bytes} bytes of workspace are too few"));
         }
         for (name, range) in convolution.ranges() {
-            // Memory of CUDA is aligned; that of the double need not be.
+            // CUDA's memory is aligned; the double's need not be.
             let begin = self.memory.range(..=range.start).next_back().map_or(0, |(begin, _)| *begin);
             if !(range.start - begin).is_multiple_of(ALIGNMENT) {
                 return self.bad(Status::BAD_PARAM, format!("{name} is not aligned to {ALIGNMENT} bytes"));

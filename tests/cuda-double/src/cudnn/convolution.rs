@@ -88,7 +88,7 @@ pub(crate) struct Convolution {
 }
 
 impl Convolution {
-    /// Addresses of all that it reads and writes, by name, with the bytes.
+    /// Addresses of everything that it reads and writes, by name, with the bytes.
     pub fn ranges(&self) -> Vec<(&'static str, Range<usize>)> {
         let Form { images, filters, results, .. } = &self.form;
         let range = |at: usize, tensor: &Tensor| at..at + tensor.element.bytes_of(tensor.count());

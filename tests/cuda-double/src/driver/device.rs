@@ -39,7 +39,7 @@ fn text(
     give(to, which(texts).as_ptr()).err().unwrap_or(CudaError::SUCCESS).0
 }
 
-/// NVIDIA's own compiler asks for tables that nobody else knows: there are none.
+/// NVIDIA's own compiler asks for undocumented tables: there are none.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuGetExportTable(table: *mut *const c_void, _id: *const c_void) -> i32 {
     give(table, std::ptr::null()).err().unwrap_or(CudaError::ERROR_NOT_FOUND).0

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl World {
-    /// The device of a stream, which is that of the current context.
+    /// Returns the device of a stream, which has to be the device of the current context.
     pub(crate) fn stream(&self, stream: Id) -> Result<usize, CudaError> {
         let device = self.current()?;
         match self.streams.get(&stream) {

@@ -65,7 +65,7 @@ mistakes! { "mistakes"
         assert_eq!(cuda.copy_in(bench.memory, [0.0; COUNT].as_ptr(), BYTES, bench.stream), 0);
         let zero = cuda.memory(64);
         assert_eq!(cuda.copy_in(zero, [0.0; COUNT].as_ptr(), 256, bench.stream), 0);
-        // What nobody has written is no number, and stays none when something is added: so it is turned into another.
+        // Unwritten memory holds NaN, which stays NaN when something is added: so it is turned into another one.
         let code = cuda.compile(
             "#include \"device.h\"\nKERNEL void put(GLOBAL float* to) { to[100] = 1.0f; }\n",
             "--gpu-architecture=sm_90",

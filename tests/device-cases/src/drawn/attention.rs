@@ -79,7 +79,7 @@ fn operand(drawing: &mut Drawing, [batch, heads, rows, width]: [usize; 4], turne
     drawing.node("Transpose", &[&x], &[("perm", sizes(&[0, 1, 3, 2]))])
 }
 
-/// Truth values of which each row has one at least.
+/// Truth values, at least one of them true in each row.
 fn places(drawing: &mut Drawing, rows: usize, keys: usize) -> Vec<i64> {
     (0..rows * keys).map(|place| i64::from(place % keys == place / keys % keys || drawing.coin())).collect()
 }

@@ -15,14 +15,14 @@ fn chain(drawing: &mut Drawing) {
         x = step(drawing, &x, &mut shape);
         if drawing.between(0, 4) == 0 {
             drawing.output(&x, proctor_vocabulary::ElementType::F32);
-            // What comes after an output is another value.
+            // The operators after an output make another value.
             x = drawing.node("Neg", &[&x], &[]);
         }
     }
     drawing.single("Tanh", &[&x], &[]);
 }
 
-/// One more operator on a value of this shape, of which the shape becomes that of the result.
+/// Adds an operator on a value of this shape, and sets the shape to the result's.
 fn step(drawing: &mut Drawing, x: &str, shape: &mut Vec<usize>) -> String {
     let rank = shape.len();
     let last = rank - 1;

@@ -1,4 +1,4 @@
-//! Operators that are computed when a model is loaded, beside an input that keeps the graph from being all constant.
+//! Operators that are computed when a model is loaded, plus an input that keeps the graph from being all constant.
 
 use proctor_onnx_file::Attribute;
 use proctor_vocabulary::ElementType::{F32, I64};
@@ -61,7 +61,7 @@ fn range(drawing: &mut Drawing) {
     drawing.output(&result, F32);
 }
 
-/// Alone, or after a convolution, of which it becomes a part.
+/// Alone, or after a convolution, which then absorbs it.
 fn batch_normalization(drawing: &mut Drawing) {
     let channels = drawing.between(1, 9);
     let image = drawing.shape(2, 9);

@@ -97,7 +97,7 @@ fn power(drawing: &mut Drawing) {
     drawing.single("Pow", &[&x, &exponent], &[]);
 }
 
-/// Operands of which some are equal.
+/// Compares operands, some of which are equal.
 fn compare(drawing: &mut Drawing, operator: &str) {
     let shape = drawing.any_shape(0);
     let part = drawing.part_of(&shape);

@@ -46,7 +46,7 @@ fn flatten(drawing: &mut Drawing) {
     drawing.output(&result, element);
 }
 
-/// Two dimensions become one, or one becomes two, of which one is left open.
+/// Two dimensions become one, or one becomes two; one of them is left open.
 fn reshape(drawing: &mut Drawing) {
     let shape = drawing.any_shape(2);
     let (x, element) = any_input(drawing, &shape);

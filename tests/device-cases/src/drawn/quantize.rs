@@ -51,7 +51,7 @@ pub(super) fn dequantized(
     let of: Vec<usize> = axis.iter().map(|axis| shape[*axis]).collect();
     // Small ones: the runtime rounds each product, and sums are to be about 1.
     let scale = drawing.weights_of(&of, 0.001, 0.01);
-    // Products of factors with zero points by place are those of real numbers.
+    // Products of factors with one zero point per row or column are products of real numbers.
     let zeros = match drawing.coin() {
         true => vec![0; of.iter().product()],
         false => drawing.integer_values(of.iter().product(), least, greatest),
@@ -61,7 +61,7 @@ pub(super) fn dequantized(
     drawing.node("DequantizeLinear", &[&x, &scale, &zero], &attributes)
 }
 
-/// Numbers of which many are halves of a step.
+/// Numbers, many of them halves of a step.
 fn quantize(drawing: &mut Drawing) {
     drawing.tolerance = EXACT;
     let shape = drawing.any_shape(1);

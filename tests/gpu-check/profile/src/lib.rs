@@ -49,7 +49,7 @@ pub enum Task {
         /// Rows of the matrices.
         #[arg(long, value_delimiter = ',', default_values_t = [512, 1024, 2048, 4096, 8192])]
         extents: Vec<usize>,
-        /// Kind of device to plan kernels for [default: that of the device]
+        /// Kind of device to plan kernels for [default: the device's own]
         #[arg(long, value_enum)]
         tuning: Option<Kind>,
         /// Number of measurements of each.
@@ -63,7 +63,7 @@ pub enum Task {
         /// Samples per batch.
         #[arg(long, default_value_t = 1)]
         batch_size: usize,
-        /// Precision: that of the file, or one that f32 is rounded to.
+        /// Precision: the file's, or one that f32 is rounded to.
         #[arg(long, value_enum, default_value_t = Precision::F32)]
         precision: Precision,
         /// Number of measurements of each.

@@ -1,5 +1,5 @@
-//! A plugin that doubles its inputs, and misbehaves as its option says; or tells its stages by spans, which is no
-//! trouble.
+//! A plugin that doubles its inputs, and misbehaves as its option says; or reports its stages by spans, which is
+//! allowed.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,5 @@
-//! Plugins: whatever is in their tables, manifests, responses and batches, the host believes it or says what is wrong.
+//! Plugins: for any contents of their tables, manifests, responses and batches, the host accepts them or says what is
+//! wrong.
 
 use std::{
     cell::RefCell,
@@ -68,8 +69,8 @@ fn check_tables(data: &[u8]) {
 
 fn with_opened(act: impl FnOnce(&mut Opened)) {
     thread_local! {
-        // Opened once: each opening leaves the host's table behind, which the plugin may keep for ever. Never closed:
-        // at the end of the thread nothing of the plugin's is there any more.
+        // Opened once: each opening leaks the host's table, which the plugin may keep for ever. Never closed: at the
+        // end of the thread nothing of the plugin exists.
         static OPENED: RefCell<Option<ManuallyDrop<Opened>>> = const { RefCell::new(None) };
     }
     OPENED.with_borrow_mut(|opened| {

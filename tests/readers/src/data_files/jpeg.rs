@@ -7,8 +7,8 @@ use crate::memory::{bounded, bounded_besides};
 /// A header is a few numbers.
 const HEADER_FACTOR: u64 = 1;
 
-/// A bit of the file codes a block at most, of which there are up to four times as many pixels of four bytes, with
-/// samples and coefficients besides.
+/// Bound on the memory for a byte of the file: a bit codes at most a block, which may be up to four times as many
+/// pixels of four bytes, plus samples and coefficients.
 const PIXELS_FACTOR: u64 = 16 << 10;
 
 /// Tables, and the blocks that fill the units of a small picture.
@@ -17,7 +17,8 @@ const FIXED_BYTES: u64 = 1 << 20;
 /// The most pixels that are worth decoding here.
 const PIXELS_MAX: usize = 1 << 20;
 
-/// Checks the reader of JPEG files: a picture has the size that its header says, and a part of it is that of the whole.
+/// Checks the reader of JPEG files: a picture has the size in its header, and a part of it equals that part of the
+/// whole.
 ///
 /// # Panics
 /// If an invariant does not hold.

@@ -28,8 +28,8 @@ pub struct DetailLogError {
 /// Reads a whole log. Entries that stand there twice are kept twice, errors and warnings keep their marks; where an
 /// entry was made (file, line, process and thread) is checked for its form and dropped.
 ///
-/// A whole number is read as one even if it was a float when it was written: the format cannot tell them apart.
-/// Bytes that are no UTF-8, which only an unescaped string can have, are replaced.
+/// A whole number is read as an integer even if it was written from a float: the format cannot distinguish them. Bytes
+/// that are not UTF-8, which only an unescaped string can have, are replaced.
 ///
 /// # Errors
 /// [`DetailLogError`] for the first line that is malformed, such as the last one of a log that was cut off.
@@ -64,7 +64,7 @@ fn entry(line: &str) -> Read<'_, DetailEntry> {
     head.literal(":::MLLOG ")?;
     head.literal("{\"key\": \"")?;
     let key = head.until("\", \"value\": ")?;
-    // In a value that is not escaped, this may stand as well; the last one is that of the line.
+    // An unescaped value may contain the same text; the last occurrence belongs to the line.
     let end = head.0.rfind(", \"time_ms\": ");
     let end = end.ok_or(Problem { expected: "`, \"time_ms\": ` after the value", found: head.0 })?;
     let (value_text, tail) = head.0.split_at(end);
@@ -199,7 +199,7 @@ impl<'a> Rest<'a> {
         Err(Problem { expected: "true or false", found: self.0 })
     }
 
-    /// Milliseconds with six digits after the point. What the official program logs before its log is open has a
+    /// Milliseconds with six digits after the point. Lines that the official program logs before its log is open have a
     /// negative time, which shows as one near 2^64 ns.
     fn time_ns(&mut self) -> Read<'a, u64> {
         let problem = Problem { expected: "milliseconds with six digits after the point", found: self.0 };

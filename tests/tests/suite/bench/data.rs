@@ -1,5 +1,4 @@
-//! `host bench data`: what is done with samples and answers, beside other packages. How fast anything is, is not looked
-//! at here.
+//! `host bench data`: results for samples and answers, compared with other packages. Speed is not checked here.
 
 use std::fs;
 
@@ -19,7 +18,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().expect("there is a list")
 }
 
-/// Asserts that every side has a value, or was skipped with a reason, and that those beside ours came to our result.
+/// Asserts that every side has a value, or was skipped with a reason, and that the other sides agree with ours.
 fn assert_measured(row: &Value) {
     let (ours, others) = list(row, "entries").split_first().expect("ours comes first");
     assert_eq!(ours["side"], "proctor");

@@ -1,5 +1,5 @@
-//! `host bench engines`: whole models through plugins, beside ONNX Runtime called directly. How fast anything is, is
-//! not looked at here.
+//! `host bench engines`: whole models through plugins, compared with direct calls of ONNX Runtime. Speed is not checked
+//! here.
 
 use std::fs;
 

@@ -30,7 +30,7 @@ fn a_run_folder_is_scored_as_its_run_was() {
         "--mode SubmissionRun --duration 50ms --set floor=false --set accuracy_log_probability=1",
         "--mode SubmissionRun --duration 50ms --set floor=false --set accuracy_log_probability=1 --scenario \
          MultiStream --set performance_sample_count_override=100",
-        // Six sets of 100, the last query of each of which is filled up with four samples.
+        // Six sets of 100; the last query of each is filled up with four samples.
         "--mode accuracy --scenario MultiStream --set performance_sample_count_override=100",
         "--mode accuracy --plugin mock",
     ] {
@@ -82,7 +82,7 @@ fn the_log_alone_is_as_good_as_its_folder_and_flags_go_before_the_run() {
         (of_run, Some(0.991_666_666_666_666_7))
     );
 
-    // Elsewhere nothing says of which benchmark it is.
+    // Elsewhere nothing names the benchmark.
     let copy = bench.file("elsewhere.json");
     fs::copy(run.folder().join("accuracy/mlperf_log_accuracy.json"), &copy).unwrap();
     let alone = format!("accuracy {}", copy.display());

@@ -269,13 +269,13 @@ fn answers_that_cannot_be_written_are_no_valid_run() {
     }
     let read = |file: &str| fs::read_to_string(bench.file("out.partial").join(file)).unwrap();
     assert!(read("result.json").contains("\"valid\": false"), "{finished}");
-    // Written anew after the plugin has come back, whatever else could not be written.
+    // Written anew once the plugin has returned, even if other files could not be written.
     let summary = read("accuracy/mlperf_log_summary.txt");
     assert!(summary.contains("No errors encountered"), "{summary}");
 }
 
-/// Runs the program in a folder that has so little room, if this machine lets us make one. What is left there is copied
-/// to `kept`.
+/// Runs the program in a folder with this little space, if this machine allows one to be made. The remaining files are
+/// copied to `kept`.
 pub(crate) fn host_on_small_disk(bench: &Bench, size_kib: u32, arguments: &str) -> Option<Finished> {
     let unshare = ["unshare", "--map-root-user", "--mount"];
     fs::create_dir(bench.file("disk")).unwrap();

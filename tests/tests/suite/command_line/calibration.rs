@@ -67,7 +67,7 @@ fn calibration_samples_are_arrays_in_the_order_of_the_list() {
 #[test]
 fn samples_that_differ_in_shape_are_arrays_one_by_one() {
     let bench = made("kits19", 3);
-    // A case for training lies beside those of the data set.
+    // A training case lies in the data set's own folder.
     fs::rename(bench.file("made/case_00005"), bench.file("made/case_00024")).unwrap();
     bench.write("list.txt", "case_00024\ncase_00000\n");
     let prepared =
@@ -147,7 +147,7 @@ fn lists_that_name_what_is_not_there_make_nothing() {
 
 #[test]
 fn the_performance_set_is_prepared_alone() {
-    // That of SSD-MobileNet has 256 of the 5,000 samples.
+    // The list of SSD-MobileNet has 256 of the 5,000 samples.
     let bench = made("coco", 260);
     let prepared = bench.host("data prepare ssd-mobilenet --folder made --performance");
     assert_eq!(prepared.code(), GOOD, "{prepared}");

@@ -109,7 +109,7 @@ fn conditions_decide_the_exit_code() {
         let finished = compare(&bench, &[&a, &b], &format!("--fail-if {condition}"));
         assert_eq!(finished.code(), code, "{finished}");
         assert!(finished.stdout.lines().any(|found| found == line), "{finished}");
-        // What got better is no failure.
+        // An improvement is not a failure.
         assert_eq!(compare(&bench, &[&b, &a], &format!("--fail-if {condition}")).code(), GOOD);
     }
     compare(&bench, &[&a, &b], "--fail-if p50>10")
@@ -168,7 +168,7 @@ fn no_condition_passes_where_samples_have_no_answer_or_a_run_is_not_valid() {
     fails(&[&b, &a], &format!("{} is INVALID", a.folder().display()));
     fs::write(&path, text).unwrap();
 
-    // A repeat that crashed is none that went well.
+    // A repeat that crashed does not count as a good one.
     bench.write("side/repeat-2.partial/crash.txt", "the plugin crashed in execute");
     fs::rename(b.folder(), bench.file("side/repeat-1")).unwrap();
     let finished = bench.host(&format!("compare {} side {conditions}", a.folder().display()));
@@ -189,7 +189,7 @@ fn an_accuracy_is_exact_by_its_answers_or_by_repeats() {
     let text = fs::read_to_string(&log).unwrap();
     fs::write(&log, text + " ").unwrap();
     assert_eq!(of(&compare(&bench, &[&a, &b], "--json"))["verdict"], "unknown");
-    // The mock answers class 0, which is not accurate enough, and no condition passes beside that.
+    // The mock answers class 0, which is not accurate enough, and then no condition passes.
     let finished = compare(&bench, &[&a, &b], "--fail-if accuracy>0%");
     assert_eq!(finished.code(), BAD, "{finished}");
     assert!(finished.stdout.contains("did not pass; host report tells why"), "{finished}");

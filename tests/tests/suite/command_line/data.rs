@@ -96,12 +96,12 @@ fn a_run_without_the_data_set_says_where_it_was_looked_for() {
     run.finished.assert_error(DATA, &["\"imagenet\" not found in "]);
 }
 
-/// Opening one means to look at each of its files, of which there are many.
+/// Opening a set means checking each of its files, and there are many.
 #[test]
 fn a_run_opens_a_data_set_once() {
     let bench = Bench::new();
     assert_says(&data(&bench, "generate imagenet --samples 4 --out", "made"), GOOD, &[]);
-    // A program of its own, beside a host-data that notes when it is started.
+    // A copy of the program, with a host-data that notes when it is started.
     let noted = format!("#!/bin/sh\necho \"$1\" >> starts\nexec '{}' \"$@\"\n", built("host-data").display());
     let noted = bench.write("bin/host-data", noted);
     fs::set_permissions(noted, fs::Permissions::from_mode(0o755)).unwrap();

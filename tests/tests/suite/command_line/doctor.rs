@@ -1,4 +1,4 @@
-//! `host doctor`, on whatever machine this is.
+//! `host doctor`, on any machine.
 
 use proctor_tests::Bench;
 use serde_json::Value;

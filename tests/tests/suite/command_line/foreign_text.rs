@@ -1,4 +1,4 @@
-//! Text of files, names and arguments from elsewhere: it steers no terminal, whatever the program says of it.
+//! Text of files, names and arguments from elsewhere: it cannot control the terminal, wherever the program prints it.
 
 use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt};
 

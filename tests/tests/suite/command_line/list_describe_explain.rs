@@ -1,4 +1,4 @@
-//! The commands that tell what there is.
+//! The commands that print information.
 
 use std::fs;
 
@@ -158,7 +158,7 @@ fn plugins_keep_things_in_a_lasting_folder() {
     assert!(bench.file("cache/proctor/plugins/mock").is_dir());
     bench.host("describe mock --plan digits-lstm --set cache_folder=other");
     assert!(bench.file("other/plugins/mock").is_dir());
-    // What cannot be written is a warning, and the command does its work.
+    // A file that cannot be written is a warning, and the command does its work.
     bench.write("file", "");
     let finished = bench.host("describe mock --plan digits-lstm --set cache_folder=file");
     assert_eq!(finished.code(), 0, "{finished}");

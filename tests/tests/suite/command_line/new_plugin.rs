@@ -10,7 +10,7 @@ const USAGE: i32 = 2;
 /// Longer than cargo takes to build the crates behind a plugin on a machine that does other things.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
-/// A folder to write plugins in, with `host` on the path. What is built there in Rust is built once for all.
+/// A folder to write plugins in, with `host` on the path. Rust builds in it share a target folder.
 struct Desk {
     bench: Bench,
 }

@@ -1,4 +1,4 @@
-//! A pipe in the place of a file: whoever opened one that nobody writes to would wait for ever.
+//! A pipe in the place of a file: opening one without a writer would block for ever.
 
 use std::{fs, path::Path, process::Command};
 

@@ -128,7 +128,7 @@ fn what_is_whole_when_the_user_wants_no_more_is_kept_and_compared() {
 #[test]
 fn a_second_signal_leaves_no_run_behind() {
     let bench = Bench::new();
-    // Processes whose working folder is that of the bench; those that have ended have none.
+    // Processes whose working folder is the bench's; processes that have ended have none.
     let in_folder = || {
         let own = fs::canonicalize(bench.file("")).unwrap();
         let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -142,7 +142,7 @@ fn a_second_signal_leaves_no_run_behind() {
     started.wait_until("a run goes on", |started| started.stderr().contains("1 outstanding"));
     started.signal("INT");
     started.wait_until("the run waits", |started| started.stderr().contains("waiting for 1 sample"));
-    // This program, and those of the run: the one that it has started, and its child.
+    // This program, and the run's two: the one that it has started, and its child.
     assert_eq!(in_folder(), 3);
     started.signal("INT");
     let finished = started.finish();

@@ -259,7 +259,7 @@ fn logs_of_every_scenario_are_read_and_errors_in_them_are_shown() {
     let page = fs::read_to_string(bench.file("page.html")).unwrap();
     assert!(page.contains("With 1 error in the detail log: the result checkers take no such run"), "{page}");
 
-    // No condition passes beside it.
+    // With such an error, no condition passes.
     let run = virtual_run(&bench, "");
     let folder = run.folder().display();
     let compared = bench.host(&format!("compare {folder} {folder} --fail-if p50>100%"));
@@ -341,7 +341,7 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
     assert!(would.stdout.contains("--yes removes them") && !would.stdout.contains("runs/valid"), "{would}");
     assert!(there("crashed.partial") && there("invalid"));
 
-    // What is no run of this host stays, and so does a run that goes on, and a search that can be resumed.
+    // Folders that are not runs of this host stay, and so do a run in progress and a search that can be resumed.
     bench.write("runs/photos.partial/holiday.jpg", "");
     bench.write("runs/official/error.txt", "of another program");
     bench.write("runs/search.partial/probes.json", "{}");
@@ -365,7 +365,7 @@ fn runs_are_listed_with_their_verdicts_and_go_only_when_told_to() {
         .host("clean runs/deep --keep runs/valid")
         .assert_error(SETTINGS, &["--keep runs/valid: there is no run there"]);
 
-    // The newest run is the one that ended last, whatever has been written into others since.
+    // The newest run is the one that ended last, even if others were written to since.
     bench.write("runs/valid/report.html", "");
     let last = bench.host("clean --all --keep-last 1 --keep runs/deep");
     let lists = |name: &str| last.stdout.lines().any(|line| line.split_whitespace().next() == Some(name));

@@ -72,7 +72,7 @@ fn onnx(engine: &Engine, bench: &Bench) {
     if !engine.precisions.contains(&"int8") {
         return;
     }
-    // What is to be computed in 8 bits is a file of 32.
+    // A benchmark to be computed in 8 bits has a file of 32.
     let other = Replaced::new(bench, engine.model(), "digits-cnn-int8.onnx", &original(&file));
     other.assert_refused(bench, engine, "--precision int8", &["digits-cnn-int8.onnx", "f32", "int8"]);
 }

@@ -1,5 +1,5 @@
-//! The plugin cuda over the double of NVIDIA's libraries: no GPU is needed, and mistakes in their use show. What the
-//! plugin computes is what it would on a GPU; how long it takes says nothing.
+//! The plugin cuda over the double of NVIDIA's libraries: needs no GPU, and reveals mistakes in their use. The plugin
+//! computes the same as on a GPU; its speed means nothing.
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf};
 
@@ -217,7 +217,7 @@ fn without_the_library_convolutions_are_the_plugins_own() {
     run_with("--set cuda.cudnn=/nowhere");
 }
 
-/// Streams beside each other, in several orders.
+/// Concurrent streams, in several orders.
 #[test]
 fn instances_with_batches_in_flight_do_not_meet() {
     let Some(mut bench) = OVER_DOUBLE.bench() else { return };

@@ -37,7 +37,7 @@ pub struct Engine {
     pub over_double: bool,
     /// An option that it has.
     pub option: &'static str,
-    /// Whether it tells how many bytes of input it has copied.
+    /// Whether it reports how many bytes of input it has copied.
     pub counts_copies: bool,
     /// Whether it computes on the host's own buffers at batch 1.
     pub lends_inputs: bool,
@@ -166,7 +166,7 @@ pub fn reference(model: &str) -> Reference {
     }
 }
 
-/// Asserts that a run is VALID and that each of its digits is that of the reference.
+/// Asserts that a run is VALID and that each of its digits matches the reference.
 pub fn assert_as_the_reference(run: &Run, model: &str) {
     let accuracy = &run.assert_valid().result()["accuracy"];
     let Reference { predictions: expected, correct_count } = reference(model);
@@ -183,7 +183,7 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// Replaces a file of a model of the digits. The checksum in the definition is that of the new file.
+    /// Replaces a file of a model of the digits. The definition gets the checksum of the new file.
     pub fn new(bench: &Bench, model: &str, file: &str, bytes: &[u8]) -> Self {
         let root = bench.copy_of_datasets();
         fs::write(root.join("digits").join(file), bytes).unwrap();
@@ -195,7 +195,7 @@ impl Replaced {
         Self { root: root.display().to_string(), definition: definition.display().to_string() }
     }
 
-    /// Puts a file beside the replaced one.
+    /// Adds a file to the folder of the replaced one.
     pub fn beside(self, name: &str, bytes: &[u8]) -> Self {
         fs::write(Path::new(&self.root).join("digits").join(name), bytes).unwrap();
         self

@@ -69,7 +69,7 @@ pub fn several_batches_in_flight(engine: &Engine) {
     }
 }
 
-/// The stages of a batch are told by the device's own clock.
+/// The stages of a batch are timed by the device's own clock.
 pub fn stages_of_a_device(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     let run = engine.run(&bench, engine.model(), &short_in_batches("SingleStream"));
@@ -79,7 +79,7 @@ pub fn stages_of_a_device(engine: &Engine) {
     }
 }
 
-/// With batches of up to each size, of which the last one is smaller where 600 is no multiple.
+/// Batches of up to each size; the last one is smaller if 600 is no multiple.
 pub fn batches_of_every_size(engine: &Engine) {
     let Some(bench) = engine.bench() else { return };
     for batch_size in (1..=8).chain([33]) {

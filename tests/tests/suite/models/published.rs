@@ -78,7 +78,7 @@ fn samples_are_prepared_once_for_each_form() {
     run(&bench, &classes, "--mode accuracy --scenario Offline").assert_valid();
     assert_eq!(prepared(), [30 * (record + head)]);
 
-    // Another file is another data set, of which nothing was prepared.
+    // Another file makes another data set, with nothing prepared.
     let folder = bench.file("imagenet");
     fs::remove_file(folder.join("ILSVRC2012_val_00000030.JPEG")).unwrap();
     let fewer = run(&bench, &classes[..29], "--mode accuracy");
@@ -97,7 +97,7 @@ fn a_picture_that_is_none_is_named() {
     fs::write(&picture, &bytes[..bytes.len() / 2]).unwrap();
     let cut = run(&bench, &classes, "--mode accuracy");
     cut.finished.assert_error(4, &["sample 3 (ILSVRC2012_val_00000004.JPEG) cannot be prepared"]);
-    // And no other sample beside it.
+    // And no other sample.
     for other in ["sample 0 ", "sample 1 ", "sample 2 ", "sample 4 "] {
         assert!(!cut.finished.stderr.contains(other), "{other}: {}", cut.finished);
     }
@@ -139,7 +139,7 @@ impl Boxes {
         self.wanted().map(|it| it["category_id"].as_u64().unwrap()).collect()
     }
 
-    /// Responses of all boxes but those of a category, for each image.
+    /// Responses of all boxes of an image except one category's, for each image.
     fn responses(&self, left_out: Option<u64>) -> Vec<Vec<u8>> {
         let responses = (0..).zip(self.0["images"].as_array().unwrap()).map(|(sample, image)| {
             let [width, height] = ["width", "height"].map(|side| image[side].as_f64().unwrap());

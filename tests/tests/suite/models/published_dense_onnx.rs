@@ -1,6 +1,5 @@
-//! Benchmarks of rows, volumes and questions through ONNX Runtime, on made data sets, in every scenario of their
-//! suites: generated networks of true inputs and outputs, whose answers are those of its Python package on the same
-//! file.
+//! Benchmarks of rows, volumes and questions through ONNX Runtime, on generated data sets, in every scenario of their
+//! suites: generated networks with true inputs and outputs, compared with its Python package on the same file.
 
 use std::{fs, path::Path, process::Command};
 
@@ -26,11 +25,11 @@ struct Case {
     /// The form of answers, for the program in Python.
     form: &'static str,
     scenarios: &'static [&'static str],
-    /// Flags beside those of a short run.
+    /// Flags in addition to a short run's.
     flags: &'static str,
 }
 
-/// Runs a benchmark in all its scenarios; `are_near` compares a response with that of Python.
+/// Runs a benchmark in all its scenarios; `are_near` compares a response with Python's.
 fn answers_are_those_of_python(case: &Case, are_near: fn(&[u8], &[u8]) -> bool) {
     let bench = Bench::new();
     if let Err(missing) = needs(&bench) {

@@ -75,7 +75,7 @@ fn area(clicks: &[(f32, bool)]) -> f64 {
 /// Checks a benchmark of clicks, whose labels of all rows are these.
 fn clicks_are_ranked(made: &Made<'_>, labels: &[bool]) {
     assert_eq!(labels.len(), ROW_COUNTS.iter().sum::<usize>());
-    // Scores in the right order, with many that are equal; those of one sample in ten the other way round.
+    // Scores in the right order, many of them equal; one sample in ten has them reversed.
     let score = |row: usize, is_wrong: bool| {
         let score = (f32::from(u8::from(labels[row])) + (row % 3) as f32) / 4.0;
         if is_wrong { 1.0 - score } else { score }
@@ -217,7 +217,7 @@ fn kidneys_of_any_size_are_found() {
     let all = made.accuracy(&answers);
     assert_eq!((&all["value"], &all["passed"]), (&1.0.into(), &true.into()), "{all}");
 
-    // Of one case in ten the tumour is taken for kidney: its Dice is 0, that of the kidney by its meaning.
+    // In one case in ten the tumour is taken for kidney: its Dice is 0, and the kidney's follows from its definition.
     let (kidney, tumor) = (1, 2);
     let of = |class| answers[3].iter().filter(|it| **it == class).count() as f64;
     let both = of(kidney) + of(tumor);

@@ -67,7 +67,7 @@ fn score(bench: &Bench, benchmark: &str, responses: &[Vec<u8>]) -> Value {
     result["accuracy"].clone()
 }
 
-/// The answers with every tenth replaced by that of the next sample.
+/// The answers with every tenth one replaced by the next sample's.
 fn tenth_wrong(answers: &[String]) -> Vec<String> {
     let next = |at: usize| answers[(at + 1) % answers.len()].clone();
     let one = |(at, answer): (usize, &String)| if at % 10 == 0 { next(at) } else { answer.clone() };
@@ -148,7 +148,7 @@ fn transcripts_are_scored_by_words() {
     assert!((value - expected).abs() < 1e-9 && value < 97.0, "{value} instead of {expected}");
 }
 
-/// Fewest words to insert, leave out or exchange, one row of the table after the other.
+/// Minimum number of words to insert, leave out or replace, one row of the table after the other.
 fn word_errors(got: &str, expected: &str) -> usize {
     let expected: Vec<_> = expected.split(' ').collect();
     let mut row: Vec<usize> = (0..=expected.len()).collect();
@@ -277,7 +277,7 @@ fn labels_are_those_of_float64(bench: &Bench, definition: &str, flags: &[&str]) 
     }
 }
 
-/// A data set of sentences that the narrow network takes: with 40 tokens, some of which go on.
+/// A data set of sentences that the narrow network takes: 40 tokens, some of which go on.
 fn write_sentences(bench: &Bench) -> (Vec<String>, Vec<Vec<usize>>) {
     let token = |number: usize| {
         if number.is_multiple_of(5) { format!("teil{number}@@") } else { format!("wort{number}") }

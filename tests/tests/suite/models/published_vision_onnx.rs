@@ -1,5 +1,5 @@
-//! Generated models that answer as MLPerf's reference files do, on made data sets, through ONNX Runtime, in every
-//! scenario: classes, boxes and scores against those of its Python package on the same file, and pycocotools.
+//! Generated models that answer as MLPerf's reference files do, on generated data sets, through ONNX Runtime, in every
+//! scenario: classes, boxes and scores compared with its Python package on the same file, and with pycocotools.
 
 use std::{
     fs,
@@ -36,8 +36,8 @@ struct Made {
     answers: Vec<Value>,
 }
 
-/// Makes data set and model, and asks the Python package; `None`, and the reason is printed, where something is not
-/// there. `element` and `shape` are those of a prepared sample.
+/// Makes data set and model, and asks the Python package; `None`, with the reason printed, if something is missing.
+/// `element` and `shape` describe a prepared sample.
 fn made(benchmark: &'static str, model: &str, element: &str, shape: &str) -> Option<Made> {
     let bench = Bench::new();
     if let Err(missing) = needs(&bench).and_then(|()| python_packages(PYCOCOTOOLS)) {
@@ -90,7 +90,7 @@ impl Made {
     }
 }
 
-/// Classes are those of Python, and all but every fourth are labels.
+/// Classes match Python's, and all but every fourth match the labels.
 fn classes_are_those_of_python(benchmark: &'static str, model: &str) {
     let Some(made) = made(benchmark, model, "float32", "3x224x224") else { return };
     let classes: Vec<i64> = made.answers.iter().map(|class| class.as_i64().unwrap()).collect();
@@ -113,7 +113,7 @@ fn classes_are_those_of_python(benchmark: &'static str, model: &str) {
     }
 }
 
-/// Records are those of Python, and the score is that of pycocotools on Python's.
+/// Records match Python's, and the score matches pycocotools on Python's records.
 fn boxes_are_those_of_python(
     benchmark: &'static str,
     model: &str,

@@ -136,7 +136,7 @@ fn tokens_vary_in_number_and_are_counted() {
     assert!(details["tokens_per_sample_mean"].as_f64().unwrap() > 0.0, "{details}");
 }
 
-/// The mock takes whatever it is given and knows no answer: values that are not the right ones are seen.
+/// The mock takes any input and knows no answer: wrong values are noticed.
 #[test]
 fn wrong_answers_do_not_pass() {
     let bench = Bench::new();

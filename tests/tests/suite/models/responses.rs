@@ -23,7 +23,7 @@ pub fn answer_file(responses: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// The responses in the accuracy log of a run, in the order of the samples, all of which are there.
+/// The responses in the accuracy log of a run, in the order of the samples; none may be missing.
 pub fn logged(run: &Run) -> Vec<Vec<u8>> {
     let mut log = read_log(&run.folder().join("accuracy/mlperf_log_accuracy.json")).unwrap();
     log.sort_by_key(|record| record.qsl_idx);

@@ -1,6 +1,6 @@
-//! A plugin in a process of its own that tries whatever is none of its business: `attacker_plugin.c` behind the
-//! program. Each attempt is refused, or stands in the table of `docs/isolation.md`; no secret is read, nothing is
-//! changed, and what the plugin says of itself is not believed.
+//! A plugin in a process of its own that attempts everything forbidden: `attacker_plugin.c` behind the program. Each
+//! attempt is refused, or stands in the table of `docs/isolation.md`; no secret is read, nothing is changed, and the
+//! plugin's claims about itself are not believed.
 
 mod attempts;
 mod early;

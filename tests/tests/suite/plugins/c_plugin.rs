@@ -29,7 +29,7 @@ fn a_plugin_may_take_whole_queries_alone() {
     let bench = Bench::new();
     let Some(library) = compile("queries_plugin.c", &[], bench.path(), "zeros") else { return };
     let plugin = format!("--plugin {} --scenario Offline --mode performance", library.display());
-    // How many instances there are it is told, as any plugin that takes whole queries.
+    // It learns the number of instances, like any plugin that takes whole queries.
     for instances in ["", "--instances 2"] {
         let run = bench.run(&format!("{plugin} --set min_query_count=700 {instances}"));
         assert_eq!(run.assert_valid().result()["plugin"]["dispatch"], "whole queries");

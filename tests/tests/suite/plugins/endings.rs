@@ -28,7 +28,7 @@ fn a_crash_while_a_crash_is_reported_is_the_end() {
     assert!(report.starts_with("plugin wayward crashed with SIG"), "{report}");
 }
 
-/// Starts the program with a pipe for stderr that is full, and that nobody reads.
+/// Starts the program with a full pipe for stderr that is never read.
 const STUCK_STDERR: &str =
     "mkfifo stuck-$$ && exec 3<>stuck-$$ && head -c 65536 /dev/zero >&3 && exec \"$0\" \"$@\" 2>&3";
 

@@ -1,5 +1,5 @@
-//! A plugin in a process of its own: what it does there is the same, and its end is not that of the program. `ways` has
-//! the table of how it ends.
+//! A plugin in a process of its own: it works the same, and its end does not end the program. `ways` has the table of
+//! how it ends.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! Requests to a plugin before a test: the load that it is told, its placement, a warm-up.
+//! Requests to a plugin before a test: the expected load, its placement, a warm-up.
 
 use proctor_tests::{Bench, Run, compile, workspace};
 use serde_json::json;
@@ -58,7 +58,7 @@ fn a_warm_up_of_whole_queries_completes_nothing() {
     ]);
 }
 
-/// Bytes of the samples of the digits, of which each is an image of 8 by 8 numbers of 4 bytes.
+/// Number of bytes of the digits' samples; each is an image of 8 by 8 numbers of 4 bytes.
 const DIGITS_BYTES: f64 = 600.0 * 8.0 * 8.0 * 4.0;
 
 #[test]
@@ -168,7 +168,7 @@ fn energy_between_start_and_stop_is_in_the_result() {
     let result = run.result();
     let (test, energy) = (&result["performance_run"], &result["performance_run"]["energy"]);
     let joules = energy["joules"].as_f64().unwrap();
-    // The clock of the plugin is that of the run, which lies between start and stop.
+    // The plugin's clock is the run's, which lies between start and stop.
     assert!(joules >= 100.0 * test["duration_ns"].as_f64().unwrap() / 1e9, "{test}");
     let samples = test["issued_sample_count"].as_f64().unwrap();
     assert_eq!(energy["joules_per_sample"].as_f64().unwrap(), joules / samples);

@@ -1,5 +1,5 @@
-//! The program and its parent: what ends the program without a word is told, its status is what it was, and what is
-//! sent to either of them or to both counts once.
+//! The program and its parent: an end without a message is reported, the exit status is passed on, and a signal sent to
+//! either of them or to both counts once.
 
 use std::{
     fs,
@@ -200,7 +200,7 @@ fn nothing_is_left_of_a_program_whose_parent_is_killed() {
     wait_for_end_of(program);
 }
 
-/// Waits until a process cannot do anything any more.
+/// Waits until a process has ended or is a zombie.
 fn wait_for_end_of(id: u32) {
     let start = Instant::now();
     while state(id).is_some() {

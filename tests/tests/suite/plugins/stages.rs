@@ -1,5 +1,5 @@
-//! The stages that a plugin tells of its work, in batches and in whole queries: in the result, or named where they
-//! cannot be.
+//! The stages that a plugin reports of its work, in batches and in whole queries: they are in the result, or named as
+//! faults if they are impossible.
 
 use proctor_tests::{Bench, PLACES, Run, compile, json};
 
@@ -13,7 +13,7 @@ fn run(wrong: &str, issue: bool) -> Option<Run> {
     )))
 }
 
-/// Asserts that each of these stages was told once for each sample, and that their figures make sense.
+/// Asserts that each of these stages was reported once for each sample, and that their figures make sense.
 fn assert_told(run: &Run, names: &[&str]) {
     let result = run.assert_valid().result();
     let stages = result["plugin"]["stages"].as_object().unwrap();

@@ -22,7 +22,7 @@ fn cargo(arguments: &str) -> String {
 
 /// Builds the plugin, and returns the folder that its library is in, with the packages that it is made of.
 ///
-/// In a target folder of its own: beside the other crates of the workspace it would be built with their features.
+/// Uses a target folder of its own: together with the workspace's other crates it would be built with their features.
 pub(super) fn built() -> PathBuf {
     cargo("build --quiet --locked -p proctor-null-export --target-dir target/vendor");
     workspace().join("target/vendor/debug")

@@ -217,7 +217,7 @@ fn grow_in_rust(files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 fn this_host_runs_a_plugin_in_rust_of_a_later_version() {
     let mut files = files_of_workspace();
     grow_in_rust(&mut files);
-    // It is made of the same packages as that of a vendor, with the same features.
+    // It is made of the same packages as a vendor's plugin, with the same features.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("later");
     let copy = WorkspaceCopy::write_with(&folder, files, &vendor_plugin::built());
     copy.cargo(&["build", "--quiet", "--package", "proctor-null-export"]);

@@ -10,8 +10,7 @@ use std::{
 
 use proctor_tests::{Bench, CRASHED, Finished, PLACES, Run, compile_with_cpp, json};
 
-/// Names of the variables by which the plugin is told what to do: in a process of its own it has those alone that are
-/// asked for.
+/// Names of the variables that steer the plugin: a process of its own has only the variables that are asked for.
 const VARIABLES: &str = "isolate_env=WAYWARD:WAYWARD_NOTE:WAYWARD_SPY:WAYWARD_FOLDER";
 
 /// These flags, with which the plugin has its variables wherever it runs.
@@ -277,7 +276,7 @@ fn the_data_of_first_tokens_are_in_the_accuracy_log() {
 #[test]
 fn capabilities_and_extensions_of_a_vendor_are_ignored() {
     let Some(wayward) = Wayward::new() else { return };
-    // The bits of EXECUTE and ISSUE, and one that nobody has. It asks for an extension that the host does not have.
+    // The bits of EXECUTE and ISSUE, and an unknown one. It asks for an extension that the host does not have.
     wayward.run("describe capabilities=0x4000000000000003", "").assert_valid();
 }
 

@@ -56,7 +56,7 @@ impl Browser {
         self.open(page, view, &[&target, "--hide-scrollbars"]);
     }
 
-    /// Has a copy of the page checked by `checks.js` and, if that is asked for, by axe; returns what they found.
+    /// Runs `checks.js` and, if asked for, axe on a copy of the page; returns what they found.
     pub(crate) fn check(&self, page: &Path, view: View, with_axe: bool) -> Value {
         let text = fs::read_to_string(page).unwrap();
         // The page itself forbids scripts.

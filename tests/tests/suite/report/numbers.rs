@@ -1,4 +1,4 @@
-//! The numbers on a page are those of the result.
+//! The numbers on a page match the result's.
 
 use proctor_tests::Bench;
 use serde_json::Value;

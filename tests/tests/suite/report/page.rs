@@ -28,7 +28,7 @@ pub(crate) struct Shown {
 }
 
 impl Page {
-    /// Has the program write the page of folders.
+    /// Writes the page of these folders with the program.
     pub(crate) fn of(bench: &Bench, folders: &[PathBuf]) -> Self {
         let path = bench.file("page.html");
         let folders: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
@@ -40,7 +40,7 @@ impl Page {
         page
     }
 
-    /// Asserts of every page that it has no number that is none, and nothing that runs or loads.
+    /// Asserts that a page has no NaN or infinity as a number, and nothing that runs or loads.
     fn assert_sound(&self) {
         for absent in ["NaN", "inf ", "inf\"", "<script", "http://", "https://", "<img", "<link", "url("] {
             assert!(!self.text.contains(absent), "{absent} in the page {}", self.path.display());

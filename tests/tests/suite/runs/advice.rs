@@ -88,7 +88,7 @@ fn the_rate_that_is_advised_is_valid() {
 #[test]
 fn as_many_queries_as_advised_are_enough() {
     let bench = Bench::new();
-    // Log-normal times of which 0.7 % are over the bound, at a rate at which queries do not meet.
+    // Log-normal times, 0.7 % of which are over the bound, at a rate at which queries do not meet.
     let flags = "--scenario Server --target-qps 2 --set target_latency=25 --set min_query_count=700 \
                  --set min_duration=0 --set mock.service=log-normal --set mock.service_us=7200";
     let (first, next) = run_and_follow(&bench, flags);
@@ -159,7 +159,7 @@ fn a_limit_on_outstanding_queries_is_named_before_any_rate() {
     let bench = Bench::new();
     let server = "--scenario Server --set target_latency=15 --duration 5s --set mock.service=fixed \
                   --set mock.service_us=1000";
-    // A few queries, of which the last one is too many, tell nothing of the rate.
+    // A few queries, the last of them one too many, reveal nothing about the rate.
     for (qps, limit) in [(500, 1), (2500, 4), (2500, 1000)] {
         let flags = format!("{server} --target-qps {qps} --set server_max_async_queries={limit}");
         let runs = run_and_follow_up_to(&bench, &flags, 2);

@@ -1,4 +1,4 @@
-//! Arrival processes other than that of the rules, through the program.
+//! Arrival processes other than the rules' one, through the program.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn last_line_of(run: &Run, start: &str) -> Option<String> {
 fn a_process_has_its_rate_and_variation_and_is_told_everywhere() {
     let bench = Bench::new();
     // Cv of the gaps, and standard errors of rate and cv, as shares. On-off: an interrupted Poisson process of 5000
-    // queries a second, whose bursts have 100 ms; the rate is that of a thousand bursts or so, and the variation too.
+    // queries a second with bursts of 100 ms; rate and variation come from a thousand bursts or so.
     let bursts: f64 = COUNT / 500.0;
     let interrupted: f64 = (1.0 + 2.0 * 5000.0 * 10.0 / (12.5 * 12.5_f64)).sqrt();
     for (flags, text, cv, errors) in [

@@ -260,7 +260,7 @@ fn what_fails_limits_too() {
     assert!(strict_load < lenient_load * 0.97 && lenient_load < 1000.0, "{strict_load} and {lenient_load}");
     let summary = lenient.result()["summary"].as_str().unwrap().to_owned();
     assert!(summary.contains("met (confirmed by 1 full run), limited by failed samples"), "{summary}");
-    // What was allowed beyond the rules is not VALID by that, and said to deviate.
+    // A deviation from the rules that was allowed does not make the run VALID, and is reported.
     let (result, text) = (lenient.result(), &lenient.finished.stdout);
     assert!(!text.contains("VALID") && text.contains("full run: met"), "{text}");
     assert!(text.contains("1 % of the samples may fail, and the round wants none to"), "{text}");
@@ -410,7 +410,7 @@ fn what_fails_less_at_lower_rates_is_sought_down_to_where_nothing_does() {
 
 #[test]
 fn samples_without_their_tokens_end_the_search_at_once() {
-    // The mock reports no tokens unless it is told to.
+    // The mock reports no tokens unless asked to.
     let flags = "--plugin mock --scenario Server --benchmark llama-small-generate --set floor=false \
                  --set mock.service=fixed --set mock.service_us=1000 --target-qps 200 --duration 1s";
     let tokenless = Search::run(&Bench::new(), "search", flags);
@@ -464,7 +464,7 @@ fn the_older_rules_want_five_runs() {
 
 #[test]
 fn in_real_time_a_search_ends_with_a_result() {
-    // What it finds depends on the machine; what is there does not.
+    // The result depends on the machine; the files do not.
     let flags = "--plugin mock --target-qps 400 --from 200 --to 500 --duration 1s --set min_query_count=100";
     let search = Search::run(&Bench::new(), "search", flags);
     let result = search.result();

@@ -81,7 +81,7 @@ fn the_bench_measures_a_plugin_in_a_process_of_its_own() {
     }
     let offline = rows(&report).iter().find(|row| name(row) == "offline_samples_per_second");
     assert_eq!(offline.map(|row| &row["target_at_least"]), Some(&2e7.into()), "{report}");
-    // What is measured in the process of the host alone has no row.
+    // Figures measured only in the process of the host have no row.
     assert!(!rows(&report).iter().any(|row| name(row) == "boundary_query_ns"), "{report}");
 }
 
@@ -226,7 +226,7 @@ fn every_result_in_real_time_says_how_quiet_the_machine_was() {
         let sum: u64 = series(key).iter().map(number).sum();
         assert_eq!((series(key).len(), sum), (ends.len(), number(&noise["totals"][key])), "{key}: {noise}");
     }
-    // Begin, the end, and two whole seconds, of which one may be missed where all processors are taken.
+    // The beginning, the end, and two whole seconds; one may be missed if all processors are busy.
     assert!(
         number(&noise["cost"]["reading_count"]) >= 3 && number(&noise["cost"]["thread_ns"]) > 0,
         "{noise}"

@@ -129,7 +129,7 @@ fn the_wait_for_an_instance_that_hangs_is_told() {
     started.signal("INT");
     let run = Run::new(started.finish(), output);
     assert_eq!(run.finished.code(), INTERRUPTED, "{}", run.finished);
-    // What the host itself gave up is no late answer of the plugin.
+    // Samples that the host itself gave up are not late answers of the plugin.
     assert!(!run.reasons().contains("after the end of their phase"), "{}", run.reasons());
     // The last query was never completed, so that there is no time to divide by.
     assert!(!run.finished.stdout.contains("inf "), "{}", run.finished);

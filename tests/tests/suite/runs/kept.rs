@@ -35,7 +35,7 @@ fn problem(output: &Path, finished: &Finished) -> Option<String> {
     }
 }
 
-/// Of a folder that has its last name: it is a whole run, and its verdict is that of the exit code.
+/// Checks a folder that has its final name: it is a whole run, and its verdict matches the exit code.
 fn problem_of_whole(folder: &Path, finished: &Finished) -> Option<String> {
     let result = match result_in(folder) {
         Some(Ok(result)) => result,

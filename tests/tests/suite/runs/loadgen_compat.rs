@@ -167,7 +167,7 @@ fn the_page_of_differences_names_tests_that_exist() {
     for folder in ["datasets", "host", "tests"] {
         read_sources(&workspace().join(folder), &mut sources);
     }
-    // Names of tests are sentences; those of settings have at most four words, and no verb.
+    // Names of tests are sentences; names of settings have at most four words, and no verb.
     let names = page.split('`').skip(1).step_by(2);
     let tests: Vec<_> =
         names.filter(|name| name.matches('_').count() >= 4 && !name.contains([' ', '.', '='])).collect();

@@ -64,7 +64,7 @@ fn both_tests_of_a_run_and_a_data_set_in_parts_are_replayed() {
     assert_eq!(run.result()["verdict"]["valid"], true, "{}", run.finished);
     let same = replay(&bench, &folder, "--plugin mock");
     assert_eq!(same.code(), 0, "{same}");
-    // 600 samples of the accuracy run, and those of the performance run.
+    // 600 samples of the accuracy run, and the performance run's.
     let answers =
         lines(&folder).iter().filter_map(|line| Some(line["answers"].as_array()?.len())).sum::<usize>();
     assert!(answers >= 700, "{answers}");

@@ -224,7 +224,7 @@ fn a_target_that_cannot_be_met_is_said_with_the_tail_that_comes_nearest() {
     assert_eq!(result["courses"][0]["setting"], Value::Null);
     let expected = "not even batch 1 x 1 instance meets the target: the tail of its service time is 4.100 ms, above 3.000 ms";
     assert!(finished.stdout.contains(expected), "{finished}");
-    // Where the target is lowered, the tail is still that of the least knobs, and not of those that were left.
+    // If the target is lowered, the tail still belongs to the smallest knobs, not to the abandoned ones.
     let flags = format!("--slo-ms 12 --slo-at 30s=3ms {MOCK} --duration 60");
     let (finished, _) = scale(&bench, "lowered", &flags);
     assert!(finished.stdout.contains(expected), "{finished}");
@@ -395,7 +395,7 @@ fn a_rate_that_is_not_served_within_the_target_gives_no_setting_to_use() {
     let course = &result["courses"][0];
     assert_eq!(course["within_target"], false, "{finished}");
     assert!(finished.stdout.contains("rests above the target at "), "{finished}");
-    // What still waits at the end is above the target as well.
+    // Queries still waiting at the end are above the target as well.
     assert!(course["unanswered"].as_u64().unwrap() > 100_000, "{finished}");
     assert!(finished.stdout.contains("without an answer at the end had waited"), "{finished}");
 }

@@ -57,10 +57,10 @@ const NOT_GIVEN: &[&str] = &[
     "scenario",
     // Given in place of `slo_ms`, and measured by `host scale` alone.
     "slo_x",
-    // What tests are started with.
+    // Settings that tests are started with.
     "data_root",
     "output_folder",
-    // Has to be a file in a format that the plugin takes; the mock takes none.
+    // It has to be a file in a format that the plugin takes; the mock takes none.
     "model_file",
     // The mock lists no devices.
     "devices",

@@ -9,7 +9,7 @@ use std::{
 use proctor_tests::{Bench, INTERRUPTED, Run, json, workspace};
 use serde_json::Value;
 
-/// The mock with batches of 200 us, each of which has the stage `compute`.
+/// The mock with batches of 200 us; each has the stage `compute`.
 const MOCK: &str = "--plugin mock --set mock.stages=true --set mock.service=fixed --set mock.service_us=200 \
                     --set issue=false --duration 50ms --trace-host host.json";
 
@@ -26,7 +26,7 @@ struct Span {
     /// `None` if it has not ended.
     end: Option<f64>,
     args: Value,
-    /// Whether it was told when it was over.
+    /// Whether it was reported when it was over.
     is_told: bool,
 }
 
@@ -81,8 +81,8 @@ fn paths(spans: &[Span]) -> Vec<String> {
     spans.iter().filter(|span| !span.is_told).map(|span| span.path.join(" > ")).collect()
 }
 
-/// Asserts that nothing begins or ends in a timed part but the batches and stages that are told, and returns how many
-/// timed parts there are.
+/// Asserts that nothing begins or ends in a timed part except the batches and stages that are reported, and returns the
+/// number of timed parts.
 fn assert_timed_parts_are_left_alone(spans: &[Span]) -> usize {
     let parts: Vec<_> = spans.iter().filter(|span| span.name() == "timed part").collect();
     for part in &parts {
@@ -141,7 +141,7 @@ fn a_run_is_a_tree_of_spans() {
     assert_eq!((&args["scenario"], args.get("error")), (&"SingleStream".into(), None));
     assert_eq!(assert_timed_parts_are_left_alone(&spans), 2);
 
-    // The stages that the plugin has told are within its batches, and these in the timed part.
+    // The stages that the plugin has reported are within its batches, and these in the timed part.
     let named = |name: &str| spans.iter().filter(|span| span.name() == name).collect::<Vec<_>>();
     let (part, batches, stages) = (named("timed part")[1], named("batch"), named("compute"));
     assert!(batches.len() > 20 && batches.len() == stages.len(), "{}", batches.len());

@@ -134,7 +134,7 @@ impl Module {
         let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
         imports.extend(paths_after(&code, "super::", parent));
         let own = paths_after(&code, "self::", path);
-        // What the code names by way of an imported module.
+        // Names that the code takes from an imported module.
         let through: Vec<Path> = imports
             .iter()
             .filter(|import| !import.is_reexport)
@@ -143,7 +143,7 @@ impl Module {
         imports.extend(through);
         let passed_on = code.match_indices("pub use ").chain(code.match_indices(") use "));
         let passed_on = passed_on.flat_map(|(start, keyword)| leaves(&code[start + keyword.len()..]));
-        // What comes from another crate is at home where this crate names it.
+        // An item of another crate counts where this crate names it.
         let is_ours = |first: &str| {
             ["crate", "self", "super"].contains(&first) || code.contains(&format!("mod {first};"))
         };
@@ -156,7 +156,7 @@ impl Module {
     }
 }
 
-/// Returns the module path of a file, given relative to `src/`; `None` for programs beside the crate and for tests.
+/// Returns the module path of a file, given relative to `src/`; `None` for a crate's further programs and for tests.
 fn module_path(file: &str) -> Option<ModulePath> {
     let stem = file.strip_suffix(".rs")?;
     let mut path: ModulePath = stem.split('/').map(str::to_owned).collect();

@@ -7,7 +7,7 @@ use std::{
 
 use crate::tidy::files::{all_paths, assert_none, workspace_members};
 
-/// Most source files side by side in a folder, for a reader to see at a glance which to open.
+/// Maximum number of source files side by side in a folder, so that a reader sees at a glance which to open.
 const FILES_SIDE_BY_SIDE_MAX: usize = 16;
 
 #[test]
@@ -26,7 +26,7 @@ fn no_folder_is_crowded() {
     );
 }
 
-/// Returns the number of source files of each folder. A file with a folder of its name beside it is the front of that
+/// Returns the number of source files of each folder. A file with a folder of the same name is the front of that
 /// folder, and not counted.
 fn files_side_by_side(paths: &[String]) -> BTreeMap<&str, usize> {
     let folders: BTreeSet<_> = paths.iter().flat_map(|path| folders_above(path)).collect();
@@ -56,7 +56,7 @@ fn modules_have_their_file_beside_their_folder() {
 #[test]
 fn a_crate_has_one_program_of_tests() {
     let folders: Vec<_> = workspace_members().iter().map(|member| format!("{member}/tests/")).collect();
-    // What cargo takes for a program: a file of the folder, or `main.rs` of a folder in it.
+    // Files that cargo takes for a program: a file of the folder, or `main.rs` of a folder in it.
     let program = |path: &str| {
         let within = folders.iter().find_map(|folder| path.strip_prefix(folder))?;
         let parts: Vec<_> = within.split('/').collect();

@@ -76,14 +76,14 @@ fn there_are_more_than_three_hundred_ways() {
     assert!(count > 300, "{count}");
 }
 
-/// A case that failed whatever the plugin does would make every row of it hold.
+/// A case that always fails would make every row of it hold.
 #[test]
 fn a_plugin_that_does_not_go_astray_passes_each_case_that_the_rows_fail() {
     let bench = Bench::new();
     let Some(library) = compiled(&bench) else { return };
     let (of_tokens, others): (BTreeSet<_>, BTreeSet<_>) =
         all_rows().iter().map(|row| row.case).partition(|case| *case == rows::TOKENS);
-    // It reports tokens only if it is told to, here the right number.
+    // It reports tokens only if asked to, here the right number.
     for (way, cases) in [(None, others), (Some("execute:1+ report"), of_tokens)] {
         let chosen: Vec<_> = cases.iter().map(|case| format!("--case {case}")).collect();
         let flags = format!("validate {} --format json {}", library.display(), chosen.join(" "));

@@ -300,7 +300,7 @@ pub(super) fn queries() -> Vec<Row> {
     }
     rows.push(fails("issue", "report-more", TOKENS));
     rows.push(fails("issue", "keep", "services/responses"));
-    // What it takes before it is cancelled it does not complete, and the rest it refuses.
+    // It does not complete what it took before it is cancelled, and refuses the rest.
     rows.push(fails("issue:150+", "forget-when-cancelled", "cancel/in-flight"));
     rows
 }

@@ -70,7 +70,7 @@ fn a_plugin_in_c_passes() {
     );
 }
 
-/// It holds the calls of the suite against the header, as it does those of a run.
+/// It checks the calls of the suite against the header, as it does in a run.
 #[test]
 fn the_suite_keeps_what_the_header_promises_to_plugins() {
     let library = plugin("host-probe").display().to_string();

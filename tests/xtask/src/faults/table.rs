@@ -1,7 +1,7 @@
 //! The faults that are planted.
 //!
-//! For each thing whose cases the second tier proves one by one, something is wrong here: for each kernel, each engine,
-//! the boundary of plugins, readers, preprocessing and judges. What the first tier keeps of each has to find it.
+//! The second tier proves its subjects case by case; for each of them, something is broken here: each kernel, each
+//! engine, the plugin boundary, readers, preprocessing and judges. The few cases in the first tier have to find it.
 
 /// A mistake that somebody might make.
 pub(crate) struct Fault {

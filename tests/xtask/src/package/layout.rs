@@ -97,7 +97,7 @@ const README: &str = "tests/xtask/package/README.md";
 /// Templates of `host new-plugin`, a folder for each language; filled in, they are the examples.
 const EXAMPLES: &str = "host/src/templates";
 
-/// Template that stays behind: it builds against headers beside it, not those of the package.
+/// Template that is left out: it builds against headers in its own folder, not the package's.
 const BUILD_SCRIPT: &str = "build.sh";
 
 /// The folder of the headers in the workspace; the folder of kept versions below it stays behind.
@@ -268,7 +268,7 @@ fn copy_built(from: &Path, to: &Path, package: &str) -> Result<()> {
     copy(from, to)
 }
 
-/// Copies a file, or a folder with all that is below it.
+/// Copies a file, or a folder with everything below it.
 ///
 /// # Errors
 /// If something cannot be read or written.

@@ -28,11 +28,11 @@ struct Crate {
     files: Vec<(String, String)>,
 }
 
-/// Returns a page with name, version, licence and licence texts of each crate from a registry that is linked into what
-/// these packages of the workspace make. A text that several crates share is there once.
+/// Returns a page with name, version, licence and licence texts of each registry crate that is linked into the products
+/// of these packages of the workspace. A text that several crates share appears once.
 ///
 /// # Errors
-/// If cargo cannot tell, or if a crate has no licence: then it may not be passed on.
+/// If cargo fails, or if a crate has no licence: then it may not be passed on.
 pub(crate) fn page(packages: &[&str]) -> Result<String> {
     let linked = linked(packages)?;
     let metadata = metadata()?;

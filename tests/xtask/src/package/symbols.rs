@@ -22,7 +22,7 @@ const RELATIVE_RELOCATIONS: (&str, [u32; 2]) = ("ABI_DT_RELR", [2, 36]);
 const SYSTEM_LIBRARIES: [&str; 8] =
     ["ld-linux", "libc.so", "libdl.so", "libgcc_s.so", "libm.so", "libpthread.so", "librt.so", "libutil.so"];
 
-/// Most symbols that a message names.
+/// Maximum number of symbols that a message names.
 const NAMED_MAX: usize = 5;
 
 /// A version of glibc, such as 2.28.
@@ -103,7 +103,7 @@ fn needs(objdump: &str) -> Result<BTreeMap<GlibcVersion, BTreeSet<String>>> {
                 Err(_) => bail!("it needs {GLIBC}{name}, which no version of glibc promises to keep: {line}"),
             }
         };
-        // In the table of versions no symbol follows; in that of symbols it comes last.
+        // No symbol follows the name in the table of versions; in the table of symbols the name comes last.
         needs.entry(version).or_default().extend(words.next_back().map(str::to_owned));
     }
     Ok(needs)

@@ -11,7 +11,7 @@ const BUDGET_S: u64 = 1200;
 /// Ticks of a second in the files of `/proc`, on every architecture that Linux has today.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Returns the processor time of all child processes that have ended; nothing if the system does not tell.
+/// Returns the processor time of all child processes that have ended; `None` if the system does not report it.
 pub(crate) fn processor_time_s() -> Option<u64> {
     children_time_s(&fs::read_to_string("/proc/self/stat").ok()?)
 }

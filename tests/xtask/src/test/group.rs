@@ -16,9 +16,9 @@ const DEFINITIONS: &str = ".config/second-tier.toml";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
-    /// Its name, and that of its profile.
+    /// Its name, which is also the name of its profile.
     pub(crate) name: String,
-    /// Packages of the workspace: those of its tests, and those that the tests start or load.
+    /// Packages of the workspace: the packages of its tests, and the ones that the tests start or load.
     pub(crate) packages: Vec<String>,
     /// Files and folders of tests and fixtures, under the workspace. Of the folder `tests` of a package these alone
     /// count.
@@ -42,7 +42,7 @@ pub(crate) fn groups() -> Result<Vec<Group>> {
     joined(&text(RUNNER)?, &text(DEFINITIONS)?)
 }
 
-/// Returns those of `groups` that `names` name, in their own order.
+/// Returns the groups that `names` name, in the order of `groups`.
 ///
 /// # Errors
 /// If no group has one of the names.

@@ -1,7 +1,7 @@
-//! Digests of all that the tests of a group depend on.
+//! Digests of everything that the tests of a group depend on.
 //!
-//! A group that passed need not run again while its inputs are the same: the sources of its packages and of those of
-//! the workspace that they use, the versions of all others, the files of its tests, profile, toolchain and filter.
+//! A group that passed need not run again while its inputs are the same: the sources of its packages and of the
+//! workspace packages that they use, the versions of all others, the files of its tests, profile, toolchain and filter.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,7 +55,7 @@ impl Workspace {
     /// Reads the workspace.
     ///
     /// # Errors
-    /// If cargo or git cannot tell what it consists of.
+    /// If cargo or git fails.
     pub(crate) fn read() -> Result<Self> {
         let packages = packages(&metadata()?)?;
         let members = packages.iter().filter(|(_, package)| package.folder.is_some());
@@ -93,7 +93,7 @@ impl Workspace {
         Ok(inputs)
     }
 
-    /// Returns the packages of a group and all that they are built with.
+    /// Returns the packages of a group and everything that they are built with.
     fn reached(&self, group: &Group) -> Result<BTreeSet<String>> {
         let mut reached = BTreeSet::new();
         let mut next = Vec::new();

@@ -18,8 +18,8 @@ pub(crate) struct Case {
     pub(crate) output: String,
 }
 
-/// Returns where nextest puts its report of a profile, as `.config/nextest.toml` asks; under the workspace whatever
-/// the target folder is.
+/// Returns where nextest writes its report of a profile, as `.config/nextest.toml` asks; under the workspace for any
+/// target folder.
 pub(crate) fn path(profile: &str) -> PathBuf {
     workspace_root().join("target/nextest").join(profile).join("junit.xml")
 }
@@ -36,7 +36,7 @@ pub(crate) fn read(profile: &str) -> Result<Vec<Case>> {
 
 /// Returns the tests in a report.
 pub(crate) fn cases(report: &str) -> Vec<Case> {
-    // What follows each opening tag up to the next one: the attributes of a test, then its output.
+    // The text between an opening tag and the next one: the attributes of a test, then its output.
     let cases = report.split("<testcase ").skip(1).map(|case| {
         let (attributes, output) = case.split_once('>').unwrap_or((case, ""));
         let program = attribute(attributes, "classname");

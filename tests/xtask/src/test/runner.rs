@@ -92,8 +92,8 @@ pub(crate) fn run(profile: &str, arguments: &[String]) -> Result<Outcome> {
     Ok(Outcome { has_passed, cases })
 }
 
-/// Runs the examples of the documentation, which keep one processor busy most of the time, and beside them the
-/// concurrency tests.
+/// Runs the examples of the documentation, which mostly keep one processor busy, concurrently with the concurrency
+/// tests.
 ///
 /// # Errors
 /// If one of them fails.
@@ -133,7 +133,7 @@ fn run_loom_tests() -> Result<()> {
     )
 }
 
-/// Returns whether `argument` names a package, which cargo ignores beside `--workspace`.
+/// Returns whether `argument` names a package, which cargo ignores together with `--workspace`.
 fn selects_package(argument: &str) -> bool {
     argument.starts_with("-p") || argument == "--package" || argument.starts_with("--package=")
 }

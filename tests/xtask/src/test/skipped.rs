@@ -25,7 +25,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// Returns those of the tests that skipped themselves.
+/// Returns the tests that skipped themselves.
 pub(crate) fn skipped(cases: &[Case]) -> Vec<Skipped> {
     cases.iter().flat_map(of_test).collect()
 }

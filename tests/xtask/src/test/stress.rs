@@ -14,8 +14,8 @@ use super::runner::{self, Outcome};
 /// How often the tests by the real clock run.
 const REPEATS: usize = 30;
 
-/// Runs the first tier once and the tests by the real clock many times beside a load on every processor, and names what
-/// failed.
+/// Runs the first tier once and the tests by the real clock many times, with a load on every processor, and names the
+/// failures.
 ///
 /// # Errors
 /// If a test failed, or if the tests cannot be run.

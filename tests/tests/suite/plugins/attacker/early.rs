@@ -9,7 +9,7 @@ use super::{
     world::{User, World, isolation},
 };
 
-/// Most memory of a host that refuses an answer, in KiB: little beside the 200 MB that it is sent.
+/// Maximum memory of a host that refuses an answer, in KiB: little compared with the 200 MB that it is sent.
 const PEAK_KIB_MAX: u64 = 150 << 10;
 
 /// A world whose attacker does this in its constructor.
@@ -77,7 +77,7 @@ fn forged_restrictions_are_not_believed() {
     let Some(world) = world("forge-restrictions", |_| Vec::new()) else { return };
     let run = world.run_of("");
     assert_harmless(&run);
-    // What comes of the changed answer is open; the claim in it is nowhere.
+    // The effect of the changed answer is open; the claim in it appears nowhere.
     let claimed = run.find_result().map(|result| result["plugin"]["isolation"]["landlock_abi"].clone());
     assert_ne!(claimed, Some(99.into()), "{}", run.finished);
     assert!(run.find_result().is_some() || run.finished.code() == 3, "{}", run.finished);

@@ -25,7 +25,7 @@ fn a_link_beside_the_library_opens_nothing() {
     assert_nothing_is_open(&world);
 }
 
-/// Runs the attempts on files, of which each is refused.
+/// Runs the attempts on files, and asserts that each is refused.
 fn assert_nothing_is_open(world: &World) {
     let run = world.run("files", "");
     let Some(isolation) = isolation(&run) else { return };

@@ -1,4 +1,4 @@
-//! Attempts that isolation does not stop: those of the table of limits in `docs/isolation.md`, and no others.
+//! Attempts that isolation does not stop: exactly the ones in the table of limits in `docs/isolation.md`.
 
 use std::{collections::BTreeSet, fs};
 
@@ -21,8 +21,8 @@ const fn tried(can: &'static str, attempts: &'static [&'static str]) -> Limit {
     Limit { can, attempts, is_of_root: false }
 }
 
-/// A limit that nobody tries: it is about older systems, about settings of the user, or about harm to the machine that
-/// tests are run on.
+/// A limit without an attempt: it concerns older systems, settings of the user, or harm to the machine that runs the
+/// tests.
 const fn untried(can: &'static str) -> Limit {
     Limit { can, attempts: &[], is_of_root: false }
 }

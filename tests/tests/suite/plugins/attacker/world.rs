@@ -1,5 +1,5 @@
-//! The surroundings of an attack: a home with secrets, data sets, results of others and sockets to talk to, and the
-//! attacker beside them.
+//! The surroundings of an attack: a home with secrets, data sets, results of others, sockets to talk to, and the
+//! attacker.
 
 use std::{
     ffi::OsString,
@@ -23,7 +23,7 @@ use serde_json::Value;
 /// User and group of somebody who owns nothing.
 const NOBODY: u32 = 65534;
 
-/// Words to put before a command so that it runs as nobody.
+/// Prefix of a command that runs it as the user `nobody`.
 const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
 /// The beginning of everything that the attacker must not read.
@@ -62,7 +62,7 @@ pub(super) struct World {
     bench: Bench,
     user: User,
     launcher: PathBuf,
-    /// Program by way of which runs are started, if any.
+    /// Program that runs are started through, if any.
     sandbox: Option<PathBuf>,
     shared_memory: PathBuf,
     /// Sockets that somebody listens at, as long as this is there.
@@ -75,7 +75,7 @@ pub(super) struct Report {
     pub(super) typed: u64,
     /// Bytes that were shown on it.
     pub(super) shown: u64,
-    /// Most memory of the program in KiB.
+    /// Peak memory of the program in KiB.
     pub(super) peak_kib: u64,
 }
 
@@ -125,7 +125,7 @@ impl World {
         Some(Self { bench, user, launcher, sandbox: None, shared_memory, _sockets: sockets })
     }
 
-    /// The same, with its runs in a sandbox in which no filter may have the host asked. `None` without a compiler.
+    /// The same, with its runs in a sandbox that does not let a filter ask the host. `None` without a compiler.
     pub(super) fn in_sandbox(mut self) -> Option<Self> {
         let sandbox = compile_program("sandbox.c", self.bench.path(), "sandbox")?;
         if self.user == User::Nobody {
@@ -251,7 +251,7 @@ pub(super) fn isolation(run: &Run) -> Option<&Value> {
     None
 }
 
-/// Makes a folder and what is in it nobody's.
+/// Gives a folder and its contents to the user `nobody`.
 fn give_away(folder: &Path) -> io::Result<()> {
     lchown(folder, Some(NOBODY), Some(NOBODY))?;
     for entry in fs::read_dir(folder)? {
@@ -265,7 +265,7 @@ fn give_away(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the programs where nobody may reach them, whoever may read the folder in which they were built.
+/// Copies the programs to a folder that `nobody` can reach, since the build folder may be private.
 fn lend_programs(bench: &Bench) {
     let folder = bench.file("bin");
     fs::create_dir(&folder).expect("a folder can be made");

@@ -70,7 +70,7 @@ fn more_tokens_than_an_answer_can_hold_make_no_figure() {
 
 #[test]
 fn samples_without_a_first_token_are_counted_apart_and_no_time_is_shown_for_them() {
-    // In virtual time the mock tells the number of its tokens, and reports none as they come.
+    // In virtual time the mock reports the number of its tokens, but not each token as it comes.
     let run = Bench::new().run(
         "--plugin mock --virtual-time --mode performance --scenario Server --target-qps 200 --duration 1s \
          --set mock.tokens=5 --set use_token_latencies=true --set mock.service=fixed --set mock.service_us=500",

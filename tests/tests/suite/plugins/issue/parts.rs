@@ -2,7 +2,7 @@
 
 use proctor_tests::{Bench, Run, compile};
 
-/// Most samples of a part.
+/// Maximum number of samples of a part.
 const PART: usize = 65_536;
 
 /// Set in the latency of a sample that failed.

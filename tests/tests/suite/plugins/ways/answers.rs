@@ -175,7 +175,7 @@ pub(super) fn services() -> Vec<Row> {
         rows.push(row("start", way, Batches, says));
         rows.push(row("issue:10", way, Queries, says));
     }
-    // A process of its own notices, and the host is told: of each service that it has.
+    // A process of its own notices, and the host learns of each service that it has.
     for (way, says) in [
         ("complete-null", "responses that cannot be: ProctorResponses is null"),
         ("metric-nan", "the value is not finite"),

@@ -38,7 +38,7 @@ pub(super) const CALLS: [(&str, Dispatch); 29] = [
     ("close", Queries),
 ];
 
-/// The call to go astray in: not the first of those of the timed part.
+/// The call to go astray in: not the first one of the timed part.
 pub(super) fn numbered(call: &str) -> String {
     if ["execute", "issue"].contains(&call) { format!("{call}:10") } else { call.to_owned() }
 }

@@ -1,5 +1,5 @@
-//! Answers that the host cannot take, and that do not come again: the sample is missing, and the reason is told, also
-//! where the process of the plugin is ended for that.
+//! Answers that the host cannot take and that do not come again: the sample is missing, and the reason is reported,
+//! even if the process of the plugin is ended for it.
 
 use proctor_tests::PLACES;
 

@@ -20,7 +20,7 @@ const WIDTH: usize = 4;
 /// A short run of both tests.
 const FLAGS: &str = "--duration 50ms --set floor=false";
 
-/// How long a run takes that is not cut off, beside as many others.
+/// Measures how long a run takes that is not cut off, with as many others running.
 fn length(bench: &Bench, flags: &str) -> Duration {
     // The first one reads the program from the disk.
     bench.run(flags).assert_valid();

@@ -4,7 +4,7 @@ use proctor_loadgen::Rules;
 use proctor_tests::{Bench, Run};
 use serde_json::Value;
 
-/// Eight samples every 50 ms, each of which takes a fixed time, one after the other.
+/// Eight samples every 50 ms; each takes a fixed time, one after the other.
 const MULTI_STREAM: &str = "--plugin mock --scenario MultiStream --virtual-time --mode performance \
                             --set rules=v0.5 --set mock.service=fixed";
 
@@ -22,7 +22,7 @@ fn a_system_that_keeps_up_with_the_intervals_is_valid() {
     assert_eq!(result["metric"]["unit"], "streams");
     assert_eq!(intervals(&run)["interval_count"], 100);
     assert_eq!(intervals(&run)["skipped_interval_count"], 0);
-    // 100 queries, the last of which leaves at 99 times 50 ms and takes eight times 6 ms.
+    // 100 queries; the last one leaves at 99 times 50 ms and takes eight times 6 ms.
     assert_eq!(result["performance_run"]["duration_ns"], 99 * 50_000_000_u64 + 48_000_000);
     for line in ["Rules                           : v0.5", "Skipped intervals               : 0"] {
         assert!(run.text("mlperf_log_summary.txt").lines().any(|found| found == line), "{line}");

@@ -55,7 +55,7 @@ fn a_run_that_deviates_from_its_round_is_marked() {
     assert!(
         deviations(&loose).contains(&"server_target_latency_ns is 131000000, and the round wants 130000000")
     );
-    // Neither a link nor a step: all that there is to say is that no round has it.
+    // Neither a link nor a step: there is nothing to add but that no round has it.
     for rules in ["v0.5", "v0.7", "v5.0"] {
         let run = bench.run(&format!("{MOCK} --set rules={rules}"));
         assert_eq!(
@@ -196,7 +196,7 @@ fn the_second_target_of_a_round_is_chosen_by_a_flag() {
         .assert_error(2, &["flag --quality-target: quality_target = 99.5: bert under v5.0 has 99 and 99.9"]);
 }
 
-/// A published ImageNet of which these many pictures are there, and the first of them are classified rightly.
+/// A published ImageNet with this many pictures; the first of them are classified correctly.
 fn classified(bench: &Bench, right_count: usize, picture_count: usize) -> String {
     let folder = format!("imagenet-{picture_count}");
     let mut list = String::new();
@@ -322,7 +322,7 @@ fn the_metric_of_the_first_rounds_is_a_percentile_streams_or_scheduled_samples()
     }
 }
 
-/// The mock with latencies of which the estimate is not the percentile.
+/// The mock with latencies whose estimate differs from the percentile.
 const VARIED: &str = "--plugin mock --mode performance --virtual-time --set mock.service=log-normal \
                       --set mock.service_us=1000 --set mock.service_sigma=0.5 --set min_query_count=1000";
 
@@ -370,7 +370,7 @@ fn a_figure_over_samples_that_failed_is_withheld() {
     assert!(run.result()["metric"]["value"].is_null(), "{}", run.result()["metric"]);
     assert!(run.finished.stdout.contains("withheld: not every sample was answered"), "{}", run.finished);
 
-    // What failed is counted apart, and in no figure.
+    // Failed samples are counted separately, and are in no figure.
     let result = run.result();
     let test = &result["performance_run"];
     let [issued, failed, missing] =
@@ -478,7 +478,7 @@ fn an_audit_is_no_official_run_and_says_what_is_in_effect() {
     assert!(run.finished.stdout.contains("makes an audit of the run"), "{}", run.finished);
 }
 
-/// Interactive is the scenario of the run and of all that shows it; LoadGen runs Server, and its log says so.
+/// Interactive is the scenario of the run and everywhere it is shown; LoadGen runs Server, and its log says so.
 #[test]
 fn an_interactive_run_says_so_everywhere_but_in_loadgens_log() {
     let bench = Bench::new();
