@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Window {
     /// Before anything counts.
     pub(crate) warm_up_s: f64,
-    /// Least time and least number of calls ...
+    /// Minimum time and minimum number of calls ...
     pub(crate) least_s: f64,
     pub(crate) least_calls: usize,
     /// ... but no call begins after this time.

@@ -134,7 +134,7 @@ from mlperf_log_detail.txt or mlperf_log_summary.txt beside the log, or else it 
 benchmark's first. Only MultiStream may answer a sample twice.
 
 Scoring does not prepare samples of published data sets. For ImageNet, COCO, Open
-Images, LibriSpeech and WMT, the label list is all that is needed. --element-type is
+Images, LibriSpeech and WMT, only the label list is needed. --element-type is
 --dtype or --output_dtype of the reference scripts; --output-transposed and
 --use-inv-map have the same names there.";
 

@@ -10,8 +10,8 @@ use proctor_words::{Conclusion, HostError};
 use super::run::RunFlags;
 use crate::values::duration_ns;
 
-/// Flags of scaling. Those of a run choose the system; --batch-size and --instances are the most that a policy may
-/// set, and --target-qps, as any other source of `server_target_qps`, has samples arrive at that rate.
+/// Flags of scaling. The flags of a run choose the system; --batch-size and --instances are the maximum that a policy
+/// may set, and --target-qps, as any other source of `server_target_qps`, makes samples arrive at that rate.
 #[derive(Debug, Args)]
 pub(crate) struct ScaleFlags {
     #[command(flatten)]

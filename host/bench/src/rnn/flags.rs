@@ -26,7 +26,7 @@ const PEERS_OR_NONE: [&str; 5] = ["onnxruntime", "openvino", "torch", "tensorflo
 /// Flags of `host bench rnn`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RnnFlags {
-    /// Groups of layers, comma-separated; `sweep` for all that sweep a size, `all` for all others
+    /// Groups of layers, comma-separated; `sweep` for every group that sweeps a size, `all` for all others
     #[arg(long, value_name = "GROUP", value_delimiter = ',', default_value = "table1", value_parser = groups)]
     groups: Vec<Groups>,
     /// Only layers whose name contains this text, such as "lstm 256,256,1"; may be repeated

@@ -29,7 +29,7 @@ pub(super) struct Facts {
     pub(super) flops: f64,
 }
 
-/// Least time on a number of cores.
+/// Minimum time on a number of cores.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Limit {
     pub(super) threads: usize,

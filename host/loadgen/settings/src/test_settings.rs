@@ -127,7 +127,7 @@ test_settings! {
     min_duration_ms: u64 = 10_000, "ms";
     /// Duration at which issuing ends early; 0 is no limit.
     max_duration_ms: u64 = 0, "ms";
-    /// Fewest queries of a valid run; for Offline, fewest samples.
+    /// Minimum number of queries of a valid run; for Offline, of samples.
     min_query_count: u64 = 100, "";
     /// Number of queries at which issuing ends early; 0 is no limit.
     max_query_count: u64 = 0, "";

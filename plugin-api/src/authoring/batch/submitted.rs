@@ -42,8 +42,9 @@ impl SubmittedBatch {
         unsafe { Batch::read(self.raw) }
     }
 
-    /// Has `fill` write what is still to be written, and reports the batch as done: by then the host has completed its
-    /// samples. An error fails the whole batch. Does nothing on a host without `proctor.submit/1`, which submits none.
+    /// Lets `fill` write the rest of the outputs, then reports the batch as done: the host has completed its samples
+    /// when this returns. An error fails the whole batch. Does nothing on a host without `proctor.submit/1`, which
+    /// submits none.
     pub fn finish(mut self, host: &Host, fill: impl FnOnce(&mut Batch<'_>) -> Result<(), PluginError>) {
         let filled = self.batch().and_then(|mut batch| fill(&mut batch));
         let message = filled.as_ref().err().map_or("", |error| error.message.as_str());

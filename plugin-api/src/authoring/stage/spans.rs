@@ -114,7 +114,7 @@ pub(in crate::authoring) fn exit(id: &Id) {
     });
 }
 
-/// Has `work` done on a batch, which gets the stages that this thread goes through meanwhile, if there are any.
+/// Runs `work` on a batch. Stages that this thread goes through meanwhile are added to the batch.
 ///
 /// # Errors
 /// The errors of the work.

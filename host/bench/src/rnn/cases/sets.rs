@@ -5,7 +5,7 @@ use super::{CALL_FLOOR, Case, Group, Kind, LayerCase};
 /// Rows that are summed up by the geometric mean of their ratios to the best peer.
 pub(in crate::rnn) struct Set {
     pub(in crate::rnn) name: &'static str,
-    /// Least mean of the ratio of medians and of the ratio of 99th percentiles; `None` where none was laid down.
+    /// Minimum mean of the ratio of medians and of the ratio of 99th percentiles; `None` if no target was set.
     pub(in crate::rnn) targets: [Option<f64>; 2],
     has: fn(&Case) -> bool,
 }
@@ -53,8 +53,8 @@ impl Set {
     }
 }
 
-/// Least ratio of medians of a row by itself, whatever the mean: no row may be slower than the best peer, and table 1
-/// is ahead by more, most of all where a batch leaves the choice of the blocking.
+/// Minimum ratio of medians of a single row, independent of the mean: no row may be slower than the best peer, and
+/// table 1 is ahead by more, especially with a batch that leaves the choice of the blocking.
 pub(in crate::rnn) fn row_target(case: &Case) -> f64 {
     let LayerCase { input, hidden, batch, .. } = case.layer;
     match case.group {
