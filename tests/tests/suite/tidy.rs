@@ -8,6 +8,7 @@ mod files;
 mod imports;
 mod lengths;
 mod rooms;
+mod turns;
 mod words;
 
 use std::{collections::BTreeSet, path::Path};
