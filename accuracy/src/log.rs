@@ -122,7 +122,7 @@ fn known_reason(mut log: impl BufRead) -> io::Result<Option<&'static str>> {
     Ok(None)
 }
 
-/// Bytes of a log that are read at a time.
+/// Number of bytes of a log read at a time.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Why a log was not read to its end.

@@ -1,6 +1,6 @@
 //! Rounding of a metric before it is held against its target.
 
-/// Digits of an accuracy that count. Source: inference rules v5.0, section on accuracy.
+/// Number of significant digits of an accuracy. Source: inference rules v5.0, section on accuracy.
 const SIGNIFICANT_DIGITS: usize = 5;
 
 /// Rounds a number to five significant decimal digits, half to even: 98.9995 becomes 99.0.

@@ -15,9 +15,9 @@ pub use transcript::{LABELS, clean, label_indices, text_of_labels};
 /// Edits of words that turn the answers of a corpus into the right ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WordErrors {
-    /// Words to insert, delete or replace, at least.
+    /// Minimum number of words to insert, delete or replace.
     pub edit_count: u64,
-    /// Words of all right answers.
+    /// Number of words of all right answers.
     pub word_count: u64,
 }
 

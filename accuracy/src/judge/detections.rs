@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Numbers of a record: sample, upper, left, lower and right edge as shares of the image, score, class.
+/// Number of values of a record: sample, upper, left, lower and right edge as shares of the image, score, class.
 const RECORD_LEN: usize = 7;
 
 /// An image by its place among the samples.

@@ -27,7 +27,7 @@ pub struct RightRegions {
 /// Reads the right classes of a sample, when its response is judged: all of them may be too large for memory.
 pub type ReadRegions<'a> = Box<dyn FnMut(usize) -> Result<RightRegions, AccuracyError> + 'a>;
 
-/// Classes that a response has a score for, the background first.
+/// Number of classes that a response has a score for, the background first.
 const CLASS_COUNT: usize = 4;
 
 /// Scores the regions of BraTS by their Dice, over the cases that the log has.
