@@ -123,9 +123,9 @@ pub enum IdxError {
     /// The number of dimensions is not the expected one.
     #[error("it has {got} dimensions instead of {expected}")]
     Rank {
-        /// Dimensions wanted.
+        /// Number of dimensions wanted.
         expected: usize,
-        /// Dimensions in the file.
+        /// Number of dimensions in the file.
         got: usize,
     },
     /// The extents do not fit the size of the file.
@@ -133,7 +133,7 @@ pub enum IdxError {
     Size {
         /// Extents in the file.
         shape: Vec<usize>,
-        /// Bytes after the header.
+        /// Number of bytes after the header.
         got: usize,
     },
 }

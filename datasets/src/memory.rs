@@ -95,7 +95,8 @@ impl Items {
         sizes.map(place).collect::<Option<_>>().map(Self::Uneven)
     }
 
-    /// Bytes from the first item to the end of the last one, with the gaps; `None` if no memory is as large.
+    /// Returns the number of bytes from the first item to the end of the last one, with the gaps; `None` if no memory
+    /// is as large.
     pub fn total_bytes(&self) -> Option<usize> {
         match self {
             Self::Even { size_bytes, count } => {

@@ -50,15 +50,15 @@ pub enum NpySizeFault {
     /// The file ends too soon.
     #[error("has {got} bytes instead of {expected}: it is cut short")]
     Short {
-        /// Bytes that the header asks for, its own among them.
+        /// Number of bytes that the header asks for, including its own.
         expected: u64,
-        /// Bytes that there are.
+        /// Actual number of bytes.
         got: u64,
     },
     /// More bytes follow than the header accounts for.
     #[error("has {excess} bytes more than its header says")]
     Long {
-        /// Bytes behind the last element.
+        /// Number of bytes behind the last element.
         excess: u64,
     },
     /// No file can have as many elements.

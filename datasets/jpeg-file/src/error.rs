@@ -33,9 +33,9 @@ pub enum JpegError {
     /// More pixels than the reader accepts.
     #[error("it says that it has {width} x {height} pixels, more than the {most} that are read")]
     TooLarge {
-        /// Columns as the header says.
+        /// Number of columns as the header says.
         width: u32,
-        /// Rows as the header says.
+        /// Number of rows as the header says.
         height: u32,
         /// The greatest number of pixels.
         most: u64,

@@ -21,9 +21,9 @@ pub enum Coding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) coding: Coding,
-    /// Columns.
+    /// Number of columns.
     pub(crate) width: u32,
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: u32,
     /// One, three or four.
     pub(crate) components: Vec<Component>,
@@ -34,9 +34,9 @@ pub(crate) struct Frame {
 pub(crate) struct Component {
     /// Its name in the file.
     pub(crate) id: u8,
-    /// Blocks of it side by side in a unit of coding, 1 to 4.
+    /// Number of blocks of it side by side in a unit of coding, 1 to 4.
     pub(crate) across: u32,
-    /// Blocks of it one below the other in a unit of coding, 1 to 4.
+    /// Number of blocks of it one below the other in a unit of coding, 1 to 4.
     pub(crate) down: u32,
     /// Number of its table of quantisation steps, 0 to 3.
     pub(crate) table: usize,

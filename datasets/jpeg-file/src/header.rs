@@ -10,9 +10,9 @@ use crate::{
 /// Size and kind of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Columns as stored, before any turn; 1 to 65535.
+    /// Number of columns as stored, before any turn; 1 to 65535.
     pub width: u32,
-    /// Rows as stored, before any turn; 1 to 65535.
+    /// Number of rows as stored, before any turn; 1 to 65535.
     pub height: u32,
     /// 1 for grey, 3 for colours, 4 for inks.
     pub component_count: usize,

@@ -5,9 +5,9 @@ use crate::orientation::Orientation;
 /// A rectangle of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Columns to the left of it.
+    /// Number of columns to the left of it.
     pub left: usize,
-    /// Rows above it.
+    /// Number of rows above it.
     pub top: usize,
     /// Its columns.
     pub width: usize,
@@ -18,9 +18,9 @@ pub struct Part {
 /// Decoded pixels.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Picture {
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
     /// Red, green, blue and a zero, so that a pixel fills a vector register's lane; row by row.
     pub pixels: Vec<[u8; 4]>,

@@ -13,11 +13,11 @@ pub(crate) type Steps = [u16; 64];
 #[derive(Debug, Clone)]
 pub(crate) struct Plane {
     pub(crate) component: Component,
-    /// Columns of samples that the picture has.
+    /// Number of columns of samples that the picture has.
     pub(crate) width: usize,
-    /// Rows of samples that the picture has.
+    /// Number of rows of samples that the picture has.
     pub(crate) height: usize,
-    /// Blocks of a row, with those beyond the picture that fill the last unit.
+    /// Number of blocks of a row, with those beyond the picture that fill the last unit.
     pub(crate) blocks_across: usize,
     /// Blocks whose samples are wanted: columns, then rows; the ends are exclusive.
     wanted: [(usize, usize); 2],

@@ -15,7 +15,7 @@ pub(crate) const ZIGZAG: [u8; 64] = [
 ];
 
 const CONSTANT_BITS: u32 = 13;
-/// Bits that the first pass keeps behind the point.
+/// Number of bits that the first pass keeps behind the point.
 const KEPT_BITS: u32 = 2;
 
 /// Eight rows of eight numbers.

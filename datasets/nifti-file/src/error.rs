@@ -11,13 +11,13 @@ pub enum NiftiError {
     /// The gzip stream is followed by something else.
     #[error("{size_bytes} bytes follow its gzip stream; cut them off, or download the file again")]
     Behind {
-        /// Bytes from the first that is neither padding nor of a stream.
+        /// Number of bytes from the first one that is neither padding nor part of a stream.
         size_bytes: usize,
     },
     /// It has more voxels than are unpacked.
     #[error("its volume has {size_bytes} bytes, more than the {most} that are unpacked; is it damaged?")]
     TooLarge {
-        /// Bytes of the voxels by the header.
+        /// Number of bytes of the voxels by the header.
         size_bytes: u64,
         /// The most bytes that are unpacked.
         most: u64,
@@ -27,9 +27,9 @@ pub enum NiftiError {
     Short {
         /// The part that is cut.
         part: &'static str,
-        /// Bytes that there must be.
+        /// Expected number of bytes.
         expected: u64,
-        /// Bytes that there are.
+        /// Actual number of bytes.
         got: u64,
     },
     /// The first number is not the size of a NIfTI-1 header in either byte order.
@@ -107,7 +107,7 @@ pub enum NiftiError {
     Bundle {
         /// Number of files that there must be.
         expected: usize,
-        /// Bytes that there are.
+        /// Actual number of bytes.
         got: usize,
     },
 }

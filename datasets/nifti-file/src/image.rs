@@ -112,7 +112,7 @@ impl Image {
     }
 }
 
-/// Values that are looked at together.
+/// Number of values looked at together.
 const PART: usize = 1 << 14;
 /// Extent of the tiles in which axes are exchanged: their rows are two lines of the processor's cache for f32.
 const TILE: usize = 32;

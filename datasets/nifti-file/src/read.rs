@@ -14,7 +14,7 @@ use crate::{
 const GZIP_RATIO_MAX: u64 = 1032;
 /// The most bytes of voxels that are unpacked: 2048 slices of 512 x 512 in f64, more than the scan of a body has.
 const UNPACKED_BYTES_MAX: u64 = 1 << 32;
-/// Bytes that room is made for at once, to a byte of the file: what scans are packed to. The rest grows as it comes.
+/// Number of bytes reserved at once for each byte of the file: scans compress that well. The rest grows as it comes.
 const UNPACKED_AT_ONCE: usize = 8;
 
 /// Reads the header alone.

@@ -75,7 +75,7 @@ pub fn data_type(element: ElementType) -> i32 {
     TENSORS.iter().find(|(_, known)| *known == element).map_or(0, |(number, _)| *number)
 }
 
-/// Bytes of `element_count` elements in a file; `None` for texts and unknown types.
+/// Returns the number of bytes of `element_count` elements in a file; `None` for texts and unknown types.
 pub(crate) fn size_bytes(data_type: i32, element_count: u64) -> Option<u64> {
     let tensor = TENSORS.iter().find(|(number, _)| *number == data_type);
     let other = || OTHERS.iter().find(|(number, _, bits)| *number == data_type && *bits > 0);

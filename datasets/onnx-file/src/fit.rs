@@ -146,7 +146,7 @@ pub fn divide<'a>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a batch of {sample_count} samples is larger than the model was loaded for")]
 pub struct TooManySamples {
-    /// Samples of the batch.
+    /// Number of samples of the batch.
     pub sample_count: usize,
 }
 

@@ -32,7 +32,7 @@ pub const MODALITIES: [&str; 4] = ["t1", "t1ce", "t2", "flair"];
 
 /// The list of the fold: a line `HGG__BraTS19_2013_13_1` for each case.
 const LIST: &str = "fold1_validation.txt";
-/// Cases of the fold.
+/// Number of cases of the fold.
 const SAMPLE_COUNT: u64 = 67;
 /// Groups of cases: tumours of high and of low grade.
 const GROUPS: [&str; 2] = ["HGG", "LGG"];

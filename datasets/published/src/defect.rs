@@ -110,7 +110,7 @@ pub enum Problem {
     GivenUp {
         /// Faulty lines.
         fault_count: usize,
-        /// Lines that were looked at.
+        /// Number of lines looked at.
         line: u64,
     },
     /// The picture has another size than the list says.
@@ -263,9 +263,9 @@ pub enum LineFault {
     /// Another number of fields.
     #[error("has {got} fields instead of {expected}")]
     Fields {
-        /// Fields that there should be.
+        /// Expected number of fields.
         expected: usize,
-        /// Fields that there are.
+        /// Actual number of fields.
         got: usize,
     },
     /// The label is no number of a class.

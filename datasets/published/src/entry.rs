@@ -69,7 +69,7 @@ pub struct Opened {
     pub names: Vec<String>,
     /// Names of their files without folders, where each is one file. A picture of COCO has the name of its id.
     pub files: Vec<String>,
-    /// Samples that it lists, but does not have.
+    /// Number of samples that it lists, but does not have.
     pub missing_count: u64,
 }
 

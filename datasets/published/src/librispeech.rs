@@ -25,7 +25,7 @@ use crate::{
     texts::look_at,
 };
 
-/// Recordings of the published set that are short enough.
+/// Number of recordings of the published set that are short enough.
 const SAMPLE_COUNT: u64 = 2513;
 
 pub(crate) const ENTRY: Published = Published {
@@ -66,7 +66,7 @@ impl LibriSpeech {
         self.files.missing()
     }
 
-    /// Recordings of more than 15 s, hence no samples.
+    /// Returns the number of recordings of more than 15 s, which are not samples.
     #[must_use]
     pub fn too_long_count(&self) -> u64 {
         self.too_long_count

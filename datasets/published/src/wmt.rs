@@ -34,7 +34,7 @@ const PUBLISHED: [(&str, &str); 4] = [
     (GERMAN_VOCABULARY, "bbf724dc2e0ad4b35926d8557e34f465"),
 ];
 
-/// Sentences of the published set.
+/// Number of sentences of the published set.
 const SAMPLE_COUNT: u64 = 3003;
 
 pub(crate) const ENTRY: Published = Published {

@@ -35,9 +35,9 @@ pub struct RnnName {
     pub cell: RnnCell,
     /// Width of the input, 1 to 16384.
     pub input: usize,
-    /// Units of one direction, 1 to 16384.
+    /// Number of units of one direction, 1 to 16384.
     pub hidden: usize,
-    /// Sequences of a batch, 1 to 16384.
+    /// Number of sequences of a batch, 1 to 16384.
     pub batch: usize,
     /// Time steps, 1 to 16384.
     pub seq: usize,

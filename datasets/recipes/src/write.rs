@@ -18,13 +18,13 @@ use crate::{
 /// How far the writing of a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes written so far, the header counted.
+    /// Number of bytes written so far, the header counted.
     pub written_bytes: u64,
     /// Size of the whole file.
     pub total_bytes: u64,
 }
 
-/// Values of one piece of work: 4 MiB, enough that handing pieces over costs nothing.
+/// Number of values of one piece of work: 4 MiB, enough that handing pieces over costs nothing.
 const CHUNK_LEN: usize = 1 << 20;
 
 /// More threads than this wait for the disk.

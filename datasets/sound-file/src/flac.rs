@@ -10,12 +10,12 @@ use crate::{
     format::{Format, Header, Kind},
 };
 
-/// Samples to a byte of a file, at most, that room is made for at once: a header may claim any number.
+/// Maximum number of samples reserved at once for each byte of a file: a header may claim any number.
 const SAMPLES_PER_BYTE: usize = 8;
 /// Maximum number of samples of a FLAC file that are decoded, counting all channels: more than an hour of speech. A
 /// frame of a dozen bytes may stand for 65,535, and a header may claim any number of them, or none.
 pub const SAMPLES_MAX: u64 = 1 << 26;
-/// Bytes of an ID3v1 tag, which some programs put behind the last frame.
+/// Number of bytes of an ID3v1 tag, which some programs put behind the last frame.
 const TAG_BYTES: usize = 128;
 
 /// Reads the description of the samples.

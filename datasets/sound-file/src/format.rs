@@ -14,9 +14,9 @@ pub enum Kind {
 /// The form of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// Samples of a channel in a second.
+    /// Number of samples of a channel in a second.
     pub rate_hz: u32,
-    /// Channels.
+    /// Number of channels.
     pub channel_count: u16,
     /// Size of a sample.
     pub bits: u16,
@@ -42,6 +42,6 @@ pub struct Header {
     pub kind: Kind,
     /// The form of its samples.
     pub format: Format,
-    /// Samples of each channel; a FLAC file need not say.
+    /// Number of samples of each channel; a FLAC file need not say.
     pub sample_count: Option<u64>,
 }

@@ -5,7 +5,7 @@ use crate::{
     vocabulary::{Vocabulary, VocabularyError},
 };
 
-/// Words of more characters are unknown as a whole.
+/// Maximum number of characters of a word; longer words are unknown as a whole.
 pub(crate) const WORD_LENGTH_MAX: usize = 100;
 /// Mark of a piece that goes on with a word.
 pub(crate) const CONTINUED: &str = "##";

@@ -2,7 +2,7 @@
 
 use crate::coded::bits::Bits;
 
-/// Bits that are looked up at once; longer codes are rare.
+/// Number of bits looked up at once; longer codes are rare.
 const LOOKUP_BITS: u32 = 10;
 
 /// A Huffman table of T.81, annex C. The lower four bits of each of its symbols are the size of a number that follows

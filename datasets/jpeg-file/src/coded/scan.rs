@@ -15,7 +15,7 @@ use crate::{
 /// The symbol of zeros without a number behind them.
 const SIXTEEN_ZEROS: u8 = 0xf0;
 
-/// Places that the end of a block takes one on: more than any other code can lead to.
+/// Number of positions that the code for the end of a block advances: more than any other code can.
 const END: usize = 128;
 
 /// Tables that segments between the scans set.
@@ -26,7 +26,7 @@ pub(crate) struct Tables {
     pub(crate) first: [Option<HuffmanTable>; 4],
     /// Of the other coefficients.
     pub(crate) others: [Option<HuffmanTable>; 4],
-    /// Units between restarts; 0 for none.
+    /// Number of units between restarts; 0 for none.
     pub(crate) restart_interval: usize,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Scan {
     to: usize,
     /// Whether it makes known coefficients finer, by one bit.
     is_refining: bool,
-    /// Bits of the coefficients that are left to later scans.
+    /// Number of bits of the coefficients left to later scans.
     low: u32,
     /// Place of its segment in the file.
     offset: usize,

@@ -267,7 +267,7 @@ impl Samples {
 mod tests {
     use super::*;
 
-    /// Rows of the test half of day 23.
+    /// Number of rows of the test half of day 23.
     const ROW_COUNT: u64 = 89_137_319;
 
     #[test]

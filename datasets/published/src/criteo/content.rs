@@ -13,7 +13,7 @@ pub(super) enum Content {
     Feature {
         /// Number of the feature.
         number: usize,
-        /// Rows of its table.
+        /// Number of rows of its table.
         table_rows: u32,
     },
     /// Labels.

@@ -25,15 +25,15 @@ use crate::{
 
 /// The file.
 const FILE: &str = "day_23";
-/// Rows of the published file.
+/// Number of rows of the published file.
 const ROW_COUNT: u64 = 178_274_637;
-/// Rows from one whose place in the file is kept to the next.
+/// Number of rows between two rows whose offset in the file is kept.
 const ROWS_BETWEEN_MARKS: u64 = 1024;
 /// Faulty lines after which a file is given up.
 const FAULTS_MAX: usize = 100;
 /// Rows are read through a buffer of this size.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Counts that a generated row may have: below it.
+/// Upper bound of the counts in a generated row, exclusive.
 const GENERATED_COUNTS: u32 = 100;
 /// A generated row is a click if its first count is at least this.
 const CLICK_FROM: u32 = 75;

@@ -76,9 +76,9 @@ pub enum ArrayFault {
     Rows {
         /// The member.
         member: String,
-        /// Rows of the dense features.
+        /// Number of rows of the dense features.
         expected: u64,
-        /// Rows that it has.
+        /// Number of rows that it has.
         got: u64,
     },
     /// An element has a value outside its range; only the first one of an array is reported.

@@ -42,13 +42,13 @@ pub const TABLE_ROWS: [u32; CATEGORY_FIELDS] = [
     2_209, 11_938, 155, 4, 976, 14, 40_000_000, 40_000_000, 40_000_000, 590_152, 12_973, 108, 36,
 ];
 
-/// Rows of the published set.
+/// Number of rows of the published set.
 const ROW_COUNT: u64 = 178_274_637;
 /// Suffixes of the names of whole set, sample and debugging set, in the order in which they are looked for.
 const SUFFIXES: [&str; 3] = ["", "_sample", "_debug"];
 /// Of every array: f32 or i32.
 const ELEMENT_BYTES: u64 = 4;
-/// Bytes that are read at a time when a file is verified; a multiple of a row of any array but the widest.
+/// Number of bytes read at a time when a file is verified; a multiple of a row of any array but the widest.
 const PART_BYTES: usize = 1 << 20;
 /// A generated row is a click if its first dense feature is at least this: about a quarter of them.
 const CLICK_FROM: f32 = 1.5;
@@ -91,7 +91,7 @@ struct Array {
     /// Byte at which the first row begins.
     offset: u64,
     row_count: u64,
-    /// Elements of a row.
+    /// Number of elements of a row.
     width: u64,
 }
 

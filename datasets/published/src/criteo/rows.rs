@@ -2,13 +2,13 @@
 
 use crate::defect::{LineFault, RowField};
 
-/// Counts of a row.
+/// Number of counts of a row.
 pub const COUNT_FIELDS: usize = 13;
-/// Categories of a row.
+/// Number of categories of a row.
 pub const CATEGORY_FIELDS: usize = 26;
-/// Numbers of a row without its label.
+/// Number of values of a row without its label.
 pub const FIELDS: usize = COUNT_FIELDS + CATEGORY_FIELDS;
-/// Bytes of a wrong field that are shown: in a file of another kind it may go on to its end.
+/// Number of bytes shown of a wrong field: in a file of another kind it may go on to the end.
 const SHOWN_BYTES: usize = 40;
 
 /// Reads a line without its end: appends the counts and the hashes, and returns the label. An empty field is a 0.

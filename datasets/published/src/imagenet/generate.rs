@@ -15,7 +15,7 @@ use crate::{
 /// Colours of the three lit fields, from the top: reddish, greenish, bluish.
 const COLOURS: [[u8; 3]; 3] = [[255, 96, 96], [96, 255, 96], [96, 96, 255]];
 
-/// Fields side by side, one for each digit.
+/// Number of fields side by side, one for each digit.
 const DIGITS: usize = 10;
 
 /// Makes a small set in the layout of the published one. Equal requests make equal bytes.

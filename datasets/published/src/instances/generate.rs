@@ -16,7 +16,7 @@ use crate::{
 /// Columns and rows of the cells that a picture is divided into; each has one box or none.
 const CELLS: [usize; 2] = [3, 2];
 
-/// Pixels between a box and the edge of its cell, so that the samples of two boxes never mix.
+/// Number of pixels between a box and the edge of its cell, so that the samples of two boxes never mix.
 const MARGIN: usize = 8;
 
 /// Shortest side of a box.

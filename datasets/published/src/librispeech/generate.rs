@@ -14,12 +14,13 @@ const LABELS: &[u8; 28] = b" abcdefghijklmnopqrstuvwxyz'";
 /// Frequency of the tone of the first label, and the distance between the tones of neighbouring labels.
 const FIRST_HZ: u32 = 400;
 const STEP_HZ: u32 = 120;
-/// Samples of a character: a tenth of a second, a tenth of it silent.
+/// Number of samples of a character: a tenth of a second, a tenth of it silent.
 const CHARACTER_SAMPLES: usize = 1600;
 const SILENT_SAMPLES: usize = 160;
 /// Loudness of a tone.
 const AMPLITUDE: i64 = 8000;
-/// Words of a transcript and letters of a word, at most; with spaces they fit into the 15 s of a recording.
+/// Maximum number of words of a transcript, and of letters of a word; with spaces they fit into the 15 s of a
+/// recording.
 const WORDS_MAX: u32 = 14;
 const LETTERS_MAX: u32 = 9;
 

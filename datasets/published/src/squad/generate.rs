@@ -57,14 +57,14 @@ const FACTS_SHORT: u32 = 12;
 /// Words and punctuation, beyond which a long context has no further fact. With the pieces of its words it then takes
 /// two windows: more tokens than the 373 or fewer that one has room for, and less than the 501 that two have.
 const LONG: usize = 400;
-/// Facts that a long context has at least.
+/// Minimum number of facts that a long context has.
 const FACTS_LONG: u32 = 28;
-/// Questions from one on a long context to the next.
+/// Number of questions from one on a long context to the next.
 const LONG_EVERY: u64 = 5;
 
 /// The special tokens, where the published vocabulary has them.
 const SPECIAL: [&str; 4] = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-/// Tokens without use between the first and the special ones.
+/// Number of tokens without use between the first and the special ones.
 const UNUSED_COUNT: usize = 99;
 
 /// Makes a small set in the layout of the published one, with a vocabulary of its own. Equal requests make equal bytes.

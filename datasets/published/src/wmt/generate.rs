@@ -10,7 +10,7 @@ use crate::{
     wmt::{ENGLISH, ENGLISH_VOCABULARY, GERMAN, GERMAN_VOCABULARY},
 };
 
-/// Words of each language.
+/// Number of words of each language.
 const WORD_COUNT: u32 = 900;
 /// Maximum number of words of a sentence; each has at most two tokens, so a sentence has at most 50.
 const SENTENCE_LENGTH_MAX: u32 = 25;

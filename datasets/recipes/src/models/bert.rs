@@ -19,7 +19,7 @@ pub(super) struct Sizes {
     width: usize,
     layers: usize,
     heads: usize,
-    /// Places of a sample.
+    /// Number of places of a sample.
     steps: usize,
     task: Task,
     /// Bounds of a sample's length: how many places have a word.

@@ -15,9 +15,9 @@ use crate::{
     weights::ModelRecipe,
 };
 
-/// Numbers of a row.
+/// Number of dense values of a row.
 const DENSE: usize = 13;
-/// Tables, and so features of a row that are categories.
+/// Number of tables, and so of categories in a row.
 const TABLES: usize = 26;
 
 /// Sizes of a network.
@@ -29,7 +29,7 @@ pub(super) struct Sizes {
     top: &'static [usize],
     /// Rows of each table as published.
     rows: [usize; TABLES],
-    /// Rows of a table here, at most.
+    /// Maximum number of rows of a table here.
     rows_max: usize,
     interaction: Interaction,
 }

@@ -18,13 +18,13 @@ pub(super) struct Sizes {
     vocabulary: usize,
     width: usize,
     layers: usize,
-    /// Heads of queries.
+    /// Number of heads of queries.
     heads: usize,
-    /// Heads of keys and values, each for `heads / kv_heads` neighbouring heads of queries.
+    /// Number of heads of keys and values, each for `heads / kv_heads` neighbouring heads of queries.
     kv_heads: usize,
     /// Width inside the feed-forward network.
     inner: usize,
-    /// Places of a prompt.
+    /// Number of places of a prompt.
     steps: usize,
     /// The shortest prompt.
     shortest: u32,

@@ -19,7 +19,7 @@ pub(super) struct Sizes {
 pub(super) struct Features {
     /// Rows and columns of the image.
     pub(super) image: usize,
-    /// Channels of the first convolution; all others are multiples.
+    /// Number of channels of the first convolution; all others are multiples.
     pub(super) width: usize,
 }
 
@@ -73,7 +73,7 @@ impl Features {
         all
     }
 
-    /// Channels that a pair of convolutions puts out.
+    /// Returns the number of channels that a pair of convolutions puts out.
     pub(super) fn channels(&self, pair: usize) -> usize {
         PAIRS[pair].1 * self.width
     }

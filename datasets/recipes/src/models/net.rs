@@ -21,7 +21,7 @@ pub(super) struct Window {
     pub(super) stride: i64,
     /// Rows at the top, columns at the left, rows at the bottom, columns at the right.
     pub(super) pads: [i64; 4],
-    /// Groups of channels that do not see each other.
+    /// Number of groups of channels that do not see each other.
     pub(super) groups: usize,
 }
 

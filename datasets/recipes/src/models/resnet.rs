@@ -32,13 +32,13 @@ enum Answer {
 pub(super) struct Features {
     /// In front of the names of all tensors.
     pub(super) prefix: &'static str,
-    /// Channels of the first convolution; a stage of blocks has a multiple.
+    /// Number of channels of the first convolution; a stage of blocks has a multiple.
     pub(super) width: usize,
     /// Blocks of each stage.
     pub(super) blocks: [usize; 4],
-    /// Groups of channels in the 3x3 convolutions.
+    /// Number of groups of channels in the 3x3 convolutions.
     pub(super) groups: usize,
-    /// Channels of the 3x3 convolutions, as a multiple of the stage's width.
+    /// Number of channels of the 3x3 convolutions, as a multiple of the stage's width.
     pub(super) inner: usize,
 }
 
@@ -63,7 +63,7 @@ pub(super) const MLPERF_NARROW: Sizes =
 
 const EPSILON: f32 = 1e-5;
 
-/// Channels that a block puts out, as a multiple of its width.
+/// Number of channels that a block puts out, as a multiple of its width.
 const EXPANSION: usize = 4;
 
 /// The gain of a block's last batch norm. At 1 each of the 16 blocks would double the variance.
@@ -103,7 +103,7 @@ impl Features {
         })
     }
 
-    /// Channels that a stage puts out.
+    /// Returns the number of channels that a stage puts out.
     pub(super) fn channels(&self, stage: usize) -> usize {
         (EXPANSION * self.width) << stage
     }

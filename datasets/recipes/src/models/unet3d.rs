@@ -18,7 +18,7 @@ use crate::{
 /// Sizes of a network.
 pub(super) struct Sizes {
     name: &'static str,
-    /// Channels of the input.
+    /// Number of channels of the input.
     inputs: usize,
     /// Voxels of the input along each axis, multiples of 2 to the power of the levels less one.
     extents: [usize; 3],

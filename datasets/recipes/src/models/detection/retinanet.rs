@@ -22,7 +22,7 @@ use crate::{
 pub(in super::super) struct Sizes {
     name: &'static str,
     features: Features,
-    /// Channels of the pyramid.
+    /// Number of channels of the pyramid.
     width: usize,
 }
 
@@ -43,9 +43,9 @@ const IMAGE: usize = 800;
 /// Means and deviations of red, green and blue.
 const NORMAL: [[f32; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
 const CLASSES: usize = SELECTION.class_count;
-/// Anchors of a place.
+/// Number of anchors of a place.
 const SHAPES: usize = 9;
-/// Convolutions of a head before its last one.
+/// Number of convolutions of a head before its last one.
 const HEAD_DEPTH: usize = 4;
 /// The best scores of each level that are considered.
 const PER_LEVEL_MAX: i64 = 1000;

@@ -36,9 +36,9 @@ const PAIRS: [usize; 2] = [10, 12];
 const FURTHER: [(usize, usize, usize); 4] = [(10, 8, 16), (5, 4, 8), (3, 4, 8), (2, 2, 4)];
 /// Prior boxes of a place in each of the features.
 const SHAPES: [usize; 6] = [3, 6, 6, 6, 6, 6];
-/// Classes, the background in front.
+/// Number of classes, including the background, which comes first.
 const CLASSES: usize = SELECTION.class_count;
-/// Priors of all features.
+/// Number of priors of all features.
 const BOXES: usize = 1917;
 /// Spread of the logits.
 const CONFIDENCE: f32 = 1.5;

@@ -19,7 +19,7 @@ use crate::{
 /// Sizes of the network.
 pub(in super::super) struct Sizes {
     name: &'static str,
-    /// Channels of the first convolution; all others are multiples.
+    /// Number of channels of the first convolution; all others are multiples.
     width: usize,
 }
 
@@ -38,9 +38,9 @@ const FEATURES: [usize; 6] = [4, 8, 8, 4, 4, 4];
 const FURTHER: [(usize, i64, i64); 5] = [(4, 2, 1), (4, 2, 1), (2, 2, 1), (2, 2, 0), (2, 1, 0)];
 /// Prior boxes of a place in each of the features.
 const SHAPES: [usize; 6] = [4, 6, 6, 6, 4, 4];
-/// Classes, the background in front.
+/// Number of classes, including the background, which comes first.
 const CLASSES: usize = SELECTION.class_count;
-/// Priors of all features.
+/// Number of priors of all features.
 const BOXES: usize = 15_130;
 /// Spread of the logits, so that of 81 random ones the greatest is often more than half of the sum.
 const CONFIDENCE: f32 = 4.0;
