@@ -17,13 +17,13 @@ use crate::{
     pipeline::{Pipeline, PipelineEntry, describe},
 };
 
-/// Counts of a row, which are dense features.
+/// Number of counts of a row, which are dense features.
 const COUNTS: usize = 13;
-/// Categories of a row of DLRM, and features with categories of DLRM-v2.
+/// Number of categories of a row of DLRM, and of features with categories of DLRM-v2.
 const CATEGORIES: usize = 26;
-/// Rows of the largest table of DLRM, which all hashes are taken modulo.
+/// Number of rows of the largest table of DLRM, which all hashes are taken modulo.
 const HASH_RANGE: u32 = 40_000_000;
-/// Bytes of every element.
+/// Number of bytes of every element.
 const ELEMENT_BYTES: usize = 4;
 
 const DLRM: &str = "criteo-dlrm";

@@ -25,9 +25,9 @@ pub enum Method {
 /// One side of a picture resized to another length, and the range of it that is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Pixels before.
+    /// Number of pixels before resizing.
     pub from: usize,
-    /// Pixels after.
+    /// Number of pixels after resizing.
     pub to: usize,
     /// The pixels after that are wanted.
     pub wanted: Range<usize>,
@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
         &self.picture.pixels[row * self.picture.width..][..self.picture.width]
     }
 
-    /// Pixels of a row.
+    /// Returns the number of pixels of a row.
     #[inline(always)]
     fn width(&self) -> usize {
         self.picture.width

@@ -13,9 +13,9 @@ use crate::{INDEX, error::PreparedError};
 
 /// First bytes of the file; the last digit is the version of all files.
 const MAGIC: [u8; 16] = *b"proctor-index-1\n";
-/// Bytes before the first entry: magic and number of samples.
+/// Number of bytes before the first entry: magic and number of samples.
 const HEAD_BYTES: u64 = 24;
-/// Bytes of an entry: place and length of the record, and its sum.
+/// Number of bytes of an entry: place and length of the record, and its sum.
 const ENTRY_BYTES: u64 = 24;
 
 /// The place of a record.
@@ -23,7 +23,7 @@ const ENTRY_BYTES: u64 = 24;
 pub(crate) struct Entry {
     /// First byte in the file of records.
     pub(crate) offset: u64,
-    /// Bytes; never 0.
+    /// Number of bytes; never 0.
     pub(crate) length: u64,
     /// CRC-32 of the record.
     pub(crate) sum: u32,

@@ -37,7 +37,7 @@ pub struct Delivery {
     pub folder: PathBuf,
     /// Number of samples of the data set.
     pub sample_count: u64,
-    /// Samples that the data set lists but does not have.
+    /// Number of samples that the data set lists but does not have.
     pub missing_count: u64,
     /// Messages for the user of these samples.
     #[serde(default)]

@@ -18,7 +18,7 @@ use crate::{
     record::Head,
 };
 
-/// Bytes that are read at a time to see whether a record is whole.
+/// Number of bytes read at a time to see whether a record is whole.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// The prepared samples of a folder. [any thread]

@@ -47,7 +47,7 @@ impl Head {
         Ok(Some(head))
     }
 
-    /// Bytes of the record, the head among them; `None` if they cannot be counted.
+    /// Returns the number of bytes of the record, the head among them; `None` if they cannot be counted.
     pub(crate) fn record_bytes(&self) -> Option<u64> {
         let words = 1 + self.shapes.iter().map(|shape| 2 + shape.len()).sum::<usize>();
         let tensors = self.sizes.iter().try_fold(0_u64, |sum, size| sum.checked_add(*size as u64))?;

@@ -31,7 +31,7 @@ inventory::submit! { PipelineEntry { name: NAME, version: 1, build } }
 
 /// The greatest extent after resampling that is taken: a body of 6 m.
 const EXTENT_MAX: usize = 4096;
-/// Voxels of a prepared volume at most.
+/// Maximum number of voxels of a prepared volume.
 const VOXEL_COUNT_MAX: usize = 1 << 31;
 /// Background, kidney and tumour.
 const LABELS: &[u8] = &[0, 1, 2];

@@ -6,7 +6,7 @@ use proctor_jpeg_file::{Part, Picture};
 
 use crate::resize::{Side, Source, widen};
 
-/// Bits of a factor behind the point.
+/// Number of bits of a factor behind the point.
 const FACTOR_BITS: u32 = 22;
 
 /// A triangle along one side: the first pixel before that it covers, and the factors of that and the following ones.

@@ -11,9 +11,9 @@ use proctor_jpeg_file::{Header, Orientation, Part, Picture, decode};
 use proctor_preprocess::build_pipeline;
 use proctor_vocabulary::{ElementType, TensorSpec};
 
-/// Cases of each kind.
+/// Number of cases of each kind.
 const ALL: u64 = 1500;
-/// Cases that show whether something is broken.
+/// Number of cases that show whether something is broken.
 const FEW: u64 = 100;
 
 #[test]
