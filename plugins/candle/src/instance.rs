@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub outputs: Vec<TensorSpec>,
     pub dtype: DType,
     pub device: Device,
-    /// Bytes of inputs that were copied since the start. Only added up, so no order with other memory is needed.
+    /// Number of bytes of inputs copied since the start. Only added up, so no order with other memory is needed.
     pub input_bytes_copied: AtomicU64,
 }
 

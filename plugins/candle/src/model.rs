@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub struct LoadedModel {
     shared: Arc<Shared>,
-    /// Threads of each instance.
+    /// Number of threads of each instance.
     threads: usize,
     /// Where the weights come from and what they are, for people.
     origin: String,

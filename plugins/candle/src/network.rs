@@ -38,7 +38,7 @@ pub struct LoadRequest<'a> {
     pub batch_size_max: usize,
     /// Number of instances that will share the network, each with one batch at a time.
     pub instance_count: usize,
-    /// Texts that a search of words keeps at a time, if the user says so; otherwise as the model id says.
+    /// Number of texts that a search of words keeps at a time, if the user says so; otherwise as the model id says.
     pub beam: Option<usize>,
 }
 

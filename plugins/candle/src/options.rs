@@ -9,7 +9,7 @@ use crate::models::llama::config::BEAM_MAX;
 pub(crate) struct Settings {
     /// Threads of each instance.
     pub threads: Threads,
-    /// Texts that a search of words keeps at a time; `None` for as many as the model id says.
+    /// Number of texts that a search of words keeps at a time; `None` for as many as the model id says.
     pub beam: Option<usize>,
 }
 

@@ -30,7 +30,7 @@ const HEADER_BYTES_MAX: u64 = 100 << 20;
 /// Number of leading bytes that identify other kinds of files.
 const BEGINNING_BYTES: u64 = 512;
 
-/// Bytes before the header, which hold its length.
+/// Number of bytes before the header, which hold its length.
 const LENGTH_BYTES: u64 = 8;
 
 /// An open file of weights. Cheap to clone.

@@ -21,7 +21,7 @@ pub struct PlanningOptions {
     pub model: String,
     /// Identity of the engine in the cache: [`engine_identity`].
     pub engine: String,
-    /// Threads of an instance.
+    /// Number of threads of an instance.
     pub threads: usize,
     /// Cores of the first instance, the caller's first; empty for any.
     pub cores: Vec<usize>,
@@ -189,7 +189,7 @@ pub fn make_team(threads: usize, cores: Vec<usize>, pin: bool) -> Result<Team, S
         .map_err(|error| format!("the operating system gives no {threads} threads: {error}"))
 }
 
-/// Values of the tensors of a call.
+/// Returns the number of values of the tensors of a call.
 fn values(shape: &LayerShape) -> usize {
     let width = shape.input.saturating_add(shape.hidden.saturating_mul(shape.directions.count()));
     shape.time.saturating_mul(shape.batch).saturating_mul(width)

@@ -35,7 +35,7 @@ pub struct DeviceInfo {
 /// The largest grid that a device takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub threads: usize,
     /// Threads of a block along each dimension.
     pub block: [usize; 3],

@@ -34,7 +34,7 @@ struct Loaded {
     name: &'static str,
     module: sys::CUmodule,
     function: sys::CUfunction,
-    /// Threads of a block with the registers and the memory that the kernel takes.
+    /// Number of threads of a block with the registers and the memory that the kernel takes.
     threads_max: usize,
     context: Arc<Context>,
 }

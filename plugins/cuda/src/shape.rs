@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     pub matrices: [Columns; 3],
     pub second_operation: c_int,
     pub epilogue: u32,
-    /// Products of a call, and distances from one to the next, in elements.
+    /// Number of products of a call, and distances from one to the next, in elements.
     pub batch: i32,
     pub batch_strides: [i64; 3],
     /// In bytes.

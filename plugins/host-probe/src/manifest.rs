@@ -88,7 +88,7 @@ pub(crate) fn manifest() -> *const ProctorManifest {
 /// The options that a backend was opened with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options {
-    /// Batches in flight of each instance; 0 for none.
+    /// Number of batches in flight of each instance; 0 for none.
     pub(crate) in_flight: u32,
     /// Time that a batch takes, in microseconds.
     pub(crate) service_us: u64,

@@ -72,7 +72,7 @@ pub(crate) struct LoadedModel {
 pub(crate) struct Timed {
     /// Ids of all samples.
     pub(crate) ids: HashSet<u64>,
-    /// Samples of the query that comes in parts which were handed over, and of the whole query.
+    /// Number of samples handed over of the query that comes in parts, and of the whole query.
     pub(crate) handed_over: u64,
     pub(crate) total: u64,
     pub(crate) query_count: u64,
@@ -91,7 +91,7 @@ pub(crate) struct LiveInstance {
     pub(crate) begun: Vec<ThreadId>,
     /// Maximum number of batches that it takes at a time, as declared; `None` until the host asks.
     pub(crate) in_flight_max: Option<u32>,
-    /// Batches that it has now.
+    /// Number of batches that it has now.
     pub(crate) in_flight: u32,
 }
 

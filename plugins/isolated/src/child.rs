@@ -95,7 +95,7 @@ pub(crate) struct Child {
     is_closing: AtomicBool,
     signs: Mutex<Vec<Weak<Sign>>>,
     reports: Mutex<ReportReader>,
-    /// Reports of samples that were taken.
+    /// Number of reports of samples taken.
     report_count: AtomicU64,
     flush: Mutex<bool>,
     flushed: Condvar,

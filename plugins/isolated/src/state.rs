@@ -37,7 +37,7 @@ pub(crate) struct State {
     model: Mutex<Option<ModelRequest>>,
     /// Whether rooms for outputs are marked.
     marks_outputs: AtomicBool,
-    /// Instances that were not ended yet, of whichever process.
+    /// Number of instances that were not ended yet, in any process.
     pub(crate) instance_count: AtomicUsize,
 }
 

@@ -19,7 +19,7 @@ use in_flight::InFlight;
 pub struct MockInstance {
     shared: Arc<Shared>,
     next: Draw,
-    /// Batches that it still executes well; `None` for all.
+    /// Number of batches that it still executes well; `None` for all.
     good_batches: Option<u64>,
     /// The threads that have begun.
     threads: Vec<ThreadId>,

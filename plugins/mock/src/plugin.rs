@@ -40,15 +40,15 @@ pub struct Mock {
     devices: u32,
     in_flight: u32,
     input_form: WantedForm,
-    /// Tokens of each answer; 0 for none.
+    /// Number of tokens of each answer; 0 for none.
     tokens: u32,
     /// Time that making an instance takes.
     start: Duration,
-    /// Instances that there is memory for; 0 for any number.
+    /// Number of instances that there is memory for; 0 for any number.
     instances_max: u32,
     /// Number of the instance that fails batches, counted from 1; 0 for none.
     fail_instance: u32,
-    /// Batches that it executes well before.
+    /// Number of batches executed well before the first failure.
     fail_after: u64,
 }
 

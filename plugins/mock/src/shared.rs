@@ -33,13 +33,13 @@ pub(crate) struct Shared {
     pub(crate) tokens: u32,
     /// Time that making an instance takes.
     pub(crate) start: Duration,
-    /// Instances that there is memory for; 0 for any number.
+    /// Number of instances that there is memory for; 0 for any number.
     pub(crate) instances_max: u32,
     /// Number of the instance that fails batches, counted from 1; 0 for none.
     pub(crate) fail_instance: u32,
-    /// Batches that it executes well before.
+    /// Number of batches executed well before the first failure.
     pub(crate) fail_after: u64,
-    /// Instances that there are.
+    /// Number of instances.
     instances: AtomicU32,
     /// Whether it counts the threads of its instances, and holds them to these.
     pub(crate) knows_threads: bool,

@@ -23,7 +23,8 @@ use proctor_plugin_api::{PluginError, vocabulary::QuerySample};
 
 use crate::answers::Answers;
 
-/// Samples that wait at most. It fits into the nearest caches, and is far more than the thread is ever behind.
+/// Maximum number of samples that wait. It fits into the nearest caches, and is far more than the thread is ever
+/// behind.
 const QUEUE_CAPACITY: usize = 1024;
 /// How often the thread looks at an empty queue before it parks: some ten microseconds.
 const LOOKS: u32 = 1000;

@@ -29,7 +29,7 @@ use proctor_plugin_host::{
 /// Time for which batches are timed.
 const DURATION: Duration = Duration::from_secs(4);
 
-/// Batches before.
+/// Number of warm-up batches.
 const WARM_UP_COUNT: usize = 20;
 
 /// One sample, as often as wanted.

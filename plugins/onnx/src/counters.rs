@@ -5,6 +5,6 @@ use std::sync::atomic::AtomicU64;
 /// Counters of a model.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Bytes of inputs that were copied before the runtime saw them.
+    /// Number of bytes of inputs copied before the runtime saw them.
     pub input_bytes_copied: AtomicU64,
 }

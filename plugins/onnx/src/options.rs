@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     pub level: String,
     /// Threads within an operator.
     pub threads: Threads,
-    /// Operators that may run at a time.
+    /// Number of operators that may run at a time.
     pub inter_threads: usize,
     /// Whether threads without work look for it for a while before they sleep.
     pub spin: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub arena: bool,
     /// Whether all instances share one session.
     pub shared: bool,
-    /// Windows of a volume in a call.
+    /// Number of windows of a volume in a call.
     pub windows: usize,
 }
 
@@ -116,7 +116,7 @@ impl Settings {
         found.map_or(GraphOptimizationLevel::All, |(_, level)| level)
     }
 
-    /// Threads within an operator, of each session, for a number of instances.
+    /// Returns the number of threads within an operator, of each session, for a number of instances.
     pub(crate) fn threads(&self, instance_count: u32) -> usize {
         match self.threads.asked() {
             None if self.shared => of_shared(self.threads.cores(), instance_count),
@@ -126,8 +126,8 @@ impl Settings {
     }
 }
 
-/// Threads of a session that all instances share, so that together they use each core once. The thread that calls is
-/// one of them, and every instance brings its own.
+/// Returns the number of threads of a session that all instances share, so that together they use each core once. The
+/// thread that calls is one of them, and every instance brings its own.
 fn of_shared(cores: usize, instance_count: u32) -> usize {
     let instance_count = usize::try_from(instance_count).unwrap_or(usize::MAX).max(1);
     (cores + 1).saturating_sub(instance_count).max(1)

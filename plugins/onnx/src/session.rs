@@ -21,7 +21,7 @@ pub(crate) struct SessionMaker {
     pub path: Arc<Path>,
     pub settings: Settings,
     pub provider: Provider,
-    /// Threads within an operator.
+    /// Number of threads within an operator.
     pub threads: usize,
 }
 

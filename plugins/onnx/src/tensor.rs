@@ -15,9 +15,9 @@ pub(crate) struct Tensor {
     element: Element,
     /// Shape in the model; the first one is the batch's, if the model has it.
     dims: Vec<i64>,
-    /// Bytes of one entry in the host's memory.
+    /// Number of bytes of one entry in the host's memory.
     entry_bytes: usize,
-    /// Bytes of one entry in the model.
+    /// Number of bytes of one entry in the model.
     model_bytes: usize,
     /// Where entries come together; empty if none ever do.
     buffer: Buffer,
@@ -29,7 +29,7 @@ pub(crate) struct Tensor {
 struct Part {
     /// 0 or 1.
     number: usize,
-    /// Bytes of an element in the host's memory.
+    /// Number of bytes of an element in the host's memory.
     element_bytes: usize,
     /// The values of one entry, in the host's type.
     values: Vec<u8>,

@@ -32,7 +32,7 @@ const SHAPES: [[usize; 3]; 4] = [[12, 384, 64], [12, 128, 64], [16, 384, 64], [8
 /// Time for which a shape is timed.
 const DURATION: Duration = Duration::from_secs(4);
 
-/// Runs before.
+/// Number of warm-up runs.
 const WARM_UP_COUNT: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {

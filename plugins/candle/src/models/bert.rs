@@ -30,7 +30,7 @@ const HIDDEN_SCORE: f64 = -10_000.0;
 /// Width of a head in the published sizes of BERT.
 const HEAD_WIDTH: usize = 64;
 
-/// Heads of the variant for tests, which is narrower than such a head.
+/// Number of heads of the variant for tests, which is narrower than such a head.
 const HEADS_OF_TINY: usize = 4;
 
 /// Embeddings and layers, from words to a vector for each place.

@@ -45,7 +45,7 @@ impl Linear {
 /// Properties of a convolution that the file does not state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Geometry {
-    /// Channels that come in.
+    /// Number of input channels.
     pub input: usize,
     /// Rows and columns of the kernel.
     pub kernel: usize,

@@ -5,7 +5,7 @@ use candle_nn::ops::sigmoid;
 
 use crate::{error::LoadError, ops::product::product, weights::Weights};
 
-/// Rows of a weight for each unit: the gates input, forget, cell and output.
+/// Number of rows of a weight for each unit: the gates input, forget, cell and output.
 const GATES: usize = 4;
 
 /// LSTM layers, one on the other, in one direction.

@@ -159,12 +159,12 @@ impl Geometry {
         }
     }
 
-    /// Places of the result.
+    /// Returns the number of places of the result.
     pub(super) fn places(&self) -> usize {
         self.rows_out * self.columns_out
     }
 
-    /// Values that go into one of the result.
+    /// Returns the number of values that go into one value of the result.
     fn patch(&self) -> usize {
         self.channels * self.kernel_rows * self.kernel_columns
     }

@@ -20,7 +20,7 @@ const SHAPES: [(usize, &[[usize; 2]]); 3] = [
     (20, &[[64, 64], [256, 256], [1024, 1024]]),
 ];
 const STEPS: usize = 100;
-/// Pairs of products in a parallel region: what that costs does not count.
+/// Number of pairs of products in a parallel region: what that costs does not count.
 const PAIRS: usize = 32;
 /// Time spent on each figure, and least number of ratios.
 const BUDGET: Duration = Duration::from_millis(700);

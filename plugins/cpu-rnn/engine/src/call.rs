@@ -39,7 +39,7 @@ pub enum CallError {
         sample: usize,
         /// Its length.
         length: usize,
-        /// Steps of the input.
+        /// Number of steps of the input.
         time: usize,
     },
     /// Cell states were given to a cell that has none.

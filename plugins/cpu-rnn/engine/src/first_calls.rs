@@ -20,7 +20,7 @@ pub struct FirstCalls {
 }
 
 impl FirstCalls {
-    /// Calls that are timed: enough that one of them is not disturbed, also where others share the machine.
+    /// Number of calls timed: enough that one of them is not disturbed, also where others share the machine.
     pub const COUNT: u32 = 64;
 
     /// Makes a timer of calls of this shape by this schedule.

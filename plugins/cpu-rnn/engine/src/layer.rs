@@ -110,7 +110,7 @@ impl Layer {
         self.spec.hidden * self.spec.directions.count()
     }
 
-    /// Bytes of packed weights.
+    /// Returns the number of bytes of packed weights.
     #[must_use]
     pub fn weight_bytes(&self) -> usize {
         self.cells.iter().flat_map(PackedCell::weight_bytes).map(<[u8]>::len).sum()

@@ -33,7 +33,7 @@ const ROUNDS: u32 = 4;
 /// Effect of priming on the speed of reading the weights, by all threads, each its own part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Primed {
-    /// Bytes of weights.
+    /// Number of bytes of weights.
     pub size_bytes: usize,
     /// Time of one sweep before.
     pub sweep_before: Duration,

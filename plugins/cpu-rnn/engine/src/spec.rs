@@ -12,7 +12,7 @@ pub struct LayerSpec {
     pub directions: Directions,
     /// Width of the input; at least 1.
     pub input: usize,
-    /// Units of one direction; at least 1.
+    /// Number of units of one direction, at least 1.
     pub hidden: usize,
     /// Bound of the arguments of every activation, as ONNX's `clip`; positive.
     pub clip: Option<f32>,

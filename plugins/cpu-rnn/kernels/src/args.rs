@@ -99,9 +99,9 @@ pub struct Product {
     pub step_stride: isize,
     /// First value written. The kernel writes columns of `blocks` only; a cell's layout is `[block][gate][lane]`.
     pub output: *mut f32,
-    /// Values from a step's first row to the next step's.
+    /// Number of values from a step's first row to the next step's.
     pub output_step_stride: usize,
-    /// Values from a sample's row to the next sample's.
+    /// Number of values from a sample's row to the next sample's.
     pub output_row_stride: usize,
     /// Work space of [`PackedCell::product_scratch_bytes`](crate::PackedCell::product_scratch_bytes) bytes, aligned
     /// for f32 (best to a cache line), that no other thread uses; may be dangling if that is 0.
@@ -115,7 +115,7 @@ pub enum Start {
     Gates {
         /// Row of the first sample.
         gates: *const f32,
-        /// Values from sample to sample.
+        /// Number of values from sample to sample.
         row_stride: usize,
     },
     /// From the input itself: both products of a block in one sweep, as a decoder's single steps want it.
@@ -142,7 +142,7 @@ pub struct Step {
     /// LSTM: cell states, updated in place: row `r` at `cell + r * cell_stride`, `padded_hidden` values. Not read by
     /// others.
     pub cell: *mut f32,
-    /// Values from a row of cell states to the next.
+    /// Number of values from a row of cell states to the next.
     pub cell_stride: usize,
     /// GRU with the reset gate before the product: room that both sweeps share, see [`Between`]. Otherwise unused.
     pub between: Between,
@@ -161,7 +161,7 @@ pub struct Between {
     pub reset_hidden: RowsMut,
     /// The update gate z: row `r` at `update + r * update_stride`.
     pub update: *mut f32,
-    /// Values from row to row of `update`.
+    /// Number of values from row to row of `update`.
     pub update_stride: usize,
 }
 

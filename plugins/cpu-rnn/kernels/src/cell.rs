@@ -38,7 +38,7 @@ impl PackedCell {
         self.weights.kind
     }
 
-    /// Units of a block.
+    /// Returns the number of units of a block.
     #[must_use]
     pub fn lanes(&self) -> usize {
         self.weights.lanes
@@ -56,13 +56,13 @@ impl PackedCell {
         self.weights.hidden.depth
     }
 
-    /// Units with the padding of the last block: the length of a row of cell states.
+    /// Returns the number of units with the padding of the last block: the length of a row of cell states.
     #[must_use]
     pub fn padded_hidden(&self) -> usize {
         self.blocks() * self.weights.lanes
     }
 
-    /// Values of a row of gates, `[block][gate][lane]`.
+    /// Returns the number of values of a row of gates, `[block][gate][lane]`.
     #[must_use]
     pub fn gates_width(&self) -> usize {
         self.weights.input.columns
@@ -81,14 +81,15 @@ impl PackedCell {
         [self.weights.input.bytes(), self.weights.hidden.bytes(), self.weights.candidate.bytes()]
     }
 
-    /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
+    /// Returns the number of bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are
+    /// int8.
     #[must_use]
     pub fn product_scratch_bytes(&self, rows: usize) -> usize {
         quantise::scratch_bytes_of(self.precision, rows, self.weights.input.depth)
     }
 
-    /// Bytes of work space of [`step`](Self::step) for `rows` rows: 0 unless weights are int8 or a step takes two
-    /// sweeps.
+    /// Returns the number of bytes of work space of [`step`](Self::step) for `rows` rows: 0 unless weights are int8 or
+    /// a step takes two sweeps.
     #[must_use]
     pub fn step_scratch_bytes(&self, rows: usize) -> usize {
         let quantised = quantise::scratch_bytes_of(self.precision, rows, self.weights.hidden.depth);

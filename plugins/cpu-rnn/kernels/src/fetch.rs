@@ -1,6 +1,6 @@
 //! Asking for memory before it is needed.
 
-/// Bytes of a cache line.
+/// Number of bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
 /// Requests the cache lines of `count` values in the first-level cache and returns at once. Lines written by another

@@ -68,13 +68,14 @@ impl PackedLinear {
         self.matrix.columns
     }
 
-    /// Bytes of the packed weights.
+    /// Returns the number of bytes of the packed weights.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.matrix.bytes().len()
     }
 
-    /// Bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are int8.
+    /// Returns the number of bytes of work space of [`product`](Self::product) for `rows` rows: 0 unless weights are
+    /// int8.
     #[must_use]
     pub fn scratch_bytes(&self, rows: usize) -> usize {
         quantise::scratch_bytes_of(self.precision, rows, self.inputs())

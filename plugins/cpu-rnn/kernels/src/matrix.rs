@@ -23,11 +23,11 @@ pub(crate) struct Matrix {
     corrections: Buffer,
     /// Number of rows.
     pub(crate) depth: usize,
-    /// Vectors of a block.
+    /// Number of vectors of a block.
     pub(crate) vectors: usize,
     /// Number of blocks.
     pub(crate) blocks: usize,
-    /// Columns that products write.
+    /// Number of columns that products write.
     pub(crate) columns: usize,
     groups: usize,
     block_bytes: usize,
@@ -37,9 +37,9 @@ pub(crate) struct Matrix {
 /// The last block of a matrix, where its columns lie side by side.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dense {
-    /// Units of the block.
+    /// Number of units of the block.
     pub(crate) units: usize,
-    /// Vectors that its columns fill: fewer than other blocks have.
+    /// Number of vectors that its columns fill: fewer than other blocks have.
     pub(crate) vectors: usize,
 }
 
@@ -56,20 +56,20 @@ impl Dense {
 pub(crate) struct MatrixShape {
     /// Number of rows: values of an operand.
     pub(crate) depth: usize,
-    /// Vectors of a block.
+    /// Number of vectors of a block.
     pub(crate) vectors: usize,
     pub(crate) blocks: usize,
-    /// Values of a vector.
+    /// Number of values of a vector.
     pub(crate) lanes: usize,
-    /// Columns that products write; at most `blocks * vectors * lanes`.
+    /// Number of columns that products write, at most `blocks * vectors * lanes`.
     pub(crate) columns: usize,
-    /// Units of the last block, if its columns may lie side by side.
+    /// Number of units of the last block, if its columns may lie side by side.
     pub(crate) last_units: Option<usize>,
     /// Zero point of quantised activations: the number added to them.
     pub(crate) zero_point: i32,
 }
 
-/// Rows of weights that a group interleaves: as many as fit 32 bits of a lane.
+/// Returns the number of rows of weights that a group interleaves: as many as fit 32 bits of a lane.
 pub(crate) fn group_rows(precision: Precision) -> usize {
     4 / precision.weight_bytes()
 }

@@ -51,7 +51,7 @@ pub(crate) struct PackedWeights {
     candidate_bias: Buffer,
     /// `[block][i, f, o][lane]`.
     peepholes: Option<Buffer>,
-    /// Units of a block.
+    /// Number of units of a block.
     pub(crate) lanes: usize,
 }
 

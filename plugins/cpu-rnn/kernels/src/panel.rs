@@ -7,7 +7,7 @@ use crate::vector::Vector;
 pub(crate) struct Panel<const N: usize> {
     /// First group of each vector of columns.
     pub(crate) at: [*const u8; N],
-    /// Bytes from group to group.
+    /// Number of bytes from group to group.
     pub(crate) stride: usize,
     /// int8: scales of the columns, one vector after the other.
     pub(crate) scales: *const f32,

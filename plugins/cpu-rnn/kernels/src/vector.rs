@@ -93,7 +93,7 @@ macro_rules! instructions {
 #[cfg(target_arch = "x86_64")]
 use instructions;
 
-/// Vectors whose tiles have at least this many rows have registers for wide tiles, and for cells two at a time.
+/// Minimum number of rows of a tile for a vector with enough registers for wide tiles, and for cells two at a time.
 pub(crate) const ROWS_OF_WIDE: usize = 6;
 
 /// A vector register.

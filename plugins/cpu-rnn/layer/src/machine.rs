@@ -152,7 +152,7 @@ fn caches(root: &Path, assumed: &mut Vec<String>) -> [usize; 3] {
     known
 }
 
-/// Bytes of `48K`, `2048K`, `260M` or `512`; none for zero.
+/// Returns the number of bytes of `48K`, `2048K`, `260M` or `512`; none for zero.
 fn size_bytes(text: &str) -> Option<usize> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 10),

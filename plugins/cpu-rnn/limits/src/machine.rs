@@ -159,7 +159,7 @@ fn values_of(buffer: &Buffer, bytes: usize) -> &[f32] {
     &buffer.values()[..bytes / size_of::<f32>()]
 }
 
-/// Bytes for one core that do not fit its second level, but should fit the last.
+/// Returns the number of bytes for one core that do not fit its second level, but should fit the last.
 fn far_bytes(caches: CacheSizes) -> usize {
     let wanted = 6 * caches.l2_bytes;
     let bytes = caches.l3_bytes.map_or(wanted, |all| wanted.min(all / 4)).max(2 * caches.l2_bytes);

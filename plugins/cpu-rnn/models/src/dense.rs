@@ -11,7 +11,7 @@ use proctor_rnn_layer::Precision;
 /// Multiply-adds that one thread does in about 20 us: a smaller product is not worth waking the others.
 const PART_MIN: usize = 1 << 19;
 
-/// Blocks that kernels take at once; shares of threads are cut between such groups.
+/// Number of blocks that kernels take at once; shares of threads are cut between such groups.
 const GROUP: usize = 4;
 
 /// A linear map with a bias, its f32 weights packed for this processor.

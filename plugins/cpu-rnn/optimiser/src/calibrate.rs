@@ -26,9 +26,9 @@ use crate::plan::{LayerPlan, Measured, SURE};
 /// Minimum duration of a sample, which consists of as many successive calls as needed: shorter ones show the resolution
 /// of the clock.
 const SAMPLE_MIN: Duration = Duration::from_micros(100);
-/// Calls in a row at most.
+/// Maximum number of calls in a row.
 const REPEAT_MAX: u32 = 64;
-/// Samples of a candidate in a round; one alone where a round would take more than [`ROUND_SHARE`] otherwise.
+/// Number of samples of a candidate in a round; one alone where a round would take more than [`ROUND_SHARE`] otherwise.
 const SAMPLES: u32 = 3;
 /// The share of the time that is left that one round may take.
 const ROUND_SHARE: u32 = 8;
@@ -36,11 +36,11 @@ const ROUND_SHARE: u32 = 8;
 /// while it hides a short call altogether.
 const LONG: Duration = Duration::from_millis(15);
 const LONG_SHARE: u32 = 200;
-/// Blocks that rounds of long calls are divided into.
+/// Number of blocks that rounds of long calls are divided into.
 const LONG_BLOCKS: usize = 5;
-/// Rounds that the winner has to have, and those where times are uneven; rounds of long calls, which then have no end
-/// but the budget's; and least time of a race: a disturbance may last longer than a few rounds of short calls. No more
-/// than that, for a model that is quick to run is to be quick to load.
+/// Minimum numbers of rounds of a winner: in general, with uneven times, and with long calls, which are otherwise only
+/// limited by the budget; then the minimum duration of a race, since a disturbance may last longer than a few rounds of
+/// short calls. The numbers are small, so that a model that is quick to run is quick to load.
 const ROUNDS_MIN: usize = 12;
 const UNEVEN_ROUNDS_MIN: usize = 40;
 const LONG_ROUNDS_MIN: usize = 20;
@@ -50,9 +50,9 @@ const DOUBTFUL_RACE_MIN: Duration = Duration::from_millis(1000);
 const DOUBTFUL: f64 = 1.5;
 /// No race has more rounds, however short calls are.
 const ROUNDS_MAX: usize = 1000;
-/// Rounds from which on a candidate can win.
+/// Number of rounds from which on a candidate can win.
 const ROUNDS_TO_WIN: usize = 5;
-/// Rounds from one to the next in which candidates that have left the race are timed, too.
+/// Number of rounds from one to the next in which candidates that have left the race are timed, too.
 const REVISIT: usize = 4;
 /// How many times longer than the shortest of all a candidate's shortest time may be, for it to stay in the race: by
 /// the number of its rounds, the last one for all further ones. One round of short calls throws nothing out; long calls
@@ -103,7 +103,7 @@ pub(crate) fn calibrate_by(
 /// Times of one candidate.
 struct Run {
     schedule: Schedule,
-    /// Calls of a sample; 0 before the first call.
+    /// Number of calls of a sample; 0 before the first call.
     repeat: u32,
     /// The rounds in which it took part, and its time in each.
     times: Vec<(usize, Duration)>,

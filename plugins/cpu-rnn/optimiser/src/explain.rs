@@ -14,7 +14,7 @@ use proctor_rnn_layer::{
     Sweep,
 };
 
-/// Partitions that are shown of each degree.
+/// Number of partitions shown of each degree.
 const PARTITIONS_SHOWN: usize = 4;
 
 /// Adds a line to the text: a word in the margin, then a format with its arguments.

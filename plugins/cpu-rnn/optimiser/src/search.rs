@@ -24,14 +24,14 @@ use crate::{
     predict::{partition_of, predict},
 };
 
-/// Units of a block of packed weights: the least that a thread can own.
+/// Number of units of a block of packed weights: the least that a thread can own.
 const BLOCK_UNITS: usize = 16;
 
 /// Number of steps of a part of the time-independent phase if it runs concurrently with the others: a multiple of the
 /// six rows of a register tile.
 const PIPELINED_STEPS: [usize; 3] = [6, 12, 24];
 
-/// Candidates that are measured, unless the paper's and the best one of each mapping are more.
+/// Number of candidates measured, unless the paper's and the best one of each mapping are more.
 pub const CANDIDATE_COUNT_MAX: usize = 20;
 
 /// A way in which a candidate goes beyond the paper.
@@ -469,7 +469,7 @@ fn mapping_of(shape: &LayerShape, partition: &Partition, in_parallel: bool) -> R
     }
 }
 
-/// Bytes of all weights that one core reads in a call.
+/// Returns the number of bytes of all weights that one core reads in a call.
 fn weights_of_core(shape: &LayerShape, schedule: &Schedule) -> usize {
     let of_direction = input_product(shape, 1).b_bytes() + hidden_product(shape).b_bytes();
     let parts = match schedule.mapping {

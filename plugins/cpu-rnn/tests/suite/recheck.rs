@@ -14,7 +14,7 @@ use proctor_rnn_layer::{Cell, Directions, Precision};
 use proctor_rnn_models::{LayerCalls, Scheduler as _};
 use serde_json::{Value, json};
 
-/// Steps that take any machine longer than what is not taken for slower.
+/// Number of steps that take long enough on any machine to be recognised as slower.
 const TIME: usize = 1000;
 const BATCHES: [usize; 2] = [1, 4];
 const UNITS: usize = 16;

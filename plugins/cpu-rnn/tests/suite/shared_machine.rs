@@ -150,7 +150,7 @@ fn open(given: &[(&str, &str)]) -> Result<CpuRnn, PluginError> {
     CpuRnn::open(Host::detached(), &options)
 }
 
-/// Threads of the one instance that runs a layer of 256 units, of those that it may have.
+/// Returns the number of threads that the one instance uses for a layer of 256 units, out of those that it may have.
 fn threads_of_one_instance() -> usize {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("layer.safetensors");

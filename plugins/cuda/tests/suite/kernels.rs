@@ -32,14 +32,14 @@ const PACKAGE: &str = "nvidia/cuda_nvrtc/lib";
 /// CUDA's number of the version of the compiler.
 const VERSION: i32 = 12_090;
 
-/// Registers of a multiprocessor of each of them, which all items of a group share.
+/// Number of registers of a multiprocessor of each of them, which all items of a group share.
 const GROUP_REGISTERS_MAX: usize = 65_536;
 
 /// Registers are handed out to 32 items at a time, eight for each of them.
 const REGISTER_UNIT: usize = 8;
 const ITEM_UNIT: usize = 32;
 
-/// Bytes of shared memory that a kernel has without asking for more.
+/// Number of bytes of shared memory that a kernel has without asking for more.
 const SHARED_BYTES_MAX: usize = 48 << 10;
 
 /// A kernel for an architecture: the resources that it takes.
@@ -58,7 +58,7 @@ struct Resources {
 /// A kernel, and the resources that it takes on an architecture.
 struct Compiled {
     kernel: Kernel,
-    /// Items of its largest group.
+    /// Number of items of its largest group.
     group_items: usize,
     resources: Resources,
 }

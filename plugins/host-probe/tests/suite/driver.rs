@@ -7,7 +7,7 @@ use proctor_plugin_api::abi::*;
 
 use crate::services::{BYTES, COUNT, Services, host_table};
 
-/// Samples of a host.
+/// Number of samples of a host.
 pub const SAMPLES: usize = 4;
 /// Largest batch that the model is asked for.
 pub const BATCH: usize = 3;
@@ -57,7 +57,7 @@ pub struct Driver {
     pub prepared: Vec<ProctorPreparedSample>,
     pub ranges: Vec<ProctorMemoryRange>,
     pub set: Box<ProctorSampleSet>,
-    /// Instances that the next model is asked for; 0 for whole queries.
+    /// Number of instances that the next model is asked for; 0 for whole queries.
     pub instance_count: u32,
     next_id: u64,
 }

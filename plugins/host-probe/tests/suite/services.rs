@@ -9,9 +9,9 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use proctor_plugin_api::abi::*;
 
-/// Elements of the one input and of the one output, in f32.
+/// Number of elements of the one input and of the one output, in f32.
 pub const COUNT: usize = 10;
-/// Bytes of the one input and of the one output.
+/// Number of bytes of the one input and of the one output.
 pub const BYTES: usize = COUNT * size_of::<f32>();
 
 /// State behind the host table.

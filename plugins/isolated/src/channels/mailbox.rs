@@ -28,7 +28,7 @@ const SAMPLE_BYTES: usize = 16;
 const DETAIL_LENGTH: usize = 8;
 const REPORTS: usize = 16;
 
-/// Bytes before the outputs of a sample: how it ended. Small outputs are on the same cache line.
+/// Number of bytes before the outputs of a sample: how it ended. Small outputs are on the same cache line.
 const ANSWER_BYTES: usize = 16;
 
 /// Maximum number of bytes of an error text.
@@ -97,7 +97,7 @@ pub struct Answer {
     pub status: SampleStatus,
     /// Number of its tokens.
     pub token_count: u32,
-    /// Bytes of its outputs, one after the other; no more than there is room for.
+    /// Number of bytes of its outputs, one after the other; no more than there is room for.
     pub size_bytes: usize,
 }
 

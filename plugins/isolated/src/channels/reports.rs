@@ -12,10 +12,10 @@ use proctor_plugin_api::{
 
 use crate::channels::ring::{Bell, Broken, RingReader, RingWriter};
 
-/// Bytes before the samples of a report: kind (4), number of samples (4), bytes that follow (8).
+/// Number of bytes before the samples of a report: kind (4), number of samples (4), bytes that follow (8).
 const HEAD_BYTES: usize = 16;
 
-/// Bytes of a sample: id (8), status (4), number of tokens (4), bytes of its data (8).
+/// Number of bytes of a sample: id (8), status (4), number of tokens (4), bytes of its data (8).
 const SAMPLE_BYTES: usize = 24;
 
 /// Maximum number of bytes of a report, more than the outputs of any sample take.

@@ -13,8 +13,8 @@ use crate::{
     channels::signal::{LOOK, SIGNAL_BYTES, Signal},
 };
 
-/// Bytes that can be on their way: few enough to stay in the cache of a core, and many enough that a reader that was
-/// interrupted for some hundred microseconds stops nobody.
+/// Number of bytes that can be on their way: few enough to stay in the cache of a core, and many enough that a reader
+/// that was interrupted for some hundred microseconds stops nobody.
 const CAPACITY: usize = 1 << 20;
 
 /// Offsets of the positions; each is set by one side: bytes written and bytes read so far, modulo 2^32.

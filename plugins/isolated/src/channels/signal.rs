@@ -10,13 +10,13 @@ use rustix::thread::futex::{Flags, Timespec, wait, wake};
 
 use crate::channels::memory::SharedMemory;
 
-/// Bytes that a signal takes in shared memory: a cache line, as both processes write to it.
+/// Number of bytes that a signal takes in shared memory: a cache line, as both processes write to it.
 pub(crate) const SIGNAL_BYTES: usize = 64;
 
 /// Longest wait before a caller checks whether the other process is still there.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Looks at the number between two readings of the clock.
+/// Number of times that the number is read between two readings of the clock.
 const LOOKS: u32 = 64;
 
 /// A number that one process sets and the other waits for, and whether that one sleeps.

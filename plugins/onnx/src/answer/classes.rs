@@ -11,7 +11,7 @@ use proctor_plugin_api::{
 use super::numbers::{integers, reals};
 use crate::binding::Lent;
 
-/// Scores of a model of ImageNet's 1000 classes with a background in front of them.
+/// Number of scores of a model of ImageNet's 1000 classes with a background in front of them.
 const WITH_BACKGROUND: usize = 1001;
 
 /// How the position of a class is made.
@@ -19,7 +19,7 @@ const WITH_BACKGROUND: usize = 1001;
 pub(crate) struct Classes {
     /// The output that it is made of.
     pub(super) value: usize,
-    /// Scores of a sample, whose largest is looked for; `None` where the model gives its position.
+    /// Number of scores of a sample, the largest of which decides; `None` if the model returns its position.
     scores: Option<usize>,
     /// The position of class 0.
     first: i64,
@@ -100,7 +100,7 @@ fn position_of_largest(scores: &[f32]) -> i64 {
     position
 }
 
-/// Values of one sample, if the file says them; the batch is the first dimension.
+/// Returns the number of values of one sample, if the file says them; the batch is the first dimension.
 fn extents(value: &ValueSpec) -> Option<usize> {
     let (_, own) = value.dims.as_deref()?.split_first()?;
     own.iter().try_fold(1_usize, |count, dim| match dim {

@@ -41,7 +41,7 @@ impl Entries {
         Ok(())
     }
 
-    /// Entries of all samples.
+    /// Returns the number of entries of all samples.
     pub(crate) fn count(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }

@@ -100,7 +100,7 @@ impl WindowFit {
         Windows::new(shape, extent, (extent / 2).max(1))
     }
 
-    /// Voxels of a window along each axis.
+    /// Returns the number of voxels of a window along each axis.
     pub(crate) fn extent(&self) -> usize {
         self.input.shape[3]
     }

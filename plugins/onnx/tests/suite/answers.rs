@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::{opened, run};
 
-/// Numbers of a sample of `x`, an image of three channels, two rows and four columns.
+/// Number of values of a sample of `x`, an image of three channels, two rows and four columns.
 const COUNT: usize = 24;
 
 /// A graph from an image `x` to the parts that its numbers are cut into, by name and number.

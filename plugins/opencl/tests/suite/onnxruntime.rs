@@ -23,7 +23,7 @@ use runtime::Runtime;
 
 use crate::device::device;
 
-/// Seeds of each operator unless the environment says otherwise: few, since each has kernels to be compiled.
+/// Number of seeds of each operator unless the environment says otherwise: few, since each has kernels to be compiled.
 const CASES: u64 = 3;
 
 /// Greatest difference of a whole model, whose sums go through many layers.

@@ -14,11 +14,11 @@ use super::cache::LayerCache;
 pub(super) struct Extent<'a> {
     /// Words of each prompt.
     pub lengths: &'a [usize],
-    /// Texts of each prompt.
+    /// Number of texts of each prompt.
     pub beam: usize,
-    /// Words fed back, this one counted.
+    /// Number of words fed back, this one counted.
     pub words: usize,
-    /// Heads of keys and values.
+    /// Number of heads of keys and values.
     pub kv_heads: usize,
 }
 

@@ -15,7 +15,7 @@ use super::{
 pub(super) struct Prompts {
     /// Number of prompts.
     pub count: usize,
-    /// Words of the longest.
+    /// Number of words of the longest prompt.
     pub words: usize,
     /// Words of each.
     pub lengths: Vec<usize>,
@@ -28,9 +28,9 @@ pub(super) struct Prompts {
 /// One more word of each text.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
-    /// Texts of each prompt.
+    /// Number of texts of each prompt.
     pub beam: usize,
-    /// Words that were fed back before.
+    /// Number of words fed back before.
     pub fed: usize,
     /// u32`[text]`: the position of the word.
     pub positions: Tensor,

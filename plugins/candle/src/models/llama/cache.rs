@@ -9,9 +9,9 @@ use super::config::LlamaConfig;
 pub(super) struct Capacity {
     /// Prompts of a batch.
     pub prompts: usize,
-    /// Texts that are searched for each prompt.
+    /// Number of texts searched for each prompt.
     pub beam: usize,
-    /// Words of a prompt.
+    /// Number of words of a prompt.
     pub prompt_words: usize,
     /// Number of words fed back: one fewer than in an answer, whose last word is not fed back.
     pub fed_words: usize,

@@ -3,7 +3,7 @@
 /// Sizes of a decoder, under the names of the family's `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LlamaConfig {
-    /// Words that it knows.
+    /// Number of words that it knows.
     pub vocab_size: usize,
     /// Width of the stream between the layers.
     pub hidden_size: usize,
@@ -11,9 +11,9 @@ pub(crate) struct LlamaConfig {
     pub intermediate_size: usize,
     /// Number of layers.
     pub num_hidden_layers: usize,
-    /// Heads of the queries.
+    /// Number of heads of the queries.
     pub num_attention_heads: usize,
-    /// Heads of keys and values.
+    /// Number of heads of keys and values.
     pub num_key_value_heads: usize,
     /// Base of the rotary embedding.
     pub rope_theta: f64,
@@ -30,12 +30,12 @@ pub(crate) enum Use {
     Logits,
     /// A text, by a search of this width; 1 is greedy.
     Generate {
-        /// Texts that are kept at a time.
+        /// Number of texts kept at a time.
         beam: usize,
     },
 }
 
-/// Texts of a beam, at most.
+/// Maximum number of texts of a beam.
 pub(crate) const BEAM_MAX: usize = 16;
 
 /// The decoders whose sizes are known.

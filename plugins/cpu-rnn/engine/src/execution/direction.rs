@@ -18,7 +18,7 @@ pub(super) struct Job<'a> {
     pub(super) spec: &'a LayerSpec,
     cells: &'a [PackedCell],
     split: Split,
-    /// Steps of one time-independent phase.
+    /// Number of steps of one time-independent phase.
     chunk: usize,
     /// Set if time-independent phases run concurrently with time-dependent ones: who computes what, and the gates of
     /// all steps.

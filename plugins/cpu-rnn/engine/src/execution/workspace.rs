@@ -168,13 +168,13 @@ impl Workspace {
     }
 }
 
-/// Values of one block of a row of gates.
+/// Returns the number of values of one block of a row of gates.
 pub(super) fn block_width(cell: &PackedCell) -> usize {
     cell.kind().gate_count() * cell.lanes()
 }
 
-/// Values from a row of gates to the next, for `blocks` blocks of units: not a multiple of a page, or the rows of a
-/// batch would share the same few sets of the cache.
+/// Returns the number of values from a row of gates to the next, for `blocks` blocks of units: not a multiple of a
+/// page, or the rows of a batch would share the same few sets of the cache.
 pub(super) fn gates_stride(cell: &PackedCell, blocks: usize) -> usize {
     const PAGE: usize = 1024;
     const LINE: usize = 16;

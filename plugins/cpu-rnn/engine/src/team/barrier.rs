@@ -57,7 +57,7 @@ enum Form {
 #[derive(Debug)]
 struct Tree {
     groups: Box<[Group]>,
-    /// Threads of a group; the last one may have fewer.
+    /// Number of threads of a group; the last one may have fewer.
     group_size: usize,
     /// Groups that were complete, summed over the barriers of this region.
     complete_groups: Apart<AtomicU64>,

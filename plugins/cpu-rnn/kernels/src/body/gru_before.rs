@@ -18,7 +18,7 @@ use crate::packed::PackedWeights;
 use crate::panel::{ANYWHERE, Ahead, Initial, Panel};
 use crate::vector::Vector;
 
-/// Gates of a block: r, z, n.
+/// Number of gates of a block: r, z, n.
 const GATES: usize = 3;
 
 /// The first sweep.

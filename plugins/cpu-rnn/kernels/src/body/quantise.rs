@@ -8,12 +8,13 @@ use crate::vector::Vector;
 /// Largest magnitude of a quantised value.
 pub(crate) const LEVELS: f32 = 127.0;
 
-/// Bytes of a quantised row of `depth` values: whole cache lines, so whole groups and whole vectors.
+/// Returns the number of bytes of a quantised row of `depth` values: whole cache lines, so whole groups and whole
+/// vectors.
 pub(crate) fn row_bytes(depth: usize) -> usize {
     depth.next_multiple_of(64)
 }
 
-/// Bytes of work space for `rows` quantised rows of `depth` values and their scales.
+/// Returns the number of bytes of work space for `rows` quantised rows of `depth` values and their scales.
 pub(crate) fn scratch_bytes(rows: usize, depth: usize) -> usize {
     rows * row_bytes(depth) + (rows * 4).next_multiple_of(64)
 }

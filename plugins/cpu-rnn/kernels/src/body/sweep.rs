@@ -43,7 +43,7 @@ impl Tiles {
         self.count
     }
 
-    /// Rows of tile `index`.
+    /// Returns the number of rows of tile `index`.
     #[inline(always)]
     pub(crate) fn rows(&self, index: usize) -> usize {
         self.size + usize::from(index < self.larger)
@@ -103,7 +103,7 @@ impl Groups {
     }
 }
 
-/// Blocks of one row whose cells are computed together, at most.
+/// Maximum number of blocks of one row whose cells are computed together.
 ///
 /// A cell is a chain of a hundred dependent instructions. They fill the processor's scheduler, so that the products of
 /// the next block behind them wait, too. After the products of several blocks their cells hide each other's latency.

@@ -143,7 +143,7 @@ impl Program {
         self.inputs.iter().map(|(element, shape)| (*element, shape.as_slice()))
     }
 
-    /// Bytes of memory that the values in between take.
+    /// Returns the number of bytes of memory that the values in between take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let [reals, integers] = self.room.each_ref().map(|lens| lens.iter().sum::<usize>());

@@ -30,7 +30,7 @@ use encoder::{Encoder, Encoding};
 pub(super) struct Sizes {
     vocabulary: usize,
     hidden: usize,
-    /// Words of a source at most.
+    /// Maximum number of words of a source.
     source: usize,
     beam: BeamOptions,
     answer: Answer,
@@ -48,7 +48,7 @@ enum Answer {
 /// Longest source that layers are planned for: of newstest2014 few are longer.
 const PLANNED_SOURCE_MAX: usize = 50;
 
-/// Layers of the encoder, the bidirectional one counted, and of the decoder.
+/// Number of layers of the encoder, the bidirectional one counted, and of the decoder.
 const LAYERS: usize = 4;
 
 /// From this layer on, what goes in is added to what comes out.
@@ -75,7 +75,7 @@ pub(super) const TINY: Sizes = Sizes {
 };
 
 impl Sizes {
-    /// Words of a translation at most: the reference's decoding length factor is 2.
+    /// Returns the maximum number of words of a translation: the reference's decoding length factor is 2.
     fn steps_max(&self, source_length: usize) -> usize {
         2 * source_length
     }

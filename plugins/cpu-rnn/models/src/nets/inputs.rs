@@ -15,9 +15,9 @@ pub(super) struct WordInput {
     pub(super) words: usize,
     /// Position of the lengths.
     pub(super) lengths: usize,
-    /// Sequences of a sample.
+    /// Number of sequences of a sample.
     pub(super) sequences: usize,
-    /// Steps of the tensor.
+    /// Number of steps of the tensor.
     pub(super) steps: usize,
     /// Number of words that there are.
     pub(super) vocabulary: usize,

@@ -76,7 +76,7 @@ pub(super) struct Pass<'a> {
     pub(super) input: &'a [f32],
     /// Steps of each sequence.
     pub(super) lengths: &'a [usize],
-    /// Steps of the tensors, at least 1.
+    /// Number of steps of the tensors, at least 1.
     pub(super) time: usize,
     /// `[sequence, time, output width]`; 0 beyond the lengths.
     pub(super) output: &'a mut [f32],

@@ -33,13 +33,13 @@ pub(super) struct Sizes {
     hidden: usize,
     prediction: usize,
     joint: usize,
-    /// Labels without the blank, whose number is this.
+    /// Number of labels without the blank, which is also the label of the blank.
     labels: usize,
     /// Feature rows of a sample at most.
     rows: usize,
-    /// Symbols for one frame at most.
+    /// Maximum number of symbols for one frame.
     symbols_max: usize,
-    /// Symbols of a sample at most.
+    /// Maximum number of symbols of a sample.
     room: usize,
     form: Form,
 }
@@ -68,7 +68,7 @@ pub(super) const FULL: Sizes = Sizes {
 /// It differs in what is computed, not in what goes in and comes out, so that it takes recordings, too.
 pub(super) const TINY: Sizes = Sizes { hidden: 10, prediction: 7, joint: 9, symbols_max: 3, ..FULL };
 
-/// Rows that become one frame between the encoder's two stacks.
+/// Number of rows that become one frame between the encoder's two stacks.
 const STACKED: usize = 2;
 
 /// The parameters.

@@ -41,7 +41,7 @@ impl Architecture {
         if self.bidirectional { &["", "_reverse"] } else { &[""] }
     }
 
-    /// Values of the output of a sample: of the linear layer, or of the last state.
+    /// Returns the number of values of the output of a sample: of the linear layer, or of the last state.
     pub fn output_len(&self) -> usize {
         if self.output_count > 0 { self.output_count } else { self.suffixes().len() * self.hidden_count }
     }

@@ -17,7 +17,7 @@ const EVERY_DEGREE_UP_TO: usize = 4;
 pub struct Sharing {
     /// Number of products.
     pub products: usize,
-    /// Cores of each product.
+    /// Number of cores of each product.
     pub cores_each: usize,
     /// Whether each product has cores of its own; otherwise one comes after the other, on all cores.
     pub in_parallel: bool,

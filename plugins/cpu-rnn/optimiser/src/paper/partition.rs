@@ -10,15 +10,15 @@ use proctor_rnn_layer::{LayerShape, Sweep};
 /// Extents of a product in numbers of values, and the size of a value of each matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extents {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub i: usize,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub j: usize,
-    /// Columns of A and rows of B: the extent of the sums.
+    /// Number of columns of A and rows of B: the extent of the sums.
     pub k: usize,
-    /// Bytes of a value of A and of C.
+    /// Number of bytes of a value of A and of C.
     pub value_bytes: usize,
-    /// Bytes of a value of B.
+    /// Number of bytes of a value of B.
     pub weight_bytes: usize,
 }
 
@@ -78,7 +78,7 @@ impl Partition {
         self.x_i * self.x_j * self.x_k
     }
 
-    /// Bytes of the largest part of the weights, `|B| / (X_j X_k)`.
+    /// Returns the number of bytes of the largest part of the weights, `|B| / (X_j X_k)`.
     #[must_use]
     pub fn block_bytes(&self, extents: &Extents) -> usize {
         extents.j.div_ceil(self.x_j) * extents.k.div_ceil(self.x_k) * extents.weight_bytes

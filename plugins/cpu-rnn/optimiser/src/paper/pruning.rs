@@ -5,7 +5,7 @@ use crate::{
     paper::phases::{Pattern, PhasedSchedule, is_time_dependent, patterns},
 };
 
-/// Steps to which a pattern is unrolled to judge it: a first one, one in the middle, and a last one.
+/// Number of steps to which a pattern is unrolled to judge it: a first one, one in the middle, and a last one.
 const STEPS_JUDGED: usize = 3;
 
 /// A rule.

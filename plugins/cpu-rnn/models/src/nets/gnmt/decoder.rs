@@ -134,7 +134,7 @@ pub(super) struct Steps<'a> {
     pub(super) encoding: &'a Encoding,
     /// Words of each source.
     pub(super) lengths: &'a [usize],
-    /// Steps of the memory for each sample.
+    /// Number of steps of the memory for each sample.
     pub(super) time: usize,
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Decoding {
 #[derive(Debug)]
 struct Sample {
     frame: usize,
-    /// Symbols found at this frame.
+    /// Number of symbols found at this frame.
     symbols: usize,
     text: Vec<i32>,
 }

@@ -27,7 +27,7 @@ pub(super) struct Encoding {
 pub(super) struct Frames<'a> {
     /// `[sample, time, hidden]`.
     pub(super) values: &'a [f32],
-    /// Frames of the tensor for each sample.
+    /// Number of frames of the tensor for each sample.
     pub(super) time: usize,
 }
 

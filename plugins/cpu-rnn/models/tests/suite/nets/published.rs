@@ -11,9 +11,9 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 use super::common::{batch, load as load_generated, team, words};
 use crate::common::owned_batch::OwnedBatch;
 
-/// Samples of the longest recording here.
+/// Number of samples of the longest recording here.
 const WAVEFORM_MAX: usize = 20_000;
-/// Bytes of the longest text here.
+/// Number of bytes of the longest text here.
 const TEXT_MAX: usize = 400;
 
 fn row(name: &str, element_type: ElementType, length: usize) -> TensorSpec {
