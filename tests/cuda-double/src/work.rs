@@ -16,9 +16,9 @@ pub(crate) enum Work {
     Product(Product),
     /// A convolution.
     Convolution(Convolution),
-    /// Bytes of the host to the device.
+    /// Copies bytes from the host to the device.
     CopyIn { to: usize, from: From, bytes: usize },
-    /// Bytes of the device to the host.
+    /// Copies bytes from the device to the host.
     CopyOut { to: usize, from: usize, bytes: usize },
     /// An event is passed, for this time.
     Record { event: Id, time: u64 },

@@ -20,7 +20,7 @@ use crate::{
     work::{Id, Work},
 };
 
-/// Bytes before and after each allocation, which no kernel may write.
+/// Number of bytes before and after each allocation, which no kernel may write.
 pub(crate) const GUARD: usize = 256;
 
 /// Value of each byte of memory that was never written.

@@ -1,6 +1,6 @@
 //! A bound for memory.
 
-/// Bytes that a reader may take besides, for its tables and messages.
+/// Number of bytes that a reader may take in addition, for its tables and messages.
 const FIXED_BYTES: u64 = 64 << 10;
 
 /// Runs `read` and checks that it never holds more than `factor` times `length` bytes, and a fixed amount besides.

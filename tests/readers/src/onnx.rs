@@ -20,7 +20,7 @@ const FIXED_BYTES: u64 = 1 << 20;
 const MEMORY_FACTOR: u64 = 512;
 /// Constants of a graph may be computed from small ones: what the graph's reader lets them become, several times.
 const GRAPH_BYTES: u64 = 1 << 30;
-/// Values of the inputs and of what lies between of a graph that is run.
+/// Maximum number of bytes of the inputs and of the values in between of a graph that is run.
 const RUN_BYTES_MAX: usize = 1 << 20;
 /// Extent of each free dimension.
 const FREE_EXTENT: usize = 2;

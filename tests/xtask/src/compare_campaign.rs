@@ -91,7 +91,7 @@ const PLANTED: f64 = 1.05;
 /// Counts of a system.
 #[derive(Default)]
 struct Counts {
-    /// Pairs of the same thing that show no difference of the median.
+    /// Number of pairs of the same thing that show no difference of the median.
     no_difference: AtomicU64,
     /// The same of the 90th percentile.
     no_difference_p90: AtomicU64,

@@ -14,7 +14,7 @@ pub(crate) const EPILOGUE_BIAS: u64 = 4;
 pub(crate) const EPILOGUE_RELU: u64 = 2;
 pub(crate) const EPILOGUE_GELU: u64 = 32;
 
-/// Bytes of workspace that a product of long rows needs.
+/// Number of bytes of workspace that a product of long rows needs.
 pub(crate) const WORKSPACE: usize = 4096;
 
 /// A matrix, and where the others of its stack are.
@@ -28,7 +28,7 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Elements from the first to the last.
+    /// Returns the number of elements from the first to the last.
     pub fn count(&self) -> usize {
         self.ld * (self.columns - 1) + self.rows
     }

@@ -13,7 +13,7 @@ pub(super) const PRECOMP_GEMM: c_int = 1;
 /// The algorithm by Winograd's transformation, for filters of 3 x 3 alone.
 pub(super) const WINOGRAD: c_int = 6;
 
-/// Bytes of workspace that each algorithm but the first needs, times its number.
+/// Number of bytes of workspace that each algorithm but the first needs, times its number.
 const WORKSPACE: usize = 4096;
 
 /// The kind of arithmetic that is exact in f32.
@@ -58,7 +58,7 @@ impl Form {
         if is_small { &[WINOGRAD, PRECOMP_GEMM, 0] } else { &[PRECOMP_GEMM, 0] }
     }
 
-    /// Bytes of workspace that an algorithm needs.
+    /// Returns the number of bytes of workspace that an algorithm needs.
     pub fn workspace(&self, algorithm: c_int) -> usize {
         WORKSPACE * usize::try_from(algorithm).unwrap_or(0)
     }

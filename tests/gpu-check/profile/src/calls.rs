@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::planned::{Planned, Precision};
 
-/// Launches of a call in a row.
+/// Number of launches of a call in a row.
 const COPIES: usize = 8;
 
 /// Measures each call of a model.

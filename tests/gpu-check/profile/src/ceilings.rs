@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::planned::{Planned, Precision};
 
-/// Launches of a kernel in a row.
+/// Number of launches of a kernel in a row.
 const COPIES: usize = 4;
 
-/// Bytes of a number.
+/// Number of bytes of a number.
 const F32_BYTES: usize = 4;
 
 /// Measures copies, an addition, and products of these extents in f32 and f16.

@@ -21,7 +21,7 @@ use proctor_vocabulary::{
     SampleIndex, Scenario, TensorSpec,
 };
 
-/// Samples that are prepared.
+/// Number of samples prepared.
 const SAMPLE_COUNT: u64 = 4;
 
 /// Size of the memory that is asked for, in bytes.

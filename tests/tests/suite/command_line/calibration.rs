@@ -9,7 +9,7 @@ const GOOD: i32 = 0;
 const SETTINGS: i32 = 2;
 const DATA: i32 = 4;
 
-/// Bytes of a tensor of ResNet-50, and of the header of an array.
+/// Number of bytes of a tensor of ResNet-50, and of the header of an array.
 const TENSOR_BYTES: usize = 3 * 224 * 224 * 4;
 const HEADER_BYTES: usize = 128;
 

@@ -57,17 +57,17 @@ fn assert_released(bench: &Bench, devices: &[usize]) {
     assert_eq!(report.lines().count(), devices.len(), "{report}");
 }
 
-/// Products that cuBLASLt has computed in the last run.
+/// Returns the number of products that cuBLASLt has computed in the last run.
 fn product_count(bench: &Bench) -> usize {
     count(bench, "products")
 }
 
-/// Convolutions that cuDNN has computed in the last run.
+/// Returns the number of convolutions that cuDNN has computed in the last run.
 fn convolution_count(bench: &Bench) -> usize {
     count(bench, "convolutions")
 }
 
-/// Launches of the last run that were of this kind.
+/// Returns the number of launches of the last run that were of this kind.
 fn count(bench: &Bench, kind: &str) -> usize {
     let report = report(bench);
     let (launches, _) = report.split_once(&format!(" of them {kind}")).unwrap();

@@ -18,7 +18,7 @@ use crate::models::{
     responses::logged,
 };
 
-/// Samples of a made data set.
+/// Number of samples of a generated data set.
 const SAMPLE_COUNT: u64 = 4;
 
 /// The folder of pycocotools, as `cargo xtask setup` makes it.

@@ -20,7 +20,7 @@ use crate::{
 /// The target folder of the loom tests, under the workspace.
 const LOOM_TARGET_DIR: &str = "target/loom";
 
-/// Tests that run at once beyond one for each processor.
+/// Number of tests that run at once beyond one for each processor.
 const WAITING_COUNT: usize = 2;
 
 /// How many of the slowest tests are shown.

@@ -71,9 +71,9 @@ pub(super) struct World {
 
 /// Use of a terminal, and of memory by the program on it.
 pub(super) struct Report {
-    /// Bytes that were typed on it.
+    /// Number of bytes typed on it.
     pub(super) typed: u64,
-    /// Bytes that were shown on it.
+    /// Number of bytes shown on it.
     pub(super) shown: u64,
     /// Peak memory of the program in KiB.
     pub(super) peak_kib: u64,
