@@ -5,7 +5,7 @@
 pub enum Answers {
     /// The class of each sample.
     Classes {
-        /// By sample.
+        /// Class of each sample, by sample index.
         labels: Vec<u64>,
         /// Number of classes, which count from 0.
         class_count: u64,

@@ -294,7 +294,7 @@ mod tests {
         let mut records = oracle();
         spoil(&mut records, 6);
         let of = |reference_value| run(&AccuracyCheck { reference_value, ..check() }, &records);
-        // The targets 0.9900049 and 0.9900149, of which the first is 0.99000 in five figures.
+        // The targets 0.9900049 and 0.9900149; the first is 0.99000 in five figures.
         let (passed, failed) = (of(1.000_005), of(1.000_015));
         assert!(passed.passed && passed.value < passed.target, "{passed:?}");
         assert!(!failed.passed && failed.reasons[0].starts_with("top1 is 0.99000, below"), "{failed:?}");

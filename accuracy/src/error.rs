@@ -37,7 +37,7 @@ pub enum AccuracyError {
         /// The value as given.
         value: f64,
     },
-    /// The metric does not judge such responses against such answers; the text names what it takes.
+    /// The metric cannot compare these responses with these answers; the text names the types that it takes.
     #[error("{0}")]
     Mismatch(String),
     /// The outputs of the reference are not there, are damaged, or cannot be computed from the weights; the text names

@@ -56,7 +56,7 @@ impl<'a> JudgeRequest<'a> {
         self.answers.read(self.form, self.root)
     }
 
-    /// The error of a metric that does not judge such responses against such answers, or lacks the tolerance.
+    /// Returns the error of a metric that cannot compare these responses with these answers, or lacks the tolerance.
     #[must_use]
     pub fn mismatch(&self) -> AccuracyError {
         let MetricEntry { name, outputs, answers, .. } = self.metric;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use proctor_vocabulary::ElementType;
 
-/// Type and number of the elements of a response, which lie little-endian one after the other. Their meaning is the
-/// metric's business.
+/// Type and number of the elements of a response, stored one after the other, little-endian. The metric defines their
+/// meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseForm {
     /// Type of each element.

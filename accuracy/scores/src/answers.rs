@@ -7,7 +7,7 @@ use crate::{
     python::{is_word, shortest, words},
 };
 
-/// The words that do not count.
+/// Articles, which are ignored.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
 /// Sums over the questions of a data set.
@@ -19,7 +19,7 @@ pub struct AnswerScores {
 }
 
 impl AnswerScores {
-    /// Adds a question: the given answer (`None` scores 0) and the accepted ones, of which the best match counts.
+    /// Adds a question: the given answer (`None` scores 0) and the accepted ones; the best match counts.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] if there is no right answer.

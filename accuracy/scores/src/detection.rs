@@ -5,7 +5,7 @@
 //! come from its boxes in all images, in one order of scores.
 //!
 //! # Numerics
-//! Every operation is that of pycocotools 2.0 with NumPy, in its order, so the figures agree to the last bit.
+//! Every operation follows pycocotools 2.0 with NumPy, in the same order, so the figures agree to the last bit.
 //!
 //! # Cost
 //! Boxes and annotations are sorted by category and image once. Only pairs within an image and a category meet, all
@@ -76,7 +76,7 @@ pub struct Annotation {
     pub bbox: Bbox,
     /// Area that decides which range the box falls into: in COCO, the area of its outline.
     pub area: f64,
-    /// Whether it stands for a crowd: boxes that lie in it count neither as right nor as wrong.
+    /// Whether it is a crowd: boxes within it count neither as right nor as wrong.
     pub is_crowd: bool,
 }
 

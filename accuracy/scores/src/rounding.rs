@@ -5,8 +5,8 @@ const SIGNIFICANT_DIGITS: usize = 5;
 
 /// Rounds a number to five significant decimal digits, half to even: 98.9995 becomes 99.0.
 ///
-/// The digits are the fewest that name the number, as a reader sees it: 98.9995 is a tie, though the nearest binary
-/// fraction lies a little below. Numbers that are not finite stay as they are.
+/// Works on the shortest decimal that identifies the number, as a reader sees it: 98.9995 is a tie, although the
+/// nearest binary fraction is slightly below. Numbers that are not finite stay unchanged.
 #[must_use]
 pub fn round_to_five_figures(value: f64) -> f64 {
     let scientific = format!("{:e}", value.abs());
@@ -28,7 +28,7 @@ pub fn round_to_five_figures(value: f64) -> f64 {
     rounded.copysign(value)
 }
 
-/// A number as it is held against a target: rounded to five significant figures, and written with all of them, such as
+/// Formats a number for comparison with a target: rounded to five significant figures, all of them written, such as
 /// `0.97500` and `92.548`.
 #[must_use]
 pub fn five_figures(value: f64) -> String {

@@ -74,7 +74,7 @@ pub enum ResponseDefect {
         /// Their number.
         count: usize,
     },
-    /// Numbers that have to be whole, such as classes, have a fraction or are not finite.
+    /// Numbers that must be whole, such as classes, have a fraction or are not finite.
     NotWhole {
         /// The first of them.
         position: usize,

@@ -13,7 +13,7 @@ pub(crate) trait Comparison: Sized {
     /// Number of samples whose answer is known, the first ones.
     fn answer_count(&self) -> usize;
 
-    /// Returns whether the first response to such a sample is right, and lists what is wrong with it, but for its size.
+    /// Returns whether the first response to this sample is right, and lists its defects except a wrong size.
     fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool;
 
     /// Adds what else the responses have shown to the judgement, which has the share.

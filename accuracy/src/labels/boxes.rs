@@ -26,7 +26,7 @@ const LISTS: [(&str, &str, ClassNames); 3] = [
 /// The right answers of a data set.
 #[derive(Debug)]
 pub(crate) struct Boxes {
-    /// In the order of the samples.
+    /// Images with their boxes, in the order of the samples.
     pub(crate) images: Vec<JudgedImage>,
     pub(crate) annotations: Vec<Annotation>,
     pub(crate) categories: Vec<u64>,

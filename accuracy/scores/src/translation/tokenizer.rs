@@ -2,10 +2,10 @@
 
 use crate::python::{is_space, words};
 
-/// Divides a text into tokens, which single spaces separate in the result.
+/// Splits a text into tokens, joined by single spaces in the result.
 ///
-/// Punctuation stands alone, but for full stops and commas between digits, apostrophes, and hyphens that follow no
-/// digit. The entities of SGML for `"`, `&`, `<` and `>` are resolved.
+/// Punctuation becomes a token, except full stops and commas between digits, apostrophes, and hyphens that follow no
+/// digit. The SGML entities for `"`, `&`, `<` and `>` are resolved.
 #[must_use]
 pub fn tokenize_13a(text: &str) -> String {
     let mut text =
@@ -29,7 +29,7 @@ pub fn tokenize_13a(text: &str) -> String {
     words(&spaced).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a character is a token of its own wherever it stands: signs of ASCII other than `'`, `,`, `-` and `.`.
+/// Whether a character is always a token of its own: an ASCII sign other than `'`, `,`, `-` and `.`.
 fn stands_alone(character: char) -> bool {
     matches!(character, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/')
 }
