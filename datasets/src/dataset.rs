@@ -63,7 +63,7 @@ pub struct DatasetRequest<'a> {
     pub model: &'a str,
     /// The tensors that the model takes; as above.
     pub inputs: &'a [TensorSpec],
-    /// Number of samples that are wanted of a data set without a number of its own.
+    /// Number of samples to generate, for a data set without a number of its own.
     pub sample_count: u64,
 }
 

@@ -12,10 +12,10 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// A source of memory for samples.
 pub trait SampleMemory: fmt::Debug + Send + Sync {
-    /// A range of zeros, of as many bytes, a multiple of [`PAGE_BYTES`], that starts at a multiple of it.
+    /// Allocates a range of zeros of this size, a multiple of [`PAGE_BYTES`], aligned to [`PAGE_BYTES`].
     ///
     /// # Errors
-    /// Why there is no such memory.
+    /// Why the memory cannot be allocated.
     fn allocate(&self, size_bytes: usize) -> Result<Box<dyn MemoryRange>, Box<dyn Error + Send + Sync>>;
 }
 
@@ -74,12 +74,12 @@ impl MemoryRange for Pages {
     }
 }
 
-/// Sizes of items that lie one after the other, each at a multiple of the alignment.
+/// Sizes of items in sequence, each aligned.
 #[derive(Debug)]
 pub(crate) enum Items {
-    /// Items of one size.
+    /// Items of the same size.
     Even { size_bytes: usize, count: usize },
-    /// Each of a size of its own: where it lies.
+    /// Items of different sizes, by their ranges.
     Uneven(Vec<Range<usize>>),
 }
 

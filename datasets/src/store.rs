@@ -342,8 +342,8 @@ impl SampleStore {
         self.loaded.as_ref().map(|set| set.placement.copies.as_slice()).unwrap_or_default()
     }
 
-    /// Returns input `number` of one of the [`copies`](Self::copies), by its position among them; `None` if there is no
-    /// such copy or input.
+    /// Returns input `number` of one of the [`copies`](Self::copies), by its position among them; `None` if the copy or
+    /// input does not exist.
     #[must_use]
     pub fn tensor_of_copy(&self, position: usize, number: usize) -> Option<&[u8]> {
         let set = self.loaded.as_ref().filter(|set| position < set.placement.copies.len())?;

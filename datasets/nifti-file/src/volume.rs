@@ -1,6 +1,6 @@
 //! Three axes of values.
 
-/// Order in which the axes of a file become those of a [`Volume`].
+/// Order in which the axes of a file become the axes of a [`Volume`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisOrder {
     /// The file's first axis comes first and is the slowest, as nibabel has it.
@@ -46,10 +46,10 @@ impl<T> Volume<T> {
         self.values
     }
 
-    /// The values along the last axis at a place of the first two.
+    /// Returns the values along the last axis at these positions of the first two axes.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// If a position is out of range.
     #[must_use]
     pub fn row(&self, first: usize, second: usize) -> &[T] {
         let [_, extent, length] = self.shape;

@@ -1,4 +1,4 @@
-//! Files from volumes.
+//! Writes volumes as NIfTI files.
 
 use std::io::Write;
 

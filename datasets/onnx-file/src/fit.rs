@@ -158,10 +158,10 @@ impl Port {
         self.conversion.is_none() && self.spec.element_type != ElementType::Bool
     }
 
-    /// Copies one sample's values from the one side to the other, in the type that it has there.
+    /// Copies one sample's values from one side to the other, converted to the type of that side.
     ///
     /// # Errors
-    /// If there are not as many on the other side, or one does not fit.
+    /// If the other side has another number of values, or a value does not fit its type.
     pub fn copy(&self, from: &[u8], to: &mut [u8]) -> Result<(), ConvertError> {
         match self.conversion {
             Some(conversion) => conversion.apply(from, to),
@@ -282,7 +282,7 @@ fn element_type(value: &ValueSpec) -> Result<ElementType, String> {
     }
 }
 
-/// `None` where there is no way, `Some(None)` where none is needed.
+/// Returns the conversion: `None` if there is no way, `Some(None)` if none is needed.
 fn conversion(from: ElementType, to: ElementType) -> Option<Option<Conversion>> {
     if from == to { Some(None) } else { Conversion::between(from, to).map(Some) }
 }

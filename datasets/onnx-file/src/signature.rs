@@ -50,7 +50,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The name that manifests and settings have for it, such as `int8`.
+    /// Returns its name in manifests and settings, such as `int8`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -18,10 +18,10 @@ pub struct FileSamples {
 }
 
 impl FileSamples {
-    /// The samples of a list of names and paths: those whose files are there, in its order.
+    /// Returns the samples of a list of names and paths, in its order, leaving out files that do not exist.
     ///
     /// # Errors
-    /// [`DatasetError::Malformed`] for the `list` if none of its files is there.
+    /// [`DatasetError::Malformed`] for the `list` if none of its files exists.
     pub(crate) fn of_list(
         dataset: &'static str,
         list: &Path,

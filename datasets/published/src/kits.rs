@@ -1,4 +1,4 @@
-//! KiTS19: scans of the abdomen with labels for kidney and tumour, 43 cases of which are the set of MLPerf.
+//! KiTS19: scans of the abdomen with labels for kidney and tumour. MLPerf uses 43 of its cases.
 //!
 //! Source of the layout: MLPerf Inference v1.1 to v6.1, the benchmark 3d-unet-kits19.
 

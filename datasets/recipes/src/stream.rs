@@ -33,7 +33,7 @@ impl Stream {
         mix(self.key.wrapping_add(position.wrapping_add(1).wrapping_mul(GAMMA)))
     }
 
-    /// A value in `[-scale, scale)`, a multiple of `2^-23 * scale` but for one rounding.
+    /// Returns a value in `[-scale, scale)`, a multiple of `2^-23 * scale` up to one rounding.
     #[inline]
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "24 bits are exact in an f32")]
@@ -51,7 +51,7 @@ impl Stream {
         (self.bits(position) >> 11) as f64 * STEP
     }
 
-    /// A number in `0..count`; equally likely but for `count` in 2^32.
+    /// Returns a number in `0..count`; probabilities differ by at most `count` in 2^32.
     #[inline]
     #[must_use]
     pub fn below(self, position: u64, count: u32) -> u32 {

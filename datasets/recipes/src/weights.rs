@@ -20,9 +20,9 @@ pub struct TensorRecipe {
     pub name: String,
     /// Extents, slowest first.
     pub shape: Vec<usize>,
-    /// Values lie in `[center - scale, center + scale)`, but for one rounding.
+    /// Half the width of the range: values lie in `[center - scale, center + scale)`, up to one rounding.
     pub scale: f32,
-    /// Middle of the values: 0 but for gains and variances, which have to be positive.
+    /// Middle of the values: 0 except for gains and variances, which must be positive.
     pub center: f32,
     /// Parts that hold a constant instead, in order; later ones win.
     pub fills: Vec<Fill>,

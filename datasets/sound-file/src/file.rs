@@ -23,7 +23,7 @@ impl Header {
         }
     }
 
-    /// Compares the form of the samples with the one that is asked for.
+    /// Compares the form of the samples with the expected one.
     ///
     /// # Errors
     /// [`SoundError::Format`].

@@ -7,7 +7,7 @@ use crate::{
 };
 
 const PCM: u16 = 1;
-/// The encoding stands behind the other fields.
+/// Encoding of an extensible format: the real encoding follows the other fields.
 const EXTENSIBLE: u16 = 0xfffe;
 /// Where the encoding of an extensible format stands in its chunk.
 const EXTENDED_ENCODING: usize = 24;

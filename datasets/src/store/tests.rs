@@ -70,7 +70,7 @@ fn neighbours_of_a_list_that_begins_again_are_neighbours_in_memory() {
         assert!(store.tensor_of_copy(store.copies().len(), 0).is_none());
         assert!(store.tensor_of_copy(0, 2).is_none());
     }
-    // What is repeated in the midst has no neighbours of its own.
+    // Samples repeated in the middle have no neighbours of their own.
     let mut store = store(1 << 20);
     assert!(store.copies().is_empty());
     store.load(&indices(&[5, 6, 5, 7]), fill).unwrap();

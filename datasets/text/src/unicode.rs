@@ -14,7 +14,7 @@ pub(crate) fn is_space(c: char) -> bool {
     }
 }
 
-/// A character that is dropped: NUL, the replacement character, and the categories C*, but for what is a space.
+/// Whether a character is dropped: NUL, the replacement character, and the categories C*, except spaces.
 pub(crate) fn is_dropped(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,
@@ -29,7 +29,7 @@ pub(crate) fn is_punctuation(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_punctuation() } else { c.general_category_group() == Punctuation }
 }
 
-/// A character that goes with the one before it, such as an accent: the category Mn.
+/// Whether a character modifies the one before it, such as an accent: the category Mn.
 pub(crate) fn is_accent(c: char) -> bool {
     !c.is_ascii() && c.general_category() == NonspacingMark
 }

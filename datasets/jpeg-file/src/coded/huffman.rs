@@ -63,8 +63,8 @@ impl HuffmanTable {
         Some(table)
     }
 
-    /// The symbol of the code that the next bits begin with, and the length of the code with its number; 16 bits are
-    /// ready. `None` if there is no such code.
+    /// Looks up the code at the start of the next bits: its symbol, and its length including its number; 16 bits must
+    /// be ready. `None` if there is no such code.
     #[inline(always)]
     fn next(&self, bits: &Bits) -> Option<(u8, u32)> {
         let [whole, symbol] = self.codes[bits.peek(LOOKUP_BITS)].to_le_bytes();
@@ -82,7 +82,7 @@ impl HuffmanTable {
         Some((symbol, length + u32::from(size_of_symbol(symbol))))
     }
 
-    /// Reads a symbol alone; 16 bits are ready. `None` if there is no such code.
+    /// Reads a symbol without a number; 16 bits must be ready. `None` if there is no such code.
     #[inline(always)]
     pub(crate) fn read(&self, bits: &mut Bits) -> Option<u8> {
         let (symbol, whole) = self.next(bits)?;
@@ -90,10 +90,10 @@ impl HuffmanTable {
         Some(symbol)
     }
 
-    /// Reads a symbol with its number; 31 bits are ready. `None` if there is no such code.
+    /// Reads a symbol with its number; 31 bits must be ready. `None` if there is no such code.
     ///
-    /// Where the next code begins is known from the table, before the number is: reading is a chain of one look-up and
-    /// one shift for each code, without a branch.
+    /// The table yields the start of the next code before the number is known, so reading is a chain of one look-up and
+    /// one shift per code, without a branch.
     #[inline(always)]
     pub(crate) fn read_with_number(&self, bits: &mut Bits) -> Option<Coded> {
         let (symbol, whole) = self.next(bits)?;

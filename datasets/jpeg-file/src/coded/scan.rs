@@ -22,9 +22,9 @@ const END: usize = 128;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     pub(crate) steps: [Option<Steps>; 4],
-    /// Of the differences of first coefficients.
+    /// Huffman tables of the differences of first coefficients.
     pub(crate) first: [Option<HuffmanTable>; 4],
-    /// Of the other coefficients.
+    /// Huffman tables of the other coefficients.
     pub(crate) others: [Option<HuffmanTable>; 4],
     /// Number of units between restarts; 0 for none.
     pub(crate) restart_interval: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Scan {
     /// First and last coefficient, in the order of coding.
     from: usize,
     to: usize,
-    /// Whether it makes known coefficients finer, by one bit.
+    /// Whether it refines known coefficients by one bit.
     is_refining: bool,
     /// Number of bits of the coefficients left to later scans.
     low: u32,

@@ -215,7 +215,7 @@ fn a_batch_is_put_together_out_of_plans() {
     assert_eq!(divided(&[8, 4, 2, 1], 7), Ok(vec![0..0, 0..4, 4..6, 6..7]));
     assert_eq!(divided(&[12, 8, 4, 2, 1], 11), Ok(vec![0..0, 0..8, 8..8, 8..10, 10..11]));
     assert_eq!(divided(&[8, 4, 2, 1], 8), Ok(vec![0..8, 8..8, 8..8, 8..8]));
-    // A fixed batch is filled up with whatever is there.
+    // A fixed batch is filled up with old contents of the buffer.
     assert_eq!(divided(&[5], 3).map(|parts| parts[0].clone()), Ok(0..3));
     let error = "a batch of 6 samples is larger than the model was loaded for";
     assert_eq!(divided(&[5], 6), Err(error.to_owned()));

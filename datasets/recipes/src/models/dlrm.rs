@@ -25,7 +25,7 @@ pub(super) struct Sizes {
     name: &'static str,
     /// Extents of the layers over the numbers; the last is the length of a table's row.
     bottom: &'static [usize],
-    /// Extents of the layers behind the interaction but for the last, which has one output.
+    /// Extents of the layers behind the interaction, except the last, which has one output.
     top: &'static [usize],
     /// Rows of each table as published.
     rows: [usize; TABLES],

@@ -23,7 +23,7 @@ fn trained_count(name: &str) -> u64 {
 fn the_models_have_their_published_sizes() {
     // torchvision's documentation of resnet50.
     assert_eq!(trained_count("resnet50"), 25_557_032);
-    // Keras has 4,253,864 with 1000 classes, of which 21,888 are statistics; there is one class more.
+    // Keras has 4,253,864 with 1000 classes, including 21,888 statistics; there is one class more.
     assert_eq!(trained_count("mobilenet-v1"), 4_253_864 - 21_888 + 1025);
     assert_eq!(recipe("mobilenet-v1").unwrap().parameter_count(), 4_253_864 + 1025);
     // bert-base-uncased and bert-large-uncased have 109,482,240 and 335,141,888, with a pooler and without this head.
@@ -41,8 +41,8 @@ fn the_networks_that_find_boxes_have_their_published_sizes() {
     let backbone = ssd.tensors.iter().filter(|tensor| of_backbone(&tensor.name));
     let backbone: usize = backbone.map(TensorRecipe::element_count).sum();
     assert_eq!(backbone, 21_797_672 - 13_114_368 - 513_000);
-    // torchvision's retinanet_resnet50_fpn counts no batch norms and has 91 classes; here are those of
-    // resnext50_32x4d without its classifier in place of those of resnet50, and 264 classes.
+    // torchvision's retinanet_resnet50_fpn counts no batch norms and has 91 classes; here resnext50_32x4d without its
+    // classifier replaces resnet50, and there are 264 classes.
     let without_batch_norms = 25_557_032 - 2_049_000 - 53_120;
     let of_another_backbone = 25_028_904 - 2_049_000;
     let of_classes = (264 - 91) * 9 * (9 * 256 + 1);

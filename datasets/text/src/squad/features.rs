@@ -107,20 +107,20 @@ impl Features {
         self.questions.iter().map(|asked| &asked.question)
     }
 
-    /// The rows of a question.
+    /// Returns the rows of a question.
     ///
     /// # Panics
-    /// If there is no such question.
+    /// If the question does not exist.
     #[must_use]
     pub fn rows_of(&self, question: usize) -> Range<usize> {
         let asked = &self.questions[question];
         asked.first_row..asked.first_row + asked.windows.len()
     }
 
-    /// A row.
+    /// Returns a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     #[must_use]
     pub fn feature(&self, row: usize) -> Feature<'_> {
         let (question, window) = self.rows[row];

@@ -42,7 +42,7 @@ const SHAPES: [usize; 6] = [4, 6, 6, 6, 4, 4];
 const CLASSES: usize = SELECTION.class_count;
 /// Number of priors of all features.
 const BOXES: usize = 15_130;
-/// Spread of the logits, so that of 81 random ones the greatest is often more than half of the sum.
+/// Spread of the logits, so that the greatest of 81 random ones is often more than half of the sum.
 const CONFIDENCE: f32 = 4.0;
 /// Lead of the background, so that most boxes are of no class, as in a trained model.
 const BACKGROUND: f32 = 20.0;
