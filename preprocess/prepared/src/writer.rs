@@ -95,7 +95,7 @@ impl Writer {
     }
 }
 
-/// Writes a text, or checks that it is the one that is there.
+/// Writes a text, or checks that the file has it already.
 fn write(path: &Path, text: &str) -> Result<(), PreparedError> {
     match open_regular(path).and_then(io::read_to_string) {
         Ok(there) if there == text => return Ok(()),

@@ -66,10 +66,10 @@ impl Axis {
     }
 }
 
-/// The samples of an axis, the first at its first voxel and the last at its last one.
+/// Returns the sampling positions of an axis, from its first voxel to its last.
 ///
-/// The positions are products, as in `scipy.ndimage.zoom` without `grid_mode`: the last one may come out greater than
-/// the last voxel by a rounding, and then lies beyond it.
+/// Positions are products, as in `scipy.ndimage.zoom` without `grid_mode`: rounding may put the last one beyond the
+/// last voxel, where it then counts as outside.
 fn samples(length: usize, resampled: usize) -> Vec<Place> {
     let last = (length - 1) as f64;
     let step = if resampled > 1 { last / (resampled - 1) as f64 } else { 1.0 };

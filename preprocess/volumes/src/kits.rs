@@ -43,7 +43,7 @@ pub struct Recipe {
     pub spacing_mm: [f64; 3],
     /// The least and the greatest intensity; others are clipped.
     pub intensities: [f32; 2],
-    /// Taken from each intensity.
+    /// Subtracted from each intensity.
     pub mean: f32,
     /// Divides each intensity less the mean.
     pub deviation: f32,

@@ -143,7 +143,7 @@ fn average(pixels: &[[f32; 4]], shares: &[f32], out: &mut [f32; 4]) {
     *out = sum;
 }
 
-/// The nearest byte of a number that is one but for rounding; ties go to the even one.
+/// Returns the nearest byte of a number that is whole up to rounding; ties go to the even one.
 #[inline(always)]
 fn rounded(value: f32) -> u8 {
     // At this size the last bit of an f32 is worth one, so that adding rounds; the bits below are the integer.

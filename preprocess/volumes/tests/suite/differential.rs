@@ -134,7 +134,7 @@ fn kits_steps(cases: &Cases, kind: &str, recipe: &kits::Recipe) {
     }
 }
 
-/// To the last bit, but for the sign of a zero.
+/// Equality to the last bit, except for the sign of a zero.
 fn assert_same(ours: &[f32], theirs: &[f32], case: &Value) {
     assert_eq!(ours.len(), theirs.len(), "{case}");
     let differing = ours.iter().zip(theirs).position(|(ours, theirs)| ours != theirs);
