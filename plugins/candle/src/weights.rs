@@ -144,18 +144,18 @@ impl Weights {
         self.0.header.info(name).is_some()
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     ///
     /// # Errors
-    /// [`LoadError::Weights`] if there is no such tensor.
+    /// [`LoadError::Weights`] if the tensor does not exist.
     pub fn shape(&self, name: &str) -> Result<&[usize], LoadError> {
         self.0.info(name).map(|info| info.shape.as_slice())
     }
 
-    /// The shape of a tensor of `RANK` dimensions.
+    /// Returns the shape of a tensor of `RANK` dimensions.
     ///
     /// # Errors
-    /// [`LoadError::Weights`] if there is no such tensor, or it has another number of dimensions or an empty one.
+    /// [`LoadError::Weights`] if the tensor does not exist, has another number of dimensions, or an empty one.
     pub fn dims<const RANK: usize>(&self, name: &str) -> Result<[usize; RANK], LoadError> {
         let shape = self.shape(name)?;
         match <[usize; RANK]>::try_from(shape) {
@@ -164,10 +164,10 @@ impl Weights {
         }
     }
 
-    /// A tensor of this shape, rounded to the precision.
+    /// Returns a tensor of this shape, rounded to the precision.
     ///
     /// # Errors
-    /// [`LoadError::Weights`] if there is no such tensor, or reading it fails.
+    /// [`LoadError::Weights`] if the tensor does not exist, or reading it fails.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
         self.round(&self.exact(name, shape)?)
     }

@@ -11,7 +11,7 @@ use crate::{
     error::{failed, log},
 };
 
-/// Held while launches are captured, and while a context is waited for: CUDA does not allow the one during the other.
+/// Held while launches are captured, and while waiting for a context: CUDA does not allow both at once.
 static CAPTURE: Mutex<()> = Mutex::new(());
 
 /// The primary context of a device, retained for as long as this lives. Everything of the device keeps it alive.

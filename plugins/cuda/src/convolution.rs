@@ -128,7 +128,7 @@ struct Operand {
     bytes: usize,
 }
 
-/// x, w, y, the bias and the residual of a convolution, as far as they are there.
+/// Returns the operands of a convolution that are present, out of x, w, y, the bias and the residual.
 fn operands(convolution: &Description) -> Vec<Operand> {
     let Description { element, images, filters, offsets: [x, w, y], end, .. } = convolution;
     let operand = |offset: &usize, extents: &[usize]| Operand {

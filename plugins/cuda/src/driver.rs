@@ -39,7 +39,7 @@ struct Shared {
     convolutions: Option<Arc<Convolutions>>,
 }
 
-/// The libraries that compute what kernels would, as far as they are there and wanted.
+/// Libraries that replace kernels, if they are installed and wanted.
 #[derive(Default)]
 pub struct Libraries {
     /// cuBLASLt.

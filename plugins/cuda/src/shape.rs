@@ -16,7 +16,7 @@ pub(crate) const ALIGNMENT: usize = 256;
 /// A product as cuBLASLt takes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
-    /// Type of both factors, and that of the result.
+    /// Type of both factors, and type of the result.
     pub factors: c_int,
     pub result: c_int,
     /// The first factor, which is B, the second, which is A, and the result.

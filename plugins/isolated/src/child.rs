@@ -325,7 +325,7 @@ impl Child {
         }
     }
 
-    /// Takes the reports of samples that are there, on whichever thread, and returns how many there were.
+    /// Takes the available reports of samples, on any thread, and returns how many there were.
     fn take_reports(&self) -> u64 {
         let mut reports = self.reports.lock();
         let read = reports.read(|report| {

@@ -23,10 +23,10 @@ use crate::{
 pub struct Isolation(Arc<State>);
 
 impl Isolation {
-    /// Starts the process, which has no plugin yet and may use these things.
+    /// Starts the process, without a plugin, within `fence`.
     ///
     /// # Errors
-    /// If there is no such program.
+    /// If the program cannot be started.
     pub fn start(launch: Launch, fence: Fence) -> io::Result<Self> {
         Ok(Self(Arc::new(State::start(launch, fence)?)))
     }
@@ -70,7 +70,7 @@ impl Isolation {
         LinkedPlugin::of::<StandIn>()
     }
 
-    /// Runs `open`, in which the plugin that stands in is opened, to stand in for this one.
+    /// Runs `open`, which must open the stand-in plugin; that plugin then stands in for this process.
     pub fn while_opening<R>(&self, open: impl FnOnce() -> R) -> R {
         standing_in_for(&self.0, open)
     }

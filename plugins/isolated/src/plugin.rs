@@ -1,4 +1,4 @@
-//! The plugin that stands in for one of another process: each call goes on to it.
+//! The stand-in plugin: forwards each call to the plugin in the other process.
 
 use std::{
     cell::RefCell,
@@ -29,8 +29,7 @@ const ISSUE_MAX: usize = 1 << 16;
 const ISSUERS_MAX: usize = 64;
 
 thread_local! {
-    /// The process that the next plugin to be opened on this thread stands in for: the table of a plugin has no place
-    /// for it.
+    /// The process behind the next stand-in plugin opened on this thread: the table of a plugin has no field for it.
     static NEXT: RefCell<Option<Arc<State>>> = const { RefCell::new(None) };
 }
 

@@ -135,7 +135,7 @@ pub enum Request {
     Close,
     /// Answers measuring calls, which do not reach the plugin, in the attached memory.
     Echo,
-    /// Does nothing, but for the notes that come with each answer.
+    /// Does nothing, except to return the notes that come with each answer.
     Notes,
     /// Turns the marking of rooms for outputs on or off.
     MarkOutputs(bool),

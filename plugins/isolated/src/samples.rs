@@ -40,10 +40,10 @@ unsafe impl PluginMemory for Ranges {
 }
 
 impl Ranges {
-    /// The ranges that samples lie in, sealed, and where each sample is.
+    /// Returns the sealed ranges that hold the samples, and the location of each sample.
     ///
     /// # Errors
-    /// A sample that lies elsewhere, or a system that does not seal memory.
+    /// A sample outside the ranges, or a system that cannot seal memory.
     pub(crate) fn place(
         &self,
         samples: &[PreparedSample],

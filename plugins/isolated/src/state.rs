@@ -21,7 +21,7 @@ use crate::{
     protocol::{Answer, Code, Description, Fence, Opening, Request, Restrictions},
 };
 
-/// The process of a plugin, which all objects of the one that stands in share.
+/// The process of a plugin, shared by all objects of the stand-in plugin.
 pub(crate) struct State {
     launch: Launch,
     /// The plugin as the first process described it.
@@ -42,10 +42,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Starts the process, which has no plugin yet.
+    /// Starts the process, without a plugin.
     ///
     /// # Errors
-    /// If there is no such program.
+    /// If the program cannot be started.
     pub(crate) fn start(launch: Launch, fence: Fence) -> io::Result<Self> {
         let hooks = Arc::new(Hooks::default());
         let child = Child::start(&launch, fence.clone(), Arc::clone(&hooks))?;

@@ -83,10 +83,10 @@ impl Shared {
         }
     }
 
-    /// Counts an instance that is made, and takes the time of that.
+    /// Counts a new instance, and waits for the time that making it takes.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If the memory of the device is used up.
     pub(crate) fn add_instance(&self) -> Result<(), PluginError> {
         let number = self.instances.fetch_add(1, Ordering::Relaxed) + 1;
         if self.instances_max > 0 && number > self.instances_max {

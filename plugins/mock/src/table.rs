@@ -82,8 +82,8 @@ impl Table {
     }
 }
 
-/// Positions of the entries of the ascending, non-empty `listed` around what is asked for, and the share of the way
-/// from the first to the second. Both are the same where it is listed or lies beyond the ends.
+/// Returns the positions of the two entries of the ascending, non-empty `listed` around `asked`, and how far `asked` is
+/// from the first towards the second, as a share. Both are the same if `asked` is listed or lies beyond the ends.
 fn between(listed: &[u64], asked: u64) -> ((usize, usize), f64) {
     let last = listed.len() - 1;
     let upper = listed.partition_point(|entry| *entry < asked).min(last);

@@ -34,7 +34,7 @@ pub(crate) struct MadeOf {
 }
 
 impl Made {
-    /// The way for a model with these outputs; `None` if there is none, or none is needed but to take them as they are.
+    /// Returns how to compute the outputs from a model with these outputs; `None` if it is not possible, or not needed.
     pub(crate) fn recognise(signature: &Signature, request: &ModelRequest) -> Option<Self> {
         let detections = || Detections::recognise(signature, request).map(Self::Detections);
         let classes = || Classes::recognise(signature, request).map(Self::Classes);

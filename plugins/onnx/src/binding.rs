@@ -288,7 +288,7 @@ impl Values {
         Ok(Self { _owned: owned, names, values })
     }
 
-    /// Makes a tensor over memory, in place of the one that was there.
+    /// Makes a tensor over memory, replacing the previous one.
     ///
     /// # Safety
     /// Until the value is cleared or used for the last time, `memory` is there for what it is used for, and aligned.

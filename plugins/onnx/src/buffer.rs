@@ -15,7 +15,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of zeros; `None` if there is no such memory.
+    /// Allocates a buffer of zeros; `None` if there is not enough memory.
     pub(crate) fn new(size_bytes: usize) -> Option<Self> {
         let count = size_bytes.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();

@@ -54,10 +54,10 @@ impl Provider {
         }
     }
 
-    /// The provider for a run: the one that was asked for, or the device's own.
+    /// Returns the provider of a run: the requested one, or the device's default.
     ///
     /// # Errors
-    /// If it computes elsewhere, or the runtime does not have it.
+    /// If it runs on another device, or the runtime does not have it.
     pub(crate) fn choose(wanted: Option<Self>, device: &str, runtime: &Runtime) -> Result<Self, LoadError> {
         let own = if device == Self::Cuda.device() { Self::Cuda } else { Self::Cpu };
         let provider = wanted.unwrap_or(own);

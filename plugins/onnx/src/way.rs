@@ -32,7 +32,7 @@ pub(crate) struct ModelTensors {
     pub made: Option<MadeOf>,
     /// Inputs of an entry.
     pub inputs: Vec<TensorSpec>,
-    /// Outputs of an entry, or the parts of its only one that lie in each other.
+    /// Outputs of an entry, or the interleaved parts of its only one.
     pub outputs: Vec<TensorSpec>,
     /// Whether the values of all outputs alternate in the only output of a sample.
     pub is_interleaved: bool,

@@ -161,10 +161,10 @@ fn outer_stride(len: usize, shape: [usize; 3]) -> usize {
 }
 
 impl<'a> Sequences<'a> {
-    /// The row of a step and a sample.
+    /// Returns the row of a step and a sample.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     #[must_use]
     pub fn row(&self, step: usize, sample: usize) -> &'a [f32] {
         // SAFETY: each row of a step below `time` lies within a tensor that is borrowed for 'a: the constructors
@@ -174,10 +174,10 @@ impl<'a> Sequences<'a> {
 }
 
 impl SequencesMut<'_> {
-    /// The row of a step and a sample.
+    /// Returns the row of a step and a sample, to be written.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     pub fn row(&mut self, step: usize, sample: usize) -> &mut [f32] {
         // SAFETY: each row of a step below `time` lies within a tensor that is borrowed mutably for the lifetime of
         // the sequences: the constructors checked it, or the caller of `from_starts` vouched for it. The row is

@@ -153,10 +153,10 @@ impl Stream {
         self.rows
     }
 
-    /// The states of a row.
+    /// Returns the states of a row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row does not exist.
     #[must_use]
     pub fn state(&self, row: usize) -> RowState<'_> {
         assert!(row < self.rows, "row {row} of {}", self.rows);

@@ -151,8 +151,8 @@ impl Matrix {
         self.bias.values().as_ptr()
     }
 
-    /// The part of blocks `next..next + count` to be asked for during tile `tile` of `tiles`; nothing if there is no
-    /// next.
+    /// Returns the part of blocks `next..next + count` to prefetch during tile `tile` of `tiles`; empty if there is no
+    /// next block.
     #[inline(always)]
     pub(crate) fn ahead(&self, next: Option<usize>, count: usize, tile: usize, tiles: usize) -> Ahead {
         let start = self.data.bytes().as_ptr();

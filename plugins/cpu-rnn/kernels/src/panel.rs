@@ -17,8 +17,8 @@ pub(crate) struct Panel<const N: usize> {
     pub(crate) ahead: Ahead,
 }
 
-/// The layout of panels whose vectors may lie anywhere. Any other number says that vectors lie side by side, and how
-/// many vectors it is from group to group: then addresses are constants from one pointer on.
+/// Layout of panels whose vectors may lie anywhere. Any other number means that vectors lie side by side, and is the
+/// number of vectors from group to group: then addresses are constant offsets from a single pointer.
 pub(crate) const ANYWHERE: usize = 0;
 
 impl<const N: usize> Panel<N> {
@@ -71,8 +71,8 @@ impl Ahead {
     }
 }
 
-/// The sums that a tile starts from, such as biases or finished input products: vector `n` of row `r` lies at
-/// `at[n] + r * strides[n]`.
+/// Initial sums of a tile, such as biases or finished input products: vector `n` of row `r` is at `at[n] + r *
+/// strides[n]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Initial<const N: usize> {
     /// Each vector of the first row.

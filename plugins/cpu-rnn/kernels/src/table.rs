@@ -163,7 +163,7 @@ mod sets {
     );
 }
 
-/// Picks the table of a format of weights among those of an instruction set.
+/// Picks the table of a weight format among an instruction set's tables.
 macro_rules! of_set {
     ($isa:expr, $format:ident) => {
         match $isa {

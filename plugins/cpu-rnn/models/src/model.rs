@@ -22,7 +22,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     fn summary(&self) -> String;
 }
 
-/// A model with memory of its own: runs one batch at a time.
+/// A model with its own working memory: runs one batch at a time.
 pub trait Instance: fmt::Debug + Send {
     /// Reads the inputs of every sample of the batch and writes the outputs.
     ///
@@ -42,16 +42,16 @@ pub unsafe trait Batch {
     /// Number of samples.
     fn sample_count(&self) -> usize;
 
-    /// The bytes of an input tensor of a sample.
+    /// Returns the bytes of an input tensor of a sample.
     ///
     /// # Panics
-    /// If there is no such sample or input.
+    /// If the sample or input does not exist.
     fn input(&self, sample: usize, input: usize) -> &[u8];
 
-    /// The whole room of an output tensor of a sample; all of it counts as written.
+    /// Returns the whole buffer of an output tensor of a sample; all of it counts as written.
     ///
     /// # Panics
-    /// If there is no such sample or output.
+    /// If the sample or output does not exist.
     fn output_mut(&mut self, sample: usize, output: usize) -> &mut [u8];
 
     /// Says that only the first `size_bytes` of an output are written, and that they stand for `token_count` tokens.

@@ -64,8 +64,8 @@ const LONG_SLACK: [f64; 8] = [2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05];
 const HOPELESS: f64 = 3.0;
 /// A candidate that is as near as this to the fastest one of a block might as well have been the fastest.
 const NEAR: f64 = 1.03;
-/// Of candidates as near as this to each other the one with fewer threads is taken: it disturbs others less, and is
-/// less disturbed.
+/// Ratio below which two candidates are equal: then the one with fewer threads is chosen, since it disturbs others
+/// less, and is disturbed less.
 const TIE: f64 = 1.02;
 
 /// Reads the time since some fixed instant.

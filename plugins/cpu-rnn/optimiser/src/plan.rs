@@ -118,7 +118,7 @@ pub enum PlanOrigin {
     Cached(PathBuf),
     /// Measured now, and written to the cache where there is one.
     Calibrated(Option<PathBuf>),
-    /// Read from the cache, but for some layers that were not sure: those were measured again and written back.
+    /// Read from the cache, except for some layers that were not sure: they were measured again and written back.
     Improved {
         /// The file.
         path: PathBuf,
@@ -149,10 +149,10 @@ pub struct ModelPlan {
 }
 
 impl ModelPlan {
-    /// The schedule of a layer, counted as in the key.
+    /// Returns the schedule of a layer, by its position in the key.
     ///
     /// # Panics
-    /// If there is no such layer.
+    /// If the layer does not exist.
     #[must_use]
     pub fn schedule(&self, layer: usize) -> Schedule {
         self.layers[layer].schedule

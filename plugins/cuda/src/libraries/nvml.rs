@@ -117,7 +117,8 @@ fn error_of(functions: &Functions, result: c_int) -> String {
 }
 
 impl Gauge {
-    /// A figure by a function that takes a handle and a place for it; `None` if the device has no such figure.
+    /// Reads a figure by a function that takes a handle and a pointer for the result; `None` if the device has no such
+    /// figure.
     fn read<T: Default>(&self, function: unsafe extern "C" fn(Handle, *mut T) -> c_int) -> Option<T> {
         let mut figure = T::default();
         // SAFETY: the handle is NVML's, which was started and lives; there is a place for the figure.

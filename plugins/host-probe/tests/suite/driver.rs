@@ -1,4 +1,4 @@
-//! A host that keeps its promises, but for what a test has it do wrong.
+//! A host that keeps its promises, except where a test makes it break one.
 
 use std::{collections::BTreeMap, ptr, thread};
 

@@ -1,5 +1,5 @@
-//! Memory by which one thread of the host has one thread of the other process make calls, one at a time: batches of an
-//! instance, or queries.
+//! Shared memory through which a thread of the host makes calls on a thread of the other process, one at a time:
+//! batches of an instance, or queries.
 
 use std::{
     io,
@@ -225,10 +225,10 @@ impl Mailbox {
         self.memory.word64(self.places.response + REPORTS).load(Relaxed)
     }
 
-    /// How a sample of the latest batch ended. Read once: the other process may change it at any time.
+    /// Returns how a sample of the latest batch ended. Reads it once: the other process may change it at any time.
     ///
     /// # Panics
-    /// If there is no such sample.
+    /// If the sample does not exist.
     #[must_use]
     pub fn answer(&self, position: usize) -> Answer {
         assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
@@ -243,7 +243,7 @@ impl Mailbox {
     /// Copies bytes out of the outputs of a sample, from `offset` on.
     ///
     /// # Panics
-    /// If there is no such sample, or it has fewer bytes.
+    /// If the sample does not exist, or has fewer bytes.
     pub fn read_output(&self, position: usize, offset: usize, into: &mut [u8]) {
         assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
         assert!(offset + into.len() <= self.capacity.output_bytes_max, "output of a mailbox");
@@ -280,7 +280,7 @@ impl Mailbox {
     /// Notes how a sample of the batch ended, with as many bytes of its outputs as there is room for.
     ///
     /// # Panics
-    /// If there is no such sample.
+    /// If the sample does not exist.
     pub fn set_answer(&self, position: usize, status: SampleStatus, token_count: u32, outputs: &[u8]) {
         assert!(position < self.capacity.sample_count_max, "sample {position} of a mailbox");
         let outputs = &outputs[..outputs.len().min(self.capacity.output_bytes_max)];

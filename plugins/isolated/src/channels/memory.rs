@@ -82,10 +82,10 @@ impl SharedMemory {
         Ok(Self { map, file })
     }
 
-    /// The memory of the other process behind a descriptor that it has sent.
+    /// Opens the shared memory behind a descriptor that the other process has sent.
     ///
     /// # Errors
-    /// If it is no such memory, or could become smaller.
+    /// If the descriptor is not shared memory, or could shrink.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let size_bytes = checked_size(&file, SealFlags::SHRINK)?;
         let map = Map::new(file.as_fd(), size_bytes, ProtFlags::READ | ProtFlags::WRITE)?;
@@ -182,10 +182,10 @@ impl SharedMemory {
 }
 
 impl SealedMemory {
-    /// The memory of the other process behind a descriptor that it has sent, to be read.
+    /// Opens the shared memory behind a descriptor that the other process has sent, for reading.
     ///
     /// # Errors
-    /// If it is no such memory, or is not sealed.
+    /// If the descriptor is not shared memory, or is not sealed.
     pub fn open(file: OwnedFd) -> io::Result<Self> {
         let size_bytes = checked_size(&file, SealFlags::SHRINK | SealFlags::FUTURE_WRITE)?;
         Ok(Self(Map::new(file.as_fd(), size_bytes, ProtFlags::READ)?))

@@ -88,10 +88,10 @@ impl RingWriter {
 }
 
 impl RingReader {
-    /// A new stream.
+    /// Makes a new stream.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If its memory cannot be allocated.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { memory: Arc::new(SharedMemory::new(BYTES + CAPACITY)?), read: 0 })
     }

@@ -111,7 +111,7 @@ impl Socket {
     /// Waits for a message, and returns it with its files; `None` if the other end is closed.
     ///
     /// # Errors
-    /// If what comes is no such message.
+    /// If the bytes received are not a valid message.
     pub fn receive<T: Message>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         let mut head = [0; 4];
         let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The form in which inputs are wanted, and a look at whether they come in it.
+//! The requested form of inputs, and a check that they have it.
 
 use parking_lot::Mutex;
 use proctor_plugin_api::{

@@ -41,9 +41,9 @@ impl Session {
         grow(&mut self.memory.integers, &program.room[1]);
     }
 
-    /// Runs a program that was announced. `inputs` have the types and shapes that it was planned for.
+    /// Runs an announced program. `inputs` must have the types and shapes that it was planned for.
     ///
-    /// Allocates nothing, but for nodes of more than eight inputs and the first call of a layer.
+    /// Allocates nothing, except for nodes with more than eight inputs and in the first call of a layer.
     ///
     /// # Errors
     /// [`RunError`]; the outputs are then undefined.
@@ -58,10 +58,10 @@ impl Session {
         program.steps.iter().try_for_each(|step| self.run_step(program, step, inputs))
     }
 
-    /// An output of the program that ran last; `inputs` are those that it ran with.
+    /// Returns an output of the program that ran last; `inputs` must be the inputs of that run.
     ///
     /// # Panics
-    /// If there is no such output.
+    /// If the output does not exist.
     #[must_use]
     pub fn output<'a>(&'a self, program: &'a Program, inputs: &[View<'a>], index: usize) -> View<'a> {
         self.memory.view(program, &program.outputs[index].1, inputs)

@@ -47,7 +47,7 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     (0..rank).map(merge).collect()
 }
 
-/// Drops dimensions of extent 1 and joins neighbours that lie one after the other in all tensors.
+/// Drops dimensions of extent 1, and joins neighbouring dimensions that are contiguous in all tensors.
 #[must_use]
 pub fn simplify<const N: usize>(dimensions: Vec<Dimension<N>>) -> Vec<Dimension<N>> {
     let mut joined: Vec<Dimension<N>> = Vec::new();

@@ -19,7 +19,7 @@ pub struct Sharing {
     pub products: usize,
     /// Number of cores of each product.
     pub cores_each: usize,
-    /// Whether each product has cores of its own; otherwise one comes after the other, on all cores.
+    /// Whether products run in parallel, each on its own cores; otherwise one after the other, on all cores.
     pub in_parallel: bool,
 }
 

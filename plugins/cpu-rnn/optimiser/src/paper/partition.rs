@@ -67,7 +67,7 @@ pub struct Partition {
     pub x_i: usize,
     /// `X_j`: parts of the columns, the units. Each core of such a part reads all of the input.
     pub x_j: usize,
-    /// `X_k`: parts of the sum. The partial sums of such parts have to be added up.
+    /// `X_k`: number of parts of the sum. Their partial sums must be added up.
     pub x_k: usize,
 }
 

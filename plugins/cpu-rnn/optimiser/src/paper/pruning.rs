@@ -77,8 +77,8 @@ pub struct Pruned {
     pub kept: Vec<Pattern>,
 }
 
-/// Enumerates the patterns of a graph and prunes them. Patterns treat all steps alike, so rule i finds nothing left to
-/// do: the space that is searched is the one that it leaves.
+/// Enumerates the patterns of a graph and prunes them. Patterns treat all steps alike, so rule i removes nothing: the
+/// search space already satisfies it.
 #[must_use]
 pub fn pruned(dag: &MmDag) -> Pruned {
     let unrolled = dag.unroll(STEPS_JUDGED);

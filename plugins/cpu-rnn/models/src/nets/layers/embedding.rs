@@ -33,10 +33,10 @@ impl Embedding {
         self.width
     }
 
-    /// The vector of a word.
+    /// Returns the vector of a word.
     ///
     /// # Panics
-    /// If there is no such word.
+    /// If the word does not exist.
     #[must_use]
     pub fn row(&self, word: usize) -> &[f32] {
         &self.table[word * self.width..][..self.width]
