@@ -51,8 +51,9 @@ pub(crate) fn profile_folder() -> PathBuf {
     test.ancestors().nth(2).expect("a test program lies in a target folder").to_owned()
 }
 
-/// Where OpenCL's compiler keeps kernels for one test after the other; `None` where tests are not run by nextest, which
-/// numbers those that run at the same time. Two PoCLs in one folder may remove what the other is about to read.
+/// Folder in which OpenCL's compiler keeps kernels for tests that run one after the other; `None` unless nextest runs
+/// the tests, since it numbers concurrent ones. Two PoCLs in one folder may remove files that the other is about to
+/// read.
 pub(crate) fn kernels() -> Option<PathBuf> {
     let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").ok()?;
     Some(in_profile("opencl-kernels").join(slot))

@@ -30,7 +30,7 @@ pub fn integers() -> Vec<Case> {
     operators::integers()
 }
 
-/// Elements and slices wherever they lie, and every function of an element.
+/// Elements and slices in any layout, and every function of an element.
 #[must_use]
 pub fn elements() -> Vec<Case> {
     [operators::elements(), operators::functions(), operators::gathers()].concat()

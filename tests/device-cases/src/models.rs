@@ -13,7 +13,7 @@ pub const GENERATED: [&str; 4] = ["mobilenet-v1-tiny", "resnet50-tiny", "bert-ti
 /// The trained models.
 pub const DIGITS: [&str; 4] = ["digits-mlp", "digits-cnn", "digits-cnn-int8", "digits-lstm"];
 
-/// Extent of dimensions that a file leaves open, but for the batch.
+/// Extent of dimensions that a file leaves open, except the batch.
 const OPEN_EXTENT: usize = 7;
 
 /// A model of the digits in batches of these sizes.

@@ -1,4 +1,4 @@
-//! Operators whose operands and results lie where views have to be followed.
+//! Operators whose operands and results are views.
 
 use std::path::Path;
 
@@ -122,7 +122,7 @@ pub fn convolutions_with_ends() -> Vec<Case> {
     ]
 }
 
-/// Convolutions of each channel: in a volume that is flat but for its pads, and with windows that reach far.
+/// Convolutions of each channel: in a volume that is flat except for its pads, and with windows that reach far.
 #[must_use]
 pub fn depthwise() -> Vec<Case> {
     let of = |name: &str, image: &[usize], filter: &[usize], [strides, dilations, pads]: [&[i64]; 3]| {
@@ -261,8 +261,8 @@ pub fn elements() -> Vec<Case> {
     })]
 }
 
-/// Every function of elements in one sum, where each has a factor of its own: so that one kernel has all of them, and
-/// none stands for another.
+/// Every function of elements in one sum, each with a different factor: one kernel has all of them, and no function can
+/// be confused with another.
 #[must_use]
 pub fn functions() -> Vec<Case> {
     vec![case("functions".to_owned(), &[&[6, 50], &[50]], |builder, _| {

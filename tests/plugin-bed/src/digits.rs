@@ -68,7 +68,7 @@ pub fn images() -> Vec<Vec<f32>> {
 /// The reference framework's answers to the [`images`].
 ///
 /// # Panics
-/// If there is no such model.
+/// If the model does not exist.
 #[must_use]
 pub fn reference(model: &str) -> Reference {
     #[derive(Deserialize)]

@@ -50,7 +50,7 @@ impl Run {
 }
 
 impl Answer {
-    /// Divides a response, in which the outputs lie one after the other; the last one has what is left.
+    /// Divides a response into its outputs, stored one after the other; the last one gets the rest.
     pub(crate) fn split(response: &[u8], specs: &[TensorSpec], token_count: u32) -> Self {
         let mut rest = response;
         let mut outputs = Vec::with_capacity(specs.len());
@@ -64,19 +64,19 @@ impl Answer {
         Self { outputs, token_count }
     }
 
-    /// The values of an output of f32.
+    /// Returns the values of an output of f32.
     ///
     /// # Panics
-    /// If there is no such output, or its bytes are no whole number of values.
+    /// If the output does not exist, or its bytes are not a whole number of values.
     #[must_use]
     pub fn f32s(&self, output: usize) -> Vec<f32> {
         f32_values(&self.outputs[output])
     }
 
-    /// The values of an output of i32.
+    /// Returns the values of an output of i32.
     ///
     /// # Panics
-    /// If there is no such output, or its bytes are no whole number of values.
+    /// If the output does not exist, or its bytes are not a whole number of values.
     #[must_use]
     pub fn i32s(&self, output: usize) -> Vec<i32> {
         i32_values(&self.outputs[output])

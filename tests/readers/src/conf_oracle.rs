@@ -53,7 +53,7 @@ pub(crate) fn integer(word: &str) -> u64 {
     strtoull(word).0
 }
 
-/// Whether the one or the other reads all of the word.
+/// Whether either of them reads the whole word.
 pub(crate) fn is_number(word: &str) -> bool {
     strtod(word).1 == word.len() || strtoull(word).1 == word.len()
 }

@@ -30,10 +30,10 @@ pub(crate) fn workspace_root() -> &'static Path {
         .expect("this crate lies two folders below the root")
 }
 
-/// Returns the target folder: this program lies in a folder of it, wherever the settings of cargo have it.
+/// Returns the target folder: this program lies in one of its folders, wherever cargo's settings put it.
 ///
 /// # Errors
-/// If this program has no place.
+/// If the path of this program is unknown.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let program = env::current_exe().context("cannot tell where this program is")?;
     let target = program.ancestors().nth(2).map(Path::to_owned);

@@ -36,7 +36,7 @@ const LINES: &str = "line-tables-only";
 const ASAN_TESTS: &str =
     "-p proctor-plugin-host -p proctor-mock -p proctor-rnn-kernels -p proctor-rnn-engine";
 
-/// Leaks are not looked for; and the host has a handler for crashes of its own, which the tests look at.
+/// Leaks are ignored; and the host has its own crash handler, which the tests check.
 const ASAN_OPTIONS: &str = "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:\
                             handle_abort=0:use_sigaltstack=0";
 

@@ -133,7 +133,7 @@ impl Product {
         }
         let (workspace, bytes) = self.workspace;
         if bytes > 0 {
-            // What was there is lost.
+            // The old contents are lost.
             // SAFETY: as above.
             unsafe { (workspace as *mut u8).write_bytes(0xA5, bytes.min(WORKSPACE)) };
         }

@@ -148,7 +148,7 @@ impl Convolution {
         unsafe { std::ptr::copy(values.bytes.as_ptr(), self.at[2] as *mut u8, values.bytes.len()) };
         let (workspace, bytes) = self.workspace;
         if bytes > 0 {
-            // What was there is lost.
+            // The old contents are lost.
             // SAFETY: as above.
             unsafe {
                 (workspace as *mut u8).write_bytes(0xA5, bytes.min(self.form.workspace(self.algorithm)))

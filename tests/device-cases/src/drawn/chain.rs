@@ -1,4 +1,4 @@
-//! Several operators after each other, so that they are joined and follow each other's views.
+//! Several operators in sequence, so that they are fused and read through each other's views.
 
 use proctor_onnx_file::Attribute;
 

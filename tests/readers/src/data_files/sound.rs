@@ -4,7 +4,7 @@ use proctor_sound_file::{Format, Header, Kind, decode, wav};
 
 use crate::memory::bounded_besides;
 
-/// A frame of FLAC of a dozen bytes stands for up to 65,536 equal samples, and is there twice while it is decoded.
+/// Factor of a frame: a dozen bytes of FLAC stand for up to 65,536 equal samples, which exist twice during decoding.
 const MEMORY_FACTOR: u64 = 3 * 65_536 * 2 / 12;
 /// Decoders make room for the longest frame that the header names, of 8 channels of 4 bytes.
 const FRAME_BYTES: u64 = 65_536 * 8 * 4 + (64 << 10);

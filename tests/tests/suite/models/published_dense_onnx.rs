@@ -117,7 +117,7 @@ fn halves_are_near(ours: &[u8], theirs: &[u8]) -> bool {
     values(ours).iter().zip(values(theirs)).all(are_near)
 }
 
-/// Whether the labels are the same, but for one in a thousand: two classes may be as good as each other.
+/// Whether the labels are the same, except one in a thousand: two classes may be equally likely.
 fn labels_are_near(ours: &[u8], theirs: &[u8]) -> bool {
     let differences = ours.iter().zip(theirs).filter(|(ours, theirs)| ours != theirs).count();
     (0..3).all(|class| ours.contains(&class)) && differences * 1000 < ours.len()

@@ -83,7 +83,7 @@ const PAGES_LEFT_BEHIND: [&str; 7] =
 /// each other.
 const CRATES: [&str; 2] = ["plugin-api", "plugin-api/vocabulary"];
 
-/// Files that are filled in, but for the README, and their places in the package.
+/// Files that are filled in, except the README, and their places in the package.
 const FILLED_IN: [(&str, &str); 4] = [
     ("tests/xtask/package/ProctorConfig.cmake", "lib/cmake/Proctor/ProctorConfig.cmake"),
     ("tests/xtask/package/ProctorConfigVersion.cmake", "lib/cmake/Proctor/ProctorConfigVersion.cmake"),

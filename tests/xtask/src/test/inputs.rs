@@ -111,7 +111,7 @@ impl Workspace {
         Ok(reached)
     }
 
-    /// Returns paths and digests of the files below `folder`, or of that file, but for those in packages of their own.
+    /// Returns paths and digests of the files below `folder`, or of that file, except those in packages of their own.
     fn content(&self, folder: &Path, counts: impl Fn(&Path) -> bool) -> Result<String> {
         let inner: Vec<_> = (self.packages.values().filter_map(|package| package.folder.as_deref()))
             .filter(|other| other.starts_with(folder) && *other != folder)

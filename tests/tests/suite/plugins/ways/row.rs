@@ -149,7 +149,7 @@ impl Row {
             return true;
         }
         if EARLY.contains(&self.name_of_call()) {
-            // An end without a word leaves nobody to write.
+            // After an end without a message, no process is left to write.
             return !self.way.starts_with("_exit");
         }
         LATE.contains(&self.name_of_call())
