@@ -40,8 +40,8 @@ pub enum AccuracyError {
     /// The metric cannot compare these responses with these answers; the text names the types that it takes.
     #[error("{0}")]
     Mismatch(String),
-    /// The outputs of the reference are not there, are damaged, or cannot be computed from the weights; the text names
-    /// the model or the file.
+    /// The outputs of the reference are missing, damaged, or cannot be computed from the weights; the text names the
+    /// model or the file.
     #[error("{0}")]
     Reference(String),
     /// The responses have no score.

@@ -88,10 +88,11 @@ pub trait Judge {
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError>;
 }
 
-/// Hands the first response of each sample to a judge, and lists what is wrong with the log.
+/// Feeds the first response of each sample to a judge, and lists the defects of the log.
 ///
 /// # Errors
-/// As [`scan_log`], and as [`Judge::take`]; [`AccuracyError::Log`] if the log is cut off and the judge takes none such.
+/// As [`scan_log`], and as [`Judge::take`]; [`AccuracyError::Log`] if the log is cut off and the judge does not take
+/// cut ones.
 pub fn read_responses(log: &Path, judge: &mut dyn Judge) -> Result<LogDefects, AccuracyError> {
     read_responses_before(log, None, judge)
 }

@@ -37,7 +37,7 @@ impl AnswerScores {
         Ok(())
     }
 
-    /// The means over all questions in percent.
+    /// Returns the means over all questions, in percent.
     ///
     /// # Errors
     /// [`ScoreError::Empty`] without questions.

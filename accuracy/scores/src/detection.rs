@@ -174,7 +174,7 @@ struct Placed<'a, T> {
 }
 
 impl Places<'_> {
-    /// The items within the scope by category and image, otherwise in the order given.
+    /// Groups the items within the scope by category and image, keeping their order otherwise.
     fn sorted<'a, T>(&self, items: &'a [T], place: impl Fn(&T) -> (u64, u64)) -> Vec<Placed<'a, T>> {
         let mut placed: Vec<_> = items
             .iter()

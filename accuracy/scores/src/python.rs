@@ -31,7 +31,7 @@ pub fn shortest(value: f64) -> String {
     }
 }
 
-/// Whether `str.split` and `str.strip` take this for white space: beyond Unicode's, the separators of ASCII.
+/// Whether `str.split` and `str.strip` take this for white space: in addition to Unicode's, the separators of ASCII.
 pub(crate) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }

@@ -115,7 +115,7 @@ impl KitsDice {
         })
     }
 
-    /// The line of the reference's script.
+    /// Returns the line that the reference's script prints.
     #[must_use]
     pub fn line(&self) -> String {
         let (mean, kidney, tumor) = (fixed(self.composite, 5), fixed(self.kidney, 4), fixed(self.tumor, 4));

@@ -83,7 +83,7 @@ impl DetectionJudge {
         evaluate(&self.annotations, &self.detections, &scope)
     }
 
-    /// The category of a class by a meaning of classes.
+    /// Returns the category of a class, by the meaning of class numbers.
     fn category(&self, class_names: ClassNames, class: f32) -> Option<u64> {
         // Whole numbers up to 2^24 are exact, and no data set has as many classes.
         let class = (0.0..16_777_216.0).contains(&class).then_some(class as u64)?;

@@ -63,7 +63,7 @@ impl Judge for TranscriptJudge {
         Ok(())
     }
 
-    /// The value is the share of words that are right, in percent: a hundred less the word error rate.
+    /// The value is the share of correct words in percent: a hundred less the word error rate.
     fn judgement(self: Box<Self>) -> Result<Judgement, ScoreError> {
         if self.errors.word_count == 0 {
             return Err(ScoreError::Empty { what: "words in the transcripts of answered samples" });

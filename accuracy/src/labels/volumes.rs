@@ -1,4 +1,4 @@
-//! Labels of medical volumes, prepared as their scans are.
+//! Labels of medical volumes, prepared like their scans.
 
 use std::{
     fs,

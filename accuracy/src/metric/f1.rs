@@ -10,7 +10,7 @@ use crate::{
     response::ResponseForm,
 };
 
-/// The default is f32; the reference's script reads the others, too.
+/// The default is f32; the reference's script also reads the other types.
 const TYPES: &[ElementType] = &[
     ElementType::F32,
     ElementType::F16,

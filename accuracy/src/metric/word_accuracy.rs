@@ -9,7 +9,7 @@ use crate::{
     metric::{JudgeRequest, MetricEntry, up_to_one_output},
 };
 
-/// The default is i64; the reference's script reads the integers, too.
+/// The default is i64; the reference's script also reads the other integers.
 const TYPES: &[ElementType] = &[
     ElementType::I64,
     ElementType::I32,
