@@ -29,7 +29,7 @@ fn as_spoken() -> f64 {
     SPEED
 }
 
-/// The file of a recording that may be a sample: the first at the speed at which it was spoken.
+/// Returns the file of a recording at the speed at which it was spoken, the first if there are several.
 #[must_use]
 pub fn spoken(files: &[RecordingFile]) -> Option<&RecordingFile> {
     files.iter().find(|file| file.speed == SPEED)

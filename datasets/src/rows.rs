@@ -29,7 +29,7 @@ impl RowAggregation {
     pub const FORMS: &'static str =
         "quantiles, fixed:ROWS, uniform:LEAST-MOST with LEAST above 0, or trace:FILE";
 
-    /// Tells if the rules have it so. A trace is taken for the one that the reference writes.
+    /// Returns whether the rules demand this. Any trace is assumed to be the one that the reference writes.
     #[must_use]
     pub fn is_of_the_rules(&self) -> bool {
         matches!(self, Self::Quantiles | Self::Trace(_))

@@ -172,7 +172,7 @@ impl SampleStore {
         Self { inputs, sample_count, limit_bytes, memory: Box::new(OwnMemory), loaded: None }
     }
 
-    /// The store with other memory for its samples.
+    /// Returns the store with another source of memory for its samples.
     #[must_use]
     pub fn with_memory(self, memory: Box<dyn SampleMemory>) -> Self {
         Self { memory, ..self }

@@ -155,7 +155,7 @@ fn read_huffman_tables(segment: &Segment<'_>, tables: &mut Tables) -> Result<(),
 }
 
 impl Decoded {
-    /// The pixels of the part whose blocks have been decoded.
+    /// Returns the pixels of the part whose blocks have been decoded.
     #[inline(always)]
     fn picture(&self, part: Part) -> Result<Picture, JpegError> {
         let (most_across, most_down) = self.frame.sampling();

@@ -37,7 +37,7 @@ pub enum JpegError {
         width: u32,
         /// Number of rows as the header says.
         height: u32,
-        /// The greatest number of pixels.
+        /// Maximum number of pixels.
         most: u64,
     },
 }
@@ -118,7 +118,7 @@ pub enum Fault {
     SegmentSize,
     /// A picture without columns or rows.
     NoPixels,
-    /// Two descriptions of the picture.
+    /// Two contradictory descriptions of the picture.
     SecondFrame,
     /// Pixels before the description of the picture.
     NoFrame,

@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     pub(crate) width: u32,
     /// Number of rows.
     pub(crate) height: u32,
-    /// One, three or four.
+    /// The one, three or four components.
     pub(crate) components: Vec<Component>,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Frame {
 pub(crate) struct Component {
     /// Its name in the file.
     pub(crate) id: u8,
-    /// Number of blocks of it side by side in a unit of coding, 1 to 4.
+    /// Number of its blocks side by side in a coding unit, 1 to 4.
     pub(crate) across: u32,
-    /// Number of blocks of it one below the other in a unit of coding, 1 to 4.
+    /// Number of its blocks one below the other in a coding unit, 1 to 4.
     pub(crate) down: u32,
     /// Number of its table of quantisation steps, 0 to 3.
     pub(crate) table: usize,

@@ -57,7 +57,7 @@ impl Segment<'_> {
     }
 }
 
-/// A reader of segments.
+/// Reads segments one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Segments<'a> {
     bytes: &'a [u8],

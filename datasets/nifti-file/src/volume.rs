@@ -5,7 +5,7 @@
 pub enum AxisOrder {
     /// The file's first axis comes first and is the slowest, as nibabel has it.
     FirstSlowest,
-    /// The file's first axis comes last and is the fastest, as in the file; so SimpleITK has it.
+    /// The file's first axis comes last and is the fastest, as in the file; SimpleITK uses this order.
     FirstFastest,
 }
 

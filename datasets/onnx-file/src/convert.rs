@@ -53,7 +53,7 @@ impl Conversion {
         self.from
     }
 
-    /// Type of the elements that are written.
+    /// Type of the written elements.
     #[must_use]
     pub fn to(self) -> ElementType {
         self.to

@@ -34,7 +34,7 @@ const TENSORS: [(i32, ElementType); 17] = [
     (22, ElementType::I4),
 ];
 
-/// `TensorProto.DataType` of the types that do not, with their names in ONNX and the bits of an element, 0 for texts.
+/// The other types by `TensorProto.DataType`, with their names in ONNX and the bits of an element, 0 for texts.
 const OTHERS: [(i32, &str, u64); 8] = [
     (8, "string", 0),
     (14, "complex64", 64),

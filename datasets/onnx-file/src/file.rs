@@ -30,7 +30,7 @@ pub struct OnnxFile {
     pub signature: Signature,
     /// The operators of the graph, excluding the bodies of functions and the branches of conditions and loops.
     pub op_types: BTreeSet<OpType>,
-    /// The sets of operators that these are from.
+    /// The operator sets that they belong to.
     pub opsets: Vec<Opset>,
     /// The constants whose values are in other files.
     pub external_data: Vec<ExternalData>,
@@ -57,10 +57,10 @@ pub struct Opset {
 }
 
 impl OnnxFile {
-    /// Reads a file, and checks that it is a whole model and that the external data that it names are there.
+    /// Reads a file, and checks that it is a whole model and that the external data that it names exist.
     ///
     /// # Errors
-    /// An [`OnnxFileError`] that names the file and what of it cannot be used.
+    /// An [`OnnxFileError`] that names the file and its unusable part.
     pub fn open(path: &Path) -> Result<Self, OnnxFileError> {
         Self::open_model(path).map(|(file, _)| file)
     }

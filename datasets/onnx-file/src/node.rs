@@ -11,7 +11,7 @@ pub fn domain(name: Option<&str>) -> &str {
     }
 }
 
-/// The operator of a node and its name, for messages; its number in the graph if it has no name.
+/// Describes a node in messages: its operator, and its name, or its number in the graph if it has none.
 #[must_use]
 pub fn label(node: &NodeProto, index: usize) -> String {
     let operator = node.op_type.as_deref().unwrap_or("");

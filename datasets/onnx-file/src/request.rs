@@ -32,7 +32,7 @@ pub enum RequestError {
         /// The one that was asked for.
         asked: String,
     },
-    /// The model's tensors are not the benchmark's.
+    /// The model's tensors do not match the benchmark's.
     #[error("{} does not fit the benchmark: {source}", path.display())]
     Fit {
         /// The file.

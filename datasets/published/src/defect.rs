@@ -268,7 +268,7 @@ pub enum LineFault {
         /// Actual number of fields.
         got: usize,
     },
-    /// The label is no number of a class.
+    /// The label is not the number of a class.
     #[error("has the label \"{label}\", which is no number below {class_count}")]
     Label {
         /// The label.

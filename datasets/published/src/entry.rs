@@ -20,7 +20,7 @@ pub struct Published {
     pub open: OpenFolder,
     /// Looks at everything in a folder, and lists what is wrong.
     pub verify: Verify,
-    /// Says what one has to know of the samples of a folder, if there is anything.
+    /// Returns what a user must know about the samples of a folder, if there is anything.
     pub note: fn(&Path) -> Option<String>,
     /// The calibration samples that MLPerf Inference publishes for it.
     pub calibration: CalibrationLists,
@@ -45,7 +45,7 @@ type OpenListed = fn(&Path, &Path, &[String]) -> Result<FileSamples, DatasetErro
 pub struct CalibrationLists {
     /// Which lists there are, and what they are of.
     pub lists: &'static str,
-    /// True if a sample is a file that may as well lie elsewhere, in the data for training.
+    /// Whether a sample is a file that may also lie elsewhere, in the training data.
     pub is_of_files: bool,
     /// Opens samples of the same format that lie in the same folder and are listed elsewhere.
     pub open_listed: Option<OpenListed>,

@@ -1,4 +1,4 @@
-//! Samples that are files, one each.
+//! Samples stored one per file.
 
 use std::{
     borrow::Cow,

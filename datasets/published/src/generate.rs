@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generate {
-    /// Another seed makes other samples.
+    /// Seed; another one makes other samples.
     pub seed: u64,
     /// Number of samples.
     pub sample_count: u64,

@@ -125,7 +125,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     lines.into_iter().flatten()
 }
 
-/// Text on the files, and on how to get them.
+/// Describes the files, and how to get them.
 #[must_use]
 pub fn layout() -> &'static str {
     "newstest2014.tok.bpe.32000.en    3003 sentences, one in each line, as tokens with spaces between them

@@ -23,7 +23,7 @@ pub enum RecipeError {
     /// The file could not be made.
     #[error("cannot make {0}")]
     Make(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The system refused to write the weights. Nothing of the file is left.
+    /// The system refused to write the weights. Nothing of the file remains.
     #[error(
         "cannot write the weights of \"{model}\" ({size_bytes} bytes) to {}; is there room, and may one write there?",
         path.display()

@@ -122,7 +122,7 @@ struct GnmtSizes {
     /// Of the layers and the attention: 0.1 is the reference's initial scale.
     scale: f32,
     output_scale: f32,
-    /// The attention's gain, so that it looks at a few words and not at all alike.
+    /// The attention's gain, so that it focuses on a few words and not evenly on all.
     sharpness: f32,
     /// The step in which unit 0 counts, and its weight for the end of the sentence: see the README, "Weights that
     /// count".

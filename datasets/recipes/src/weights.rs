@@ -35,7 +35,7 @@ pub struct Fill {
     pub start: usize,
     /// Number of elements.
     pub count: usize,
-    /// Value of each.
+    /// Value of each element.
     pub value: f32,
 }
 

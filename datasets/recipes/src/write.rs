@@ -1,4 +1,4 @@
-//! Writes the file of a recipe without ever holding it whole.
+//! Writes the file of a recipe without ever holding all of it in memory.
 
 use std::{
     fs::{self, File},

@@ -24,7 +24,7 @@ pub(crate) fn is_dropped(c: char) -> bool {
     }
 }
 
-/// A character that is a token by itself: all of ASCII that is neither letter, digit nor space, and the categories P*.
+/// Whether a character is a token by itself: ASCII that is neither letter, digit nor space, and the categories P*.
 pub(crate) fn is_punctuation(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_punctuation() } else { c.general_category_group() == Punctuation }
 }

@@ -3,7 +3,7 @@
 /// The coded bytes up to a marker, as they are without the zeros that are put behind each 0xff.
 #[derive(Debug, Default)]
 pub(crate) struct Interval {
-    /// The bytes, and some zeros behind them.
+    /// The bytes, followed by some zeros.
     bytes: Vec<u8>,
     /// How many of them are bytes of the file.
     size: usize,
@@ -40,13 +40,13 @@ impl Interval {
         self.marker
     }
 
-    /// Whether bits have been read that are not there.
+    /// Whether bits beyond the end have been read.
     pub(crate) fn is_behind_end(&self, bits: Bits) -> bool {
         8 * bits.position - bits.count as usize > 8 * self.size
     }
 }
 
-/// Place of the next 0xff from another one on, or the end.
+/// Returns the position of the next 0xff at or after a position, or the end.
 #[inline(always)]
 fn ones(file: &[u8], from: usize) -> usize {
     const STEP: usize = 32;

@@ -60,7 +60,7 @@ pub enum TraceError {
         /// Its text.
         text: String,
     },
-    /// A sample has no rows, or another number of them than it says.
+    /// A sample has no rows, or its number of rows does not match its range.
     #[error("line {line} has rows {start} to {end} and counts {count}")]
     Count {
         /// Its number, from 1.
@@ -79,7 +79,7 @@ pub enum TraceError {
         line: usize,
         /// The row that must come next.
         expected: u64,
-        /// The row that it begins with.
+        /// The row that the sample begins with.
         got: u64,
     },
 }

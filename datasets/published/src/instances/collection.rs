@@ -82,7 +82,7 @@ struct CheckedCategory {
 }
 
 impl Collection {
-    /// Opens the pictures of the list that are there: all of them, or those with annotations.
+    /// Opens the existing pictures of the list: all of them, or the ones with annotations.
     ///
     /// # Errors
     /// [`DatasetError::Read`] or [`DatasetError::Malformed`] for the list.

@@ -60,7 +60,7 @@ pub fn generate(folder: &Path, request: &Generate) -> Result<(), DatasetError> {
     write_file(&folder.join(GERMAN_VOCABULARY), vocabulary.as_bytes())
 }
 
-/// All words: every third one of a token, the others of two, which are of no other word.
+/// All words: every third one is a single token, the others are two tokens that no other word has.
 fn words() -> Vec<Word> {
     let word = |number: u32| {
         let tokens = |[first, second]: [[&str; 10]; 2]| {

@@ -21,7 +21,7 @@ pub(super) struct Sizes {
 pub(super) const STACK: Sizes = Sizes { name: "lstm-stack", input: 512, hidden: 512, layers: 3, steps: 50 };
 pub(super) const TINY: Sizes = Sizes { name: "lstm-stack-tiny", input: 6, hidden: 8, layers: 2, steps: 5 };
 
-/// Gates are i, f, g, o in PyTorch, and i, o, f, c in ONNX, where c is g.
+/// Order of the gates: i, f, g, o in PyTorch, and i, o, f, c in ONNX, where c is g.
 const GATE_ORDER: [usize; 4] = [0, 3, 1, 2];
 
 /// Size of the initial weights as a multiple of PyTorch's: with those, the values die away from layer to layer.

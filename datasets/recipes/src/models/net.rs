@@ -75,7 +75,7 @@ impl<'a> Net<'a> {
         self.graph.output(name, element_type, dims);
     }
 
-    /// A tensor of the file of weights.
+    /// Adds a tensor from the weights file.
     pub(super) fn weight(&mut self, name: &str) -> String {
         let found =
             self.weights.tensors.iter().zip(&self.offsets_bytes).find(|(tensor, _)| tensor.name == name);
@@ -143,7 +143,7 @@ impl<'a> Net<'a> {
         self.shared_convolution(name, name, x, window)
     }
 
-    /// A convolution with weight and bias of `layer`, which several nodes may have.
+    /// Adds a convolution with weight and bias of `layer`, which several nodes may share.
     pub(super) fn shared_convolution(&mut self, layer: &str, name: &str, x: &str, window: &Window) -> String {
         let [weight, bias] = ["weight", "bias"].map(|part| self.weight(&format!("{layer}.{part}")));
         self.convolve(name, &[x, &weight, &bias], window)

@@ -117,7 +117,7 @@ impl Features {
         }
     }
 
-    /// Adds the nodes; gives what each stage puts out.
+    /// Adds the nodes; returns the output of each stage.
     pub(super) fn compute(&self, net: &mut Net, image: &str) -> [String; 4] {
         let prefix = self.prefix;
         let x = net.convolution(&format!("{prefix}conv1"), image, &Window::even(7, 2, 3));

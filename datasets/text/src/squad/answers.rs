@@ -126,8 +126,8 @@ impl Features {
         Ok(best.map_or_else(|| NONE.to_owned(), |best| best.text))
     }
 
-    /// The best answers to a question, none of them twice, the best first; at most 20, none where no pair of positions
-    /// can be one.
+    /// Returns the best answers to a question without repetitions, the best first; at most 20, and none if no pair of
+    /// positions can be an answer.
     ///
     /// # Errors
     /// As [`Features::answer`].

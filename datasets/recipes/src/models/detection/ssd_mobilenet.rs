@@ -20,7 +20,7 @@ use crate::{
 pub(in super::super) struct Sizes {
     name: &'static str,
     features: Features,
-    /// Middle of the logits, so that the scores of some boxes are above the bound.
+    /// Mean of the logits, so that the scores of some boxes are above the threshold.
     middle: f32,
 }
 
