@@ -16,13 +16,13 @@ pub(crate) fn is_row(input: &TensorSpec) -> bool {
     input.shape.len() == 1 && TYPES.contains(&input.element_type)
 }
 
-/// Writes numbers from the front of a tensor, and one and the same behind them.
+/// Writes numbers from the front of a tensor, and fills the rest with a single value.
 ///
 /// # Errors
-/// The first number that the type does not have.
+/// The first number that does not fit the type.
 ///
 /// # Panics
-/// If the tensor has another size, or there are more numbers than it has room for: the caller has looked.
+/// If the tensor has another size, or less room than there are numbers: the caller has checked.
 pub(crate) fn fill(
     spec: &TensorSpec,
     tensor: &mut [u8],

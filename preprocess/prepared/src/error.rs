@@ -37,7 +37,7 @@ pub enum PreparedError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The bytes are not those that were written.
+    /// The bytes differ from the ones that were written.
     #[error("{}: sample {index} is damaged; delete the folder, which is made again", path.display())]
     Damaged {
         /// The file of records.
@@ -45,7 +45,7 @@ pub enum PreparedError {
         /// The sample.
         index: SampleIndex,
     },
-    /// The tensors have other sizes than the room that was given for them.
+    /// The sizes of the tensors differ from the given buffers'.
     #[error("sample {index} has tensors of {got:?} bytes, but there is room for {room:?}")]
     Sizes {
         /// The sample.

@@ -1,4 +1,4 @@
-//! Errors between a file and a prepared volume.
+//! Errors of preparing a volume from its file.
 
 use proctor_nifti_file::NiftiError;
 

@@ -25,7 +25,7 @@ struct Kind {
 /// The numbers that are made of the parts of pixels, in the order and the precision of the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
-    /// Less the mean of VGG.
+    /// Subtracts the mean of VGG.
     Less,
     /// From -1 to 1.
     Centred,

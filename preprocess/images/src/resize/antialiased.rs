@@ -33,7 +33,7 @@ fn triangles(side: &Side) -> Vec<Triangle> {
     side.wanted.clone().map(|place| triangle(side, place)).collect()
 }
 
-/// The pixels before that the wanted ones are made of.
+/// The source pixels that the wanted ones are computed from.
 pub(super) fn needed(side: &Side) -> Range<usize> {
     if side.from == side.to {
         return side.wanted.clone();
