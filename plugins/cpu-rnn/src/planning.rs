@@ -27,7 +27,7 @@ pub struct PlanningOptions {
     pub cores: Vec<usize>,
     /// Whether threads stay on their cores.
     pub pin: bool,
-    /// Longest time to measure; nothing for computed schedules.
+    /// Maximum time to measure; zero for computed schedules.
     pub budget: Duration,
     /// Folder of the cache.
     pub cache: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The devices that there are.
+//! The available devices.
 
 use std::ffi::{CStr, c_int};
 

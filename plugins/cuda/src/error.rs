@@ -25,7 +25,7 @@ pub enum OpenError {
         needed = version_text(VERSION_LEAST)
     )]
     OldDriver {
-        /// Its version, by CUDA's number.
+        /// Version of the driver, in CUDA's numbering.
         is: i32,
     },
     /// The driver's library lacks a function.
@@ -90,7 +90,7 @@ fn advice(code: i64) -> &'static str {
     }
 }
 
-/// A version by CUDA's number, such as 12020, as people write it.
+/// Formats a version in CUDA's numbering, such as 12020, as people write it.
 pub(crate) fn version_text(version: i32) -> String {
     format!("{}.{}", version / 1000, version % 1000 / 10)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     /// Identity of a batch that was submitted.
     pub(crate) id: u64,
     outputs: Vec<Output>,
-    /// First bytes of the rooms that it has taken among those in use.
+    /// Addresses of its output buffers, by which they are registered as in use.
     rooms: Vec<usize>,
 }
 

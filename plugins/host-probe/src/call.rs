@@ -51,7 +51,7 @@ impl Call {
         matches!(self, Self::Execute | Self::ExecuteVirtual | Self::Submit | Self::Issue)
     }
 
-    /// Whether it may come while another call goes on, for the same or another instance.
+    /// Whether it may come during another call for the same or another instance.
     pub(crate) fn may_meet(self, other: Self, is_same_instance: bool) -> bool {
         let is_of_thread = |call| matches!(call, Self::BeginThread | Self::EndThread);
         let takes_batch = |call| matches!(call, Self::Execute | Self::Submit);

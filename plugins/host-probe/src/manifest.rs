@@ -80,7 +80,7 @@ static MANIFEST: Constant<ProctorManifest> = Constant(ProctorManifest {
     option_stride: size_of::<ProctorOptionSpec>(),
 });
 
-/// The manifest, valid for ever.
+/// Returns the manifest, which is never freed.
 pub(crate) fn manifest() -> *const ProctorManifest {
     &raw const MANIFEST.0
 }

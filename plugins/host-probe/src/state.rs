@@ -1,4 +1,4 @@
-//! How far a backend and its model are in their lives.
+//! The state of a backend and its model in their life cycles.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -12,7 +12,7 @@ use crate::{call::Call, memory::Extents, report::Report, request::Request, sampl
 pub(crate) enum Stage {
     /// Without samples.
     Loaded,
-    /// With samples, before `start`.
+    /// Samples are prepared, and `start` has not been called.
     Prepared,
     /// Between `start` and `stop`.
     Started,
@@ -57,7 +57,7 @@ pub(crate) struct LoadedModel {
     pub(crate) number: u64,
     pub(crate) request: Request,
     pub(crate) stage: Stage,
-    /// By the index of the placement.
+    /// Live instances, by the index of the placement.
     pub(crate) instances: BTreeMap<u32, LiveInstance>,
     pub(crate) prepared: Option<Prepared>,
     pub(crate) timed: Timed,

@@ -1,4 +1,4 @@
-//! How a process has ended, in words.
+//! The end of a process, in words.
 
 use std::{os::unix::process::ExitStatusExt as _, process::ExitStatus};
 

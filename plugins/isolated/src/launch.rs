@@ -1,4 +1,4 @@
-//! How a process is started, and who hears of it.
+//! Settings of a process to start, and the hooks that learn of its life.
 
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock, time::Duration};
 

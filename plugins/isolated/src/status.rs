@@ -14,7 +14,7 @@ pub(crate) struct Status {
     no_new_privileges: bool,
     /// Its calls go through a filter.
     is_filtered: bool,
-    /// It has no capability, and can pass none on.
+    /// Whether it has no capability, and cannot pass one on.
     no_capabilities: bool,
 }
 

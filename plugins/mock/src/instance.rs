@@ -47,7 +47,7 @@ impl MockInstance {
         Ok(())
     }
 
-    /// Refuses a thread that has not begun, if that is asked for.
+    /// Refuses a thread that has not begun, if the options ask for it.
     fn check_thread(&self) -> Result<(), PluginError> {
         if !self.shared.knows_threads || self.threads.contains(&thread::current().id()) {
             return Ok(());

@@ -60,7 +60,7 @@ pub(crate) enum LoadError {
 /// Why samples of their own shapes are not rows for a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RowsError {
-    /// Room for the rows of one output.
+    /// The benchmark has several outputs; only the last one can have as many rows as a sample.
     #[error("the benchmark has {0} outputs, of which only the last can have as many rows as a sample")]
     Outputs(usize),
     /// An output that is the same for any number of rows.

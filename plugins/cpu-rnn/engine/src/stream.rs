@@ -72,7 +72,7 @@ pub enum StreamError {
     /// A tensor has another size than the rows need.
     #[error("{tensor} has {got} values, the rows need {expected}")]
     Size {
-        /// Which tensor.
+        /// Name of the tensor.
         tensor: &'static str,
         /// Number of values it has.
         got: usize,
@@ -394,7 +394,7 @@ impl Turns {
         }
     }
 
-    /// Copies a row of the others to a row of the present states likewise.
+    /// Copies a row of the other buffer to a row of the present states in the same way.
     fn copy_back(&mut self, from: usize, to: usize, width: usize) {
         self.turn();
         self.copy_across(from, to, width);
@@ -412,7 +412,7 @@ impl Places {
         }
     }
 
-    /// Points to the rows of a step: of the input, the states to read, and the room for as many.
+    /// Points to the rows of a step: its input, the states to read, and the buffer for the new states.
     fn point<'a>(
         &mut self,
         (input, width): (&[f32], usize),
@@ -451,7 +451,7 @@ impl Split {
         Self { threads, by_rows: schedule.mapping == Mapping::Rows, blocks, rows }
     }
 
-    /// Blocks of units and rows of a thread.
+    /// Blocks of units and rows that a thread computes.
     fn share(&self, thread: usize) -> [Range<usize>; 2] {
         // The same weights as in a call of a whole sequence, so that they are in this core's cache after one.
         let part = |count: usize| part(count, self.threads, thread);

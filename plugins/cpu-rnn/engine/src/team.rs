@@ -31,7 +31,7 @@ use crate::sync::spin;
 /// How a [`Team`] is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamOptions {
-    /// Number of threads, the caller counted; at least 1.
+    /// Number of threads, including the caller; at least 1.
     pub threads: usize,
     /// Cores to use, the caller's first, reused from the start if there are fewer than threads; empty for the last
     /// cores that the calling thread may run on (the first one serves most interrupts).

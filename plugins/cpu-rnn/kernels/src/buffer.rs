@@ -94,7 +94,7 @@ impl Buffer {
 }
 
 impl Default for Buffer {
-    /// No bytes.
+    /// An empty buffer.
     fn default() -> Self {
         Self::zeroed_bytes(0)
     }
@@ -115,8 +115,8 @@ impl Clone for Buffer {
     }
 }
 
-/// Asks for huge pages: a sweep over weights in 4 KB pages misses the TLB all the time. It is advice; refusal is no
-/// error.
+/// Asks for huge pages: with 4 KB pages, a sweep over weights constantly misses the TLB. It is only advice, so a
+/// refusal is not an error.
 fn advise_huge_pages(start: NonNull<u8>, size_bytes: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: the caller has just allocated the range, whole huge pages, and the advice changes no contents.

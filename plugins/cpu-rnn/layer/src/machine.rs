@@ -61,7 +61,8 @@ impl Machine {
         Self { processor, details, cores_present, cores_allowed, l1d_bytes, l2_bytes, l3_bytes, assumed }
     }
 
-    /// A text that is equal only for machines on which the same schedule is best: the key of what is cached.
+    /// Returns a text that is equal for two machines only if the same schedule is best on both: the key of cached
+    /// plans.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}; {}; {self}", self.processor, self.details)

@@ -13,7 +13,7 @@ pub enum Directions {
     Forward,
     /// From the last step to the first.
     Reverse,
-    /// Both, with weights of their own; the forward direction's units come first in each row of output.
+    /// Forward and reverse, each with its own weights; the forward direction's units come first in each row of output.
     Bidirectional,
 }
 

@@ -207,7 +207,7 @@ pub enum RunError {
         /// Largest batch asked for.
         batch_size_max: usize,
     },
-    /// More samples than the instance has memory for.
+    /// The batch has more samples than the instance has memory for.
     #[error("batch of {batch_size} samples, but the instance was made for at most {batch_size_max}")]
     BatchSize {
         /// Number of samples handed in.

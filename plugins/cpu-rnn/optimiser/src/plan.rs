@@ -1,4 +1,4 @@
-//! The plan of a model: a schedule for each of its layers, with how it was found.
+//! The plan of a model: a schedule for each of its layers, and how it was found.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -134,7 +134,7 @@ pub enum PlanOrigin {
 pub struct ModelPlan {
     /// The key that it was made for.
     pub key: PlanKey,
-    /// One for each layer of the key.
+    /// Plans of the layers, one for each layer of the key.
     pub layers: Vec<LayerPlan>,
     /// The search space of each layer, from which its candidates come; layers of one shape share it.
     pub searches: Vec<Arc<SearchSpace>>,

@@ -26,7 +26,7 @@ const L3_EXPOSED: f64 = 0.7;
 const BARRIER_CYCLES: f64 = 400.0;
 /// Cycles of the cell's functions for 16 units of one sequence.
 const CELL_CYCLES: f64 = 50.0;
-/// Cycles of a step that nothing overlaps: the last sum, the cell, the first load of the next step.
+/// Number of cycles of a step that overlap with nothing: the last sum, the cell, the first load of the next step.
 const STEP_CYCLES: f64 = 160.0;
 /// Cycles for a cache line of gates that another core has computed, asked for a step ahead.
 const HANDED_LINE_CYCLES: f64 = 15.0;

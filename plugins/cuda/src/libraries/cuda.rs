@@ -1,7 +1,7 @@
-//! The driver's library: whether it is there, and has what is called.
+//! The driver's library: whether it exists, and has the functions that are called.
 //!
-//! cudarc loads it at the first call, and panics where the library or the function of the call is missing. So nothing
-//! of the driver is called before [`open`] has said that it may be.
+//! cudarc loads it at the first call, and panics if the library or the called function is missing. So no function of
+//! the driver is called before [`open`] has checked for all of them.
 
 use cudarc::driver::{result, sys};
 

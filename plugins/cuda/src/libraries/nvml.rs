@@ -82,7 +82,7 @@ impl Nvml {
         if started == 0 { Ok(Arc::new(Self { functions })) } else { Err(error_of(&functions, started)) }
     }
 
-    /// The device at this place on the bus.
+    /// Returns the device at this address on the bus.
     ///
     /// # Errors
     /// Why NVML does not know it, in words.

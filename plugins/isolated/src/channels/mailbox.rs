@@ -59,7 +59,7 @@ struct Places {
 }
 
 impl Capacity {
-    /// The places; `None` if no memory has as much room.
+    /// Computes the places; `None` if they do not fit into memory.
     fn places(self) -> Option<Places> {
         let samples = self.sample_count_max.checked_mul(SAMPLE_BYTES)?;
         let response = samples.checked_add(SAMPLES)?.checked_next_multiple_of(ALIGNMENT)?;

@@ -5,7 +5,7 @@
 
 use candle_core::{Result, bail};
 
-/// Limits that all searches of a model have in common.
+/// Limits shared by all searches of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Maximum number of words of an answer.

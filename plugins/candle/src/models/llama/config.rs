@@ -80,7 +80,7 @@ const COMMON: LlamaConfig = LlamaConfig {
 };
 
 impl LlamaConfig {
-    /// The decoder that a model id means and what it is asked for: `<decoder>`, `<decoder>-generate` or
+    /// Parses a model id into the decoder and its task: `<decoder>`, `<decoder>-generate` or
     /// `<decoder>-generate-beam<width>`. `None` for any other id.
     pub(crate) fn of(id: &str) -> Option<(Self, Use)> {
         let (decoder, usage) = match id.split_once("-generate") {

@@ -9,7 +9,7 @@ use crate::{call::LayerCall, spec::LayerSpec};
 /// Memory that one caller of a layer needs. Grows to the largest call and then allocates nothing.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Samples in the order of rows: longest first, dealt to the parts of the batch.
+    /// Order of the samples as rows: longest first, dealt out to the parts of the batch.
     pub(super) order: Vec<usize>,
     /// Length of each row.
     pub(super) lengths: Vec<usize>,

@@ -135,7 +135,7 @@ unsafe fn candidate_tile<V: Products<W>, W: Weights, const N: usize>(
 
 /// One of the two sweeps: its operand and its tiles.
 struct Sweep<W: Weights> {
-    /// Rows of h or of `r * h`; `None` for zeros.
+    /// Rows of `h` or of `r * h`; `None` for zeros.
     hidden: Option<W::Source>,
     depth: usize,
     tiles: Tiles,

@@ -19,7 +19,7 @@ pub(crate) fn scratch_bytes(rows: usize, depth: usize) -> usize {
     rows * row_bytes(depth) + (rows * 4).next_multiple_of(64)
 }
 
-/// The same for weights of any format: f32 and bf16 weights need no work space.
+/// Returns the same for weights of any format: f32 and bf16 weights need no work space.
 pub(crate) fn scratch_bytes_of(precision: Precision, rows: usize, depth: usize) -> usize {
     if precision == Precision::Int8 { scratch_bytes(rows, depth) } else { 0 }
 }

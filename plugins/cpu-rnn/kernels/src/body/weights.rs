@@ -292,7 +292,7 @@ const fn lines_ahead(rows: usize, vectors: usize) -> usize {
     if most < vectors { most } else { vectors }
 }
 
-/// Sums the parts.
+/// Sums the partial results.
 #[inline(always)]
 fn fold<V: Vector, const R: usize, const N: usize, const P: usize>(parts: [[[V; N]; R]; P]) -> [[V; N]; R] {
     let mut whole = parts[0];

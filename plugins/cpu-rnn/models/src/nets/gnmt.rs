@@ -51,7 +51,7 @@ const PLANNED_SOURCE_MAX: usize = 50;
 /// Number of layers of the encoder, the bidirectional one counted, and of the decoder.
 const LAYERS: usize = 4;
 
-/// From this layer on, what goes in is added to what comes out.
+/// First layer with a residual connection: from it on, the input of a layer is added to its output.
 const RESIDUAL_FROM: usize = 2;
 
 /// The word before the first, and the one after the last.

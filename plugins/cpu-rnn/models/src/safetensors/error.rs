@@ -17,7 +17,7 @@ pub enum WeightsError {
     /// The header is not one of a safetensors file.
     #[error("{0} is not a safetensors file, or damaged: {1}")]
     NotSafetensors(PathBuf, #[source] SafeTensorError),
-    /// The bytes are what a download or a checkout left in its place, in words.
+    /// The bytes are what a download or a checkout left in place of the file, in words.
     #[error("{0} is not a safetensors file: {1}")]
     Misfetched(PathBuf, &'static str),
     /// The header is sound, but the data behind it have another length than it says.

@@ -68,10 +68,10 @@ impl<'a> Weights<'a> {
         Ok(tensor.shape())
     }
 
-    /// Takes the values of a tensor, once it is seen to be there, of this shape, f32 and finite.
+    /// Takes the values of a tensor after checking that it exists, has this shape, and is f32 and finite.
     ///
     /// # Errors
-    /// [`WeightsError::Tensor`] if it is not.
+    /// [`WeightsError::Tensor`] if a check fails.
     pub fn take(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
         if self.shape(name)? != shape {
             return Err(self.shape_error(name, &format!("{shape:?}")));

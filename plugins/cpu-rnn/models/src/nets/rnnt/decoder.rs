@@ -55,10 +55,10 @@ struct Sample {
 }
 
 impl Decoding {
-    /// Memory for this many samples.
+    /// Allocates memory for this many samples.
     ///
     /// # Errors
-    /// A layer's.
+    /// The error of a layer.
     pub(super) fn new(decoder: &Decoder, samples: usize) -> Result<Self, RunError> {
         let Sizes { prediction, joint, labels, rows, room, .. } = decoder.sizes;
         let rows_of = |width: usize| zeros(samples * width);

@@ -20,7 +20,7 @@ pub struct TwoWayScratch {
     question: Vec<f32>,
     /// `max_j S[t, j]`, then its softmax; `[context]`.
     largest: Vec<f32>,
-    /// `h_t * w_hu`, later the context's sum; `[width]`.
+    /// `h_t * w_hu`, later the sum of the context; `[width]`.
     vector: Vec<f32>,
 }
 
