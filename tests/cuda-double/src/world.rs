@@ -47,7 +47,7 @@ pub(crate) struct Device {
 pub(crate) struct Allocation {
     pub device: usize,
     pub bytes: usize,
-    /// Where it begins, in memory of a device with the guard before it.
+    /// Its start in memory of a device, including the guard before it.
     pub begin: *mut u8,
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what must hold before any test runs.
+//! `cargo xtask check`: checks that need no test to run.
 
 use std::{fs, process::Command};
 

@@ -24,7 +24,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// A benchmark, and how much of it is run.
 struct Case {
     benchmark: &'static str,
-    /// The recipe of its ONNX file; without one cpu-rnn runs it, on weights that it makes by itself.
+    /// Recipe of its ONNX file; without one, cpu-rnn runs it on weights that it makes itself.
     recipe: Option<&'static str>,
     sample_count: u32,
     /// Minimum number of queries of SingleStream, and of samples of Offline.

@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// Sets a descriptor.
+    /// Sets the values of a descriptor.
     pub(super) fn describe<T>(
         &mut self,
         list: impl Fn(&mut Descriptors) -> &mut BTreeMap<Id, Option<T>>,

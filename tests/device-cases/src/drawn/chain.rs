@@ -4,7 +4,7 @@ use proctor_onnx_file::Attribute;
 
 use super::{Drawing, Operator};
 
-/// Operators after each other.
+/// Operators in sequence.
 pub const OPERATORS: &[Operator] = &[Operator { name: "chain", draw: chain }];
 
 fn chain(drawing: &mut Drawing) {

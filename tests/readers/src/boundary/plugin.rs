@@ -191,7 +191,7 @@ impl SampleBuffers for NoInputs {
     }
 }
 
-/// Counts completions, and looks at their data.
+/// Counts completions, and reads their data.
 #[derive(Default)]
 struct Sink {
     count: AtomicU64,

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &GpuCheckArgs) -> Result<()> {
 }
 
 /// # Errors
-/// If the folder is there and was not made here: then it is not to be replaced.
+/// If the folder exists and was not made here: then it must not be replaced.
 fn ensure_ours(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.join("gpu_check.py").is_file() {
         bail!("{} is there and has no gpu_check.py: name another folder by --output", folder.display());

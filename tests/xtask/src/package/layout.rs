@@ -91,7 +91,7 @@ const FILLED_IN: [(&str, &str); 4] = [
     ("tests/xtask/package/examples/CMakeLists.txt", "examples/CMakeLists.txt"),
 ];
 
-/// The page that is read first.
+/// The page to read first.
 const README: &str = "tests/xtask/package/README.md";
 
 /// Templates of `host new-plugin`, a folder for each language; filled in, they are the examples.

@@ -1,4 +1,4 @@
-//! The licences of the crates from registries that are linked into program and plugins.
+//! Licences of the registry crates that are linked into programs and plugins.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
