@@ -54,15 +54,15 @@ pub(crate) const TURNS: &[Turn] = &[
         ..Turn::UNNAMED
     },
     Turn { name: "Has something done", count_max: 3, openings: &["Has"], ..Turn::UNNAMED },
-    Turn { name: "What for the thing itself", count_max: 125, openings: &["What"], ..Turn::UNNAMED },
+    Turn { name: "What for the thing itself", count_max: 122, openings: &["What"], ..Turn::UNNAMED },
     Turn {
         name: "that of or those of for a genitive",
-        count_max: 440,
+        count_max: 431,
         openings: &["That of", "Those of"],
         phrases: &["that of", "those of"],
         ..Turn::UNNAMED
     },
-    Turn { name: "Those for the noun", count_max: 37, openings: &["Those"], ..Turn::UNNAMED },
+    Turn { name: "Those for the noun", count_max: 35, openings: &["Those"], ..Turn::UNNAMED },
     Turn {
         name: "whoever",
         count_max: 28,
@@ -73,7 +73,7 @@ pub(crate) const TURNS: &[Turn] = &[
     },
     Turn {
         name: "all that for everything",
-        count_max: 73,
+        count_max: 72,
         openings: &["All that"],
         phrases: &["all that"],
         strictness: Strictness::Pages,
