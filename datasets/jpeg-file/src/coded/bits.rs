@@ -72,8 +72,8 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// Refills until at least 56 bits are ready. Has no branch that depends on the bits, since the lengths of earlier
-    /// codes cannot be predicted.
+    /// Refills until at least 56 bits are ready. It contains no branch that depends on the bits, since the lengths of
+    /// earlier codes cannot be predicted.
     #[inline(always)]
     pub(crate) fn fill(&mut self, interval: &Interval) {
         let bytes = interval.bytes.get(self.position..).and_then(|rest| rest.first_chunk());

@@ -53,7 +53,7 @@ pub(crate) const TURNS: &[Turn] = &[
         strictness: Strictness::FirstLines,
         ..Turn::UNNAMED
     },
-    Turn { name: "Has something done", count_max: 3, openings: &["Has"], ..Turn::UNNAMED },
+    Turn { name: "Has something done", count_max: 2, openings: &["Has"], ..Turn::UNNAMED },
     Turn { name: "What for the thing itself", count_max: 122, openings: &["What"], ..Turn::UNNAMED },
     Turn {
         name: "that of or those of for a genitive",
@@ -122,8 +122,8 @@ impl Turn {
         let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
         let is_counted = |place: &usize| {
             let (before, behind) = (&line[..*place], &line[*place + words.len()..]);
-            let is_idiom = self.unless_after.iter().any(|word| before.trim_end().ends_with(word))
-                || self.unless_before.iter().any(|text| behind.starts_with(text));
+            let is_idiom = self.unless_after.iter().any(|word| before.trim_end().ends_with(*word))
+                || self.unless_before.iter().any(|text| behind.starts_with(*text));
             !is_letter(before.chars().next_back()) && !is_letter(behind.chars().next()) && !is_idiom
         };
         line.match_indices(words).map(|(place, _)| place).filter(is_counted).collect()
