@@ -100,8 +100,8 @@ pub fn open_dataset(name: &str, root: &DataRoot) -> Result<Box<dyn Dataset>, Dat
 /// Opens the data set of this name for a model.
 ///
 /// # Errors
-/// [`DatasetError::Unknown`] with a suggestion, [`DatasetError::Elsewhere`] for a published one, or why it cannot be
-/// opened.
+/// [`DatasetError::Unknown`] with a suggestion, [`DatasetError::Elsewhere`] for a published one, or the error of
+/// opening it.
 pub fn open_dataset_for(name: &str, request: &DatasetRequest<'_>) -> Result<Box<dyn Dataset>, DatasetError> {
     let entry = registry::find(inventory::iter::<DatasetEntry>(), name)?;
     match entry.open {

@@ -90,8 +90,8 @@ impl Published {
         }
     }
 
-    /// Lowers the counts of its benchmark to those of a data set with fewer samples, such as a generated one. Warns of
-    /// that, and of samples that the data set lists and does not have.
+    /// Fits the counts of the benchmark that it was opened for to a data set that has fewer samples, such as a
+    /// generated one, with a warning about it and about samples that it lists and does not have.
     ///
     /// # Errors
     /// It has no samples.

@@ -1,4 +1,4 @@
-//! Plans and kernels of `plugin-api/device` on the first OpenCL device, compared with the host and with ONNX Runtime.
+//! Plans and kernels of `plugin-api/device` on the first device of OpenCL, compared with the host and ONNX Runtime.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
