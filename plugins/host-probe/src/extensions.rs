@@ -8,10 +8,11 @@ use crate::{
     batch::{Batch, Way},
     call::Call,
     in_flight,
+    objects::Instance,
     query::check_query,
     request::text,
     state::Stage,
-    visit::{Visit, live},
+    visit::{Visit, enter, live},
 };
 
 static ISSUE: ProctorIssue =
@@ -53,11 +54,7 @@ unsafe extern "C" fn issue(
     query: *const ProctorQuery,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::Issue, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, Issue, error);
     let checked = visit.check_model(model, |loaded, report| {
         loaded.expect_dispatch(false, report);
         loaded.expect_stage(Stage::Started, report);
@@ -78,11 +75,7 @@ unsafe extern "C" fn warm_up(
     query: *const ProctorQuery,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::WarmUpQuery, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, WarmUpQuery, error);
     visit.check_model(model, |loaded, report| {
         loaded.expect_dispatch(false, report);
         loaded.expect_stage(Stage::Prepared, report);
@@ -99,11 +92,7 @@ unsafe extern "C" fn execute_virtual(
     service_time_ns: *mut u64,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::ExecuteVirtual, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, ExecuteVirtual, error);
     visit.check_instance(instance, |loaded, report| {
         loaded.expect_stage(Stage::Started, report);
         report.expect((1..=loaded.request.instance_count).contains(&busy_instances), || {
@@ -125,11 +114,7 @@ unsafe extern "C" fn execute_virtual(
 }
 
 unsafe extern "C" fn begin_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::BeginThread, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, BeginThread, error);
     let here = thread::current().id();
     visit.check_instance(instance, |loaded, report| {
         let Some(live) = live(loaded, instance) else { return };
@@ -146,11 +131,7 @@ unsafe extern "C" fn begin_thread(instance: *mut ProctorInstance, error: *mut Pr
 }
 
 unsafe extern "C" fn end_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::EndThread, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, EndThread, error);
     let here = thread::current().id();
     visit.check_instance(instance, |loaded, report| {
         let Some(live) = live(loaded, instance) else { return };
@@ -162,7 +143,7 @@ unsafe extern "C" fn end_thread(instance: *mut ProctorInstance, error: *mut Proc
 
 unsafe extern "C" fn in_flight_max(instance: *mut ProctorInstance) -> u32 {
     // SAFETY: the host vouches for the handle; there is no room for a message.
-    let entered = unsafe { Visit::of_instance(instance, Call::InFlightMax, std::ptr::null_mut()) };
+    let entered = unsafe { Visit::of::<Instance>(instance, Call::InFlightMax, std::ptr::null_mut()) };
     let Ok((instance, mut visit)) = entered else { return 0 };
     let most = instance.model.backend.options.in_flight;
     let is_first = visit.check_instance(instance, |loaded, report| {
@@ -186,11 +167,7 @@ unsafe extern "C" fn submit(
     batch: *mut ProctorBatch,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::Submit, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, Submit, error);
     let taken = visit.check_instance(instance, |loaded, report| {
         loaded.expect_stage(Stage::Started, report);
         loaded.expect_thread(instance.index, thread::current().id(), report);

@@ -3,6 +3,7 @@
 use std::thread::{self, ThreadId};
 
 use parking_lot::Mutex;
+use proctor_plugin_api::abi::{ProctorBackend, ProctorInstance, ProctorModel};
 
 use crate::{manifest::Options, report::Findings, services::Services, state::State};
 
@@ -16,10 +17,20 @@ pub(crate) struct Mark(u64);
 /// # Safety
 /// The type is `#[repr(C)]`, its first field is a `Mark`, and that of each of its values is `MARK`.
 pub(crate) unsafe trait Object: Sized + 'static {
+    /// What its handles point to for the host.
+    type Handle;
     /// The first word of its kind.
     const MARK: Mark;
     /// Name of the kind.
     const NAME: &'static str;
+
+    /// The backend that it belongs to.
+    fn backend(&'static self) -> &'static Backend;
+
+    /// The instance that it is.
+    fn instance(&'static self) -> Option<&'static Instance> {
+        None
+    }
 }
 
 /// An opened plugin.
@@ -54,20 +65,39 @@ pub(crate) struct Instance {
 
 // SAFETY: `repr(C)` with the mark first, which `new` sets.
 unsafe impl Object for Backend {
+    type Handle = ProctorBackend;
     const MARK: Mark = Mark(0x6261_636b_656e_6421);
     const NAME: &'static str = "ProctorBackend";
+
+    fn backend(&'static self) -> &'static Backend {
+        self
+    }
 }
 
 // SAFETY: as above.
 unsafe impl Object for Model {
+    type Handle = ProctorModel;
     const MARK: Mark = Mark(0x6d6f_6465_6c21_2121);
     const NAME: &'static str = "ProctorModel";
+
+    fn backend(&'static self) -> &'static Backend {
+        self.backend
+    }
 }
 
 // SAFETY: as above.
 unsafe impl Object for Instance {
+    type Handle = ProctorInstance;
     const MARK: Mark = Mark(0x696e_7374_616e_6365);
     const NAME: &'static str = "ProctorInstance";
+
+    fn backend(&'static self) -> &'static Backend {
+        self.model.backend
+    }
+
+    fn instance(&'static self) -> Option<&'static Instance> {
+        Some(self)
+    }
 }
 
 impl Backend {
@@ -97,7 +127,7 @@ impl Instance {
 }
 
 /// The handle of a new object, which stays for ever.
-pub(crate) fn leak<T: Object, H>(object: T) -> *mut H {
+pub(crate) fn leak<T: Object>(object: T) -> *mut T::Handle {
     std::ptr::from_mut(Box::leak(Box::new(object))).cast()
 }
 
@@ -108,7 +138,7 @@ pub(crate) fn leak<T: Object, H>(object: T) -> *mut H {
 ///
 /// # Safety
 /// The host vouches that the handle is null or came from this plugin.
-pub(crate) unsafe fn object<T: Object, H>(handle: *mut H) -> Result<&'static T, String> {
+pub(crate) unsafe fn object<T: Object>(handle: *mut T::Handle) -> Result<&'static T, String> {
     let pointer = handle.cast::<T>();
     if pointer.is_null() || !pointer.is_aligned() {
         return Err(format!("the {} is {pointer:p}, which was never handed out", T::NAME));

@@ -19,7 +19,7 @@ use crate::{
     samples::Prepared,
     services::{Services, write_message},
     state::{LiveInstance, LoadedModel, Stage},
-    visit::{Visit, expect_room, live},
+    visit::{Visit, enter, expect_room, live},
 };
 
 static TABLE: ProctorPlugin = ProctorPlugin {
@@ -124,11 +124,7 @@ unsafe extern "C" fn load_model(
     model: *mut *mut ProctorModel,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (backend, mut visit) = match unsafe { Visit::of_backend(backend, Call::LoadModel, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, backend: Backend, LoadModel, error);
     let number = visit.check(|state, report| {
         report.expect(state.model.is_none(), || "the backend has a model already".to_owned());
         report.expect(!model.is_null(), || "there is no room for the model".to_owned());
@@ -151,11 +147,7 @@ unsafe extern "C" fn create_instance(
     instance: *mut *mut ProctorInstance,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::CreateInstance, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, CreateInstance, error);
     let number = visit.check(|state, _| state.next_number());
     let index = visit.check_model(model, |loaded, report| {
         loaded.expect_dispatch(true, report);
@@ -185,11 +177,7 @@ unsafe extern "C" fn prepare_samples(
     samples: *const ProctorSampleSet,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::PrepareSamples, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, PrepareSamples, error);
     visit.check_model(model, |loaded, report| {
         loaded.expect_stage(Stage::Loaded, report);
         // SAFETY: the host vouches for the samples until they are released.
@@ -203,11 +191,7 @@ unsafe extern "C" fn prepare_samples(
 }
 
 unsafe extern "C" fn release_samples(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::ReleaseSamples, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, ReleaseSamples, error);
     visit.check_model(model, |loaded, report| {
         let may_come = matches!(loaded.stage, Stage::Prepared | Stage::Stopped);
         if !may_come {
@@ -227,22 +211,14 @@ unsafe extern "C" fn warm_up(
     batch: *mut ProctorBatch,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::WarmUp, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, WarmUp, error);
     // SAFETY: the host vouches for the batch for the call.
     unsafe { run_batch(instance, &mut visit, batch, Way::WarmUp) };
     visit.leave()
 }
 
 unsafe extern "C" fn start(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::Start, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, Start, error);
     visit.check_model(model, |loaded, report| {
         loaded.expect_stage(Stage::Prepared, report);
         let (created, count) = (loaded.instances.len(), loaded.request.instance_count);
@@ -259,22 +235,14 @@ unsafe extern "C" fn execute(
     batch: *mut ProctorBatch,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::Execute, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, Execute, error);
     // SAFETY: the host vouches for the batch for the call.
     unsafe { run_batch(instance, &mut visit, batch, Way::Execute) };
     visit.leave()
 }
 
 unsafe extern "C" fn flush(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::Flush, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, Flush, error);
     let here = thread::current().id();
     visit.check_model(model, |loaded, report| {
         loaded.expect_dispatch(false, report);
@@ -293,11 +261,7 @@ unsafe extern "C" fn flush(model: *mut ProctorModel, error: *mut ProctorError) -
 }
 
 unsafe extern "C" fn stop(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::Stop, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, Stop, error);
     expect_nothing_in_flight(model, &mut visit);
     visit.check_model(model, |loaded, report| {
         loaded.expect_stage(Stage::Started, report);
@@ -316,11 +280,7 @@ unsafe extern "C" fn destroy_instance(
     instance: *mut ProctorInstance,
     error: *mut ProctorError,
 ) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (instance, mut visit) = match unsafe { Visit::of_instance(instance, Call::DestroyInstance, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, instance: Instance, DestroyInstance, error);
     expect_nothing_in_flight(instance.model, &mut visit);
     in_flight::end(instance);
     visit.check_instance(instance, |loaded, report| {
@@ -335,11 +295,7 @@ unsafe extern "C" fn destroy_instance(
 }
 
 unsafe extern "C" fn unload_model(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (model, mut visit) = match unsafe { Visit::of_model(model, Call::UnloadModel, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, model: Model, UnloadModel, error);
     visit.check_model(model, |loaded, report| {
         loaded.expect_stage(Stage::Loaded, report);
         let left = loaded.instances.len();
@@ -350,11 +306,7 @@ unsafe extern "C" fn unload_model(model: *mut ProctorModel, error: *mut ProctorE
 }
 
 unsafe extern "C" fn close(backend: *mut ProctorBackend, error: *mut ProctorError) -> ProctorStatus {
-    // SAFETY: the host vouches for the handle and the room.
-    let (backend, mut visit) = match unsafe { Visit::of_backend(backend, Call::Close, error) } {
-        Ok(found) => found,
-        Err(status) => return status,
-    };
+    enter!(visit, backend: Backend, Close, error);
     visit.check(|state, report| {
         report.expect(state.model.is_none(), || "the model is not unloaded".to_owned());
         state.is_closed = true;

@@ -6,7 +6,7 @@ use proctor_plugin_api::{abi::*, versioned::read};
 
 use crate::{
     call::Call,
-    objects::{Backend, Instance, Model, object},
+    objects::{Backend, Instance, Model, Object, object},
     report::Report,
     services::write_message,
     state::{LiveInstance, LoadedModel, State, UnderWay},
@@ -70,64 +70,24 @@ impl Visit {
         Self { backend, call, instance, report, error }
     }
 
-    /// A call for a backend.
+    /// A call for an object: a backend, a model or an instance.
     ///
     /// # Errors
     /// The status of a call whose handle is invalid.
     ///
     /// # Safety
     /// The host vouches for the handle and for `error`.
-    pub(crate) unsafe fn of_backend(
-        handle: *mut ProctorBackend,
+    pub(crate) unsafe fn of<T: Object>(
+        handle: *mut T::Handle,
         call: Call,
         error: *mut ProctorError,
-    ) -> Result<(&'static Backend, Self), ProctorStatus> {
+    ) -> Result<(&'static T, Self), ProctorStatus> {
         // SAFETY: the caller's promise.
-        let backend = unsafe { object::<Backend, _>(handle) };
+        let found = unsafe { object::<T>(handle) };
         // SAFETY: as above.
-        let backend = backend.map_err(|why| unsafe { refuse(call, &why, error) })?;
+        let found = found.map_err(|why| unsafe { refuse(call, &why, error) })?;
         // SAFETY: as above.
-        Ok((backend, unsafe { Self::enter(backend, call, None, error) }))
-    }
-
-    /// A call for a model.
-    ///
-    /// # Errors
-    /// As [`of_backend`](Self::of_backend).
-    ///
-    /// # Safety
-    /// As [`of_backend`](Self::of_backend).
-    pub(crate) unsafe fn of_model(
-        handle: *mut ProctorModel,
-        call: Call,
-        error: *mut ProctorError,
-    ) -> Result<(&'static Model, Self), ProctorStatus> {
-        // SAFETY: the caller's promise.
-        let model = unsafe { object::<Model, _>(handle) };
-        // SAFETY: as above.
-        let model = model.map_err(|why| unsafe { refuse(call, &why, error) })?;
-        // SAFETY: as above.
-        Ok((model, unsafe { Self::enter(model.backend, call, None, error) }))
-    }
-
-    /// A call for an instance.
-    ///
-    /// # Errors
-    /// As [`of_backend`](Self::of_backend).
-    ///
-    /// # Safety
-    /// As [`of_backend`](Self::of_backend).
-    pub(crate) unsafe fn of_instance(
-        handle: *mut ProctorInstance,
-        call: Call,
-        error: *mut ProctorError,
-    ) -> Result<(&'static Instance, Self), ProctorStatus> {
-        // SAFETY: the caller's promise.
-        let instance = unsafe { object::<Instance, _>(handle) };
-        // SAFETY: as above.
-        let instance = instance.map_err(|why| unsafe { refuse(call, &why, error) })?;
-        // SAFETY: as above.
-        Ok((instance, unsafe { Self::enter(instance.model.backend, call, Some(instance), error) }))
+        Ok((found, unsafe { Self::enter(found.backend(), call, found.instance(), error) }))
     }
 
     /// Checks something with the state of the backend.
@@ -185,6 +145,21 @@ impl Visit {
         PROCTOR_STATUS_FAILED
     }
 }
+
+/// Begins a call for the object that a handle stands for, which takes its name; the function returns if there is none.
+macro_rules! enter {
+    ($visit:ident, $handle:ident: $object:ident, $call:ident, $error:ident) => {
+        // SAFETY: the host vouches for the handle and the room.
+        let entered = unsafe {
+            $crate::visit::Visit::of::<$crate::objects::$object>($handle, $crate::call::Call::$call, $error)
+        };
+        let ($handle, mut $visit) = match entered {
+            Ok(found) => found,
+            Err(status) => return status,
+        };
+    };
+}
+pub(crate) use enter;
 
 /// A live instance.
 pub(crate) fn live<'a>(loaded: &'a mut LoadedModel, instance: &Instance) -> Option<&'a mut LiveInstance> {
