@@ -193,24 +193,22 @@ unsafe extern "C" fn prepare_samples(
 type BatchFunction =
     unsafe extern "C" fn(*mut ProctorInstance, *mut ProctorBatch, *mut ProctorError) -> ProctorStatus;
 
-unsafe extern "C" fn execute(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let execute = real().table.execute.expect("it is there, or this would not be");
-    // SAFETY: this host hands over a whole batch, which is the plugin's for the call.
-    unsafe { run(execute, instance, batch, error) }
+/// Functions that hand a batch or a query over in longer structures.
+macro_rules! hand_over {
+    ($($name:ident: $($place:ident).+ by $run:ident($handle:ty, $given:ty);)+) => {$(
+        unsafe extern "C" fn $name(handle: $handle, given: $given, error: *mut ProctorError) -> ProctorStatus {
+            let function = real().$($place).+.expect("it is there, or this would not be");
+            // SAFETY: this host hands over a whole batch or query, which is the plugin's for the call.
+            unsafe { $run(function, handle, given, error) }
+        }
+    )+};
 }
 
-unsafe extern "C" fn warm_up(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let warm_up = real().table.warm_up.expect("it is there, or this would not be");
-    // SAFETY: this host hands over a whole batch, which is the plugin's for the call.
-    unsafe { run(warm_up, instance, batch, error) }
+hand_over! {
+    execute: table.execute by run(*mut ProctorInstance, *mut ProctorBatch);
+    warm_up: table.warm_up by run(*mut ProctorInstance, *mut ProctorBatch);
+    issue: issue by take(*mut ProctorModel, *const ProctorQuery);
+    warm_up_query: warm_up_query by take(*mut ProctorModel, *const ProctorQuery);
 }
 
 /// Runs a batch in longer structures, and copies back what the plugin wrote.
@@ -268,26 +266,6 @@ unsafe fn run(
         (*batch).stage_stride = longer.known.stage_stride;
     }
     status
-}
-
-unsafe extern "C" fn issue(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let issue = real().issue.expect("it is there, or this would not be");
-    // SAFETY: this host hands over a whole query.
-    unsafe { take(issue, model, query, error) }
-}
-
-unsafe extern "C" fn warm_up_query(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let warm_up = real().warm_up_query.expect("it is there, or this would not be");
-    // SAFETY: this host hands over a whole query.
-    unsafe { take(warm_up, model, query, error) }
 }
 
 /// Hands over a query in longer structures.

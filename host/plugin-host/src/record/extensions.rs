@@ -12,7 +12,7 @@ use crate::{
     foreign::bytes_of,
     record::{
         batch::with_batch,
-        line::{Begun, Returned},
+        line::Begun,
         read::{Handed, elements},
         recording::recording,
     },
@@ -128,7 +128,6 @@ unsafe fn with_query(
     error: *mut ProctorError,
     act: impl FnOnce() -> ProctorStatus,
 ) -> ProctorStatus {
-    let recording = recording();
     // SAFETY: the caller's promise.
     let (samples, part) = unsafe {
         let query = &*query;
@@ -137,11 +136,8 @@ unsafe fn with_query(
         let samples = samples.iter().map(|sample| (sample.id, sample.index)).collect();
         (samples, Some((query.sample_offset, query.total_sample_count)))
     };
-    let going = recording.begin(call, Begun { samples, part, ..Begun::default() });
-    let status = act();
     // SAFETY: the caller's promise.
-    unsafe { recording.end(going, status, error, Returned::default()) };
-    status
+    unsafe { recording().note_with(call, Begun { samples, part, ..Begun::default() }, error, act) }
 }
 
 unsafe extern "C" fn execute_virtual(
@@ -189,11 +185,9 @@ unsafe extern "C" fn submit(
     let (samples, number) = (handed.samples(), recording.instance(instance));
     recording.in_flight.lock().insert(id, handed);
     let with = Begun { instance: number, samples, batch: Some(id), ..Begun::default() };
-    let going = recording.begin(Call::Submit, with);
     // SAFETY: the host's call, handed on as it came. What it has done may be another batch when this returns.
     unsafe {
-        let status = submit(instance, batch, error);
-        recording.end(going, status, error, Returned::default());
+        let status = recording.note_with(Call::Submit, with, error, || submit(instance, batch, error));
         if status != PROCTOR_STATUS_OK {
             recording.in_flight.lock().remove(&id);
         }
@@ -246,13 +240,9 @@ unsafe fn with_size(
     error: *mut ProctorError,
     act: impl FnOnce() -> ProctorStatus,
 ) -> ProctorStatus {
-    let recording = recording();
     let arguments = [("size_bytes".to_owned(), size_bytes.to_string())].into();
-    let going = recording.begin(call, Begun { arguments, ..Begun::default() });
-    let status = act();
     // SAFETY: the caller's promise.
-    unsafe { recording.end(going, status, error, Returned::default()) };
-    status
+    unsafe { recording().note_with(call, Begun { arguments, ..Begun::default() }, error, act) }
 }
 
 unsafe extern "C" fn read_energy(
@@ -273,13 +263,10 @@ unsafe extern "C" fn choose(
     error: *mut ProctorError,
 ) -> ProctorStatus {
     let choose = own!(input_forms.choose);
-    let recording = recording();
-    let arguments = [("input".to_owned(), input.to_string())].into();
-    let going = recording.begin(Call::ChooseInputForm, Begun { arguments, ..Begun::default() });
+    let with = Begun { arguments: [("input".to_owned(), input.to_string())].into(), ..Begun::default() };
     // SAFETY: the host's call, handed on as it came.
     unsafe {
-        let status = choose(backend, request, input, form, error);
-        recording.end(going, status, error, Returned::default());
-        status
+        let act = || choose(backend, request, input, form, error);
+        recording().note_with(Call::ChooseInputForm, with, error, act)
     }
 }

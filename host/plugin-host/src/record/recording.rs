@@ -141,7 +141,22 @@ impl Recording {
         error: *mut ProctorError,
         act: impl FnOnce() -> ProctorStatus,
     ) -> ProctorStatus {
-        let going = self.begin(call, Begun { instance, ..Begun::default() });
+        // SAFETY: the caller's promise.
+        unsafe { self.note_with(call, Begun { instance, ..Begun::default() }, error, act) }
+    }
+
+    /// Notes a call that has nothing to tell at its end but its status.
+    ///
+    /// # Safety
+    /// As [`end`](Self::end).
+    pub(super) unsafe fn note_with(
+        &self,
+        call: Call,
+        with: Begun,
+        error: *mut ProctorError,
+        act: impl FnOnce() -> ProctorStatus,
+    ) -> ProctorStatus {
+        let going = self.begin(call, with);
         let status = act();
         // SAFETY: the caller's promise.
         unsafe { self.end(going, status, error, Returned::default()) };

@@ -10,7 +10,7 @@ use crate::{
         batch::with_batch,
         extensions::extension,
         host,
-        line::{Begun, Returned},
+        line::Begun,
         read::{elements, inputs_of, text},
         recording::recording,
     },
@@ -81,14 +81,10 @@ unsafe extern "C" fn open(
         let host = host::of(&*given.host);
         (arguments, ProctorOpenRequest { host, ..std::ptr::read(request) })
     };
-    let going = recording.begin(Call::Open, Begun { arguments, ..Begun::default() });
+    let with = Begun { arguments, ..Begun::default() };
     let open = recording.plugin.open.expect("it is recorded because it is there");
     // SAFETY: the host's call with another table, which stays for ever.
-    unsafe {
-        let status = open(&raw const recorded, backend, error);
-        recording.end(going, status, error, Returned::default());
-        status
-    }
+    unsafe { recording.note_with(Call::Open, with, error, || open(&raw const recorded, backend, error)) }
 }
 
 /// # Safety
@@ -115,14 +111,10 @@ unsafe extern "C" fn load_model(
     // SAFETY: the request is this host's own, with all that it points to, for the call.
     let (arguments, answer_bytes) = unsafe { request_in_words(&*request) };
     recording.answer_bytes_max.store(answer_bytes, Ordering::Relaxed);
-    let going = recording.begin(Call::LoadModel, Begun { arguments, ..Begun::default() });
+    let with = Begun { arguments, ..Begun::default() };
     let load = recording.plugin.load_model.expect("it is recorded because it is there");
     // SAFETY: the host's call, handed on as it came.
-    unsafe {
-        let status = load(backend, request, model, error);
-        recording.end(going, status, error, Returned::default());
-        status
-    }
+    unsafe { recording.note_with(Call::LoadModel, with, error, || load(backend, request, model, error)) }
 }
 
 /// The demands of a request, without paths, and the number of bytes of an answer.
@@ -214,15 +206,14 @@ unsafe extern "C" fn prepare_samples(
     if listed.iter().eq(prepared.iter().map(|input| &input.index)) {
         listed.clear();
     }
-    let going = recording.begin(Call::PrepareSamples, Begun { prepared, listed, ..Begun::default() });
-    let status = match recording.plugin.prepare_samples {
+    let with = Begun { prepared, listed, ..Begun::default() };
+    let call = || match recording.plugin.prepare_samples {
         // SAFETY: the host's call, handed on as it came.
         Some(prepare) => unsafe { prepare(model, samples, error) },
         None => PROCTOR_STATUS_OK,
     };
     // SAFETY: the host vouches for its room for a message.
-    unsafe { recording.end(going, status, error, Returned::default()) };
-    status
+    unsafe { recording.note_with(Call::PrepareSamples, with, error, call) }
 }
 
 unsafe extern "C" fn warm_up(
