@@ -1,4 +1,4 @@
-//! The answers of one batch, kept instead of being measured.
+//! The answers of one batch, kept instead of being measured; their numbers, and how far two of them are apart.
 
 use parking_lot::Mutex;
 use proctor_plugin_host::Instance;
@@ -25,4 +25,38 @@ impl CompletionSink for Kept {
     }
 
     fn first_token(&self, _responses: &[QuerySampleResponse<'_>]) {}
+}
+
+/// Little-endian bytes.
+pub(crate) fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Values from little-endian bytes; what does not make up a whole value at the end is left out.
+pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
+}
+
+/// The largest difference of two answers; endless if there are not as many numbers, or a difference is none.
+pub(crate) fn distance<L: Copy + Into<f64>, R: Copy + Into<f64>>(left: &[L], right: &[R]) -> f64 {
+    if left.len() != right.len() {
+        return f64::INFINITY;
+    }
+    let differences = left.iter().zip(right).map(|(left, right)| ((*left).into() - (*right).into()).abs());
+    // `f64::max` would pass over what is no number.
+    differences
+        .fold(0.0, |most, difference| if difference.is_nan() { f64::INFINITY } else { most.max(difference) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_as_far_apart_as_their_numbers() {
+        assert_eq!(distance(&[0.5_f32, 2.0, 1.0], &[0.0, 0.0, 0.5]), 2.0);
+        assert_eq!(distance(&[f32::NAN, 2.0], &[1.0, 2.0]), f64::INFINITY);
+        assert_eq!(distance(&[0.5, f64::INFINITY, 1.0], &[0.5, f64::INFINITY, 1.0]), f64::INFINITY);
+        assert_eq!(distance(&[1.0_f32], &[1.0, 2.0]), f64::INFINITY);
+    }
 }

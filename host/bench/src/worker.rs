@@ -69,9 +69,31 @@ pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     active.into_iter().chain([PathBuf::from("python3")]).collect()
 }
 
+/// Makes something of the first interpreter that can.
+///
+/// # Errors
+/// Why none can, and how to have these packages.
+pub(crate) fn in_first_python<T>(
+    given: &[PathBuf],
+    packages: &str,
+    make: impl Fn(&Path) -> Result<T, String>,
+) -> Result<T, String> {
+    let mut why = Vec::new();
+    for python in pythons(given) {
+        match make(&python) {
+            Ok(made) => return Ok(made),
+            Err(error) => why.push(format!("{}: {error}", python.display())),
+        }
+    }
+    Err(format!(
+        "{}; to have it: python3 -m venv venv && venv/bin/pip install {packages}, and --python venv/bin/python",
+        why.join("; ")
+    ))
+}
+
 /// The command that has Python run a system: the side that is the same for all, then the script of the system, with
 /// its specification as the argument.
-pub(crate) fn python_command(python: &Path, script: &str, spec: &Value, threads: usize) -> Command {
+fn python_command(python: &Path, script: &str, spec: &Value, threads: usize) -> Command {
     let mut command = Command::new(python);
     command.args(["-c", &format!("{SCRIPT}{script}"), &spec.to_string()]);
     limit_threads(&mut command, threads);
@@ -111,9 +133,24 @@ pub(crate) fn say(reply: &impl Serialize) {
 /// # Errors
 /// If the file cannot be written.
 pub(crate) fn write_times(folder: &Path, times_ns: &[u64]) -> Result<(), String> {
-    let path = folder.join(TIMES);
     let bytes: Vec<u8> = times_ns.iter().flat_map(|time| time.to_le_bytes()).collect();
-    fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    write(&folder.join(TIMES), &bytes)
+}
+
+/// Writes a file for the other side.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Reads a file of the other side.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 impl Worker {
@@ -145,6 +182,21 @@ impl Worker {
         Ok(worker)
     }
 
+    /// Starts Python with the script of a system and its specification.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start): mostly that the package is not there.
+    pub(crate) fn start_python(
+        python: &Path,
+        script: &str,
+        spec: &Value,
+        threads: usize,
+        cpus: &[usize],
+        folder: &Path,
+    ) -> Result<Self, String> {
+        Self::start(python_command(python, script, spec, threads), threads, cpus.to_vec(), folder)
+    }
+
     /// Asks for something and waits until it is done.
     ///
     /// # Errors
@@ -172,8 +224,7 @@ impl Worker {
         let watch = Watch::start(&self.cpus, &processes);
         let reply = self.ask(request)?;
         let foreign_share = watch.share(&self.cpus, &processes);
-        let path = folder.join(TIMES);
-        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = read(&folder.join(TIMES))?;
         let times_ns = bytes.as_chunks().0.iter().map(|eight| u64::from_le_bytes(*eight)).collect();
         Ok(Measurement { reply, times_ns, foreign_share })
     }
@@ -252,19 +303,37 @@ impl Drop for Worker {
     }
 }
 
-/// Has Python look for modules in a folder first, before those that it finds anyway.
 #[cfg(test)]
-pub(crate) fn put_modules_first(command: &mut Command, folder: &Path) {
-    let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
-    let folders = [folder.to_owned()].into_iter().chain(std::env::split_paths(&others));
-    command.env("PYTHONPATH", std::env::join_paths(folders).expect("folders without a colon"));
-}
-
-#[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::Instant;
 
+    use proctor_test_needs::skip;
+
     use super::*;
+
+    /// Starts a script on a processor, with the modules of a folder before those that Python finds anyway.
+    pub(crate) fn start_with_modules(
+        folder: &Path,
+        script: &str,
+        spec: &Value,
+        cpu: usize,
+    ) -> Result<Worker, String> {
+        let mut command = python_command(Path::new("python3"), script, spec, 1);
+        let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
+        let folders = [folder.to_owned()].into_iter().chain(std::env::split_paths(&others));
+        command.env("PYTHONPATH", std::env::join_paths(folders).expect("folders without a colon"));
+        Worker::start(command, 1, vec![cpu], folder)
+    }
+
+    /// Tells if `python3` has NumPy; if not, the test is skipped.
+    pub(crate) fn has_numpy() -> bool {
+        let run = Command::new("python3").args(["-c", "import numpy"]).output();
+        let has_numpy = run.is_ok_and(|output| output.status.success());
+        if !has_numpy {
+            skip("python3 has no module numpy; `cargo xtask test` brings it");
+        }
+        has_numpy
+    }
 
     fn start(script: &str) -> Result<Worker, String> {
         let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,10 @@ use super::{
     flags::{DataFlags, Part},
     table::{Entry, Row, Side, Unit},
 };
-use crate::worker::{Worker, python_command, pythons};
+use crate::worker::{Worker, in_first_python};
+
+/// Packages that the scripts need.
+const PACKAGES: &str = "opencv-python-headless pillow pycocotools librosa";
 
 /// Surroundings of all parts.
 pub(super) struct Bench<'a> {
@@ -80,19 +83,9 @@ impl Bench<'_> {
         let mut spec = spec.clone();
         spec["cpus"] = cpus.into();
         spec["folder"] = folder.display().to_string().into();
-        let mut why = Vec::new();
-        for python in pythons(&self.flags.python) {
-            let command = python_command(&python, script, &spec, cpus.len());
-            match Worker::start(command, cpus.len(), cpus.to_vec(), folder) {
-                Ok(worker) => return Ok(worker),
-                Err(error) => why.push(format!("{}: {error}", python.display())),
-            }
-        }
-        Err(format!(
-            "{}; to have it: python3 -m venv venv && venv/bin/pip install opencv-python-headless pillow pycocotools \
-             librosa, and --python venv/bin/python",
-            why.join("; ")
-        ))
+        in_first_python(&self.flags.python, PACKAGES, |python| {
+            Worker::start_python(python, script, &spec, cpus.len(), cpus, folder)
+        })
     }
 }
 

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit, distance},
+    table::{Check, Row, Side, Unit},
 };
+use crate::answers::distance;
 
 /// Has pycocotools evaluate them. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("boxes.py");

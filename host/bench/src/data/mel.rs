@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 use super::{
     bed::{Bench, folder},
     flags::Part,
-    table::{Check, Row, Side, Unit, distance, numbers},
+    table::{Check, Row, Side, Unit},
+};
+use crate::{
+    answers::{bytes, distance, floats},
+    worker::read,
 };
 
 /// Has librosa compute them. It is handed to Python after the part that is the same for all.
@@ -41,8 +45,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let folder = folder(None)?;
     let path = folder.path().join("waveform.f32");
     let waveform = waveform();
-    let bytes: Vec<u8> = waveform.iter().flat_map(|sample| sample.to_ne_bytes()).collect();
-    fs::write(&path, bytes).map_err(|source| output(&path, source))?;
+    fs::write(&path, bytes(&waveform)).map_err(|source| output(&path, source))?;
     let mut mel = Mel::new(Dither::On);
     let mut features = vec![0.0; Mel::row_count(waveform.len()) * Mel::FEATURE_COUNT];
     mel.compute(&waveform, &mut features).map_err(HostError::data)?;
@@ -51,9 +54,8 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     let worker = bench.python(SCRIPT, &json!({ "waveform": path }), &bench.cpus[..1], folder.path());
     let worker = worker.and_then(|mut worker| {
         worker.ask::<Value>(&json!({ "do": "check" }))?;
-        let path = folder.path().join(FEATURES);
-        let theirs = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        difference.set(distance(&features, &numbers(&theirs)));
+        let theirs = read(&folder.path().join(FEATURES))?;
+        difference.set(distance(&features, &floats(&theirs)));
         Ok(worker)
     });
     let ours = || {

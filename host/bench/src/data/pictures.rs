@@ -25,9 +25,12 @@ use super::{
     bed::{Bench, folder},
     drawing::draw,
     flags::Part,
-    table::{Check, Row, Side, Unit, distance, numbers},
+    table::{Check, Row, Side, Unit},
 };
-use crate::worker::Worker;
+use crate::{
+    answers::{distance, floats},
+    worker::{Worker, read},
+};
 
 /// The reference's steps, which the tests of preprocessing hold ours against.
 const STEPS: &str = include_str!("../../../../preprocess/images/tests/suite/differential/references.py");
@@ -91,9 +94,8 @@ pub(super) fn row(bench: &Bench<'_>, kind: &Kind) -> Result<Row, HostError> {
             let mut worker = bench.python(&format!("{STEPS}\n{SCRIPT}"), &spec, &cpus, folder.path())?;
             if number == 0 {
                 worker.ask::<Value>(&json!({ "do": "check" }))?;
-                let theirs = folder.path().join(TENSOR);
-                let theirs = fs::read(&theirs).map_err(|error| format!("{}: {error}", theirs.display()))?;
-                let apart = distance(&numbers(&tensor), &numbers(&theirs)) / kind.step.unwrap_or(1.0);
+                let theirs = read(&folder.path().join(TENSOR))?;
+                let apart = distance(&floats(&tensor), &floats(&theirs)) / kind.step.unwrap_or(1.0);
                 difference.set(difference.get().max(apart));
             }
             workers.push(worker);

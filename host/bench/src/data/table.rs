@@ -65,22 +65,6 @@ pub(super) struct Check<'a> {
     pub(super) most: f64,
 }
 
-/// The largest difference of two results; endless if there are not as many numbers, or a difference is none.
-pub(super) fn distance<T: Copy + Into<f64>>(ours: &[T], theirs: &[T]) -> f64 {
-    if ours.len() != theirs.len() {
-        return f64::INFINITY;
-    }
-    let differences = ours.iter().zip(theirs).map(|(ours, theirs)| ((*ours).into() - (*theirs).into()).abs());
-    // `f64::max` would pass over what is no number.
-    differences
-        .fold(0.0, |most, difference| if difference.is_nan() { f64::INFINITY } else { most.max(difference) })
-}
-
-/// The numbers of a file or a tensor of f32.
-pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
-    bytes.as_chunks().0.iter().map(|four| f32::from_ne_bytes(*four)).collect()
-}
-
 impl<'a> Side<'a> {
     /// The side of this project, against which the others are held.
     pub(super) fn ours(turn: impl FnMut() -> Result<f64, String> + 'a) -> Self {
@@ -145,13 +129,6 @@ impl Row {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    #[test]
-    fn results_are_as_far_apart_as_their_numbers() {
-        assert_eq!(distance(&[0.5, 2.0, 1.0], &[0.0, 0.0, 0.5]), 2.0);
-        assert_eq!(distance(&[0.5, f64::NAN, 1.0], &[0.5; 3]), f64::INFINITY);
-        assert_eq!(distance(&[], &[0.5]), f64::INFINITY);
-    }
 
     /// A row of two sides.
     pub(in crate::data) fn row(unit: Unit, ours: &[f64], theirs: &[f64], target: f64) -> Row {

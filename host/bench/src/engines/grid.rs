@@ -13,14 +13,14 @@ use super::{
     case::Case,
     flags::{EnginesFlags, Peer},
     problem::Problem,
-    python_worker,
+    python_worker::{self, PACKAGES},
     report::Report,
     request::{Loaded, OUTPUT, Request, Way},
     table::{Entry, Measured, Outcome, Row, System},
 };
 use crate::{
     comparison::compare,
-    worker::{Worker, limit_threads, pythons, this_program},
+    worker::{Worker, in_first_python, limit_threads, read, this_program},
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
@@ -162,26 +162,14 @@ impl Bench<'_> {
 
     /// Starts the package in the first Python that has it.
     fn start_package(&self, task: &Task<'_>) -> Result<Running, String> {
-        let mut why = Vec::new();
-        for python in pythons(&self.flags.python) {
-            let folder = task.subfolder()?;
-            match python_worker::start(&python, task.problem, task.case.threads, &self.cpus, &folder) {
-                Ok(mut worker) => {
-                    let loaded: Loaded = worker.ask(&Request::Load)?;
-                    let measured = Measured::new(loaded.load_ms, None, None);
-                    let way =
-                        |way| (System::Package(way), way, Outcome::Measured(Box::new(measured.clone())));
-                    return Ok(Running {
-                        worker,
-                        folder,
-                        loaded,
-                        ways: vec![way(Way::Run), way(Way::Binding)],
-                    });
-                }
-                Err(error) => why.push(format!("{}: {error}", python.display())),
-            }
-        }
-        Err(python_worker::advice(&why))
+        let folder = task.subfolder()?;
+        let mut worker = in_first_python(&self.flags.python, PACKAGES, |python| {
+            python_worker::start(python, task.problem, task.case.threads, &self.cpus, &folder)
+        })?;
+        let loaded: Loaded = worker.ask(&Request::Load)?;
+        let measured = Measured::new(loaded.load_ms, None, None);
+        let way = |way| (System::Package(way), way, Outcome::Measured(Box::new(measured.clone())));
+        Ok(Running { worker, folder, loaded, ways: vec![way(Way::Run), way(Way::Binding)] })
     }
 
     /// Starts this program again, with a plugin. It is told of the library of the package, and its outputs are held
@@ -197,10 +185,7 @@ impl Bench<'_> {
         let command = self.worker_command(engine, task, library, &folder)?;
         let mut worker = Worker::start(command, task.case.threads, self.cpus.clone(), &folder)?;
         let loaded: Loaded = worker.ask(&Request::Load)?;
-        let outputs = |folder: &Path| {
-            let path = folder.join(OUTPUT);
-            fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
-        };
+        let outputs = |folder: &Path| read(&folder.join(OUTPUT));
         let difference = match package {
             Some(package) => Some(task.problem.difference(&outputs(&folder)?, &outputs(&package.folder)?)),
             None => None,

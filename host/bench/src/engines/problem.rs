@@ -10,6 +10,7 @@ use proctor_datasets::DataRoot;
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 use serde_json::{Value, json};
 
+use crate::answers::{distance, floats};
 use proctor_bed::{model_files::find as find_model_files, read_samples};
 use proctor_display::Terminal;
 use proctor_words::{CommandError, HostError, output};
@@ -99,22 +100,9 @@ impl Problem {
         if !is_f32 || left.len() != right.len() {
             return if left == right { 0.0 } else { f64::INFINITY };
         }
-        let floats = |bytes: &[u8]| -> Vec<f64> {
-            bytes.as_chunks().0.iter().map(|four| f64::from(f32::from_le_bytes(*four))).collect()
-        };
         let (left, right) = (floats(left), floats(right));
-        let largest = right.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        // No comparison with NaN holds, so that a difference of NaN makes the result infinite.
-        let difference = left.iter().zip(&right).map(|(left, right)| (left - right).abs());
-        let difference = difference.fold(0.0, |most, one| {
-            if one <= most {
-                most
-            } else if one > most {
-                one
-            } else {
-                f64::INFINITY
-            }
-        });
+        let largest = f64::from(right.iter().fold(0.0, |largest: f32, value| largest.max(value.abs())));
+        let difference = distance(&left, &right);
         if difference == 0.0 { 0.0 } else { difference / largest }
     }
 }
@@ -124,6 +112,7 @@ mod tests {
     use proctor_config::Loader;
 
     use super::*;
+    use crate::answers::bytes;
 
     fn digits(batch: usize, folder: &Path) -> Result<Problem, HostError> {
         let settings = Loader::new().flag("--benchmark", "benchmark", "digits-cnn").load().unwrap();
@@ -157,8 +146,6 @@ mod tests {
     fn outputs_differ_by_a_share_of_the_largest_value() {
         let folder = tempfile::tempdir().unwrap();
         let mut problem = digits(1, folder.path()).unwrap();
-        let bytes =
-            |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
         let right = bytes(&[1.0, -4.0, 2.0]);
         assert_eq!(problem.difference(&bytes(&[1.0, -4.0, 3.0]), &right), 0.25);
         assert_eq!(problem.difference(&right, &right), 0.0);

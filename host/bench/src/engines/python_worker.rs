@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::problem::Problem;
-use crate::worker::{Worker, python_command};
+use crate::worker::Worker;
 
+/// Packages that the worker needs.
+pub(super) const PACKAGES: &str = "numpy onnxruntime";
 /// Runs a session. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("python_worker.py");
 
@@ -23,30 +25,26 @@ pub(super) fn start(
         return Err("the benchmark has no ONNX file".to_owned());
     }
     let pinned = &cpus[cpus.len().saturating_sub(threads)..];
-    let command = python_command(python, SCRIPT, &problem.spec(threads, pinned, folder), threads);
-    Worker::start(command, threads, cpus.to_vec(), folder)
-}
-
-/// Advice about a package that no Python has.
-pub(super) fn advice(why: &[String]) -> String {
-    let why = why.join("; ");
-    format!(
-        "{why}; to have it: python3 -m venv venv && venv/bin/pip install numpy onnxruntime, and --python venv/bin/python"
-    )
+    let spec = problem.spec(threads, pinned, folder);
+    Worker::start_python(python, SCRIPT, &spec, threads, cpus, folder)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, process::Command};
+    use std::fs;
 
     use proctor_config::Loader;
     use proctor_test_needs::skip;
 
     use super::*;
     use crate::{
+        answers::floats,
         engines::request::{Figures, Loaded, OUTPUT, Request, Way},
         timing::Window,
-        worker::{put_modules_first, pythons},
+        worker::{
+            in_first_python,
+            tests::{has_numpy, start_with_modules},
+        },
     };
 
     /// A package that stands in for onnxruntime and gives back sums: what the script itself does can be seen anywhere.
@@ -89,30 +87,24 @@ class InferenceSession:
 
     #[test]
     fn the_script_runs_what_goes_by_the_name_of_the_package() {
-        let has_numpy = Command::new("python3").args(["-c", "import numpy"]).output();
-        if !has_numpy.is_ok_and(|output| output.status.success()) {
-            return skip("python3 has no module numpy; `cargo xtask test` brings it");
+        if !has_numpy() {
+            return;
         }
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("capi")).unwrap();
         fs::write(folder.path().join("capi/libonnxruntime.so.9"), "").unwrap();
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
         let problem = problem(folder.path());
-        let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = problem.spec(1, &cpus[..1], folder.path());
-        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
-        put_modules_first(&mut command, folder.path());
-        let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
+        let cpu = proctor_rnn_layer::allowed_cores()[0];
+        let spec = problem.spec(1, &[cpu], folder.path());
+        let mut worker = start_with_modules(folder.path(), SCRIPT, &spec, cpu).unwrap();
         assert_eq!(worker.version, "9.9");
         let loaded: Loaded = worker.ask(&Request::Load).unwrap();
         assert!(loaded.library.is_some_and(|path| path.ends_with("capi/libonnxruntime.so.9")));
         // The sums of the pixels of each sample, ten times.
-        let floats = |path: &Path| -> Vec<f32> {
-            fs::read(path).unwrap().as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
-        };
-        let pixels = floats(&problem.files[0]);
+        let pixels = floats(&fs::read(&problem.files[0]).unwrap());
         let sums: Vec<f32> = pixels.chunks(64).take(8).map(|sample| sample.iter().sum()).collect();
-        let output = floats(&folder.path().join(OUTPUT));
+        let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
         assert_eq!(output.len(), 80);
         assert!(
             output.chunks(10).zip(sums).all(|(row, sum)| row.iter().all(|value| (value - sum).abs() < 1e-4))
@@ -127,11 +119,9 @@ class InferenceSession:
         let folder = tempfile::tempdir().unwrap();
         let problem = problem(folder.path());
         let cpus = proctor_rnn_layer::allowed_cores();
-        let started = pythons(&[])
-            .iter()
-            .map(|python| start(python, &problem, 1, &cpus, folder.path()))
-            .find_map(Result::ok);
-        let Some(mut worker) = started else {
+        let started =
+            in_first_python(&[], PACKAGES, |python| start(python, &problem, 1, &cpus, folder.path()));
+        let Ok(mut worker) = started else {
             return skip("no python3 has the package onnxruntime; `cargo xtask test` brings it");
         };
         let loaded: Loaded = worker.ask(&Request::Load).unwrap();
@@ -146,9 +136,12 @@ class InferenceSession:
     fn a_package_that_is_not_there_is_named_with_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let problem = problem(folder.path());
-        let error = start(Path::new("./no-such-python"), &problem, 1, &[0], folder.path()).unwrap_err();
-        assert!(error.contains("No such file"), "{error}");
-        assert!(advice(&[error]).contains("pip install numpy onnxruntime"));
+        let error = in_first_python(&["./no-such-python".into()], PACKAGES, |python| {
+            start(python, &problem, 1, &[0], folder.path())
+        });
+        let error = error.unwrap_err();
+        assert!(error.starts_with("./no-such-python: No such file"), "{error}");
+        assert!(error.contains("pip install numpy onnxruntime"), "{error}");
         let none = Problem { model: None, ..problem };
         assert_eq!(
             start(Path::new("python3"), &none, 1, &[0], folder.path()).unwrap_err(),

@@ -112,7 +112,10 @@ impl Staged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rnn::answer::{TOLERANCE, answer, max_abs_error};
+    use crate::{
+        answers::distance,
+        rnn::answer::{TOLERANCE, answer},
+    };
 
     #[test]
     fn each_stage_gives_the_answer_and_the_last_one_moves_the_least() {
@@ -122,7 +125,7 @@ mod tests {
         let moved = (0..STAGE_COUNT).map(|stage| {
             let mut staged = Staged::new(layer, stage, 1).unwrap();
             staged.call();
-            assert!(max_abs_error(&staged.output, &expected) < TOLERANCE, "{}", stage_name(stage));
+            assert!(distance(&staged.output, &expected) < TOLERANCE, "{}", stage_name(stage));
             staged.weight_bytes
         });
         let moved: Vec<_> = moved.collect();

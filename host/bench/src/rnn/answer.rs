@@ -56,21 +56,10 @@ fn sequence(problem: &Problem, number: usize, sample: usize) -> Vec<f64> {
     problem.directions[number].run(kind.cell(), &x, state, number == 1)
 }
 
-/// Largest absolute difference. A value that is no number differs infinitely, and so does an output of another size.
-pub(super) fn max_abs_error(output: &[f32], answer: &[f64]) -> f64 {
-    if output.len() != answer.len() {
-        return f64::INFINITY;
-    }
-    let difference = |(got, wanted): (&f32, &f64)| (f64::from(*got) - wanted).abs();
-    let worst =
-        |worst: f64, difference: f64| if difference.is_nan() { f64::INFINITY } else { worst.max(difference) };
-    output.iter().zip(answer).map(difference).fold(0.0, worst)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Kind;
     use super::*;
+    use crate::{answers::distance, rnn::cases::Kind};
 
     fn problem(kind: Kind, bidirectional: bool, time: usize) -> Problem {
         Problem::new(LayerCase { kind, bidirectional, input: 3, hidden: 5, batch: 6, time })
@@ -107,7 +96,7 @@ mod tests {
             for (bidirectional, time) in [(false, 1), (false, 7), (true, 1), (true, 4)] {
                 let problem = problem(kind, bidirectional, time);
                 let got: Vec<f32> = engine_answer(&problem);
-                let error = max_abs_error(&got, &answer(&problem));
+                let error = distance(&got, &answer(&problem));
                 // The reference rounds to f32 at its end.
                 assert!(error < 1e-7, "{kind:?} {bidirectional} {time}: {error}");
             }
@@ -131,12 +120,5 @@ mod tests {
         };
         reference::run(&problem.spec(), &problem.weights(), &mut call);
         output
-    }
-
-    #[test]
-    fn an_output_that_is_no_number_differs_infinitely() {
-        assert_eq!(max_abs_error(&[1.0, 2.5], &[1.0, 2.0]), 0.5);
-        assert_eq!(max_abs_error(&[f32::NAN, 2.0], &[1.0, 2.0]), f64::INFINITY);
-        assert_eq!(max_abs_error(&[1.0], &[1.0, 2.0]), f64::INFINITY);
     }
 }

@@ -8,11 +8,11 @@ use tempfile::TempDir;
 
 use super::{
     ablation,
-    answer::{answer, max_abs_error},
+    answer::answer,
     cases::Case,
     competitor::{Competitor, Interference},
     flags::{BUILT_IN_PLUGIN, RnnFlags},
-    problem::{OUTPUT, Problem, floats},
+    problem::{OUTPUT, Problem},
     python_worker,
     report::Report,
     request::{OnEngine, Reply, Request},
@@ -20,9 +20,10 @@ use super::{
     table::{Entry, Limit, Measured, Outcome, Row, System},
 };
 use crate::{
+    answers::{distance, floats},
     comparison::compare,
     timing::Times,
-    worker::{Measurement, Worker, pythons, this_program},
+    worker::{Measurement, Worker, pythons, read, this_program},
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
@@ -258,9 +259,7 @@ fn measure(
     let competitor = conditions.flags.interference().map(Interference::begin);
     let loaded: Reply = running.worker.ask(&request)?;
     competitor.map(Competitor::stop).transpose()?;
-    let path = folder.join(OUTPUT);
-    let output = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let max_abs_error = max_abs_error(&floats(&output), expected);
+    let max_abs_error = distance(&floats(&read(&folder.join(OUTPUT))?), expected);
     let Conditions { fastest, interrupt, .. } = conditions;
     let threads = running.worker.threads;
     let mut best = attempt(running, conditions, folder)?;

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{self, BufRead},
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,14 +21,14 @@ use super::{
     ablation::Staged,
     cases::{Kind, LayerCase},
     flags::{WorkerFlags, precision_name},
-    problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX_FREE_BATCH, OUTPUT, SAFETENSORS, bytes, floats},
+    problem::{INITIAL_CELL, INITIAL_HIDDEN, INPUT, ONNX_FREE_BATCH, OUTPUT, SAFETENSORS},
     request::{OnEngine, Reply, Request},
     streamed::Streamed,
 };
 use crate::{
-    answers::answers,
+    answers::{answers, bytes, floats},
     timing::{Window, times_ns},
-    worker::{Hello, Refusal, say, write_times},
+    worker::{Hello, Refusal, read, say, write, write_times},
 };
 use proctor_words::{CommandError, Conclusion, HostError};
 
@@ -71,18 +70,18 @@ fn reply_to(
         Request::Load { folder, layer, precision, on_engine, .. } => {
             // What was loaded goes first, with its memory and its threads.
             *loaded = None;
-            let (what, reply) = match on_engine {
+            let (measure, reply) = match on_engine {
                 Some(OnEngine::Stage(stage)) => load_stage(flags, folder, *layer, *stage)?,
                 Some(OnEngine::Stream) => load_stream(flags, folder, *layer)?,
                 None => load_twice(library, flags, folder, *layer, *precision)?,
             };
-            *loaded = Some(Loaded { folder: folder.clone(), what });
+            *loaded = Some(Loaded { folder: folder.clone(), measure });
             Ok(reply)
         }
         Request::Measure { window } => {
             let loaded = loaded.as_mut().ok_or("nothing is loaded")?;
             let (begin, before) = (Instant::now(), processor_time());
-            loaded.measure(window)?;
+            write_times(&loaded.folder, &(loaded.measure)(window)?)?;
             let (elapsed, ran) = (begin.elapsed(), processor_time().saturating_sub(before));
             let busy_share = ran.as_secs_f64() / elapsed.as_secs_f64() / flags.threads as f64;
             Ok(Reply { busy_share: Some(busy_share), ..Reply::default() })
@@ -106,19 +105,26 @@ fn load_stage(
     folder: &Path,
     layer: LayerCase,
     stage: usize,
-) -> Result<(What, Reply), String> {
+) -> Result<(Measure, Reply), String> {
     let mut staged = Staged::new(layer, stage, flags.threads)?;
     staged.call();
     write(&folder.join(OUTPUT), &bytes(&staged.output))?;
     let weight_bytes = Some(staged.weight_bytes);
-    Ok((What::Staged(Box::new(staged)), Reply { weight_bytes, ..Reply::default() }))
+    let measure: Measure = Box::new(move |window: &Window| {
+        times_ns(window, || {
+            staged.call();
+            Ok(())
+        })
+    });
+    Ok((measure, Reply { weight_bytes, ..Reply::default() }))
 }
 
 /// Loads a layer to be streamed, and writes the output of its first step.
-fn load_stream(flags: &WorkerFlags, folder: &Path, layer: LayerCase) -> Result<(What, Reply), String> {
+fn load_stream(flags: &WorkerFlags, folder: &Path, layer: LayerCase) -> Result<(Measure, Reply), String> {
     let mut streamed = Streamed::new(layer, flags.threads)?;
     write(&folder.join(OUTPUT), &bytes(streamed.step()?))?;
-    Ok((What::Streamed(Box::new(streamed)), Reply::default()))
+    let measure: Measure = Box::new(move |window: &Window| times_ns(window, || streamed.step().map(drop)));
+    Ok((measure, Reply::default()))
 }
 
 /// Loads a layer through the plugin boundary and writes its output. The first time the plugin may have to find out how
@@ -129,7 +135,7 @@ fn load_twice(
     folder: &Path,
     layer: LayerCase,
     precision: Precision,
-) -> Result<(What, Reply), String> {
+) -> Result<(Measure, Reply), String> {
     let load = || {
         let start = Instant::now();
         let served = Served::new(library, flags, folder, layer, precision)?;
@@ -140,38 +146,19 @@ fn load_twice(
     let (mut second, load_ms) = load()?;
     write(&folder.join(OUTPUT), &second.output()?)?;
     let reply = Reply { load_ms: Some(load_ms), first_load_ms: Some(first_load_ms), ..Reply::default() };
-    Ok((What::Served(Box::new(second)), reply))
+    let measure: Measure = Box::new(move |window: &Window| {
+        times_ns(window, || second.call()).map_err(|error| error.to_string())
+    });
+    Ok((measure, reply))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-}
+/// Calls a layer for a while, and returns the time of each call in ns.
+type Measure = Box<dyn FnMut(&Window) -> Result<Vec<u64>, String>>;
 
 /// A layer that is ready to be called, and the folder of its files.
 struct Loaded {
     folder: PathBuf,
-    what: What,
-}
-
-enum What {
-    Served(Box<Served>),
-    Staged(Box<Staged>),
-    Streamed(Box<Streamed>),
-}
-
-impl Loaded {
-    /// Calls it for a while, and writes the time of each call.
-    fn measure(&mut self, window: &Window) -> Result<(), String> {
-        let times = match &mut self.what {
-            What::Served(served) => times_ns(window, || served.call()).map_err(|error| error.to_string())?,
-            What::Staged(staged) => times_ns(window, || {
-                staged.call();
-                Ok::<_, String>(())
-            })?,
-            What::Streamed(streamed) => times_ns(window, || streamed.step().map(drop))?,
-        };
-        write_times(&self.folder, &times)
-    }
+    measure: Measure,
 }
 
 /// A layer behind the plugin boundary.
@@ -292,14 +279,11 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
 
 /// Takes the tensors of each sample out of those of the batch, which lie time by time and direction by direction.
 fn samples(folder: &Path, layer: &LayerCase) -> Result<SampleStore, String> {
-    let read = |name: &str| -> Result<Vec<f32>, String> {
-        let path = folder.join(name);
-        Ok(floats(&fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?))
-    };
+    let values = |name: &str| Ok::<_, String>(floats(&read(&folder.join(name))?));
     let sources = [
-        (read(INPUT)?, layer.input),
-        (read(INITIAL_HIDDEN)?, layer.hidden),
-        (read(INITIAL_CELL)?, layer.hidden),
+        (values(INPUT)?, layer.input),
+        (values(INITIAL_HIDDEN)?, layer.hidden),
+        (values(INITIAL_CELL)?, layer.hidden),
     ];
     let count = layer.batch as u64;
     let mut store = SampleStore::new(inputs(layer), count, u64::MAX);

@@ -8,6 +8,7 @@ use proctor_rnn_engine::{DirectionWeights, LayerSpec};
 use proctor_rnn_layer::Precision;
 
 use super::{cases::LayerCase, numbers::Numbers, onnx};
+use crate::answers::bytes;
 use proctor_words::{HostError, output};
 
 /// Names of the files of a case, in the folder that is handed to workers. All numbers are little-endian f32.
@@ -136,20 +137,10 @@ impl Problem {
     }
 }
 
-/// Little-endian bytes.
-pub(super) fn bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
-}
-
-/// Values from little-endian bytes; what does not make up a whole value at the end is left out.
-pub(super) fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rnn::cases::Kind;
+    use crate::{answers::floats, rnn::cases::Kind};
 
     fn problem(time: usize) -> Problem {
         let (kind, bidirectional) = (Kind::Lstm, true);

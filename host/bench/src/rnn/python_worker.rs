@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::worker::{Worker, python_command};
+use crate::worker::Worker;
 
 /// Runs one system. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("python_worker.py");
@@ -21,8 +21,7 @@ pub(super) fn start(
     folder: &Path,
 ) -> Result<Worker, String> {
     let spec = json!({ "system": system, "threads": threads, "cpus": cpus });
-    let command = python_command(python, SCRIPT, &spec, threads);
-    Worker::start(command, threads, cpus.to_vec(), folder)
+    Worker::start_python(python, SCRIPT, &spec, threads, cpus, folder)
 }
 
 /// Advice about a system that no Python has.
@@ -43,14 +42,18 @@ mod tests {
 
     use super::*;
     use crate::rnn::{
-        answer::{TOLERANCE, answer, max_abs_error},
+        answer::{TOLERANCE, answer},
         cases::{Kind, LayerCase},
-        problem::{OUTPUT, Problem, floats},
+        problem::{OUTPUT, Problem},
         request::{Reply, Request},
     };
     use crate::{
+        answers::{distance, floats},
         timing::Window,
-        worker::{put_modules_first, pythons},
+        worker::{
+            pythons,
+            tests::{has_numpy, start_with_modules},
+        },
     };
 
     const LAYERS: [LayerCase; 3] = [
@@ -74,7 +77,7 @@ mod tests {
             on_engine: None,
         })?;
         let output = floats(&fs::read(folder.path().join(OUTPUT)).unwrap());
-        let error = max_abs_error(&output, &answer(&problem));
+        let error = distance(&output, &answer(&problem));
         assert!(error < TOLERANCE, "{layer:?}: {error}");
         let times = measure(worker, folder.path())?;
         assert!(!times.is_empty() && times.iter().all(|time| *time > 0));
@@ -120,17 +123,14 @@ class InferenceSession:
 
     #[test]
     fn the_script_runs_what_goes_by_the_name_of_a_system() {
-        let has_numpy = Command::new("python3").args(["-c", "import numpy"]).output();
-        if !has_numpy.is_ok_and(|output| output.status.success()) {
-            return skip("python3 has no module numpy; `cargo xtask test` brings it");
+        if !has_numpy() {
+            return;
         }
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("onnxruntime.py"), FAKE).unwrap();
-        let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpus[0]] });
-        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
-        put_modules_first(&mut command, folder.path());
-        let mut worker = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap();
+        let cpu = proctor_rnn_layer::allowed_cores()[0];
+        let spec = json!({ "system": "onnxruntime", "threads": 1, "cpus": [cpu] });
+        let mut worker = start_with_modules(folder.path(), SCRIPT, &spec, cpu).unwrap();
         assert_eq!(worker.version, "9.9");
         Problem::new(LAYERS[0]).write(folder.path()).unwrap();
         let request = Request::Load {
@@ -155,11 +155,9 @@ class InferenceSession:
         }
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("torch.py"), "raise ImportError('not this one')").unwrap();
-        let cpus = proctor_rnn_layer::allowed_cores();
-        let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpus[0]] });
-        let mut command = python_command(Path::new("python3"), SCRIPT, &spec, 1);
-        put_modules_first(&mut command, folder.path());
-        let error = Worker::start(command, 1, vec![cpus[0]], folder.path()).unwrap_err();
+        let cpu = proctor_rnn_layer::allowed_cores()[0];
+        let spec = json!({ "system": "torch", "threads": 1, "cpus": [cpu] });
+        let error = start_with_modules(folder.path(), SCRIPT, &spec, cpu).unwrap_err();
         assert_eq!(error, "ImportError: not this one");
         let advice = advice("torch", &[error]);
         assert!(advice.starts_with("skipped: torch (ImportError: not this one); "), "{advice}");

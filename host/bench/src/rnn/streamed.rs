@@ -74,9 +74,12 @@ fn plan(layer: &Layer, shape: LayerShape, team: &mut Team) -> Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rnn::{
-        answer::{TOLERANCE, answer, max_abs_error},
-        cases::{Group, Kind},
+    use crate::{
+        answers::distance,
+        rnn::{
+            answer::{TOLERANCE, answer},
+            cases::{Group, Kind},
+        },
     };
 
     fn layer(kind: Kind) -> LayerCase {
@@ -89,13 +92,13 @@ mod tests {
             let mut streamed = Streamed::new(layer(kind), 1).unwrap();
             let first = streamed.step().unwrap().to_vec();
             let mut problem = Problem::new(layer(kind));
-            assert!(max_abs_error(&first, &answer(&problem)) < TOLERANCE, "{kind:?}");
+            assert!(distance(&first, &answer(&problem)) < TOLERANCE, "{kind:?}");
             // The same input, so that another answer comes from other states.
             let second = streamed.step().unwrap().to_vec();
-            assert!(max_abs_error(&second, &answer(&problem)) > 1e-3, "{kind:?}");
+            assert!(distance(&second, &answer(&problem)) > 1e-3, "{kind:?}");
             if kind != Kind::Lstm {
                 problem.initial_hidden = first;
-                assert!(max_abs_error(&second, &answer(&problem)) < TOLERANCE, "{kind:?}");
+                assert!(distance(&second, &answer(&problem)) < TOLERANCE, "{kind:?}");
             }
         }
     }
