@@ -1,12 +1,21 @@
 //! The frame of a comparison of systems: case after case, with files that are whole after each.
 
-use std::{collections::BTreeSet, io::Write, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
+use chrono::{SecondsFormat, Utc};
 use clap::Args;
 use proctor_bed::Interrupt;
-use proctor_display::{Page, Steps, print};
-use proctor_words::{Conclusion, HostError, write_json, write_whole};
+use proctor_display::{Origin, Page, Steps, print};
+use proctor_words::{Conclusion, HostError, output, write_json, write_whole};
 use serde::Serialize;
+use tempfile::TempDir;
+
+/// Version of the form of the JSON files.
+const SCHEMA_VERSION: u32 = 1;
 
 /// The files that a comparison writes.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +44,56 @@ pub(crate) trait Report: Serialize {
 
     /// Notes that the user ended the comparison before its last case.
     fn set_interrupted(&mut self);
+}
+
+/// Where the figures of a report come from, and when.
+#[derive(Debug, Serialize)]
+pub(crate) struct Begin {
+    #[serde(flatten)]
+    pub(crate) origin: Origin,
+    pub(crate) started_at_utc: String,
+}
+
+impl Begin {
+    pub(crate) fn now(is_quick: bool) -> Self {
+        Self {
+            origin: Origin::here(SCHEMA_VERSION, "host bench", is_quick),
+            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+        }
+    }
+}
+
+/// The report of a comparison in rounds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rounds<R> {
+    #[serde(flatten)]
+    pub(crate) begin: Begin,
+    pub(crate) round_count: u32,
+    pub(crate) is_interrupted: bool,
+    pub(crate) rows: Vec<R>,
+}
+
+impl<R> Rounds<R> {
+    pub(crate) fn new(is_quick: bool, round_count: u32) -> Self {
+        Self { begin: Begin::now(is_quick), round_count, is_interrupted: false, rows: Vec::new() }
+    }
+
+    /// A report of three rounds that never were.
+    #[cfg(test)]
+    pub(crate) fn sample(rows: Vec<R>) -> Self {
+        let begin = Begin { origin: Origin::sample(), started_at_utc: "2026-01-31T12:00:00Z".to_owned() };
+        Self { begin, round_count: 3, is_interrupted: false, rows }
+    }
+}
+
+/// A folder that is removed in the end, below `parent` or where temporary files are.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn folder(prefix: &str, parent: Option<&Path>) -> Result<TempDir, HostError> {
+    let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+    let made = tempfile::Builder::new().prefix(prefix).tempdir_in(&parent);
+    made.map_err(|source| output(&parent, source))
 }
 
 /// Has each case measured and added to the report, until the user wants no more; then prints the tables. The conclusion
@@ -82,5 +141,24 @@ impl OutputFlags {
             Some(path) => write_whole(path, |out| out.write_all(report.page().markdown().as_bytes())),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line<F: Args> {
+        #[command(flatten)]
+        flags: F,
+    }
+
+    /// The flags of a command line, or what is wrong with it.
+    pub(crate) fn parsed<F: Args>(text: &str) -> Result<F, String> {
+        let all = std::iter::once("bench").chain(text.split_whitespace());
+        Line::try_parse_from(all).map(|line| line.flags).map_err(|error| error.to_string())
     }
 }

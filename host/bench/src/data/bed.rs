@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proctor_bed::Interrupt;
 use proctor_display::Steps;
-use proctor_words::{HostError, output};
+use proctor_words::HostError;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -12,7 +12,10 @@ use super::{
     flags::{DataFlags, Part},
     table::{Entry, Row, Side, Unit},
 };
-use crate::worker::{Worker, in_first_python};
+use crate::{
+    comparison,
+    worker::{Worker, in_first_python},
+};
 
 /// Packages that the scripts need.
 const PACKAGES: &str = "opencv-python-headless pillow pycocotools librosa";
@@ -89,14 +92,7 @@ impl Bench<'_> {
     }
 }
 
-/// A folder that is removed in the end, below `parent` or where temporary files are.
-///
-/// # Errors
-/// It cannot be made.
+/// A folder of this comparison, below `parent` or where temporary files are.
 pub(super) fn folder(parent: Option<&PathBuf>) -> Result<TempDir, HostError> {
-    let parent = parent.cloned().unwrap_or_else(std::env::temp_dir);
-    tempfile::Builder::new()
-        .prefix("proctor-data-")
-        .tempdir_in(&parent)
-        .map_err(|source| output(&parent, source))
+    comparison::folder("proctor-data-", parent.map(PathBuf::as_path))
 }

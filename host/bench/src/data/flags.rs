@@ -103,19 +103,11 @@ the measurements so far. See docs/performance.md.";
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        data: DataFlags,
-    }
+    use crate::comparison::tests::parsed;
 
     fn flags(text: &str) -> Result<DataFlags, String> {
-        let all = std::iter::once("bench").chain(text.split_whitespace());
-        Flags::try_parse_from(all).map(|flags| flags.data).map_err(|error| error.to_string())
+        parsed(text)
     }
 
     #[test]

@@ -33,7 +33,7 @@ enum Case {
 /// If ours fails, or the files cannot be written.
 pub(crate) fn bench(flags: &DataFlags) -> Result<Conclusion, HostError> {
     let interrupt = Interrupt::install(Terminal::observer())?;
-    let mut report = Report::new(flags);
+    let mut report = Report::new(flags.quick, flags.round_count());
     interrupt.measuring();
     let cases: Vec<_> = flags.part.iter().flat_map(|part| cases(*part)).collect();
     let display = Steps::start(cases.len() * flags.round_count() as usize * SIDES);

@@ -2,33 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{SecondsFormat, Utc};
-use proctor_display::{Origin, Page, Spread, Table};
+use proctor_display::{Page, Spread, Table};
 use proctor_words::text::counted;
-use serde::Serialize;
 
 use super::{
-    flags::{DataFlags, Part},
+    flags::Part,
     table::{Entry, Row},
 };
-use crate::comparison;
-
-/// Version of the form of the JSON file.
-const SCHEMA_VERSION: u32 = 1;
+use crate::comparison::{self, Rounds};
 
 const HEAD: [&str; 8] =
     ["work", "system", "median", "least .. greatest", "ours is better", "target", "met", "remark"];
 
 /// Everything that was measured.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    #[serde(flatten)]
-    origin: Origin,
-    started_at_utc: String,
-    round_count: u32,
-    is_interrupted: bool,
-    pub(super) rows: Vec<Row>,
-}
+pub(super) type Report = Rounds<Row>;
 
 impl comparison::Report for Report {
     fn page(&self) -> Page<'_> {
@@ -36,9 +23,9 @@ impl comparison::Report for Report {
         let part = if self.is_interrupted { ", interrupted" } else { "" };
         Page {
             title: "Data",
-            origin: &self.origin,
-            started_at: &self.started_at_utc,
-            what: format!("medians of {rounds}{part}{}", self.origin.reservations()),
+            origin: &self.begin.origin,
+            started_at: &self.begin.started_at_utc,
+            what: format!("medians of {rounds}{part}{}", self.begin.origin.reservations()),
             systems: format!("host {}", env!("CARGO_PKG_VERSION")),
             tables: Part::ALL.iter().filter_map(|part| self.table(*part)).collect(),
             notes: self.notes(),
@@ -56,16 +43,6 @@ impl comparison::Report for Report {
 }
 
 impl Report {
-    pub(super) fn new(flags: &DataFlags) -> Self {
-        Self {
-            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
-            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            round_count: flags.round_count(),
-            is_interrupted: false,
-            rows: Vec::new(),
-        }
-    }
-
     fn entries(&self) -> impl Iterator<Item = (&Row, &Entry)> {
         self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
     }
@@ -139,16 +116,6 @@ mod tests {
         data::table::{Unit, tests::row},
     };
 
-    fn report(rows: Vec<Row>) -> Report {
-        Report {
-            origin: Origin::sample(),
-            started_at_utc: "2026-01-31T12:00:00Z".to_owned(),
-            round_count: 3,
-            is_interrupted: false,
-            rows,
-        }
-    }
-
     fn vgg() -> Row {
         row(Unit::ImagesPerSecond, &[600.0, 640.0], &[200.0, 160.0], 3.0)
     }
@@ -175,16 +142,16 @@ mod tests {
     fn other_results_failures_and_what_is_skipped_are_said() {
         let (mut other, mut failed, mut skipped) = (vgg(), vgg(), vgg());
         other.entries[1].difference = Some([0.5, 0.02]);
-        assert!(!report(vec![other.clone()]).is_right());
+        assert!(!Rounds::sample(vec![other.clone()]).is_right());
         failed.entries[1].failed = Some("it fell over".to_owned());
-        assert!(!report(vec![failed.clone()]).is_right());
+        assert!(!Rounds::sample(vec![failed.clone()]).is_right());
         skipped.entries[1] = Entry {
             side: "OpenCV".to_owned(),
             skipped: Some("it is not there".to_owned()),
             ..Entry::default()
         };
-        assert!(report(vec![skipped.clone()]).is_right());
-        let text = report(vec![other, failed, skipped.clone(), skipped]).page().text();
+        assert!(Rounds::sample(vec![skipped.clone()]).is_right());
+        let text = Rounds::sample(vec![other, failed, skipped.clone(), skipped]).page().text();
         for (part, count) in [
             ("! other result, by 5.0e-1", 1),
             ("! imagenet-vgg: OpenCV failed: it fell over", 1),
@@ -197,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_page_names_machine_and_command_and_the_file_has_every_round() {
-        let report = report(vec![vgg()]);
+        let report = Rounds::sample(vec![vgg()]);
         let page = report.page().markdown();
         assert!(page.contains("`host bench` on Fast CPU (2 cores), load 0.25 before"), "{page}");
         assert!(page.contains("### Pictures prepared\n\n| work | system |"), "{page}");

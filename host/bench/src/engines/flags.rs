@@ -176,19 +176,11 @@ reports the measurements so far. See docs/engines.md.";
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        engines: EnginesFlags,
-    }
+    use crate::comparison::tests::parsed;
 
     fn flags(text: &str) -> Result<EnginesFlags, String> {
-        let all = std::iter::once("bench").chain(text.split_whitespace());
-        Flags::try_parse_from(all).map(|flags| flags.engines).map_err(|error| error.to_string())
+        parsed(text)
     }
 
     #[test]

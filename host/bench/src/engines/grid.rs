@@ -19,12 +19,12 @@ use super::{
     table::{Entry, Measured, Outcome, Row, System},
 };
 use crate::{
-    comparison::compare,
+    comparison::{compare, folder},
     worker::{Worker, in_first_python, limit_threads, read, this_program},
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
-use proctor_words::{CommandError, Conclusion, HostError, output};
+use proctor_words::{Conclusion, HostError};
 
 /// Largest number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
@@ -43,7 +43,7 @@ pub(crate) fn bench(flags: &EnginesFlags) -> Result<Conclusion, HostError> {
     let settings = flags.settings()?;
     let cases = flags.cases(&settings);
     let interrupt = Interrupt::install(Terminal::observer())?;
-    let mut report = Report::new(flags);
+    let mut report = Report::new(flags.quick, flags.round_count());
     interrupt.measuring();
     let display = Steps::start(cases.len() * flags.round_count() as usize * (flags.engine.len() + 2));
     let mut bench =
@@ -85,8 +85,7 @@ struct Running {
 impl Bench<'_> {
     /// Starts the systems, gives each its turn in every round, and ends them.
     fn measure_case(&mut self, case: Case, benchmark: &str, settings: &Settings) -> Result<Row, HostError> {
-        let folder = tempfile::Builder::new().prefix("proctor-engines-").tempdir();
-        let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
+        let folder = folder("proctor-engines-", None)?;
         let problem = Problem::new(settings, case.batch, folder.path())?;
         let mut row = Row::new(case);
         let task = Task { case: row.case.clone(), benchmark, problem: &problem, folder: folder.path() };

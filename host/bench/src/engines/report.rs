@@ -2,21 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{SecondsFormat, Utc};
-use serde::Serialize;
-
 use super::{
     case::Standing,
     estimate::Estimate,
-    flags::EnginesFlags,
     table::{DIFFERENCE_MAX, Entry, Measured, Outcome, Row, System},
 };
-use crate::{comparison, foreign::FOREIGN_SHARE_MAX};
-use proctor_display::{Origin, Page, Table};
+use crate::{
+    comparison::{self, Rounds},
+    foreign::FOREIGN_SHARE_MAX,
+};
+use proctor_display::{Page, Table};
 use proctor_words::text::{counted, duration};
-
-/// Version of the form of the JSON file.
-const SCHEMA_VERSION: u32 = 1;
 
 const HEAD: [&str; 14] = [
     "batch",
@@ -36,15 +32,7 @@ const HEAD: [&str; 14] = [
 ];
 
 /// Everything that was measured.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    #[serde(flatten)]
-    origin: Origin,
-    started_at_utc: String,
-    round_count: u32,
-    is_interrupted: bool,
-    pub(super) rows: Vec<Row>,
-}
+pub(super) type Report = Rounds<Row>;
 
 impl comparison::Report for Report {
     fn page(&self) -> Page<'_> {
@@ -52,9 +40,9 @@ impl comparison::Report for Report {
         let part = if self.is_interrupted { ", interrupted" } else { "" };
         Page {
             title: "Engines",
-            origin: &self.origin,
-            started_at: &self.started_at_utc,
-            what: format!("latencies of queries, {rounds}{}{part}", self.origin.reservations()),
+            origin: &self.begin.origin,
+            started_at: &self.begin.started_at_utc,
+            what: format!("latencies of queries, {rounds}{}{part}", self.begin.origin.reservations()),
             systems: self.systems(),
             tables: self.tables(),
             notes: self.notes(),
@@ -76,16 +64,6 @@ impl comparison::Report for Report {
 }
 
 impl Report {
-    pub(super) fn new(flags: &EnginesFlags) -> Self {
-        Self {
-            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
-            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            round_count: flags.round_count(),
-            is_interrupted: false,
-            rows: Vec::new(),
-        }
-    }
-
     fn entries(&self) -> impl Iterator<Item = (&Row, &Entry)> {
         self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
     }
@@ -247,16 +225,6 @@ mod tests {
     use super::*;
     use crate::{comparison::Report as _, engines::table::tests::row};
 
-    fn report(rows: Vec<Row>) -> Report {
-        Report {
-            origin: Origin::sample(),
-            started_at_utc: "2026-01-31T12:00:00Z".to_owned(),
-            round_count: 3,
-            is_interrupted: false,
-            rows,
-        }
-    }
-
     fn resnet50() -> Row {
         row("resnet50", &[1010.0, 1012.0, 5050.0], &[4000.0, 4000.0, 4000.0], &[1000.0, 1000.0, 5000.0])
     }
@@ -299,7 +267,7 @@ mod tests {
         for row in &mut rows {
             row.entries[1].outcome = Outcome::Skipped("there is no plugin candle; build it".to_owned());
         }
-        let report = report(rows);
+        let report = Rounds::sample(rows);
         let text = report.page().text();
         assert_eq!(text.matches("skipped: there is no plugin candle\n").count(), 2, "{text}");
         assert!(text.contains("skipped: candle in 2 rows: there is no plugin candle; build it"), "{text}");
@@ -314,7 +282,7 @@ mod tests {
         measured.difference = Some(0.5);
         measured.rounds[1].foreign_share = Some(0.4);
         row.entries[1].outcome = Outcome::Failed("it fell over".to_owned());
-        let report = report(vec![row]);
+        let report = Rounds::sample(vec![row]);
         assert!(!report.is_right());
         let notes = report.notes().join("\n");
         for text in [
@@ -330,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_page_names_machine_load_versions_and_command() {
-        let page = report(vec![resnet50()]).page().markdown();
+        let page = Rounds::sample(vec![resnet50()]).page().markdown();
         for text in [
             "`host bench` on Fast CPU (2 cores), load 0.25 before, 2026-01-31T12:00:00Z; latencies of queries, 3 rounds.",
             "candle 0.1.0; onnx 0.1.0; onnxruntime 1.31.1.",
@@ -343,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_file_has_every_round() {
-        let json = serde_json::to_value(report(vec![resnet50()])).unwrap();
+        let json = serde_json::to_value(Rounds::sample(vec![resnet50()])).unwrap();
         let row = &json["rows"][0];
         assert_eq!((&row["benchmark"], &row["batch"]), (&"resnet50-generated".into(), &1.into()));
         let entry = &row["entries"][0];

@@ -199,19 +199,11 @@ Ctrl-C stops and reports the measurements so far. See docs/rnn.md.";
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Flags {
-        #[command(flatten)]
-        rnn: RnnFlags,
-    }
+    use crate::comparison::tests::parsed;
 
     fn flags(text: &str) -> Result<RnnFlags, String> {
-        let all = std::iter::once("bench").chain(text.split_whitespace());
-        Flags::try_parse_from(all).map(|flags| flags.rnn).map_err(|error| error.to_string())
+        parsed(text)
     }
 
     #[test]

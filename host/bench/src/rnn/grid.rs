@@ -21,13 +21,13 @@ use super::{
 };
 use crate::{
     answers::{distance, floats},
-    comparison::compare,
+    comparison::{compare, folder},
     timing::Times,
     worker::{Measurement, Worker, pythons, read, this_program},
 };
 use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
-use proctor_words::{CommandError, Conclusion, HostError, PluginError, UsageError, output, text};
+use proctor_words::{Conclusion, HostError, text};
 
 /// Largest number of measurements of a system in search of a quiet one, and of those in search of one at full pace.
 const ATTEMPTS: u32 = 4;
@@ -55,8 +55,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
         )));
     }
     let interrupt = Interrupt::install(Terminal::observer())?;
-    let folder = tempfile::Builder::new().prefix("proctor-rnn-").tempdir();
-    let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
+    let folder = folder("proctor-rnn-", None)?;
     let (threads, cpus) = (flags.threads(), allowed_cores());
     let measured = MachineLimits::measure(&cpus, &threads);
     let limits = measured.map_err(|error| CommandError::Threads(error.into()))?;
@@ -207,8 +206,7 @@ fn measure_case(
         Some(Limit { threads, of_layer })
     };
     let mut row = Row::new(case, flags.threads().into_iter().filter_map(least).collect());
-    let folder = tempfile::Builder::new().prefix("proctor-rnn-case-").tempdir();
-    let folder = folder.map_err(|source| output(&std::env::temp_dir(), source))?;
+    let folder = folder("proctor-rnn-case-", None)?;
     let problem = Problem::new(case.layer);
     problem.write(folder.path())?;
     let expected = answer(&problem);

@@ -14,7 +14,6 @@ mod streamed;
 
 use std::collections::BTreeSet;
 
-use chrono::{SecondsFormat, Utc};
 use proctor_rnn_layer::Precision;
 use proctor_rnn_limits::MachineLimits;
 use serde::Serialize;
@@ -27,17 +26,14 @@ use super::{
     flags::RnnFlags,
     table::{Entry, Measured, Row, System},
 };
-use proctor_display::{Origin, Page, Table};
-
-/// Version of the form of the JSON file.
-const SCHEMA_VERSION: u32 = 1;
+use crate::comparison::Begin;
+use proctor_display::{Page, Table};
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
-    origin: Origin,
-    started_at_utc: String,
+    begin: Begin,
     pub(super) limits: MachineLimits,
     /// Largest difference from the f64 answer that is no mark.
     tolerance: f64,
@@ -56,9 +52,9 @@ impl crate::comparison::Report for Report {
         let part = if self.is_interrupted { ", interrupted" } else { "" };
         Page {
             title: "Recurrent layers",
-            origin: &self.origin,
-            started_at: &self.started_at_utc,
-            what: format!("medians of single calls in ms{}{part}", self.origin.reservations()),
+            origin: &self.begin.origin,
+            started_at: &self.begin.started_at_utc,
+            what: format!("medians of single calls in ms{}{part}", self.begin.origin.reservations()),
             systems: self.systems(),
             tables: self.tables(),
             notes: self.notes(),
@@ -84,8 +80,7 @@ impl crate::comparison::Report for Report {
 impl Report {
     pub(super) fn new(flags: &RnnFlags, limits: MachineLimits) -> Self {
         Self {
-            origin: Origin::here(SCHEMA_VERSION, "host bench", flags.quick),
-            started_at_utc: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+            begin: Begin::now(flags.quick),
             limits,
             tolerance: TOLERANCE,
             threads: flags.threads(),

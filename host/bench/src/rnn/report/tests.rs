@@ -1,21 +1,14 @@
-use clap::Parser;
 use proctor_rnn_limits::{CacheSizes, Speeds};
 
 use super::*;
-use crate::comparison::Report as _;
+use crate::comparison::{Report as _, tests::parsed};
 use crate::rnn::table::{
     Figure, Outcome,
     tests::{entry, row},
 };
 
-#[derive(Parser)]
-struct Flags {
-    #[command(flatten)]
-    rnn: RnnFlags,
-}
-
 fn report(rows: Vec<Row>) -> Report {
-    let flags = Flags::parse_from(["bench"]).rnn;
+    let flags: RnnFlags = parsed("").unwrap();
     let speeds = |cores| Speeds {
         cores,
         clock_ghz: 2.5,
