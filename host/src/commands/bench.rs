@@ -21,14 +21,14 @@ mod report;
 mod scaling;
 mod scheduler;
 
-use std::{ffi::OsString, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use proctor_display::print;
 use proctor_words::{Conclusion, HostError};
 
 use self::{flags::HarnessFlags, page::PageFlags, scaling::ScalingFlags, scheduler::SchedulerFlags};
-use super::sibling::BENCH;
+use super::sibling::{BENCH, SiblingFlags};
 
 /// Flags of `host bench`.
 #[derive(Debug, Args)]
@@ -47,25 +47,13 @@ pub(crate) enum BenchKind {
     Harness(HarnessFlags),
     /// Recurrent layers on the CPU: DeepCPU's table against the usual alternatives.
     #[command(disable_help_flag = true)]
-    Rnn {
-        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
-        flags: Vec<OsString>,
-    },
+    Rnn(SiblingFlags),
     /// Whole models: overhead of host and plugin over ONNX Runtime called directly, and other engines.
     #[command(disable_help_flag = true)]
-    Engines {
-        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
-        flags: Vec<OsString>,
-    },
+    Engines(SiblingFlags),
     /// Preprocessing, scoring, logs and the cache of prepared samples, against OpenCV, pycocotools and librosa.
     #[command(disable_help_flag = true)]
-    Data {
-        /// Flags of the program `host-bench`, which takes them; `--help` shows them.
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
-        flags: Vec<OsString>,
-    },
+    Data(SiblingFlags),
     /// Policies of host scale on the 30 jobs of the DNNScaler paper, in virtual time.
     Scaling(ScalingFlags),
     /// Scheduler from issue to completion, against two bare threads over the same queue.
@@ -98,9 +86,9 @@ impl BenchFlags {
         match &self.kind {
             None => harness::bench(&self.harness),
             Some(BenchKind::Harness(harness)) => harness::bench(harness),
-            Some(BenchKind::Rnn { flags }) => BENCH.start("rnn", flags),
-            Some(BenchKind::Engines { flags }) => BENCH.start("engines", flags),
-            Some(BenchKind::Data { flags }) => BENCH.start("data", flags),
+            Some(BenchKind::Rnn(flags)) => BENCH.start("rnn", flags),
+            Some(BenchKind::Engines(flags)) => BENCH.start("engines", flags),
+            Some(BenchKind::Data(flags)) => BENCH.start("data", flags),
             Some(BenchKind::Scaling(flags)) => scaling::bench(flags),
             Some(BenchKind::Scheduler(flags)) => scheduler::bench(flags),
             Some(BenchKind::Page(flags)) => page::bench(flags),

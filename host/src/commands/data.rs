@@ -1,9 +1,6 @@
 //! `host data`: the models that are made here, and data sets, which the program `host-data` looks after.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use proctor_config::Settings;
@@ -12,7 +9,10 @@ use proctor_recipes::{
     RNN_PATTERN, check_format, find_model, find_or_make_model, make_model, model_names, recipe,
 };
 
-use super::{run::RunFlags, sibling::DATA};
+use super::{
+    run::RunFlags,
+    sibling::{DATA, SiblingFlags},
+};
 use crate::setting_flags::SettingFlags;
 use proctor_display::{FileLine, print};
 use proctor_words::{
@@ -61,14 +61,6 @@ pub(crate) enum DataCommand {
     Prepare(SiblingFlags),
 }
 
-/// Flags of the program `host-data`.
-#[derive(Debug, Args)]
-pub(crate) struct SiblingFlags {
-    /// Flags of the program `host-data`, which takes them; `--help` shows them.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
-    flags: Vec<OsString>,
-}
-
 impl DataFlags {
     /// Does what is asked for.
     ///
@@ -83,10 +75,10 @@ impl DataFlags {
             DataCommand::MakeModel { name, out, data_root } => {
                 print(make(name, out.as_deref(), data_root.as_deref())?);
             }
-            DataCommand::Info(SiblingFlags { flags }) => return DATA.start("info", flags),
-            DataCommand::Verify(SiblingFlags { flags }) => return DATA.start("verify", flags),
-            DataCommand::Generate(SiblingFlags { flags }) => return DATA.start("generate", flags),
-            DataCommand::Prepare(SiblingFlags { flags }) => return DATA.start("prepare", flags),
+            DataCommand::Info(flags) => return DATA.start("info", flags),
+            DataCommand::Verify(flags) => return DATA.start("verify", flags),
+            DataCommand::Generate(flags) => return DATA.start("generate", flags),
+            DataCommand::Prepare(flags) => return DATA.start("prepare", flags),
         }
         Ok(Conclusion::Good)
     }

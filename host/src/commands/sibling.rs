@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt, path::Path, process::Command};
 
+use clap::Args;
 use proctor_display::stdout_for_successor;
 use proctor_words::{CommandError, Conclusion, HostError};
 
@@ -23,15 +24,26 @@ pub(super) const BENCH: Sibling =
 pub(super) const DATA: Sibling =
     Sibling { command: "data", program: "host-data", build: "cargo build --release -p proctor-data" };
 
+/// Flags of a sibling, handed on as they are.
+#[derive(Debug, Args)]
+pub(crate) struct SiblingFlags {
+    /// Flags of the program, which takes them; `--help` shows them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+    flags: Vec<OsString>,
+}
+
 impl Sibling {
     /// Becomes the program: exit code, signals and output are its own from here on. Returns only if that fails.
     ///
     /// # Errors
-    /// [`HostError::Command`] if the program is not beside this one.
-    pub(super) fn start(&self, subcommand: &str, flags: &[OsString]) -> Result<Conclusion, HostError> {
+    /// [`HostError::Usage`] if the program is not beside this one.
+    pub(super) fn start(&self, subcommand: &str, flags: &SiblingFlags) -> Result<Conclusion, HostError> {
         match std::env::current_exe() {
-            Ok(own) => Err(self.start_beside(&own, subcommand, flags)),
-            Err(error) => Err(CommandError::NoSibling { program: self.program, error }.into()),
+            Ok(own) => Err(self.start_beside(&own, subcommand, &flags.flags)),
+            Err(error) => {
+                let program = self.program;
+                Err(HostError::Usage(format!("cannot find this program, and {program} beside it: {error}")))
+            }
         }
     }
 

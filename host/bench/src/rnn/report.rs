@@ -1,16 +1,12 @@
 //! The tables of `host bench rnn`: for people, in Markdown, and as JSON.
 //!
-//! [`comparison`] has the tables beside other systems, [`streamed`] that of steps with carried states, [`stages`] that
-//! of the paper's techniques, [`limits`] that of the machine; [`notes`] what has to be known to read them, [`cell`] how
-//! a figure is written. [`shortfalls`] takes apart what falls short.
+//! [`tables`] has the tables, [`notes`] what has to be known to read them, [`cell`] how a figure is written.
+//! [`shortfalls`] takes apart what falls short.
 
 mod cell;
-mod comparison;
-mod limits;
 mod notes;
 mod shortfalls;
-mod stages;
-mod streamed;
+mod tables;
 
 use std::collections::BTreeSet;
 

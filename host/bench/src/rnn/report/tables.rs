@@ -1,18 +1,24 @@
-//! Ours beside other systems: layer by layer, in other number formats, and over sets of rows.
+//! The tables: ours beside other systems, layer by layer, in other number formats and over sets of rows; streamed steps;
+//! figure 4 of the paper, the same layer in four ways; and the limits of the machine.
 
 use proctor_rnn_layer::Precision;
+use proctor_rnn_limits::Speeds;
 
-use super::cell::{best_cell, milliseconds, or_none, outcome_cell, owned, peer_cell, ratio_cell};
-use crate::rnn::report::Report;
+use super::cell::{
+    best_cell, microseconds, milliseconds, or_none, outcome_cell, owned, peer_cell, ratio_cell,
+};
 use crate::rnn::{
+    ablation::{STAGE_COUNT, stage_name},
     cases::{
-        Group,
+        CALL_FLOOR, Group,
         sets::{Set, geometric_mean},
     },
     flags::precision_name,
-    table::{Figure, Row, System},
+    report::Report,
+    table::{Best, Entry, Figure, Row, System},
 };
 use proctor_display::Table;
+use proctor_words::text::{counted, four_digits};
 
 impl Report {
     /// Peers that were measured, in the order of the first row that has them.
@@ -147,6 +153,108 @@ impl Report {
         let head = owned(&head);
         let title = "Geometric means of the ratio to the best peer".to_owned();
         (!rows.is_empty()).then_some(Table { title, head, rows })
+    }
+
+    /// The rows that were streamed, if there are any.
+    pub(super) fn streamed_table(&self) -> Option<Table> {
+        let mut head = owned(&["layer", "call", "call p99"]);
+        head.extend(self.threads.iter().map(|threads| format!("step/{threads}")));
+        head.extend(owned(&["step p99", "best peer's call", "its p99", "ratio", "p99 ratio"]));
+        let cells = |row: &Row| {
+            let best = |best: Option<Best<'_>>| {
+                or_none(best, |best| format!("{}/{}", microseconds(best.ns), best.entry.threads))
+            };
+            let mut cells = vec![row.name.clone()];
+            cells.extend(Figure::ALL.map(|figure| best(row.ours(figure, Precision::F32))));
+            cells.extend(self.threads.iter().map(|threads| {
+                let measured = row.on(&System::Streamed, *threads).and_then(Entry::measured);
+                or_none(measured, |measured| microseconds(measured.times.median_ns))
+            }));
+            cells.push(best(row.streamed(Figure::P99)));
+            cells.extend(Figure::ALL.map(|figure| best(row.best_peer(figure))));
+            cells.extend(Figure::ALL.map(|figure| {
+                let ratio = row.streamed(figure).and_then(|best| row.ratio_of(figure, best));
+                or_none(ratio, ratio_cell)
+            }));
+            cells
+        };
+        let rows: Vec<_> = self.streamed_rows().map(cells).collect();
+        let beside = self.beside();
+        let title = format!("Streamed steps, each from the states of the one before, in us{beside}");
+        (!rows.is_empty()).then_some(Table { title, head, rows })
+    }
+
+    /// How to read that table, and what bounds the set-up of a step.
+    pub(super) fn streamed_notes(&self) -> Vec<String> {
+        if self.streamed_rows().next().is_none() {
+            return Vec::new();
+        }
+        let mut notes = vec![
+            "step: of the engine's Stream, which carries the states, as the decoders of gnmt and rnnt call it; call: of one \
+             step through the plugin boundary, states in and out; a time contains one reading of the clock"
+                .to_owned(),
+        ];
+        let floor = self.rows.iter().find(|row| row.facts.case.role == CALL_FLOOR);
+        if let Some((floor, best)) = floor.and_then(|row| Some((row, row.streamed(Figure::Median)?))) {
+            let (us, name) = (microseconds(best.ns), &floor.name);
+            notes.push(format!("a step of {name} takes {us} us in all, so what sets a step up takes less"));
+        }
+        notes
+    }
+
+    fn streamed_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.streamed(Figure::Median).is_some())
+    }
+
+    /// The four ways beside each other, with what the last one gains over the first.
+    pub(super) fn stages_table(&self, threads: usize) -> Table {
+        let on = counted(threads as u64, "thread");
+        let title =
+            format!("What each technique brings, on {on}: median, and MB of weights into private caches");
+        let mut head = vec!["layer".to_owned()];
+        for stage in 0..STAGE_COUNT {
+            head.extend([stage_name(stage).to_owned(), "MB".to_owned()]);
+        }
+        head.push("faster".to_owned());
+        let cells = |row: &Row| {
+            let find = |stage| row.on(&System::Stage(stage), threads);
+            let mut cells = vec![row.name.clone()];
+            for entry in (0..STAGE_COUNT).map(find) {
+                let bytes = entry.and_then(Entry::measured).and_then(|measured| measured.weight_bytes);
+                cells.push(or_none(entry, outcome_cell));
+                cells.push(or_none(bytes, |bytes| four_digits(bytes as f64 / 1e6)));
+            }
+            let median = |stage| Some(find(stage)?.measured()?.times.median_ns);
+            let faster = median(0).zip(median(STAGE_COUNT - 1)).map(|(first, last)| first / last);
+            cells.push(or_none(faster, |faster| format!("{faster:.2}")));
+            cells
+        };
+        Table { title, head, rows: self.rows.iter().map(cells).collect() }
+    }
+
+    /// A row for each number of cores.
+    pub(super) fn limits_table(&self) -> Table {
+        let row = |speeds: &Speeds| {
+            vec![
+                speeds.cores.to_string(),
+                format!("{:.2}", speeds.clock_ghz),
+                format!("{:.0}", speeds.peak_gflops),
+                format!("{:.0}", speeds.l1_gb_per_s),
+                format!("{:.0}", speeds.l2_gb_per_s),
+                format!("{:.1}", speeds.l3_gb_per_s),
+                or_none(speeds.l3_shared_gb_per_s, |speed| format!("{speed:.1}")),
+            ]
+        };
+        let caches = self.limits.caches;
+        let l3 = caches.l3_bytes.map_or(String::new(), |bytes| format!(", L3 {} MB", bytes >> 20));
+        let title = format!(
+            "Limits of this machine, for each core ({}, L1 {} KB, L2 {} KB{l3})",
+            self.limits.isa,
+            caches.l1_bytes >> 10,
+            caches.l2_bytes >> 10
+        );
+        let head = ["cores", "GHz", "f32 GFLOP/s", "L1 GB/s", "L2 GB/s", "L3 GB/s", "L3 GB/s, shared lines"];
+        Table { title, head: owned(&head), rows: self.limits.speeds.iter().map(row).collect() }
     }
 }
 
