@@ -4,8 +4,7 @@ use std::ffi::c_int;
 
 use crate::{
     Bench,
-    cuda::{Cuda, alone},
-    mistakes::mistakes,
+    cuda::{Cuda, tests},
 };
 
 /// Offsets of x, w, y, the bias and the residual in memory, in bytes.
@@ -121,12 +120,9 @@ fn fill(cuda: &Cuda, bench: &Bench) {
     assert_eq!(cuda.copy_in(bench.memory, numbers.as_ptr(), 4 * 28, bench.stream), 0);
 }
 
-#[test]
-fn convolutions_are_computed_in_their_place_in_the_stream() {
-    let said = alone("convolutions::convolutions_are_computed_in_their_place_in_the_stream", &[], |cuda| {
-        let bench = Bench::new(cuda);
+tests! { "convolutions::"
+    convolutions_are_computed_in_their_place_in_the_stream says nothing |cuda, bench, convolution: Convolution| {
         fill(cuda, &bench);
-        let mut convolution = Convolution::new(cuda, &bench);
         assert_eq!(convolution.forward(cuda), 0);
         assert_eq!(bench.numbers(cuda)[16..20], [6.0, 8.0, 12.0, 14.0]);
         assert_eq!(convolution.forward_ended(cuda, 0.0), 0);
@@ -142,19 +138,10 @@ fn convolutions_are_computed_in_their_place_in_the_stream() {
         convolution.workspace = (workspace, bytes);
         assert_eq!(convolution.forward_ended(cuda, 1.0), 0);
         assert_eq!(bench.numbers(cuda)[16..20], [-3.0, 0.0, 5.0, -96.0]);
-        convolution.give_back(cuda);
         assert_eq!(cuda.free(workspace), 0);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn the_heuristic_lists_algorithms_with_their_status() {
-    let said = alone("convolutions::the_heuristic_lists_algorithms_with_their_status", &[], |cuda| {
-        let bench = Bench::new(cuda);
-        let convolution = Convolution::new(cuda, &bench);
+    the_heuristic_lists_algorithms_with_their_status says nothing |cuda, bench, convolution: Convolution| {
         let [x, y, _] = convolution.tensors;
         // 48 bytes each: the algorithm first, and then its status.
         let (mut proposals, mut count) = ([[-1_i32; 12]; 8], 0);
@@ -166,19 +153,10 @@ fn the_heuristic_lists_algorithms_with_their_status() {
             (count, found.as_slice()),
             (3, &[[4, 3000], [PRECOMPUTED, 0], [IMPLICIT, 0], [-1, -1]][..])
         );
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn convolutions_are_captured() {
-    let said = alone("convolutions::convolutions_are_captured", &[], |cuda| {
-        let bench = Bench::new(cuda);
+    convolutions_are_captured says nothing |cuda, bench, convolution: Convolution| {
         fill(cuda, &bench);
-        let convolution = Convolution::new(cuda, &bench);
         assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
         assert_eq!(convolution.forward(cuda), 0);
         let graph = cuda.get(|to| cuda.end_capture(bench.stream, to));
@@ -187,35 +165,16 @@ fn convolutions_are_captured() {
         assert_eq!(cuda.graph_launch(executable, bench.stream), 0);
         assert_eq!(bench.numbers(cuda)[16..20], [6.0, 8.0, 12.0, 14.0]);
         assert_eq!((cuda.executable_destroy(executable), cuda.graph_destroy(graph)), (0, 0));
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn a_convolution_that_is_not_supported_is_no_mistake() {
-    let name = "convolutions::a_convolution_that_is_not_supported_is_no_mistake";
-    let said = alone(name, &[("CUDA_DOUBLE_CONVOLUTIONS", "1")], |cuda| {
-        let bench = Bench::new(cuda);
-        let convolution = Convolution::new(cuda, &bench);
+    a_convolution_that_is_not_supported_is_no_mistake says nothing with ("CUDA_DOUBLE_CONVOLUTIONS", "1") |cuda, bench, convolution: Convolution| {
         assert_eq!([0, 0].map(|mut bytes| convolution.workspace_bytes(cuda, &mut bytes)), [0, 3000]);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-mistakes! { "convolutions"
-    a_convolution_without_a_stream says "the handle has no stream" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_convolution_without_a_stream says "the handle has no stream" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_destroy(convolution.handle), 0);
         convolution.handle = cuda.get(|to| cuda.dnn_create(to));
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
     a_stream_that_is_gone_before_the_handle says "the stream of the handle is gone before it" |cuda, bench| {
@@ -224,136 +183,91 @@ mistakes! { "convolutions"
         assert_eq!((cuda.dnn_set_stream(handle, stream), cuda.stream_destroy(stream)), (0, 0));
         assert_eq!(cuda.dnn_destroy(handle), 2000);
         assert_eq!((cuda.dnn_set_stream(handle, bench.stream), cuda.dnn_destroy(handle)), (0, 0));
-        bench.give_back(cuda);
     }
 
-    a_handle_that_is_destroyed_too_early says "work in a stream is a convolution of this handle" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    a_handle_that_is_destroyed_too_early says "work in a stream is a convolution of this handle" |cuda, bench, convolution: Convolution| {
         assert_eq!(convolution.forward(cuda), 0);
         assert_eq!(cuda.dnn_destroy(convolution.handle), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
     a_handle_that_is_made_during_a_capture says "not allowed while a stream is captured" |cuda, bench| {
         assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
         assert_eq!(cuda.dnn_create(&mut 0), 5000);
         assert_eq!(cuda.end_capture(bench.stream, &mut 0), 901);
-        bench.give_back(cuda);
     }
 
-    a_descriptor_that_was_not_set says "a descriptor was not set" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_descriptor_that_was_not_set says "a descriptor was not set" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_tensor_destroy(convolution.tensors[0]), 0);
         convolution.tensors[0] = cuda.get(|to| cuda.dnn_tensor(to));
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    a_descriptor_that_is_gone says "no such descriptor" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_descriptor_that_is_gone says "no such descriptor" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_filters_destroy(convolution.filters), 0);
         assert_eq!(convolution.forward(cuda), 2000);
         convolution.filters = cuda.get(|to| cuda.dnn_filters(to));
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    results_of_another_shape says "results of [1, 1, 3, 3], not [2, 2]" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    results_of_another_shape says "results of [1, 1, 3, 3], not [2, 2]" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_set_tensor(convolution.tensors[1], 0, 0, 1, 1, 3, 3), 0);
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    channels_in_groups_that_do_not_fit says "1 filters of 1 of 1 channels in 2 groups" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    channels_in_groups_that_do_not_fit says "1 filters of 1 of 1 channels in 2 groups" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_set_groups(convolution.windows, 2), 0);
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    too_little_workspace says "4095 bytes of workspace are too few" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    too_little_workspace says "4095 bytes of workspace are too few" |cuda, bench, convolution: Convolution| {
         convolution.algorithm = PRECOMPUTED;
         convolution.workspace = (bench.memory, 4095);
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    a_tensor_that_is_not_aligned says "w is not aligned to 16 bytes" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_tensor_that_is_not_aligned says "w is not aligned to 16 bytes" |cuda, bench, convolution: Convolution| {
         convolution.at[1] += 4;
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    a_tensor_beyond_memory says "x: 20 bytes are beyond the memory" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_tensor_beyond_memory says "x: 20 bytes are beyond the memory" |cuda, bench, convolution: Convolution| {
         convolution.at[0] += 384;
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    a_result_over_the_image says "y overlaps x" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    a_result_over_the_image says "y overlaps x" |cuda, bench, convolution: Convolution| {
         convolution.at[2] = convolution.at[0];
         assert_eq!(convolution.forward(cuda), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    a_bias_of_another_shape says "for 1 filters" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    a_bias_of_another_shape says "for 1 filters" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_set_tensor(convolution.tensors[2], 0, 0, 1, 2, 1, 1), 0);
         assert_eq!(convolution.forward_ended(cuda, 0.0), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    an_algorithm_that_is_none_of_its_own says "algorithm 4 does not compute this" |cuda, bench| {
-        let mut convolution = Convolution::new(cuda, &bench);
+    an_algorithm_that_is_none_of_its_own says "algorithm 4 does not compute this" |cuda, bench, convolution: Convolution| {
         convolution.algorithm = 4;
         assert_eq!(convolution.forward(cuda), 3000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    no_activation_by_another_algorithm says "no activation with algorithm 0" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    no_activation_by_another_algorithm says "no activation with algorithm 0" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_set_activation(convolution.activation, IDENTITY, 0, 0.0), 0);
         assert_eq!(convolution.forward_ended(cuda, 0.0), 3000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    an_activation_that_ends_no_convolution says "activation 2 ends no convolution" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    an_activation_that_ends_no_convolution says "activation 2 ends no convolution" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.dnn_set_activation(convolution.activation, 2, 0, 0.0), 0);
         assert_eq!(convolution.forward_ended(cuda, 0.0), 2000);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
-    memory_that_is_freed_under_a_convolution says "work in a stream uses this memory" |cuda, bench| {
-        let convolution = Convolution::new(cuda, &bench);
+    memory_that_is_freed_under_a_convolution says "work in a stream uses this memory" |cuda, bench, convolution: Convolution| {
         assert_eq!(cuda.stream_synchronize(bench.stream), 0);
         assert_eq!(convolution.forward(cuda), 0);
         assert_eq!(cuda.free(bench.memory), 1);
-        convolution.give_back(cuda);
-        bench.give_back(cuda);
     }
 
     what_is_not_given_back says "1 handles of cuDNN, 1 descriptors of tensors, 1 descriptors of filters" |cuda, bench| {
         cuda.get::<usize>(|to| cuda.dnn_create(to));
         cuda.get::<usize>(|to| cuda.dnn_tensor(to));
         cuda.get::<usize>(|to| cuda.dnn_filters(to));
-        bench.give_back(cuda);
     }
 }

@@ -14,35 +14,15 @@ use proctor_test_needs::skip;
 /// Variable that names the test of a process.
 const TEST: &str = "CUDA_DOUBLE_TEST";
 
-/// Lines of the double on the stderr of a process.
-pub struct Said(pub Vec<String>);
-
-impl Said {
-    /// Asserts that the double has named one mistake, with these words.
-    pub fn assert_one(&self, words: &str) {
-        assert!(
-            matches!(self.0.as_slice(), [one] if one.contains(words)),
-            "not \"{words}\" alone: {:?}",
-            self.0
-        );
-    }
-
-    /// Asserts that the double has named no mistake.
-    pub fn assert_none(&self) {
-        assert!(self.0.is_empty(), "{:?}", self.0);
-    }
-}
-
-/// Calls `body` in a process of its own that runs the test of this name alone; in that one it returns nothing.
-pub fn alone(test: &str, variables: &[(&str, &str)], body: impl FnOnce(&Cuda)) -> Option<Said> {
+/// Calls `body` in a process of its own that runs the test of this name alone. In it the double has to name one mistake,
+/// with these words, or none.
+pub fn alone(test: &str, variables: &[(&str, &str)], words: Option<&str>, body: impl FnOnce(&Cuda)) {
     if env::var(TEST).is_ok_and(|name| name == test) {
         let cuda = Cuda::load();
         if cuda.init(0) == 304 {
-            skip("no OpenCL device; `cargo xtask setup` installs PoCL");
-            return None;
+            return skip("no OpenCL device; `cargo xtask setup` installs PoCL");
         }
-        body(&cuda);
-        return None;
+        return body(&cuda);
     }
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(TEST, test).envs(variables.iter().copied());
@@ -51,11 +31,44 @@ pub fn alone(test: &str, variables: &[(&str, &str)], body: impl FnOnce(&Cuda)) -
     assert!(output.status.success(), "{test}:\n{stdout}{stderr}");
     assert!(stdout.contains(" 1 passed"), "no test {test}:\n{stdout}{stderr}");
     if let Some(reason) = stdout.lines().find_map(|line| line.strip_prefix(proctor_test_needs::SKIPPED)) {
-        skip(reason);
-        return None;
+        return skip(reason);
     }
-    Some(Said(stderr.lines().filter(|line| line.starts_with("cuda double: ")).map(str::to_owned).collect()))
+    let said: Vec<_> = stderr.lines().filter(|line| line.starts_with("cuda double: ")).collect();
+    match words {
+        Some(words) => {
+            assert!(matches!(said[..], [one] if one.contains(words)), "not \"{words}\" alone: {said:?}");
+        }
+        None => assert!(said.is_empty(), "{said:?}"),
+    }
 }
+
+/// Tests of a module: what the double says in each, if anything, and what is done, with an object if need be. A device
+/// that is lost, or is to be found unreleased, is not given back.
+macro_rules! tests {
+    (@words nothing) => { None };
+    (@words $words:literal) => { Some($words) };
+    (@end $cuda:ident $bench:ident) => { $bench.give_back($cuda) };
+    (@end $cuda:ident $bench:ident lost) => {};
+    ($module:literal $(
+        $name:ident says $words:tt $(with $variable:tt)?
+        |$cuda:ident, $bench:ident $(, $object:ident: $of:ident)?| $($lost:ident)? $body:block
+    )*) => {
+        $(#[test]
+        fn $name() {
+            let variables = [("CUDA_DOUBLE_DEVICES", "One;Other") $(, $variable)?];
+            let (name, words) = (concat!($module, stringify!($name)), $crate::cuda::tests!(@words $words));
+            $crate::cuda::alone(name, &variables, words, |$cuda: &$crate::cuda::Cuda| {
+                let $bench = $crate::Bench::new($cuda);
+                $(#[allow(unused_mut, reason = "some change it")]
+                let mut $object = $of::new($cuda, &$bench);)?
+                $body
+                $($object.give_back($cuda);)?
+                $crate::cuda::tests!(@end $cuda $bench $($lost)?);
+            });
+        })*
+    };
+}
+pub(crate) use tests;
 
 macro_rules! functions {
     ($($method:ident = $name:ident($($argument:ident: $type:ty),*);)*) => {

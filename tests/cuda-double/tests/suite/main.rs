@@ -7,7 +7,7 @@ mod cuda;
 mod mistakes;
 mod products;
 
-use cuda::{ADD, Cuda, alone};
+use cuda::{ADD, Cuda, alone, tests};
 
 const COUNT: usize = 100;
 const BYTES: usize = 4 * COUNT;
@@ -50,10 +50,8 @@ impl Bench {
     }
 }
 
-#[test]
-fn kernels_compute_and_nothing_is_said() {
-    let said = alone("kernels_compute_and_nothing_is_said", &[], |cuda| {
-        let bench = Bench::new(cuda);
+tests! { ""
+    kernels_compute_and_nothing_is_said says nothing |cuda, bench| {
         let events = [cuda.event(), cuda.event()];
         assert_eq!(cuda.event_record(events[0], bench.stream), 0);
         bench.launch(cuda, 2.0);
@@ -67,16 +65,9 @@ fn kernels_compute_and_nothing_is_said() {
             assert_eq!(*number, if (30..40).contains(&at) { 7.0 } else { 3.0 }, "{at}");
         }
         assert_eq!(events.map(|event| cuda.event_destroy(event)), [0, 0]);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn work_is_done_when_it_is_waited_for() {
-    let said = alone("work_is_done_when_it_is_waited_for", &[], |cuda| {
-        let bench = Bench::new(cuda);
+    work_is_done_when_it_is_waited_for says nothing |cuda, bench| {
         let mut numbers = [0.0; COUNT];
         assert_eq!(cuda.copy_out(numbers.as_mut_ptr(), bench.memory, BYTES, bench.stream), 0);
         assert_eq!(numbers, [0.0; COUNT]);
@@ -96,18 +87,10 @@ fn work_is_done_when_it_is_waited_for() {
         assert_eq!(bench.numbers(cuda)[..2], [7.0, 6.0]);
         assert_eq!(ordinary, 7.0);
         assert_eq!(cuda.host_free(pinned), 0);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-/// Adds on one stream to what another one copies in.
-#[test]
-fn the_order_of_streams_is_drawn() {
-    let name = "the_order_of_streams_is_drawn";
-    let body = |cuda: &Cuda| {
-        let bench = Bench::new(cuda);
+    // Adds on one stream to what another one copies in.
+    the_order_of_streams_is_drawn says nothing |cuda, bench| {
         let other = cuda.stream();
         assert_eq!(cuda.stream_synchronize(bench.stream), 0);
         let mut orders = [0; 2];
@@ -120,16 +103,9 @@ fn the_order_of_streams_is_drawn() {
         }
         assert!(orders.iter().all(|count| *count > 0), "{orders:?}");
         assert_eq!(cuda.stream_destroy(other), 0);
-        bench.give_back(cuda);
-    };
-    let Some(said) = alone(name, &[], body) else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn a_graph_does_what_was_captured() {
-    let said = alone("a_graph_does_what_was_captured", &[], |cuda| {
-        let bench = Bench::new(cuda);
+    a_graph_does_what_was_captured says nothing |cuda, bench| {
         assert_eq!(cuda.begin_capture(bench.stream, 1), 0);
         bench.launch(cuda, 1.0);
         bench.launch(cuda, 10.0);
@@ -142,15 +118,12 @@ fn a_graph_does_what_was_captured() {
         }
         assert_eq!(bench.numbers(cuda), [23.0; COUNT]);
         assert_eq!(cuda.executable_destroy(executable), 0);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
+    }
 }
 
 #[test]
 fn the_compiler_says_what_is_wrong() {
-    let said = alone("the_compiler_says_what_is_wrong", &[], |cuda| {
+    alone("the_compiler_says_what_is_wrong", &[], Some("does not include device.h"), |cuda| {
         let (status, log) =
             cuda.compile(&ADD.replace("+= by", "+= bye"), "--gpu-architecture=sm_90").unwrap_err();
         assert_eq!(status, 6);
@@ -158,8 +131,6 @@ fn the_compiler_says_what_is_wrong() {
         assert_eq!(cuda.compile(ADD, "--gpu-architecture=sm_1").unwrap_err().0, 5);
         assert_eq!(cuda.compile("int x;", "--gpu-architecture=sm_90").unwrap_err().0, 3);
     });
-    let Some(said) = said else { return };
-    said.assert_one("does not include device.h");
 }
 
 #[test]
@@ -171,7 +142,7 @@ fn variables_say_which_devices_there_are() {
         ("CUDA_DOUBLE_MEMORY", "1000"),
         ("CUDA_DOUBLE_THREADS", "256"),
     ];
-    let said = alone("variables_say_which_devices_there_are", &variables, |cuda| {
+    alone("variables_say_which_devices_there_are", &variables, None, |cuda| {
         assert_eq!(cuda.get::<i32>(|to| cuda.version(to)), 11_040);
         assert_eq!(cuda.get::<i32>(|to| cuda.device_count(to)), 2);
         let mut name = [0_u8; 16];
@@ -184,14 +155,12 @@ fn variables_say_which_devices_there_are() {
         assert_eq!(cuda.free(memory), 0);
         assert_eq!(cuda.release(1), 0);
     });
-    let Some(said) = said else { return };
-    said.assert_none();
 }
 
 #[test]
 fn a_device_is_lost_for_good_at_the_launch_that_was_asked_for() {
     let name = "a_device_is_lost_for_good_at_the_launch_that_was_asked_for";
-    let said = alone(name, &[("CUDA_DOUBLE_LOST_AT", "2")], |cuda| {
+    alone(name, &[("CUDA_DOUBLE_LOST_AT", "2")], None, |cuda| {
         let bench = Bench::new(cuda);
         bench.launch(cuda, 1.0);
         assert_eq!(bench.numbers(cuda), [2.0; COUNT]);
@@ -200,6 +169,4 @@ fn a_device_is_lost_for_good_at_the_launch_that_was_asked_for() {
         assert_eq!((cuda.synchronize(), cuda.free(bench.memory), cuda.alloc(&mut 0, 4)), (700, 700, 700));
         assert_eq!(cuda.release(0), 0);
     });
-    let Some(said) = said else { return };
-    said.assert_none();
 }

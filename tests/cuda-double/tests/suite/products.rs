@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use crate::{
     BYTES, Bench,
-    cuda::{Cuda, alone},
+    cuda::{Cuda, tests},
 };
 
 /// Offsets of A, B, D, the bias and the workspace in memory, in bytes.
@@ -118,29 +118,17 @@ fn fill(cuda: &Cuda, bench: &Bench) {
     assert_eq!(cuda.copy_in(bench.memory, numbers.as_ptr(), 4 * 28, bench.stream), 0);
 }
 
-#[test]
-fn products_are_computed_in_their_place_in_the_stream() {
-    let said = alone("products::products_are_computed_in_their_place_in_the_stream", &[], |cuda| {
-        let bench = Bench::new(cuda);
+tests! { "products::"
+    products_are_computed_in_their_place_in_the_stream says nothing |cuda, bench, product: Product| {
         fill(cuda, &bench);
-        let product = Product::new(cuda, &bench);
         assert_eq!(product.multiply(cuda, bench.stream), 0);
         bench.launch(cuda, 1.0);
         // A B = [1 -7; 2 -8], to which 0.5 and -100 are added by row.
         assert_eq!(bench.numbers(cuda)[16..20], [2.5, 1.0, 1.0, 1.0]);
-        product.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn products_are_captured_and_follow_transpositions() {
-    let said = alone("products::products_are_captured_and_follow_transpositions", &[], |cuda| {
-        let bench = Bench::new(cuda);
+    products_are_captured_and_follow_transpositions says nothing |cuda, bench, product: Product| {
         fill(cuda, &bench);
-        let mut product = Product::new(cuda, &bench);
         // A', which lies as 3 x 2.
         assert_eq!(cuda.lt_layout_destroy(product.layouts[0]), 0);
         product.layouts[0] = cuda.get(|to| cuda.lt_layout(to, 0, 3, 2, 3));
@@ -156,43 +144,19 @@ fn products_are_captured_and_follow_transpositions() {
         // [1 2 3; 4 5 6] by the columns (1, 0, 0) and (0, 1, -2).
         assert_eq!(bench.numbers(cuda)[16..20], [1.0, 4.0, -4.0, -7.0]);
         assert_eq!((cuda.executable_destroy(executable), cuda.graph_destroy(graph)), (0, 0));
-        product.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn types_that_the_library_does_not_have_are_no_mistake() {
-    let name = "products::types_that_the_library_does_not_have_are_no_mistake";
-    let said = alone(name, &[("CUDA_DOUBLE_ALGORITHMS", "1")], |cuda| {
-        let bench = Bench::new(cuda);
-        let mut product = Product::new(cuda, &bench);
+    types_that_the_library_does_not_have_are_no_mistake says nothing with ("CUDA_DOUBLE_ALGORITHMS", "1") |cuda, bench, product: Product| {
         assert_eq!(product.ask(cuda), (0, 0), "the heuristic has one algorithm, as was asked for");
         assert_eq!(cuda.lt_layout_destroy(product.layouts[2]), 0);
         product.layouts[2] = cuda.get(|to| cuda.lt_layout(to, 2, 2, 2, 2));
         assert_eq!(product.ask(cuda).0, 15);
-        product.give_back(cuda);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_none();
-}
+    }
 
-#[test]
-fn a_product_in_a_stream_keeps_its_memory() {
-    let name = "products::a_product_in_a_stream_keeps_its_memory";
-    let said = alone(name, &[], |cuda| {
-        let bench = Bench::new(cuda);
-        let product = Product::new(cuda, &bench);
+    a_product_in_a_stream_keeps_its_memory says "work in a stream uses this memory" |cuda, bench, product: Product| {
         assert_eq!(cuda.stream_synchronize(bench.stream), 0);
         assert_eq!(product.multiply(cuda, bench.stream), 0);
         assert_eq!(cuda.free(bench.memory), 1);
-        product.give_back(cuda);
         assert_eq!(bench.numbers(cuda).len() * 4, BYTES);
-        bench.give_back(cuda);
-    });
-    let Some(said) = said else { return };
-    said.assert_one("work in a stream uses this memory");
+    }
 }
