@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub use clicks::ClickJudge;
-pub use defect::{DefectGroup, LogDefects, ResponseDefect};
+pub use defect::{DefectGroup, Defects, LogDefects, ResponseDefect};
 pub use detections::{ClassNames, DetectionJudge, JudgedImage};
 pub use questions::QuestionJudge;
 pub use regions::{ReadRegions, RegionJudge, RightRegions};
@@ -74,12 +74,7 @@ pub trait Judge {
     ///
     /// # Errors
     /// If the right answer cannot be read.
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError>;
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError>;
 
     /// The score of all responses that were taken.
     ///
@@ -140,7 +135,7 @@ pub(crate) fn read_responses_before(
 fn numbers<'a, const N: usize>(
     response: &'a [u8],
     unit_count: usize,
-    defects: &mut Vec<ResponseDefect>,
+    defects: &mut Defects,
 ) -> &'a [[u8; N]] {
     if response.len().is_multiple_of(N * unit_count) {
         return response.as_chunks().0;
@@ -154,7 +149,7 @@ fn elements<'a>(
     response: &'a [u8],
     element_type: ElementType,
     unit_count: usize,
-    defects: &mut Vec<ResponseDefect>,
+    defects: &mut Defects,
 ) -> ChunksExact<'a, u8> {
     let size_bytes = element_type.unit_bytes();
     let unit_bytes = size_bytes * unit_count;

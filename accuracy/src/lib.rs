@@ -78,7 +78,7 @@ pub use check::{AccuracyCheck, AccuracyResult};
 pub use computed::{ComputeAnswers, ComputedAnswersEntry};
 pub use error::AccuracyError;
 pub use judge::{
-    ClassNames, ClickJudge, DefectGroup, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
+    ClassNames, ClickJudge, DefectGroup, Defects, DetectionJudge, Judge, JudgedImage, Judgement, LogDefects,
     QuestionJudge, ReadRegions, ReadVolume, RegionJudge, ResponseDefect, RightRegions, Share, TextJudge,
     TranscriptJudge, VolumeJudge, read_responses,
 };

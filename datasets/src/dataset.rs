@@ -33,6 +33,12 @@ pub trait Dataset: Send + Sync {
     /// # Errors
     /// [`DatasetError::NoSuchSample`], or the error of reading the sample.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError>;
+
+    /// The error of an index that is not below the number of samples.
+    fn no_such_sample(&self, index: SampleIndex) -> DatasetError {
+        let (dataset, sample_count) = (self.name().to_owned(), self.sample_count());
+        DatasetError::NoSuchSample { dataset, index: index.0, sample_count }
+    }
 }
 
 /// A data set, registered with `inventory::submit!`.

@@ -122,11 +122,7 @@ impl Dataset for Digits {
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let image = usize::try_from(index.0).ok().and_then(|index| self.images.get(index));
         let pixels = image.and_then(|image| self.array.item(*image));
-        let pixels = pixels.ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let pixels = pixels.ok_or_else(|| self.no_such_sample(index))?;
         Ok(RawSample {
             element_type: ElementType::U8,
             shape: Cow::Borrowed(self.array.item_shape()),

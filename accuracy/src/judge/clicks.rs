@@ -6,7 +6,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         numbers,
     },
 };
@@ -51,12 +51,7 @@ impl Judge for ClickJudge {
         self.starts.len() - 1
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         self.answered_count += 1;
         let numbers = numbers::<4>(response, 1, defects);
         let labels = &self.labels[self.starts[sample]..self.starts[sample + 1]];

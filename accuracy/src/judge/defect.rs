@@ -42,6 +42,9 @@ impl LogDefects {
     }
 }
 
+/// Faults of one response.
+pub type Defects = Vec<ResponseDefect>;
+
 /// A fault of a response. Positions count its records from 0; of several records with the same fault the first is
 /// named.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,11 +230,7 @@ impl Faulty {
     }
 
     /// Lists the fault, unless no record has it.
-    pub(crate) fn list(
-        self,
-        defects: &mut Vec<ResponseDefect>,
-        defect: impl FnOnce(usize, usize) -> ResponseDefect,
-    ) {
+    pub(crate) fn list(self, defects: &mut Defects, defect: impl FnOnce(usize, usize) -> ResponseDefect) {
         if self.count > 0 {
             defects.push(defect(self.position, self.count));
         }

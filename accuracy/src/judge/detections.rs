@@ -9,7 +9,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         numbers,
     },
 };
@@ -101,12 +101,7 @@ impl Judge for DetectionJudge {
         self.images.len()
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         let JudgedImage { id, height, width } = self.images[sample];
         self.answered.push(id);
         let (mut not_finite, mut other, mut no_class) =

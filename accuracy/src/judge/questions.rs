@@ -10,7 +10,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         elements,
     },
     response::{ResponseForm, Variant},
@@ -57,7 +57,7 @@ impl QuestionJudge {
     }
 
     /// The logits of a response, if it is whole.
-    fn logits(&self, response: &[u8], defects: &mut Vec<ResponseDefect>) -> Option<Logits> {
+    fn logits(&self, response: &[u8], defects: &mut Defects) -> Option<Logits> {
         let element_type = self.form.element_type;
         let logits = elements(response, element_type, 2, defects);
         if !defects.is_empty() {
@@ -97,12 +97,7 @@ impl Judge for QuestionJudge {
         self.features.len()
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         if let Some(logits) = self.logits(response, defects) {
             self.waiting.insert(sample, logits);
         }

@@ -10,7 +10,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         elements,
     },
 };
@@ -129,12 +129,7 @@ impl Judge for RegionJudge<'_> {
         self.sample_count
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         let right = (self.read)(sample)?;
         self.check_right(&right).map_err(|source| AccuracyError::RightAnswer { sample, source })?;
         let RightRegions { size, classes: right } = right;

@@ -4,7 +4,10 @@ use proctor_scores::ScoreError;
 
 use crate::{
     error::AccuracyError,
-    judge::{Judge, Judgement, Share, defect::ResponseDefect},
+    judge::{
+        Judge, Judgement, Share,
+        defect::{Defects, ResponseDefect},
+    },
     response::ResponseForm,
 };
 
@@ -13,8 +16,8 @@ pub(crate) trait Comparison: Sized {
     /// Number of samples whose answer is known, the first ones.
     fn answer_count(&self) -> usize;
 
-    /// Returns whether the first response to this sample is right, and lists its defects except a wrong size.
-    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool;
+    /// Returns whether the first response to such a sample is right, and lists what is wrong with it, but for its size.
+    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> bool;
 
     /// Adds what else the responses have shown to the judgement, which has the share.
     fn complete(self, _share: Share, _judgement: &mut Judgement) {}
@@ -41,12 +44,7 @@ impl<C: Comparison> Judge for ShareJudge<C> {
         self.sample_count
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         if !self.form.fits(response.len()) {
             defects.push(ResponseDefect::Form { size_bytes: response.len(), form: self.form });
         }

@@ -6,7 +6,10 @@ use proctor_scores::{ScoreError, translation::TokenBleu};
 
 use crate::{
     error::AccuracyError,
-    judge::{Judge, Judgement, defect::ResponseDefect},
+    judge::{
+        Judge, Judgement,
+        defect::{Defects, ResponseDefect},
+    },
 };
 
 /// Scores translations by the BLEU of tokens, as GNMT is scored: over the sentences that the log has, which may be cut
@@ -34,12 +37,7 @@ impl Judge for TextJudge {
         true
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         let translation = str::from_utf8(response).unwrap_or_else(|error| {
             defects.push(ResponseDefect::NotText { position: error.valid_up_to() });
             ""

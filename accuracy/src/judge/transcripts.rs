@@ -11,7 +11,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         elements,
     },
 };
@@ -38,12 +38,7 @@ impl Judge for TranscriptJudge {
         self.transcripts.len()
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         let (mut labels, mut not_whole) = (Vec::new(), Faulty::default());
         for (position, bytes) in elements(response, self.element_type, 1, defects).enumerate() {
             match whole(self.element_type, bytes) {

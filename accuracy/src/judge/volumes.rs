@@ -8,7 +8,11 @@ use proctor_vocabulary::ElementType;
 use crate::{
     element::whole,
     error::AccuracyError,
-    judge::{Judge, Judgement, defect::ResponseDefect, elements},
+    judge::{
+        Judge, Judgement,
+        defect::{Defects, ResponseDefect},
+        elements,
+    },
 };
 
 /// Reads the right volume of a sample, when its response is judged: all of them may be too large for memory.
@@ -31,7 +35,7 @@ impl<'a> VolumeJudge<'a> {
     }
 
     /// The class of each voxel of a response, which for u8 are its bytes; `None` with a defect.
-    fn classes<'r>(&self, response: &'r [u8], defects: &mut Vec<ResponseDefect>) -> Option<Cow<'r, [u8]>> {
+    fn classes<'r>(&self, response: &'r [u8], defects: &mut Defects) -> Option<Cow<'r, [u8]>> {
         if self.element_type == ElementType::U8 {
             return Some(Cow::Borrowed(response));
         }
@@ -63,12 +67,7 @@ impl Judge for VolumeJudge<'_> {
         self.sample_count
     }
 
-    fn take(
-        &mut self,
-        sample: usize,
-        response: &[u8],
-        defects: &mut Vec<ResponseDefect>,
-    ) -> Result<(), AccuracyError> {
+    fn take(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> Result<(), AccuracyError> {
         let right = (self.read)(sample)?;
         KitsDice::check_right(&right).map_err(|source| AccuracyError::RightAnswer { sample, source })?;
         let mut dice = KitsDice { kidney: 0.0, tumor: 0.0, composite: 0.0 };

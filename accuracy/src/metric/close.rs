@@ -7,7 +7,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement, Share,
-        defect::{Faulty, ResponseDefect},
+        defect::{Defects, Faulty, ResponseDefect},
         share::{Comparison, ShareJudge},
     },
     metric::{JudgeRequest, MetricEntry},
@@ -64,7 +64,7 @@ impl Comparison for Close {
         self.answers.len()
     }
 
-    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool {
+    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> bool {
         let answer = &self.answers[sample];
         let (values, rest) = response.as_chunks::<4>();
         if values.len() != answer.len() || !rest.is_empty() {

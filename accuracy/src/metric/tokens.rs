@@ -8,7 +8,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement, Share,
-        defect::ResponseDefect,
+        defect::Defects,
         share::{Comparison, ShareJudge},
     },
     metric::{JudgeRequest, MetricEntry, up_to_one_output},
@@ -57,7 +57,7 @@ impl Comparison for Tokens {
         self.answers.len()
     }
 
-    fn is_right(&mut self, sample: usize, response: &[u8], _: &mut Vec<ResponseDefect>) -> bool {
+    fn is_right(&mut self, sample: usize, response: &[u8], _: &mut Defects) -> bool {
         let answer = &self.answers[sample];
         let (tokens, rest) = response.as_chunks::<4>();
         if !rest.is_empty() {
@@ -87,6 +87,7 @@ impl Comparison for Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::defect::ResponseDefect;
 
     #[test]
     fn only_the_whole_sequence_is_right() {

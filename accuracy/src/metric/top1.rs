@@ -9,7 +9,7 @@ use crate::{
     error::AccuracyError,
     judge::{
         Judge, Judgement, Share,
-        defect::ResponseDefect,
+        defect::{Defects, ResponseDefect},
         share::{Comparison, ShareJudge},
     },
     metric::{JudgeRequest, MetricEntry},
@@ -66,7 +66,7 @@ impl Comparison for Top1 {
         self.labels.len()
     }
 
-    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Vec<ResponseDefect>) -> bool {
+    fn is_right(&mut self, sample: usize, response: &[u8], defects: &mut Defects) -> bool {
         self.answered_count += 1;
         let class = match class(self.form, response) {
             Ok(Some(class)) => class,

@@ -258,11 +258,7 @@ impl Dataset for BratsSamples {
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let files = usize::try_from(index.0).ok().and_then(|index| self.files.get(index));
-        let files = files.ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let files = files.ok_or_else(|| self.no_such_sample(index))?;
         let files = files.iter().map(|path| read_file(path)).collect::<Result<Vec<_>, _>>()?;
         let bytes = bundle::join(&files);
         Ok(RawSample {

@@ -112,11 +112,7 @@ impl Dataset for FileSamples {
     }
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
-        let path = self.path(index).ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.dataset.to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let path = self.path(index).ok_or_else(|| self.no_such_sample(index))?;
         let bytes = read_file(path)?;
         let shape = Cow::Owned(vec![bytes.len()]);
         Ok(RawSample { element_type: ElementType::U8, shape, bytes: Cow::Owned(bytes) })

@@ -84,11 +84,7 @@ impl Dataset for Squad {
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let row = usize::try_from(index.0).ok().filter(|row| *row < self.features.len());
-        let row = row.ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let row = row.ok_or_else(|| self.no_such_sample(index))?;
         let feature = self.features.feature(row);
         let segments = (0..feature.token_count()).map(|at| u32::from(at >= feature.context_start()));
         let bytes: Vec<u8> = feature.ids().chain(segments).flat_map(u32::to_ne_bytes).collect();

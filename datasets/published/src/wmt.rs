@@ -75,11 +75,7 @@ impl Dataset for Wmt {
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         let sentence = usize::try_from(index.0).ok().and_then(|index| self.sentences.get(index));
-        let sentence = sentence.ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let sentence = sentence.ok_or_else(|| self.no_such_sample(index))?;
         let bytes = sentence.iter().flat_map(|id| id.to_ne_bytes()).collect();
         let shape = Cow::Owned(vec![sentence.len()]);
         Ok(RawSample { element_type: ElementType::I32, shape, bytes: Cow::Owned(bytes) })

@@ -61,8 +61,7 @@ impl Dataset for Generated {
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
         if index.0 >= self.sample_count {
-            let (dataset, sample_count) = (NAME.to_owned(), self.sample_count);
-            return Err(DatasetError::NoSuchSample { dataset, index: index.0, sample_count });
+            return Err(self.no_such_sample(index));
         }
         let bytes = self.recipe.sample(index.0).concat();
         Ok(RawSample {

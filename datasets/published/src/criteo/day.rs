@@ -224,11 +224,7 @@ impl Dataset for DaySamples {
     }
 
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
-        let rows = self.samples.rows(index.0).ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let rows = self.samples.rows(index.0).ok_or_else(|| self.no_such_sample(index))?;
         let fault = |source| DatasetError::Read { path: self.path.clone(), source };
         let mark = rows.start / ROWS_BETWEEN_MARKS;
         let mut file = open_regular(&self.path).map_err(fault)?;

@@ -255,11 +255,7 @@ impl Dataset for MultiHotSamples {
 
     /// Returns the rows of a sample, each of whose values is looked at: a plugin looks them up in its tables.
     fn read(&self, index: SampleIndex) -> Result<RawSample<'_>, DatasetError> {
-        let Range { start, end } = self.samples.rows(index.0).ok_or_else(|| DatasetError::NoSuchSample {
-            dataset: self.name().to_owned(),
-            index: index.0,
-            sample_count: self.sample_count(),
-        })?;
+        let Range { start, end } = self.samples.rows(index.0).ok_or_else(|| self.no_such_sample(index))?;
         let size = self.arrays.iter().map(|array| (end - start) * array.row_bytes()).sum::<u64>();
         let mut bytes = vec![0; size as usize];
         let mut rest = &mut bytes[..];
