@@ -103,12 +103,20 @@ unsafe extern "C" fn describe<P: Plugin>() -> *const abi::ProctorManifest {
     catch_unwind(|| ptr::from_ref(&described::<P>().raw)).unwrap_or(ptr::null())
 }
 
-unsafe extern "C" fn open<P: Plugin>(
-    request: *const abi::ProctorOpenRequest,
-    backend: *mut *mut abi::ProctorBackend,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+/// Functions of the table that return a status, by their arguments but for the room for a message.
+macro_rules! shims {
+    ($(fn $name:ident<$plugin:ident>($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
+        unsafe extern "C" fn $name<$plugin: Plugin>(
+            $($argument: $type,)*
+            error: *mut abi::ProctorError,
+        ) -> abi::ProctorStatus {
+            guard(error, || $body)
+        }
+    )*};
+}
+
+shims! {
+    fn open<P>(request: *const abi::ProctorOpenRequest, backend: *mut *mut abi::ProctorBackend) {
         // SAFETY: the host passes a request that is valid for the call.
         let request = unsafe { structure(request) }?;
         // SAFETY: the ABI says that the table is valid for the rest of the process.
@@ -119,31 +127,25 @@ unsafe extern "C" fn open<P: Plugin>(
         let options = unsafe { read_options(options) }?;
         // SAFETY: `backend` is where the host wants the new object.
         unsafe { put(backend, P::open(host, &options)?) }
-    })
-}
+    }
 
-unsafe extern "C" fn load_model<P: Plugin>(
-    backend: *mut abi::ProctorBackend,
-    request: *const abi::ProctorModelRequest,
-    model: *mut *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn load_model<P>(
+        backend: *mut abi::ProctorBackend,
+        request: *const abi::ProctorModelRequest,
+        model: *mut *mut abi::ProctorModel,
+    ) {
         // SAFETY: the host passes the object that `open` made and has not closed; the request is valid for the call.
         let (backend, request) = unsafe { (get::<P>(backend.cast())?, ModelRequest::read(request)?) };
         // SAFETY: `model` is where the host wants the new object.
         unsafe { put(model, backend.load_model(&request)?) }
-    })
-}
+    }
 
-unsafe extern "C" fn choose_input_form<P: Plugin>(
-    backend: *mut abi::ProctorBackend,
-    request: *const abi::ProctorModelRequest,
-    input: usize,
-    form: *mut abi::ProctorInputForm,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn choose_input_form<P>(
+        backend: *mut abi::ProctorBackend,
+        request: *const abi::ProctorModelRequest,
+        input: usize,
+        form: *mut abi::ProctorInputForm,
+    ) {
         // SAFETY: the host passes the object that `open` made and has not closed; the request is valid for the call.
         let (backend, request) = unsafe { (get::<P>(backend.cast())?, ModelRequest::read(request)?) };
         // SAFETY: the form is ours for the call.
@@ -160,121 +162,75 @@ unsafe extern "C" fn choose_input_form<P: Plugin>(
             (&raw mut (*form).zero_point).write(chosen.quantization.zero_point);
         }
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn create_instance<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    placement: *const abi::ProctorPlacement,
-    instance: *mut *mut abi::ProctorInstance,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn create_instance<P>(
+        model: *mut abi::ProctorModel,
+        placement: *const abi::ProctorPlacement,
+        instance: *mut *mut abi::ProctorInstance,
+    ) {
         // SAFETY: the host passes a model that is loaded; the placement is valid for the call.
         let (model, placement) = unsafe { (get::<ModelOf<P>>(model.cast())?, Placement::read(placement)?) };
         // SAFETY: `instance` is where the host wants the new object.
         unsafe { put(instance, model.create_instance(&placement)?) }
-    })
-}
+    }
 
-unsafe extern "C" fn prepare_samples<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    samples: *const abi::ProctorSampleSet,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn prepare_samples<P>(model: *mut abi::ProctorModel, samples: *const abi::ProctorSampleSet) {
         // SAFETY: the host passes a model that is loaded and samples that are valid until they are released.
         let (model, samples) =
             unsafe { (get::<ModelOf<P>>(model.cast())?, PreparedSample::read_all(samples)?) };
         model.prepare_samples(&samples)
-    })
-}
+    }
 
-unsafe extern "C" fn release_samples<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that is loaded.
-    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::release_samples))
-}
+    fn release_samples<P>(model: *mut abi::ProctorModel) {
+        // SAFETY: the host passes a model that is loaded.
+        unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::release_samples)
+    }
 
-unsafe extern "C" fn start<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that is loaded.
-    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }?.start())
-}
+    fn start<P>(model: *mut abi::ProctorModel) {
+        // SAFETY: the host passes a model that is loaded.
+        unsafe { get::<ModelOf<P>>(model.cast()) }?.start()
+    }
 
-unsafe extern "C" fn flush<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that is loaded.
-    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::flush))
-}
+    fn flush<P>(model: *mut abi::ProctorModel) {
+        // SAFETY: the host passes a model that is loaded.
+        unsafe { get::<ModelOf<P>>(model.cast()) }.map(Model::flush)
+    }
 
-unsafe extern "C" fn stop<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that is loaded.
-    guard(error, || unsafe { get::<ModelOf<P>>(model.cast()) }?.stop())
-}
+    fn stop<P>(model: *mut abi::ProctorModel) {
+        // SAFETY: the host passes a model that is loaded.
+        unsafe { get::<ModelOf<P>>(model.cast()) }?.stop()
+    }
 
-unsafe extern "C" fn issue<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    query: *const abi::ProctorQuery,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn issue<P>(model: *mut abi::ProctorModel, query: *const abi::ProctorQuery) {
         // SAFETY: the host passes a model that is loaded and a query that is valid for the call.
         let (model, query) = unsafe { (get::<ModelOf<P>>(model.cast())?, Query::read(query)?) };
         model.issue(query)
-    })
-}
+    }
 
-unsafe extern "C" fn warm_up_query<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    query: *const abi::ProctorQuery,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn warm_up_query<P>(model: *mut abi::ProctorModel, query: *const abi::ProctorQuery) {
         // SAFETY: the host passes a model that is loaded and a query that is valid for the call.
         let (model, query) = unsafe { (get::<ModelOf<P>>(model.cast())?, Query::read(query)?) };
         model.warm_up(query)
-    })
-}
+    }
 
-unsafe extern "C" fn warm_up<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    batch: *mut abi::ProctorBatch,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
-    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.warm_up(&mut Batch::read(batch)?) })
-}
+    fn warm_up<P>(instance: *mut abi::ProctorInstance, batch: *mut abi::ProctorBatch) {
+        // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
+        unsafe { get_mut::<InstanceOf<P>>(instance)?.warm_up(&mut Batch::read(batch)?) }
+    }
 
-unsafe extern "C" fn execute<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    batch: *mut abi::ProctorBatch,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn execute<P>(instance: *mut abi::ProctorInstance, batch: *mut abi::ProctorBatch) {
         // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours.
         let (instance, mut batch) = unsafe { (get_mut::<InstanceOf<P>>(instance)?, Batch::read(batch)?) };
         spans::during(&mut batch, |batch| instance.execute(batch))
-    })
-}
+    }
 
-unsafe extern "C" fn execute_virtual<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    batch: *mut abi::ProctorBatch,
-    busy_instances: u32,
-    service_time_ns: *mut u64,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn execute_virtual<P>(
+        instance: *mut abi::ProctorInstance,
+        batch: *mut abi::ProctorBatch,
+        busy_instances: u32,
+        service_time_ns: *mut u64,
+    ) {
         // SAFETY: the host passes an instance that lives and that no other call uses, a batch that is ours, and
         // null or a place for the service time.
         let (instance, mut batch, service_time) =
@@ -283,47 +239,25 @@ unsafe extern "C" fn execute_virtual<P: Plugin>(
             service_time.ok_or_else(|| PluginError::invalid_argument("service_time_ns is null"))?;
         *service_time = instance.execute_virtual(&mut batch, busy_instances)?;
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn in_flight_max<P: Plugin>(instance: *mut abi::ProctorInstance) -> u32 {
-    // SAFETY: the host passes an instance that lives and that no other call uses.
-    let ask = || unsafe { get_mut::<InstanceOf<P>>(instance) }.map(|instance| instance.in_flight_max());
-    catch_unwind(ask).ok().and_then(Result::ok).unwrap_or(0)
-}
+    fn submit<P>(instance: *mut abi::ProctorInstance, batch: *mut abi::ProctorBatch) {
+        // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours until it is
+        // done, unless this fails.
+        unsafe { get_mut::<InstanceOf<P>>(instance)?.submit(SubmittedBatch::read(batch)?) }
+    }
 
-unsafe extern "C" fn submit<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    batch: *mut abi::ProctorBatch,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours until it is
-    // done, unless this fails.
-    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.submit(SubmittedBatch::read(batch)?) })
-}
+    fn begin_thread<P>(instance: *mut abi::ProctorInstance) {
+        // SAFETY: the host passes an instance that lives and that no other call uses.
+        unsafe { get_mut::<InstanceOf<P>>(instance)?.begin_thread() }
+    }
 
-unsafe extern "C" fn begin_thread<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that lives and that no other call uses.
-    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.begin_thread() })
-}
+    fn end_thread<P>(instance: *mut abi::ProctorInstance) {
+        // SAFETY: the host passes an instance that lives and that no other call uses.
+        unsafe { get_mut::<InstanceOf<P>>(instance)?.end_thread() }
+    }
 
-unsafe extern "C" fn end_thread<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that lives and that no other call uses.
-    guard(error, || unsafe { get_mut::<InstanceOf<P>>(instance)?.end_thread() })
-}
-
-unsafe extern "C" fn explain<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    sink: *const abi::ProctorTextSink,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn explain<P>(model: *mut abi::ProctorModel, sink: *const abi::ProctorTextSink) {
         // SAFETY: the host passes a model that is loaded, and null or a sink that is valid for the call.
         let (model, sink) = unsafe { (get::<ModelOf<P>>(model.cast())?, structure(sink)?) };
         let write = sink.write.ok_or_else(|| PluginError::invalid_argument("no sink for the text"))?;
@@ -332,30 +266,18 @@ unsafe extern "C" fn explain<P: Plugin>(
             unsafe { write(sink.context, text(&explanation)) };
         }
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn read_energy<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    joules: *mut f64,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn read_energy<P>(model: *mut abi::ProctorModel, joules: *mut f64) {
         // SAFETY: the host passes a model that is loaded, and null or a place for the number.
         let (model, place) = unsafe { (get::<ModelOf<P>>(model.cast())?, joules.as_mut()) };
         let place = place.ok_or_else(|| PluginError::invalid_argument("joules is null"))?;
         let read = model.energy_joules()?;
         *place = read.ok_or_else(|| PluginError::unsupported("there is no counter of energy"))?;
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn list_devices<P: Plugin>(
-    backend: *mut abi::ProctorBackend,
-    sink: *const abi::ProctorDeviceSink,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn list_devices<P>(backend: *mut abi::ProctorBackend, sink: *const abi::ProctorDeviceSink) {
         // SAFETY: the host passes the object that `open` made and has not closed; the sink is valid for the call.
         let (backend, sink) = unsafe { (get::<P>(backend.cast())?, structure(sink)?) };
         let add = sink.add.ok_or_else(|| PluginError::invalid_argument("no sink for the devices"))?;
@@ -372,15 +294,9 @@ unsafe extern "C" fn list_devices<P: Plugin>(
             unsafe { add(sink.context, &raw const raw) };
         }
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn allocate<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    allocation: *mut abi::ProctorAllocation,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn allocate<P>(model: *mut abi::ProctorModel, allocation: *mut abi::ProctorAllocation) {
         // SAFETY: the host passes a model that is loaded, and an allocation that is ours for the call.
         let (model, asked) = unsafe { (get::<ModelOf<P>>(model.cast())?, structure(allocation)?) };
         let memory = memory_of(model)?;
@@ -392,59 +308,44 @@ unsafe extern "C" fn allocate<P: Plugin>(
             (&raw mut (*allocation).kind).write(allocated.kind.code());
         }
         Ok(())
-    })
-}
+    }
 
-unsafe extern "C" fn free<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    memory: *mut c_void,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that is loaded.
-    guard(error, || memory_of(unsafe { get::<ModelOf<P>>(model.cast()) }?)?.free(memory.cast()))
-}
+    fn free<P>(model: *mut abi::ProctorModel, memory: *mut c_void) {
+        // SAFETY: the host passes a model that is loaded.
+        memory_of(unsafe { get::<ModelOf<P>>(model.cast()) }?)?.free(memory.cast())
+    }
 
-unsafe extern "C" fn copy<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    to: *mut c_void,
-    from: *const c_void,
-    size_bytes: usize,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    guard(error, || {
+    fn copy<P>(model: *mut abi::ProctorModel, to: *mut c_void, from: *const c_void, size_bytes: usize) {
         // SAFETY: the host passes a model that is loaded, and as many bytes that are valid for the call.
         let (model, from) =
             unsafe { (get::<ModelOf<P>>(model.cast())?, slice_of(from.cast::<u8>(), size_bytes)?) };
         memory_of(model)?.copy(to.cast(), from)
-    })
+    }
+
+    fn destroy_instance<P>(instance: *mut abi::ProctorInstance) {
+        // SAFETY: the host passes an instance that `create_instance` made, once.
+        unsafe { destroy::<InstanceOf<P>>(instance.cast()) }
+    }
+
+    fn unload_model<P>(model: *mut abi::ProctorModel) {
+        // SAFETY: the host passes a model that `load_model` made, once.
+        unsafe { destroy::<ModelOf<P>>(model.cast()) }
+    }
+
+    fn close<P>(backend: *mut abi::ProctorBackend) {
+        // SAFETY: the host passes the object that `open` made, once.
+        unsafe { destroy::<P>(backend.cast()) }
+    }
+}
+
+unsafe extern "C" fn in_flight_max<P: Plugin>(instance: *mut abi::ProctorInstance) -> u32 {
+    // SAFETY: the host passes an instance that lives and that no other call uses.
+    let ask = || unsafe { get_mut::<InstanceOf<P>>(instance) }.map(|instance| instance.in_flight_max());
+    catch_unwind(ask).ok().and_then(Result::ok).unwrap_or(0)
 }
 
 fn memory_of(model: &impl Model) -> Result<&dyn PluginMemory, PluginError> {
     model.memory().ok_or_else(|| PluginError::unsupported("the memory of samples is left to the host"))
-}
-
-unsafe extern "C" fn destroy_instance<P: Plugin>(
-    instance: *mut abi::ProctorInstance,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes an instance that `create_instance` made, once.
-    guard(error, || unsafe { destroy::<InstanceOf<P>>(instance.cast()) })
-}
-
-unsafe extern "C" fn unload_model<P: Plugin>(
-    model: *mut abi::ProctorModel,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes a model that `load_model` made, once.
-    guard(error, || unsafe { destroy::<ModelOf<P>>(model.cast()) })
-}
-
-unsafe extern "C" fn close<P: Plugin>(
-    backend: *mut abi::ProctorBackend,
-    error: *mut abi::ProctorError,
-) -> abi::ProctorStatus {
-    // SAFETY: the host passes the object that `open` made, once.
-    guard(error, || unsafe { destroy::<P>(backend.cast()) })
 }
 
 unsafe extern "C" fn extension<P: Plugin>(id: abi::ProctorString) -> *const c_void {
