@@ -242,8 +242,8 @@ shims! {
     }
 
     fn submit<P>(instance: *mut abi::ProctorInstance, batch: *mut abi::ProctorBatch) {
-        // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours until it is
-        // done, unless this fails.
+        // SAFETY: the host passes an instance that lives and that no other call uses, and a batch that is ours until
+        // it is done, unless this fails.
         unsafe { get_mut::<InstanceOf<P>>(instance)?.submit(SubmittedBatch::read(batch)?) }
     }
 

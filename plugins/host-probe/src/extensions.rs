@@ -12,7 +12,7 @@ use crate::{
     query::check_query,
     request::text,
     state::Stage,
-    visit::{Visit, enter, live},
+    visit::{Visit, calls, live},
 };
 
 static ISSUE: ProctorIssue =
@@ -49,96 +49,79 @@ pub(crate) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {
     }
 }
 
-unsafe extern "C" fn issue(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, model: Model, Issue, error);
-    let checked = visit.check_model(model, |loaded, report| {
-        loaded.expect_dispatch(false, report);
-        loaded.expect_stage(Stage::Started, report);
-        report.expect(!loaded.timed.is_flushed, || "it comes after flush".to_owned());
-        // SAFETY: the host vouches for the query.
-        let ids = unsafe { check_query(query, false, loaded, report) };
-        (ids, loaded.request.answer_size_bytes())
-    });
-    if let Some((ids, size_bytes)) = checked.filter(|_| visit.is_clean()) {
-        thread::sleep(Duration::from_micros(model.backend.options.service_us));
-        model.backend.services.complete(&ids, &vec![0; size_bytes]);
-    }
-    visit.leave()
-}
-
-unsafe extern "C" fn warm_up(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, model: Model, WarmUpQuery, error);
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_dispatch(false, report);
-        loaded.expect_stage(Stage::Prepared, report);
-        // SAFETY: the host vouches for the query.
-        unsafe { check_query(query, true, loaded, report) };
-    });
-    visit.leave()
-}
-
-unsafe extern "C" fn execute_virtual(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    busy_instances: u32,
-    service_time_ns: *mut u64,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, instance: Instance, ExecuteVirtual, error);
-    visit.check_instance(instance, |loaded, report| {
-        loaded.expect_stage(Stage::Started, report);
-        report.expect((1..=loaded.request.instance_count).contains(&busy_instances), || {
-            format!("busy_instances is {busy_instances} of {} instances", loaded.request.instance_count)
+calls! {
+    fn issue(visit, model: Model, query: *const ProctorQuery) for Issue {
+        let checked = visit.check_model(model, |loaded, report| {
+            loaded.expect_dispatch(false, report);
+            loaded.expect_stage(Stage::Started, report);
+            report.expect(!loaded.timed.is_flushed, || "it comes after flush".to_owned());
+            // SAFETY: the host vouches for the query.
+            let ids = unsafe { check_query(query, false, loaded, report) };
+            (ids, loaded.request.answer_size_bytes())
         });
-        report.expect(!service_time_ns.is_null(), || "service_time_ns is null".to_owned());
-        // SAFETY: the host vouches for the batch.
-        let batch = unsafe { Batch::take(batch, Way::Execute, loaded, report) };
-        if report.is_clean() {
-            // SAFETY: the batch has kept its promises; the room for the time is not null.
-            unsafe {
-                batch.answer();
-                service_time_ns.write(instance.model.backend.options.service_us * 1000);
-            }
+        if let Some((ids, size_bytes)) = checked.filter(|_| visit.is_clean()) {
+            thread::sleep(Duration::from_micros(model.backend.options.service_us));
+            model.backend.services.complete(&ids, &vec![0; size_bytes]);
         }
-        batch.give_back(loaded);
-    });
-    visit.leave()
-}
+    }
 
-unsafe extern "C" fn begin_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, instance: Instance, BeginThread, error);
-    let here = thread::current().id();
-    visit.check_instance(instance, |loaded, report| {
-        let Some(live) = live(loaded, instance) else { return };
-        report.expect(!live.begun.contains(&here), || "the thread has begun before".to_owned());
-        report.expect(live.thread != Some(here), || "the thread has run batches before".to_owned());
-        let most = live.in_flight_max.unwrap_or(0).max(1) as usize;
-        report.expect(live.begun.len() < most, || {
-            format!("{} threads have begun, and {most} are enough", live.begun.len())
+    fn warm_up(visit, model: Model, query: *const ProctorQuery) for WarmUpQuery {
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_dispatch(false, report);
+            loaded.expect_stage(Stage::Prepared, report);
+            // SAFETY: the host vouches for the query.
+            unsafe { check_query(query, true, loaded, report) };
         });
-        live.begun.push(here);
-        loaded.knows_threads = true;
-    });
-    visit.leave()
-}
+    }
 
-unsafe extern "C" fn end_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, instance: Instance, EndThread, error);
-    let here = thread::current().id();
-    visit.check_instance(instance, |loaded, report| {
-        let Some(live) = live(loaded, instance) else { return };
-        report.expect(live.begun.contains(&here), || "the thread has not begun".to_owned());
-        live.begun.retain(|thread| *thread != here);
-    });
-    visit.leave()
+    fn execute_virtual(
+        visit, instance: Instance,
+        batch: *mut ProctorBatch,
+        busy_instances: u32,
+        service_time_ns: *mut u64
+    ) for ExecuteVirtual {
+        visit.check_instance(instance, |loaded, report| {
+            loaded.expect_stage(Stage::Started, report);
+            report.expect((1..=loaded.request.instance_count).contains(&busy_instances), || {
+                format!("busy_instances is {busy_instances} of {} instances", loaded.request.instance_count)
+            });
+            report.expect(!service_time_ns.is_null(), || "service_time_ns is null".to_owned());
+            // SAFETY: the host vouches for the batch.
+            let batch = unsafe { Batch::take(batch, Way::Execute, loaded, report) };
+            if report.is_clean() {
+                // SAFETY: the batch has kept its promises; the room for the time is not null.
+                unsafe {
+                    batch.answer();
+                    service_time_ns.write(instance.model.backend.options.service_us * 1000);
+                }
+            }
+            batch.give_back(loaded);
+        });
+    }
+
+    fn begin_thread(visit, instance: Instance) for BeginThread {
+        let here = thread::current().id();
+        visit.check_instance(instance, |loaded, report| {
+            let Some(live) = live(loaded, instance) else { return };
+            report.expect(!live.begun.contains(&here), || "the thread has begun before".to_owned());
+            report.expect(live.thread != Some(here), || "the thread has run batches before".to_owned());
+            let most = live.in_flight_max.unwrap_or(0).max(1) as usize;
+            report.expect(live.begun.len() < most, || {
+                format!("{} threads have begun, and {most} are enough", live.begun.len())
+            });
+            live.begun.push(here);
+            loaded.knows_threads = true;
+        });
+    }
+
+    fn end_thread(visit, instance: Instance) for EndThread {
+        let here = thread::current().id();
+        visit.check_instance(instance, |loaded, report| {
+            let Some(live) = live(loaded, instance) else { return };
+            report.expect(live.begun.contains(&here), || "the thread has not begun".to_owned());
+            live.begun.retain(|thread| *thread != here);
+        });
+    }
 }
 
 unsafe extern "C" fn in_flight_max(instance: *mut ProctorInstance) -> u32 {
@@ -162,36 +145,32 @@ unsafe extern "C" fn in_flight_max(instance: *mut ProctorInstance) -> u32 {
     most
 }
 
-unsafe extern "C" fn submit(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, instance: Instance, Submit, error);
-    let taken = visit.check_instance(instance, |loaded, report| {
-        loaded.expect_stage(Stage::Started, report);
-        loaded.expect_thread(instance.index, thread::current().id(), report);
-        // SAFETY: the host vouches for the batch until it is done.
-        let batch = unsafe { Batch::take(batch, Way::Submit, loaded, report) };
-        if let Some(live) = live(loaded, instance) {
-            let (now, most) = (live.in_flight + 1, live.in_flight_max.unwrap_or(0));
-            report.expect(now <= most, || format!("{now} batches are in flight, more than {most}"));
+calls! {
+    fn submit(visit, instance: Instance, batch: *mut ProctorBatch) for Submit {
+        let taken = visit.check_instance(instance, |loaded, report| {
+            loaded.expect_stage(Stage::Started, report);
+            loaded.expect_thread(instance.index, thread::current().id(), report);
+            // SAFETY: the host vouches for the batch until it is done.
+            let batch = unsafe { Batch::take(batch, Way::Submit, loaded, report) };
+            if let Some(live) = live(loaded, instance) {
+                let (now, most) = (live.in_flight + 1, live.in_flight_max.unwrap_or(0));
+                report.expect(now <= most, || format!("{now} batches are in flight, more than {most}"));
+            }
+            batch
+        });
+        let Some(batch) = taken else { return visit.leave() };
+        visit.check(|state, report| {
+            let is_new = state.batch_ids.insert(batch.id);
+            report.expect(is_new, || format!("batch id {:#x} has come before", batch.id));
+        });
+        let is_taken = visit.is_clean();
+        visit.check_instance(instance, |loaded, _| match live(loaded, instance) {
+            Some(live) if is_taken => live.in_flight += 1,
+            _ => batch.give_back(loaded),
+        });
+        // The host may be told that the batch is done before this call returns.
+        if is_taken {
+            in_flight::push(instance, batch);
         }
-        batch
-    });
-    let Some(batch) = taken else { return visit.leave() };
-    visit.check(|state, report| {
-        let is_new = state.batch_ids.insert(batch.id);
-        report.expect(is_new, || format!("batch id {:#x} has come before", batch.id));
-    });
-    let is_taken = visit.is_clean();
-    visit.check_instance(instance, |loaded, _| match live(loaded, instance) {
-        Some(live) if is_taken => live.in_flight += 1,
-        _ => batch.give_back(loaded),
-    });
-    // The batch may be completed before this call returns.
-    if is_taken {
-        in_flight::push(instance, batch);
     }
-    visit.leave()
 }

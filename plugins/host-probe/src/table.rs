@@ -19,7 +19,7 @@ use crate::{
     samples::Prepared,
     services::{Services, write_message},
     state::{LiveInstance, LoadedModel, Stage},
-    visit::{Visit, enter, expect_room, live},
+    visit::{Visit, calls, enter, expect_room, live},
 };
 
 static TABLE: ProctorPlugin = ProctorPlugin {
@@ -118,191 +118,154 @@ unsafe fn read_open(request: *const ProctorOpenRequest, report: &mut Report) -> 
     Some((unsafe { Services::read(raw.host, report) }?, options))
 }
 
-unsafe extern "C" fn load_model(
-    backend: *mut ProctorBackend,
-    request: *const ProctorModelRequest,
-    model: *mut *mut ProctorModel,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, backend: Backend, LoadModel, error);
-    let number = visit.check(|state, report| {
-        report.expect(state.model.is_none(), || "the backend has a model already".to_owned());
-        report.expect(!model.is_null(), || "there is no room for the model".to_owned());
-        // SAFETY: the host vouches for the request.
-        let request = unsafe { Request::read(request, report) }.filter(|_| report.is_clean())?;
-        let number = state.next_number();
-        state.model = Some(LoadedModel::new(number, request));
-        Some(number)
-    });
-    if let Some(number) = number {
-        // SAFETY: not null as checked; the host vouches for it.
-        unsafe { model.write(leak(Model::new(backend, number))) };
+calls! {
+    fn load_model(
+        visit, backend: Backend,
+        request: *const ProctorModelRequest,
+        model: *mut *mut ProctorModel
+    ) for LoadModel {
+        let number = visit.check(|state, report| {
+            report.expect(state.model.is_none(), || "the backend has a model already".to_owned());
+            report.expect(!model.is_null(), || "there is no room for the model".to_owned());
+            // SAFETY: the host vouches for the request.
+            let request = unsafe { Request::read(request, report) }.filter(|_| report.is_clean())?;
+            let number = state.next_number();
+            state.model = Some(LoadedModel::new(number, request));
+            Some(number)
+        });
+        if let Some(number) = number {
+            // SAFETY: not null as checked; the host vouches for it.
+            unsafe { model.write(leak(Model::new(backend, number))) };
+        }
     }
-    visit.leave()
-}
 
-unsafe extern "C" fn create_instance(
-    model: *mut ProctorModel,
-    placement: *const ProctorPlacement,
-    instance: *mut *mut ProctorInstance,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, model: Model, CreateInstance, error);
-    let number = visit.check(|state, _| state.next_number());
-    let index = visit.check_model(model, |loaded, report| {
-        loaded.expect_dispatch(true, report);
-        loaded.expect_stage(Stage::Loaded, report);
-        report.expect(!instance.is_null(), || "there is no room for the instance".to_owned());
-        // SAFETY: the host vouches for the placement.
-        let place = unsafe { Place::read(placement, report) }?;
-        loaded.request.expect_place(&place, report);
-        let index = place.instance_index;
-        report.expect(!loaded.instances.contains_key(&index), || format!("there is an instance {index}"));
-        report.is_clean().then(|| {
-            let (thread, begun) = (None, Vec::new());
-            let created = LiveInstance { number, thread, begun, in_flight_max: None, in_flight: 0 };
-            loaded.instances.insert(index, created);
-            index
-        })
-    });
-    if let Some(index) = index.flatten() {
-        // SAFETY: not null as checked; the host vouches for it.
-        unsafe { instance.write(leak(Instance::new(model, index, number))) };
+    fn create_instance(
+        visit, model: Model,
+        placement: *const ProctorPlacement,
+        instance: *mut *mut ProctorInstance
+    ) for CreateInstance {
+        let number = visit.check(|state, _| state.next_number());
+        let index = visit.check_model(model, |loaded, report| {
+            loaded.expect_dispatch(true, report);
+            loaded.expect_stage(Stage::Loaded, report);
+            report.expect(!instance.is_null(), || "there is no room for the instance".to_owned());
+            // SAFETY: the host vouches for the placement.
+            let place = unsafe { Place::read(placement, report) }?;
+            loaded.request.expect_place(&place, report);
+            let index = place.instance_index;
+            report.expect(!loaded.instances.contains_key(&index), || format!("there is an instance {index}"));
+            report.is_clean().then(|| {
+                let (thread, begun) = (None, Vec::new());
+                let created = LiveInstance { number, thread, begun, in_flight_max: None, in_flight: 0 };
+                loaded.instances.insert(index, created);
+                index
+            })
+        });
+        if let Some(index) = index.flatten() {
+            // SAFETY: not null as checked; the host vouches for it.
+            unsafe { instance.write(leak(Instance::new(model, index, number))) };
+        }
     }
-    visit.leave()
-}
 
-unsafe extern "C" fn prepare_samples(
-    model: *mut ProctorModel,
-    samples: *const ProctorSampleSet,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, model: Model, PrepareSamples, error);
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_stage(Stage::Loaded, report);
-        // SAFETY: the host vouches for the samples until they are released.
-        let prepared = unsafe { Prepared::read(samples, &loaded.request, report) };
-        if report.is_clean() {
-            loaded.prepared = prepared;
-            loaded.stage = Stage::Prepared;
-        }
-    });
-    visit.leave()
-}
-
-unsafe extern "C" fn release_samples(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, model: Model, ReleaseSamples, error);
-    visit.check_model(model, |loaded, report| {
-        let may_come = matches!(loaded.stage, Stage::Prepared | Stage::Stopped);
-        if !may_come {
-            loaded.expect_stage(Stage::Stopped, report);
-        }
-        if let Some(prepared) = loaded.prepared.take() {
-            // SAFETY: the host vouches for the samples until this call returns.
-            unsafe { prepared.expect_unchanged(&loaded.request, report) };
-        }
-        loaded.stage = Stage::Loaded;
-    });
-    visit.leave()
-}
-
-unsafe extern "C" fn warm_up(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, instance: Instance, WarmUp, error);
-    // SAFETY: the host vouches for the batch for the call.
-    unsafe { run_batch(instance, &mut visit, batch, Way::WarmUp) };
-    visit.leave()
-}
-
-unsafe extern "C" fn start(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, model: Model, Start, error);
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_stage(Stage::Prepared, report);
-        let (created, count) = (loaded.instances.len(), loaded.request.instance_count);
-        report.expect(created == count as usize, || format!("there are {created} of {count} instances"));
-        if report.is_clean() {
-            loaded.start();
-        }
-    });
-    visit.leave()
-}
-
-unsafe extern "C" fn execute(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, instance: Instance, Execute, error);
-    // SAFETY: the host vouches for the batch for the call.
-    unsafe { run_batch(instance, &mut visit, batch, Way::Execute) };
-    visit.leave()
-}
-
-unsafe extern "C" fn flush(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, model: Model, Flush, error);
-    let here = thread::current().id();
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_dispatch(false, report);
-        loaded.expect_stage(Stage::Started, report);
-        let timed = &mut loaded.timed;
-        report.expect(!timed.is_flushed, || "it comes more than once between start and stop".to_owned());
-        report.expect(here != model.backend.main_thread && !timed.issuing.contains(&here), || {
-            "it comes on the main thread or one that issues, not on a thread of its own".to_owned()
+    fn prepare_samples(visit, model: Model, samples: *const ProctorSampleSet) for PrepareSamples {
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_stage(Stage::Loaded, report);
+            // SAFETY: the host vouches for the samples until they are released.
+            let prepared = unsafe { Prepared::read(samples, &loaded.request, report) };
+            if report.is_clean() {
+                loaded.prepared = prepared;
+                loaded.stage = Stage::Prepared;
+            }
         });
-        report.expect(timed.handed_over == 0, || {
-            format!("{} of {} samples of the last query have come", timed.handed_over, timed.total)
+    }
+
+    fn release_samples(visit, model: Model) for ReleaseSamples {
+        visit.check_model(model, |loaded, report| {
+            let may_come = matches!(loaded.stage, Stage::Prepared | Stage::Stopped);
+            if !may_come {
+                loaded.expect_stage(Stage::Stopped, report);
+            }
+            if let Some(prepared) = loaded.prepared.take() {
+                // SAFETY: the host vouches for the samples until this call returns.
+                unsafe { prepared.expect_unchanged(&loaded.request, report) };
+            }
+            loaded.stage = Stage::Loaded;
         });
-        timed.is_flushed = true;
-    });
-    visit.leave()
-}
+    }
 
-unsafe extern "C" fn stop(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, model: Model, Stop, error);
-    expect_nothing_in_flight(model, &mut visit);
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_stage(Stage::Started, report);
-        let timed = &loaded.timed;
-        report.expect(timed.query_count == 0 || timed.is_flushed, || {
-            format!("there was no flush after {} queries", timed.query_count)
+    fn warm_up(visit, instance: Instance, batch: *mut ProctorBatch) for WarmUp {
+        // SAFETY: the host vouches for the batch for the call.
+        unsafe { run_batch(instance, &mut visit, batch, Way::WarmUp) };
+    }
+
+    fn start(visit, model: Model) for Start {
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_stage(Stage::Prepared, report);
+            let (created, count) = (loaded.instances.len(), loaded.request.instance_count);
+            report.expect(created == count as usize, || format!("there are {created} of {count} instances"));
+            if report.is_clean() {
+                loaded.start();
+            }
         });
-        if loaded.stage == Stage::Started {
-            loaded.stage = Stage::Stopped;
-        }
-    });
-    visit.leave()
-}
+    }
 
-unsafe extern "C" fn destroy_instance(
-    instance: *mut ProctorInstance,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    enter!(visit, instance: Instance, DestroyInstance, error);
-    expect_nothing_in_flight(instance.model, &mut visit);
-    in_flight::end(instance);
-    visit.check_instance(instance, |loaded, report| {
-        loaded.expect_stage(Stage::Loaded, report);
-        let Some(live) = live(loaded, instance) else { return };
-        let begun = live.begun.len();
-        report
-            .expect(begun == 0, || format!("{begun} threads of instance {} have not ended", instance.index));
-        loaded.instances.remove(&instance.index);
-    });
-    visit.leave()
-}
+    fn execute(visit, instance: Instance, batch: *mut ProctorBatch) for Execute {
+        // SAFETY: the host vouches for the batch for the call.
+        unsafe { run_batch(instance, &mut visit, batch, Way::Execute) };
+    }
 
-unsafe extern "C" fn unload_model(model: *mut ProctorModel, error: *mut ProctorError) -> ProctorStatus {
-    enter!(visit, model: Model, UnloadModel, error);
-    visit.check_model(model, |loaded, report| {
-        loaded.expect_stage(Stage::Loaded, report);
-        let left = loaded.instances.len();
-        report.expect(left == 0, || format!("{left} instances are not destroyed"));
-    });
-    visit.check(|state, _| state.model.take_if(|loaded| loaded.number == model.number));
-    visit.leave()
+    fn flush(visit, model: Model) for Flush {
+        let here = thread::current().id();
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_dispatch(false, report);
+            loaded.expect_stage(Stage::Started, report);
+            let timed = &mut loaded.timed;
+            report.expect(!timed.is_flushed, || "it comes more than once between start and stop".to_owned());
+            report.expect(here != model.backend.main_thread && !timed.issuing.contains(&here), || {
+                "it comes on the main thread or one that issues, not on a thread of its own".to_owned()
+            });
+            report.expect(timed.handed_over == 0, || {
+                format!("{} of {} samples of the last query have come", timed.handed_over, timed.total)
+            });
+            timed.is_flushed = true;
+        });
+    }
+
+    fn stop(visit, model: Model) for Stop {
+        expect_nothing_in_flight(model, &mut visit);
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_stage(Stage::Started, report);
+            let timed = &loaded.timed;
+            report.expect(timed.query_count == 0 || timed.is_flushed, || {
+                format!("there was no flush after {} queries", timed.query_count)
+            });
+            if loaded.stage == Stage::Started {
+                loaded.stage = Stage::Stopped;
+            }
+        });
+    }
+
+    fn destroy_instance(visit, instance: Instance) for DestroyInstance {
+        expect_nothing_in_flight(instance.model, &mut visit);
+        in_flight::end(instance);
+        visit.check_instance(instance, |loaded, report| {
+            loaded.expect_stage(Stage::Loaded, report);
+            let Some(live) = live(loaded, instance) else { return };
+            let begun = live.begun.len();
+            report
+                .expect(begun == 0, || format!("{begun} threads of instance {} have not ended", instance.index));
+            loaded.instances.remove(&instance.index);
+        });
+    }
+
+    fn unload_model(visit, model: Model) for UnloadModel {
+        visit.check_model(model, |loaded, report| {
+            loaded.expect_stage(Stage::Loaded, report);
+            let left = loaded.instances.len();
+            report.expect(left == 0, || format!("{left} instances are not destroyed"));
+        });
+        visit.check(|state, _| state.model.take_if(|loaded| loaded.number == model.number));
+    }
 }
 
 unsafe extern "C" fn close(backend: *mut ProctorBackend, error: *mut ProctorError) -> ProctorStatus {

@@ -161,6 +161,24 @@ macro_rules! enter {
 }
 pub(crate) use enter;
 
+/// Functions of the table, each a visit: the object that its handle stands for, its other arguments, the call, and the
+/// checks.
+macro_rules! calls {
+    ($(fn $name:ident($visit:ident, $handle:ident: $object:ident $(, $argument:ident: $type:ty)*) for $call:ident
+        $body:block)*) => {$(
+        unsafe extern "C" fn $name(
+            $handle: *mut <$crate::objects::$object as $crate::objects::Object>::Handle,
+            $($argument: $type,)*
+            error: *mut ProctorError,
+        ) -> ProctorStatus {
+            $crate::visit::enter!($visit, $handle: $object, $call, error);
+            $body
+            $visit.leave()
+        }
+    )*};
+}
+pub(crate) use calls;
+
 /// A live instance.
 pub(crate) fn live<'a>(loaded: &'a mut LoadedModel, instance: &Instance) -> Option<&'a mut LiveInstance> {
     loaded.instances.get_mut(&instance.index).filter(|live| live.number == instance.number)
