@@ -274,12 +274,9 @@ mod tests {
     use proctor_nifti_file::{AxisOrder, Image, NiftiError};
 
     use super::*;
+    use crate::generate::fixture::fixture;
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count }).unwrap();
-        folder
-    }
+    fixture!(7);
 
     fn problems(folder: &Path) -> Vec<Problem> {
         verify(folder, &mut |_, _| ()).unwrap().into_iter().map(|defect| defect.problem).collect()

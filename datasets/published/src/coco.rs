@@ -118,27 +118,20 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::defect::{AnnotationFault, Problem};
+    use crate::{
+        defect::{AnnotationFault, Problem},
+        generate::fixture::fixture,
+    };
 
     const LIST: &str = COLLECTION.list;
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 3, sample_count }).unwrap();
-        folder
-    }
+    fixture!(3, by_name);
 
     fn change(folder: &Path, change: impl FnOnce(&mut Value)) {
         let path = folder.join(LIST);
         let mut list = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         change(&mut list);
         fs::write(path, list.to_string()).unwrap();
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.file_name().unwrap().to_str().unwrap().to_owned();
-        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
     }
 
     fn of_list(problem: Problem) -> (String, Problem) {

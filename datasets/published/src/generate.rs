@@ -63,6 +63,45 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), DatasetError> 
     fs::write(path, bytes).map_err(|source| DatasetError::Write { path: path.to_owned(), source })
 }
 
+/// Data sets that are generated for tests, and their problems.
+#[cfg(test)]
+pub(crate) mod fixture {
+    use std::path::Path;
+
+    use crate::defect::{Defect, Problem};
+
+    /// Functions of the tests of a data set: `generated` makes a folder of it from this seed, `problems` lists those of a
+    /// folder.
+    macro_rules! fixture {
+        ($seed:literal) => {
+            fn generated(sample_count: u64) -> tempfile::TempDir {
+                let folder = tempfile::tempdir().unwrap();
+                generate(folder.path(), &$crate::generate::Generate { seed: $seed, sample_count }).unwrap();
+                folder
+            }
+        };
+        ($seed:literal, $named:ident) => {
+            $crate::generate::fixture::fixture!($seed);
+
+            fn problems(folder: &std::path::Path) -> Vec<(String, $crate::defect::Problem)> {
+                let defects = verify(folder, &mut |_, _| ()).unwrap().into_iter();
+                defects.map(|defect| $crate::generate::fixture::$named(folder, defect)).collect()
+            }
+        };
+    }
+    pub(crate) use fixture;
+
+    /// A problem with the name of its file.
+    pub(crate) fn by_name(_: &Path, Defect { path, problem }: Defect) -> (String, Problem) {
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), problem)
+    }
+
+    /// A problem with the path of its file in the folder.
+    pub(crate) fn by_path(folder: &Path, Defect { path, problem }: Defect) -> (String, Problem) {
+        (path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned(), problem)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -109,25 +109,16 @@ mod tests {
     use proctor_vocabulary::SampleIndex;
 
     use super::*;
+    use crate::generate::fixture::fixture;
 
     const PICTURES: [&str; 3] =
         ["ILSVRC2012_val_00000001.JPEG", "ILSVRC2012_val_00000002.JPEG", "ILSVRC2012_val_00000003.JPEG"];
 
-    fn generated() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count: 3 }).unwrap();
-        folder
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.file_name().unwrap().to_str().unwrap().to_owned();
-        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
-    }
+    fixture!(7, by_name);
 
     #[test]
     fn samples_are_the_files_in_the_order_of_the_list() {
-        let folder = generated();
+        let folder = generated(3);
         let list = fs::read_to_string(folder.path().join(LIST)).unwrap();
         let backwards: String = list.lines().rev().map(|line| format!("{line}\n")).collect();
         fs::write(folder.path().join(LIST), backwards).unwrap();
@@ -142,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_missing_picture_is_no_sample_and_a_defect() {
-        let folder = generated();
+        let folder = generated(3);
         let gone = folder.path().join(PICTURES[1]);
         fs::remove_file(&gone).unwrap();
         let images = open(folder.path()).unwrap();
@@ -153,7 +144,7 @@ mod tests {
 
     #[test]
     fn without_any_picture_the_list_is_refused() {
-        let folder = generated();
+        let folder = generated(3);
         PICTURES.iter().for_each(|picture| fs::remove_file(folder.path().join(picture)).unwrap());
         let error = open(folder.path()).unwrap_err().to_string();
         assert!(error.contains("val_map.txt: none of the 3 files that it lists is there"), "{error}");
@@ -164,7 +155,7 @@ mod tests {
 
     #[test]
     fn pictures_that_are_none_or_cut_or_not_listed_are_defects() {
-        let folder = generated();
+        let folder = generated(3);
         let path = |picture: usize| folder.path().join(PICTURES[picture]);
         fs::write(path(0), b"\x89PNG\r\n\x1a\n").unwrap();
         let whole = fs::read(path(1)).unwrap();
@@ -183,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_wrong_line_is_a_defect_and_those_without_a_sound_path_an_error() {
-        let folder = generated();
+        let folder = generated(3);
         let write = |lines: &str| fs::write(folder.path().join(LIST), lines).unwrap();
         let [a, b, c] = PICTURES;
         write(&format!("{a} 1000\n{b} cat\n{c} -1\n"));
@@ -212,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_list_is_a_defect() {
-        let folder = generated();
+        let folder = generated(3);
         fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
         let count = Problem::Count { things: "lines", expected: 50_000, got: 3 };
         assert_eq!(problems(folder.path()), [(LIST.to_owned(), count)]);

@@ -123,19 +123,9 @@ mod tests {
     use proctor_vocabulary::SampleIndex;
 
     use super::*;
-    use crate::defect::Problem;
+    use crate::{defect::Problem, generate::fixture::fixture};
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count }).unwrap();
-        folder
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
-    }
+    fixture!(7, by_path);
 
     #[test]
     fn samples_are_the_scans_of_the_list() {

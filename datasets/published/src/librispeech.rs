@@ -214,20 +214,9 @@ mod tests {
     use proctor_sound_file::{Part, SoundError, wav};
 
     use super::*;
-    use crate::defect::EntryFault;
+    use crate::{defect::EntryFault, generate::fixture::fixture};
 
-    fn generated() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count: 3 }).unwrap();
-        folder
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-        let defects: Vec<_> = defects.iter().map(|defect| (name(defect), defect.problem.clone())).collect();
-        defects
-    }
+    fixture!(7, by_path);
 
     fn edit(folder: &Path, change: impl FnOnce(&mut Vec<serde_json::Value>)) {
         let path = folder.join(MANIFEST);
@@ -238,7 +227,7 @@ mod tests {
 
     #[test]
     fn samples_are_the_files_that_are_short_enough_in_the_order_of_the_manifest() {
-        let folder = generated();
+        let folder = generated(3);
         assert_eq!(problems(folder.path()), []);
         let names = open(folder.path()).unwrap().sample_names().to_owned();
         edit(folder.path(), |list| {
@@ -260,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_file_of_another_rate_or_with_channels_is_refused_by_name() {
-        let folder = generated();
+        let folder = generated(3);
         let names = open(folder.path()).unwrap().sample_names().to_owned();
         let write = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).unwrap();
         let rate = Format { rate_hz: 8000, ..Format::SPEECH };
@@ -286,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_recording_of_another_length_than_the_manifest_says_is_refused() {
-        let folder = generated();
+        let folder = generated(3);
         let names = open(folder.path()).unwrap().sample_names().to_owned();
         let path = folder.path().join(&names[0]);
         let whole = fs::read(&path).unwrap();
@@ -311,7 +300,7 @@ mod tests {
 
     #[test]
     fn faults_of_the_manifest_are_listed() {
-        let folder = generated();
+        let folder = generated(3);
         edit(folder.path(), |list| {
             list[0]["files"][0]["speed"] = serde_json::json!(0.9);
             list[1]["files"][0]["fname"] = serde_json::json!("../a.wav");
@@ -336,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_published_set_has_another_number_of_recordings() {
-        let folder = generated();
+        let folder = generated(3);
         fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
         let count = Problem::Count { things: "recordings of at most 15 s", expected: 2513, got: 3 };
         assert_eq!(problems(folder.path()), [(MANIFEST.to_owned(), count)]);

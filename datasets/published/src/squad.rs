@@ -195,21 +195,12 @@ mod tests {
     use proctor_text::VocabularyError;
 
     use super::*;
+    use crate::generate::fixture::fixture;
 
     const VOCABULARY: &str = VocabularyFile::Lines.name();
     const TOKENIZER: &str = VocabularyFile::Json.name();
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count }).unwrap();
-        folder
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.file_name().unwrap().to_str().unwrap().to_owned();
-        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
-    }
+    fixture!(7, by_name);
 
     fn edit(folder: &Path, name: &str, change: impl FnOnce(String) -> String) {
         let path = folder.join(name);

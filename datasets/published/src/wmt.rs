@@ -173,22 +173,13 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::generate::fixture::fixture;
 
-    fn generated() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 7, sample_count: 5 }).unwrap();
-        folder
-    }
-
-    fn problems(folder: &Path) -> Vec<(String, Problem)> {
-        let defects = verify(folder, &mut |_, _| ()).unwrap();
-        let name = |defect: &Defect| defect.path.file_name().unwrap().to_str().unwrap().to_owned();
-        defects.into_iter().map(|defect| (name(&defect), defect.problem)).collect()
-    }
+    fixture!(7, by_name);
 
     #[test]
     fn samples_are_the_numbers_of_the_tokens_of_a_line() {
-        let folder = generated();
+        let folder = generated(5);
         assert_eq!(problems(folder.path()), []);
         fs::write(folder.path().join(ENGLISH_VOCABULARY), "<unk>\n<s>\n</s>\nriv@@\ner\nthe\n").unwrap();
         fs::write(folder.path().join(ENGLISH), "the riv@@ er\n\u{2028}x er\n").unwrap();
@@ -205,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_file_is_an_error_or_a_defect() {
-        let folder = generated();
+        let folder = generated(5);
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write(GERMAN, "eins\n \ndrei\n");
         write(GERMAN_VOCABULARY, "<unk>\n<s>\n</s>\nder\nder\n");
@@ -225,14 +216,14 @@ mod tests {
         fs::remove_file(folder.path().join(ENGLISH_VOCABULARY)).unwrap();
         assert!(matches!(open(folder.path()), Err(DatasetError::Read { .. })));
         assert!(problems(folder.path()).contains(&(ENGLISH_VOCABULARY.to_owned(), Problem::Missing)));
-        let folder = generated();
+        let folder = generated(5);
         fs::write(folder.path().join(ENGLISH), "").unwrap();
         assert!(open(folder.path()).unwrap_err().to_string().contains("it has no sentence"));
     }
 
     #[test]
     fn another_number_of_translations_is_refused_and_none_at_all_is_not() {
-        let folder = generated();
+        let folder = generated(5);
         let path = folder.path().join(GERMAN);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
@@ -244,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_published_set_is_known_by_its_sums_and_its_count() {
-        let folder = generated();
+        let folder = generated(5);
         fs::remove_file(folder.path().join(Generate::NOTE)).unwrap();
         let listed = problems(folder.path());
         let sums = listed.iter().filter(|(_, problem)| matches!(problem, Problem::Md5 { .. })).count();

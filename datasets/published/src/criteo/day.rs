@@ -306,13 +306,9 @@ mod tests {
     use proctor_datasets::TextFault;
 
     use super::*;
-    use crate::defect::LineFault;
+    use crate::{defect::LineFault, generate::fixture::fixture};
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 3, sample_count }).unwrap();
-        folder
-    }
+    fixture!(3);
 
     fn verified(folder: &Path) -> Vec<Problem> {
         verify(folder, &mut |_, _| ()).unwrap().into_iter().map(|defect| defect.problem).collect()

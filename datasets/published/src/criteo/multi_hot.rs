@@ -415,12 +415,9 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::generate::fixture::fixture;
 
-    fn generated(sample_count: u64) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        generate(folder.path(), &Generate { seed: 5, sample_count }).unwrap();
-        folder
-    }
+    fixture!(5);
 
     fn problems(folder: &Path) -> Vec<Problem> {
         verify(folder, &mut |_, _| ()).unwrap().into_iter().map(|defect| defect.problem).collect()
