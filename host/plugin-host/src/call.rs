@@ -4,6 +4,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Functions of a table, each of which has room for a message last and returns a status.
+macro_rules! functions {
+    ($(fn $name:ident($($argument:ident: $type:ty),*; $error:ident) $body:block)*) => {$(
+        unsafe extern "C" fn $name(
+            $($argument: $type,)*
+            $error: *mut ::proctor_plugin_api::abi::ProctorError,
+        ) -> ::proctor_plugin_api::abi::ProctorStatus {
+            $body
+        }
+    )*};
+}
+pub(crate) use functions;
+
 macro_rules! calls {
     ($($variant:ident $name:literal $task:literal,)+) => {
         /// A call from the host into a plugin.

@@ -13,10 +13,13 @@ use proctor_plugin_api::abi::{
     ProctorSampleSet, ProctorStatus, ProctorTensor, ProctorTensorSpec,
 };
 
-use crate::load::{
-    loaded_plugin::LoadedPlugin,
-    other_hosts::Grown,
-    table::{IssueFunction, Table},
+use crate::{
+    call::functions,
+    load::{
+        loaded_plugin::LoadedPlugin,
+        other_hosts::Grown,
+        table::{IssueFunction, Table},
+    },
 };
 
 /// The plugin behind the table: the only one of the process that is called so.
@@ -80,28 +83,100 @@ unsafe fn grown<T>(first: *const T, count: usize) -> Vec<Grown<T>> {
     (0..count).map(|index| Grown::new(unsafe { first.add(index).read() })).collect()
 }
 
-unsafe extern "C" fn open(
-    request: *const ProctorOpenRequest,
-    backend: *mut *mut ProctorBackend,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    // SAFETY: this host hands over a whole request, with its options; its table stays for ever.
-    let (request, options, host) = unsafe {
-        let request = request.read();
-        let options = grown(request.options, request.option_count);
-        let host = longer_host(&*request.host);
-        (request, options, host)
-    };
-    let request = Grown::new(ProctorOpenRequest {
-        size: size_of::<Grown<ProctorOpenRequest>>(),
-        host,
-        options: options.as_ptr().cast(),
-        option_stride: size_of::<Grown<ProctorOptionValue>>(),
-        ..request
-    });
-    let open = real().table.open.expect("it is there, or this would not be");
-    // SAFETY: the plugin's own function, with arguments that live for the call; the host's table is leaked.
-    unsafe { open((&raw const request).cast(), backend, error) }
+functions! {
+    fn open(request: *const ProctorOpenRequest, backend: *mut *mut ProctorBackend; error) {
+        // SAFETY: this host hands over a whole request, with its options; its table stays for ever.
+        let (request, options, host) = unsafe {
+            let request = request.read();
+            let options = grown(request.options, request.option_count);
+            let host = longer_host(&*request.host);
+            (request, options, host)
+        };
+        let request = Grown::new(ProctorOpenRequest {
+            size: size_of::<Grown<ProctorOpenRequest>>(),
+            host,
+            options: options.as_ptr().cast(),
+            option_stride: size_of::<Grown<ProctorOptionValue>>(),
+            ..request
+        });
+        let open = real().table.open.expect("it is there, or this would not be");
+        // SAFETY: the plugin's own function, with arguments that live for the call; the host's table is leaked.
+        unsafe { open((&raw const request).cast(), backend, error) }
+    }
+
+    fn load_model(
+        backend: *mut ProctorBackend,
+        request: *const ProctorModelRequest,
+        model: *mut *mut ProctorModel;
+        error
+    ) {
+        // SAFETY: this host hands over a whole request, with its arrays.
+        let (request, files, inputs, outputs, placements) = unsafe {
+            let request = request.read();
+            let files = grown(request.files, request.file_count);
+            let inputs = grown(request.inputs, request.input_count);
+            let outputs = grown(request.outputs, request.output_count);
+            let mut placements = grown(request.placements, request.placement_count);
+            placements.iter_mut().for_each(|it| it.known.size = size_of::<Grown<ProctorPlacement>>());
+            (request, files, inputs, outputs, placements)
+        };
+        let request = Grown::new(ProctorModelRequest {
+            size: size_of::<Grown<ProctorModelRequest>>(),
+            files: files.as_ptr().cast(),
+            file_stride: size_of::<Grown<ProctorFile>>(),
+            inputs: inputs.as_ptr().cast(),
+            outputs: outputs.as_ptr().cast(),
+            tensor_spec_stride: size_of::<Grown<ProctorTensorSpec>>(),
+            placements: placements.as_ptr().cast(),
+            placement_stride: size_of::<Grown<ProctorPlacement>>(),
+            ..request
+        });
+        let load_model = real().table.load_model.expect("it is there, or this would not be");
+        // SAFETY: the plugin's own function, with arguments that live for the call.
+        unsafe { load_model(backend, (&raw const request).cast(), model, error) }
+    }
+
+    fn create_instance(
+        model: *mut ProctorModel,
+        placement: *const ProctorPlacement,
+        instance: *mut *mut ProctorInstance;
+        error
+    ) {
+        // SAFETY: this host hands over a whole placement.
+        let placement = unsafe { placement.read() };
+        let size = size_of::<Grown<ProctorPlacement>>();
+        let placement = Grown::new(ProctorPlacement { size, ..placement });
+        let create = real().table.create_instance.expect("it is there, or this would not be");
+        // SAFETY: the plugin's own function, with arguments that live for the call.
+        unsafe { create(model, (&raw const placement).cast(), instance, error) }
+    }
+
+    fn prepare_samples(model: *mut ProctorModel, set: *const ProctorSampleSet; error) {
+        // SAFETY: this host hands over a whole set, with samples and inputs that stay until they are released.
+        let (set, mut samples) = unsafe {
+            let set = set.read();
+            let samples = grown(set.samples, set.sample_count);
+            (set, samples)
+        };
+        for sample in &mut samples {
+            // SAFETY: as above.
+            let inputs = unsafe { grown(sample.known.inputs, sample.known.input_count) };
+            sample.known.inputs = inputs.leak().as_ptr().cast();
+        }
+        let set = Box::leak(Box::new(Grown::new(ProctorSampleSet {
+            size: size_of::<Grown<ProctorSampleSet>>(),
+            samples: samples.leak().as_ptr().cast(),
+            sample_stride: size_of::<Grown<ProctorPreparedSample>>(),
+            input_stride: size_of::<Grown<ProctorTensor>>(),
+            // Ranges are left out, as by a host whose samples do not lie in whole pages.
+            ranges: ptr::null(),
+            range_count: 0,
+            ..set
+        })));
+        let prepare = real().table.prepare_samples.expect("it is there, or this would not be");
+        // SAFETY: the plugin's own function; the set stays for ever, the bytes of the samples until they are released.
+        unsafe { prepare(model, ptr::from_ref(set).cast(), error) }
+    }
 }
 
 /// The host's table, longer, and for ever.
@@ -110,84 +185,6 @@ fn longer_host(host: &ProctorHost) -> *const ProctorHost {
     let copy = unsafe { ptr::read(host) };
     let longer = Grown::new(ProctorHost { size: size_of::<Grown<ProctorHost>>(), ..copy });
     ptr::from_ref(Box::leak(Box::new(longer))).cast()
-}
-
-unsafe extern "C" fn load_model(
-    backend: *mut ProctorBackend,
-    request: *const ProctorModelRequest,
-    model: *mut *mut ProctorModel,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    // SAFETY: this host hands over a whole request, with its arrays.
-    let (request, files, inputs, outputs, placements) = unsafe {
-        let request = request.read();
-        let files = grown(request.files, request.file_count);
-        let inputs = grown(request.inputs, request.input_count);
-        let outputs = grown(request.outputs, request.output_count);
-        let mut placements = grown(request.placements, request.placement_count);
-        placements.iter_mut().for_each(|it| it.known.size = size_of::<Grown<ProctorPlacement>>());
-        (request, files, inputs, outputs, placements)
-    };
-    let request = Grown::new(ProctorModelRequest {
-        size: size_of::<Grown<ProctorModelRequest>>(),
-        files: files.as_ptr().cast(),
-        file_stride: size_of::<Grown<ProctorFile>>(),
-        inputs: inputs.as_ptr().cast(),
-        outputs: outputs.as_ptr().cast(),
-        tensor_spec_stride: size_of::<Grown<ProctorTensorSpec>>(),
-        placements: placements.as_ptr().cast(),
-        placement_stride: size_of::<Grown<ProctorPlacement>>(),
-        ..request
-    });
-    let load_model = real().table.load_model.expect("it is there, or this would not be");
-    // SAFETY: the plugin's own function, with arguments that live for the call.
-    unsafe { load_model(backend, (&raw const request).cast(), model, error) }
-}
-
-unsafe extern "C" fn create_instance(
-    model: *mut ProctorModel,
-    placement: *const ProctorPlacement,
-    instance: *mut *mut ProctorInstance,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    // SAFETY: this host hands over a whole placement.
-    let placement = unsafe { placement.read() };
-    let size = size_of::<Grown<ProctorPlacement>>();
-    let placement = Grown::new(ProctorPlacement { size, ..placement });
-    let create = real().table.create_instance.expect("it is there, or this would not be");
-    // SAFETY: the plugin's own function, with arguments that live for the call.
-    unsafe { create(model, (&raw const placement).cast(), instance, error) }
-}
-
-unsafe extern "C" fn prepare_samples(
-    model: *mut ProctorModel,
-    set: *const ProctorSampleSet,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    // SAFETY: this host hands over a whole set, with samples and inputs that stay until they are released.
-    let (set, mut samples) = unsafe {
-        let set = set.read();
-        let samples = grown(set.samples, set.sample_count);
-        (set, samples)
-    };
-    for sample in &mut samples {
-        // SAFETY: as above.
-        let inputs = unsafe { grown(sample.known.inputs, sample.known.input_count) };
-        sample.known.inputs = inputs.leak().as_ptr().cast();
-    }
-    let set = Box::leak(Box::new(Grown::new(ProctorSampleSet {
-        size: size_of::<Grown<ProctorSampleSet>>(),
-        samples: samples.leak().as_ptr().cast(),
-        sample_stride: size_of::<Grown<ProctorPreparedSample>>(),
-        input_stride: size_of::<Grown<ProctorTensor>>(),
-        // Ranges are left out, as by a host whose samples do not lie in whole pages.
-        ranges: ptr::null(),
-        range_count: 0,
-        ..set
-    })));
-    let prepare = real().table.prepare_samples.expect("it is there, or this would not be");
-    // SAFETY: the plugin's own function; the set stays for ever, the bytes of the samples until they are released.
-    unsafe { prepare(model, ptr::from_ref(set).cast(), error) }
 }
 
 type BatchFunction =

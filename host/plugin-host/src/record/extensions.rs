@@ -8,7 +8,7 @@ use proctor_plugin_api::{
 };
 
 use crate::{
-    call::Call,
+    call::{Call, functions},
     foreign::bytes_of,
     record::{
         batch::with_batch,
@@ -98,24 +98,112 @@ macro_rules! own {
     };
 }
 
-unsafe extern "C" fn issue(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let issue = own!(issue.issue);
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { with_query(Call::Issue, query, error, || issue(model, query, error)) }
-}
+functions! {
+    fn issue(model: *mut ProctorModel, query: *const ProctorQuery; error) {
+        let issue = own!(issue.issue);
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { with_query(Call::Issue, query, error, || issue(model, query, error)) }
+    }
 
-unsafe extern "C" fn warm_up(
-    model: *mut ProctorModel,
-    query: *const ProctorQuery,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let warm_up = own!(issue.warm_up);
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { with_query(Call::WarmUp, query, error, || warm_up(model, query, error)) }
+    fn warm_up(model: *mut ProctorModel, query: *const ProctorQuery; error) {
+        let warm_up = own!(issue.warm_up);
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { with_query(Call::WarmUp, query, error, || warm_up(model, query, error)) }
+    }
+
+    fn execute_virtual(
+        instance: *mut ProctorInstance,
+        batch: *mut ProctorBatch,
+        busy_instances: u32,
+        service_time_ns: *mut u64;
+        error
+    ) {
+        let execute = own!(virtual_time.execute);
+        let with = Begun { busy: Some(busy_instances), ..Begun::default() };
+        // SAFETY: the host's call, handed on as it came; the room for the time is the host's own.
+        unsafe {
+            let act = || {
+                let status = execute(instance, batch, busy_instances, service_time_ns, error);
+                (status, Some(service_time_ns.read()))
+            };
+            with_batch(Call::ExecuteVirtual, instance, batch, error, with, act)
+        }
+    }
+
+    fn begin_thread(instance: *mut ProctorInstance; error) {
+        let begin = own!(thread.begin);
+        let (recording, number) = (recording(), recording().instance(instance));
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { recording.note(Call::BeginThread, number, error, || begin(instance, error)) }
+    }
+
+    fn end_thread(instance: *mut ProctorInstance; error) {
+        let end = own!(thread.end);
+        let (recording, number) = (recording(), recording().instance(instance));
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { recording.note(Call::EndThread, number, error, || end(instance, error)) }
+    }
+
+    fn submit(instance: *mut ProctorInstance, batch: *mut ProctorBatch; error) {
+        let submit = own!(submit.submit);
+        let recording = recording();
+        // SAFETY: the batch is this host's own, and stays until it is done.
+        let (id, handed) = unsafe { ((*batch).id, Handed::of(&*batch)) };
+        let (samples, number) = (handed.samples(), recording.instance(instance));
+        recording.in_flight.lock().insert(id, handed);
+        let with = Begun { instance: number, samples, batch: Some(id), ..Begun::default() };
+        // SAFETY: the host's call, handed on as it came. What it has done may be another batch when this returns.
+        unsafe {
+            let status = recording.note_with(Call::Submit, with, error, || submit(instance, batch, error));
+            if status != PROCTOR_STATUS_OK {
+                recording.in_flight.lock().remove(&id);
+            }
+            status
+        }
+    }
+
+    fn allocate(model: *mut ProctorModel, allocation: *mut ProctorAllocation; error) {
+        let allocate = own!(memory.allocate);
+        // SAFETY: the host's call, handed on as it came; the allocation is the host's own.
+        unsafe {
+            let size_bytes = (*allocation).size_bytes;
+            with_size(Call::Allocate, size_bytes, error, || allocate(model, allocation, error))
+        }
+    }
+
+    fn free(model: *mut ProctorModel, memory: *mut c_void; error) {
+        let free = own!(memory.free);
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { recording().note(Call::Free, None, error, || free(model, memory, error)) }
+    }
+
+    fn copy(model: *mut ProctorModel, to: *mut c_void, from: *const c_void, size_bytes: usize; error) {
+        let copy = own!(memory.copy);
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { with_size(Call::Copy, size_bytes, error, || copy(model, to, from, size_bytes, error)) }
+    }
+
+    fn read_energy(model: *mut ProctorModel, joules: *mut f64; error) {
+        let read = own!(energy.read);
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { recording().note(Call::ReadEnergy, None, error, || read(model, joules, error)) }
+    }
+
+    fn choose(
+        backend: *mut ProctorBackend,
+        request: *const ProctorModelRequest,
+        input: usize,
+        form: *mut ProctorInputForm;
+        error
+    ) {
+        let choose = own!(input_forms.choose);
+        let with = Begun { arguments: [("input".to_owned(), input.to_string())].into(), ..Begun::default() };
+        // SAFETY: the host's call, handed on as it came.
+        unsafe {
+            let act = || choose(backend, request, input, form, error);
+            recording().note_with(Call::ChooseInputForm, with, error, act)
+        }
+    }
 }
 
 /// Notes a call with a query. Its answers come by `complete`.
@@ -140,96 +228,6 @@ unsafe fn with_query(
     unsafe { recording().note_with(call, Begun { samples, part, ..Begun::default() }, error, act) }
 }
 
-unsafe extern "C" fn execute_virtual(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    busy_instances: u32,
-    service_time_ns: *mut u64,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let execute = own!(virtual_time.execute);
-    let with = Begun { busy: Some(busy_instances), ..Begun::default() };
-    // SAFETY: the host's call, handed on as it came; the room for the time is the host's own.
-    unsafe {
-        let act = || {
-            let status = execute(instance, batch, busy_instances, service_time_ns, error);
-            (status, Some(service_time_ns.read()))
-        };
-        with_batch(Call::ExecuteVirtual, instance, batch, error, with, act)
-    }
-}
-
-unsafe extern "C" fn begin_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    let begin = own!(thread.begin);
-    let (recording, number) = (recording(), recording().instance(instance));
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { recording.note(Call::BeginThread, number, error, || begin(instance, error)) }
-}
-
-unsafe extern "C" fn end_thread(instance: *mut ProctorInstance, error: *mut ProctorError) -> ProctorStatus {
-    let end = own!(thread.end);
-    let (recording, number) = (recording(), recording().instance(instance));
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { recording.note(Call::EndThread, number, error, || end(instance, error)) }
-}
-
-unsafe extern "C" fn submit(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let submit = own!(submit.submit);
-    let recording = recording();
-    // SAFETY: the batch is this host's own, and stays until it is done.
-    let (id, handed) = unsafe { ((*batch).id, Handed::of(&*batch)) };
-    let (samples, number) = (handed.samples(), recording.instance(instance));
-    recording.in_flight.lock().insert(id, handed);
-    let with = Begun { instance: number, samples, batch: Some(id), ..Begun::default() };
-    // SAFETY: the host's call, handed on as it came. What it has done may be another batch when this returns.
-    unsafe {
-        let status = recording.note_with(Call::Submit, with, error, || submit(instance, batch, error));
-        if status != PROCTOR_STATUS_OK {
-            recording.in_flight.lock().remove(&id);
-        }
-        status
-    }
-}
-
-unsafe extern "C" fn allocate(
-    model: *mut ProctorModel,
-    allocation: *mut ProctorAllocation,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let allocate = own!(memory.allocate);
-    // SAFETY: the host's call, handed on as it came; the allocation is the host's own.
-    unsafe {
-        let size_bytes = (*allocation).size_bytes;
-        with_size(Call::Allocate, size_bytes, error, || allocate(model, allocation, error))
-    }
-}
-
-unsafe extern "C" fn free(
-    model: *mut ProctorModel,
-    memory: *mut c_void,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let free = own!(memory.free);
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { recording().note(Call::Free, None, error, || free(model, memory, error)) }
-}
-
-unsafe extern "C" fn copy(
-    model: *mut ProctorModel,
-    to: *mut c_void,
-    from: *const c_void,
-    size_bytes: usize,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let copy = own!(memory.copy);
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { with_size(Call::Copy, size_bytes, error, || copy(model, to, from, size_bytes, error)) }
-}
-
 /// Notes a call about so much memory.
 ///
 /// # Safety
@@ -243,30 +241,4 @@ unsafe fn with_size(
     let arguments = [("size_bytes".to_owned(), size_bytes.to_string())].into();
     // SAFETY: the caller's promise.
     unsafe { recording().note_with(call, Begun { arguments, ..Begun::default() }, error, act) }
-}
-
-unsafe extern "C" fn read_energy(
-    model: *mut ProctorModel,
-    joules: *mut f64,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let read = own!(energy.read);
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { recording().note(Call::ReadEnergy, None, error, || read(model, joules, error)) }
-}
-
-unsafe extern "C" fn choose(
-    backend: *mut ProctorBackend,
-    request: *const ProctorModelRequest,
-    input: usize,
-    form: *mut ProctorInputForm,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let choose = own!(input_forms.choose);
-    let with = Begun { arguments: [("input".to_owned(), input.to_string())].into(), ..Begun::default() };
-    // SAFETY: the host's call, handed on as it came.
-    unsafe {
-        let act = || choose(backend, request, input, form, error);
-        recording().note_with(Call::ChooseInputForm, with, error, act)
-    }
 }

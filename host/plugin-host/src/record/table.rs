@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 use proctor_plugin_api::{abi::*, versioned::Elements, vocabulary::ElementType};
 
 use crate::{
-    call::Call,
+    call::{Call, functions},
     record::{
         batch::with_batch,
         extensions::extension,
@@ -66,25 +66,106 @@ plain! {
     close(ProctorBackend): Close;
 }
 
-unsafe extern "C" fn open(
-    request: *const ProctorOpenRequest,
-    backend: *mut *mut ProctorBackend,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let recording = recording();
-    // SAFETY: the request is this host's own, with its options and its table, for the call.
-    let (arguments, recorded) = unsafe {
-        let given = &*request;
-        let options: Elements<'_, ProctorOptionValue> =
-            elements(given.options, given.option_count, given.option_stride);
-        let arguments: BTreeMap<_, _> = options.iter().map(|option| option_in_words(&option)).collect();
-        let host = host::of(&*given.host);
-        (arguments, ProctorOpenRequest { host, ..std::ptr::read(request) })
-    };
-    let with = Begun { arguments, ..Begun::default() };
-    let open = recording.plugin.open.expect("it is recorded because it is there");
-    // SAFETY: the host's call with another table, which stays for ever.
-    unsafe { recording.note_with(Call::Open, with, error, || open(&raw const recorded, backend, error)) }
+functions! {
+    fn open(request: *const ProctorOpenRequest, backend: *mut *mut ProctorBackend; error) {
+        let recording = recording();
+        // SAFETY: the request is this host's own, with its options and its table, for the call.
+        let (arguments, recorded) = unsafe {
+            let given = &*request;
+            let options: Elements<'_, ProctorOptionValue> =
+                elements(given.options, given.option_count, given.option_stride);
+            let arguments: BTreeMap<_, _> = options.iter().map(|option| option_in_words(&option)).collect();
+            let host = host::of(&*given.host);
+            (arguments, ProctorOpenRequest { host, ..std::ptr::read(request) })
+        };
+        let with = Begun { arguments, ..Begun::default() };
+        let open = recording.plugin.open.expect("it is recorded because it is there");
+        // SAFETY: the host's call with another table, which stays for ever.
+        unsafe { recording.note_with(Call::Open, with, error, || open(&raw const recorded, backend, error)) }
+    }
+
+    fn load_model(
+        backend: *mut ProctorBackend,
+        request: *const ProctorModelRequest,
+        model: *mut *mut ProctorModel;
+        error
+    ) {
+        let recording = recording();
+        // SAFETY: the request is this host's own, with all that it points to, for the call.
+        let (arguments, answer_bytes) = unsafe { request_in_words(&*request) };
+        recording.answer_bytes_max.store(answer_bytes, Ordering::Relaxed);
+        let with = Begun { arguments, ..Begun::default() };
+        let load = recording.plugin.load_model.expect("it is recorded because it is there");
+        // SAFETY: the host's call, handed on as it came.
+        unsafe { recording.note_with(Call::LoadModel, with, error, || load(backend, request, model, error)) }
+    }
+
+    fn create_instance(
+        model: *mut ProctorModel,
+        placement: *const ProctorPlacement,
+        instance: *mut *mut ProctorInstance;
+        error
+    ) {
+        let recording = recording();
+        // SAFETY: the placement is this host's own.
+        let number = unsafe { (*placement).instance_index };
+        let create = recording.plugin.create_instance.expect("it is recorded because it is there");
+        // SAFETY: the host's call, handed on as it came; the room for the handle is the host's own.
+        unsafe {
+            let call = || create(model, placement, instance, error);
+            let status = recording.note(Call::CreateInstance, Some(number), error, call);
+            if status == PROCTOR_STATUS_OK {
+                recording.add_instance(*instance, number);
+            }
+            status
+        }
+    }
+
+    fn prepare_samples(model: *mut ProctorModel, samples: *const ProctorSampleSet; error) {
+        let recording = recording();
+        // SAFETY: the set is this host's own.
+        let prepared = unsafe { inputs_of(&*samples) };
+        let mut listed = std::mem::take(&mut *recording.listed.lock());
+        if listed.iter().eq(prepared.iter().map(|input| &input.index)) {
+            listed.clear();
+        }
+        let with = Begun { prepared, listed, ..Begun::default() };
+        let call = || match recording.plugin.prepare_samples {
+            // SAFETY: the host's call, handed on as it came.
+            Some(prepare) => unsafe { prepare(model, samples, error) },
+            None => PROCTOR_STATUS_OK,
+        };
+        // SAFETY: the host vouches for its room for a message.
+        unsafe { recording.note_with(Call::PrepareSamples, with, error, call) }
+    }
+
+    fn warm_up(instance: *mut ProctorInstance, batch: *mut ProctorBatch; error) {
+        let warm_up = recording().plugin.warm_up.expect("it is recorded because it is there");
+        // SAFETY: the host's call, handed on as it came.
+        unsafe {
+            let act = || (warm_up(instance, batch, error), None);
+            with_batch(Call::WarmUp, instance, batch, error, Begun::default(), act)
+        }
+    }
+
+    fn execute(instance: *mut ProctorInstance, batch: *mut ProctorBatch; error) {
+        let execute = recording().plugin.execute.expect("it is recorded because it is there");
+        // SAFETY: the host's call, handed on as it came.
+        unsafe {
+            let act = || (execute(instance, batch, error), None);
+            with_batch(Call::Execute, instance, batch, error, Begun::default(), act)
+        }
+    }
+
+    fn destroy_instance(instance: *mut ProctorInstance; error) {
+        let recording = recording();
+        let destroy = recording.plugin.destroy_instance.expect("it is recorded because it is there");
+        // SAFETY: the host's call, handed on as it came.
+        unsafe {
+            let call = || destroy(instance, error);
+            recording.note(Call::DestroyInstance, recording.instance(instance), error, call)
+        }
+    }
 }
 
 /// # Safety
@@ -99,22 +180,6 @@ unsafe fn option_in_words(value: &ProctorOptionValue) -> (String, String) {
     };
     // SAFETY: as above.
     (unsafe { text(&value.name) }, words)
-}
-
-unsafe extern "C" fn load_model(
-    backend: *mut ProctorBackend,
-    request: *const ProctorModelRequest,
-    model: *mut *mut ProctorModel,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let recording = recording();
-    // SAFETY: the request is this host's own, with all that it points to, for the call.
-    let (arguments, answer_bytes) = unsafe { request_in_words(&*request) };
-    recording.answer_bytes_max.store(answer_bytes, Ordering::Relaxed);
-    let with = Begun { arguments, ..Begun::default() };
-    let load = recording.plugin.load_model.expect("it is recorded because it is there");
-    // SAFETY: the host's call, handed on as it came.
-    unsafe { recording.note_with(Call::LoadModel, with, error, || load(backend, request, model, error)) }
 }
 
 /// The demands of a request, without paths, and the number of bytes of an answer.
@@ -171,86 +236,4 @@ unsafe fn tensors_in_words(tensors: Elements<'_, ProctorTensorSpec>) -> (String,
     // SAFETY: the caller's promise.
     let words: Vec<_> = unsafe { tensors.iter() }.map(in_words).collect();
     (words.join(", "), size_bytes)
-}
-
-unsafe extern "C" fn create_instance(
-    model: *mut ProctorModel,
-    placement: *const ProctorPlacement,
-    instance: *mut *mut ProctorInstance,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let recording = recording();
-    // SAFETY: the placement is this host's own.
-    let number = unsafe { (*placement).instance_index };
-    let create = recording.plugin.create_instance.expect("it is recorded because it is there");
-    // SAFETY: the host's call, handed on as it came; the room for the handle is the host's own.
-    unsafe {
-        let call = || create(model, placement, instance, error);
-        let status = recording.note(Call::CreateInstance, Some(number), error, call);
-        if status == PROCTOR_STATUS_OK {
-            recording.add_instance(*instance, number);
-        }
-        status
-    }
-}
-
-unsafe extern "C" fn prepare_samples(
-    model: *mut ProctorModel,
-    samples: *const ProctorSampleSet,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let recording = recording();
-    // SAFETY: the set is this host's own.
-    let prepared = unsafe { inputs_of(&*samples) };
-    let mut listed = std::mem::take(&mut *recording.listed.lock());
-    if listed.iter().eq(prepared.iter().map(|input| &input.index)) {
-        listed.clear();
-    }
-    let with = Begun { prepared, listed, ..Begun::default() };
-    let call = || match recording.plugin.prepare_samples {
-        // SAFETY: the host's call, handed on as it came.
-        Some(prepare) => unsafe { prepare(model, samples, error) },
-        None => PROCTOR_STATUS_OK,
-    };
-    // SAFETY: the host vouches for its room for a message.
-    unsafe { recording.note_with(Call::PrepareSamples, with, error, call) }
-}
-
-unsafe extern "C" fn warm_up(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let warm_up = recording().plugin.warm_up.expect("it is recorded because it is there");
-    // SAFETY: the host's call, handed on as it came.
-    unsafe {
-        let act = || (warm_up(instance, batch, error), None);
-        with_batch(Call::WarmUp, instance, batch, error, Begun::default(), act)
-    }
-}
-
-unsafe extern "C" fn execute(
-    instance: *mut ProctorInstance,
-    batch: *mut ProctorBatch,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let execute = recording().plugin.execute.expect("it is recorded because it is there");
-    // SAFETY: the host's call, handed on as it came.
-    unsafe {
-        let act = || (execute(instance, batch, error), None);
-        with_batch(Call::Execute, instance, batch, error, Begun::default(), act)
-    }
-}
-
-unsafe extern "C" fn destroy_instance(
-    instance: *mut ProctorInstance,
-    error: *mut ProctorError,
-) -> ProctorStatus {
-    let recording = recording();
-    let destroy = recording.plugin.destroy_instance.expect("it is recorded because it is there");
-    // SAFETY: the host's call, handed on as it came.
-    unsafe {
-        let call = || destroy(instance, error);
-        recording.note(Call::DestroyInstance, recording.instance(instance), error, call)
-    }
 }
