@@ -2,6 +2,8 @@
 
 use std::{fs, time::Instant};
 
+use proctor_noise::{busy_ticks, process_ticks};
+
 /// Share of the processors that others may use; above it, a measurement is made again.
 pub(crate) const FOREIGN_SHARE_MAX: f64 = 0.03;
 /// Of the counters in `/proc`.
@@ -43,55 +45,16 @@ fn share(before: Counters, after: Counters, processor_s: f64) -> f64 {
 }
 
 fn counters(cpus: &[usize], processes: &[u32]) -> Option<Counters> {
-    let busy = busy_ticks(&fs::read_to_string("/proc/stat").ok()?, cpus);
+    let cpus = cpus.iter().map(|cpu| u32::try_from(*cpu).ok()).collect::<Option<Vec<_>>>()?;
+    let busy = busy_ticks(&fs::read_to_string("/proc/stat").ok()?, &cpus)?;
     let own = processes.iter().map(|process| fs::read_to_string(format!("/proc/{process}/stat")).ok());
-    let own = own.map(|text| own_ticks(&text?)).sum::<Option<u64>>()?;
+    let own = own.map(|text| process_ticks(&text?)).sum::<Option<u64>>()?;
     Some(Counters { busy, own })
-}
-
-/// Of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; all but idle and iowait.
-fn busy_ticks(text: &str, cpus: &[usize]) -> u64 {
-    let is_ours = |name: &str| {
-        name.strip_prefix("cpu").and_then(|number| number.parse().ok()).is_some_and(|cpu| cpus.contains(&cpu))
-    };
-    let busy = |line: &str| -> u64 {
-        let counts = line.split_whitespace().skip(1).take(8).map(|count| count.parse().unwrap_or(0));
-        counts
-            .enumerate()
-            .filter(|(field, _)| ![3, 4].contains(field))
-            .map(|(_, count): (_, u64)| count)
-            .sum()
-    };
-    text.lines().filter(|line| line.split_whitespace().next().is_some_and(is_ours)).map(busy).sum()
-}
-
-/// Of `/proc/PID/stat`: fields 14 and 15, user and system time. The name, field 2, may have spaces.
-fn own_ticks(text: &str) -> Option<u64> {
-    let mut fields =
-        text.rsplit_once(')')?.1.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
-    Some(fields.next()?? + fields.next()??)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const STAT: &str =
-        "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 100 50 4 5 6 7 8\ncpu1 10 0 0 200 0 0 0 1 0 0\nintr 5\n";
-
-    #[test]
-    fn idle_time_is_not_counted() {
-        assert_eq!(busy_ticks(STAT, &[0]), 1 + 2 + 3 + 4 + 5 + 6);
-        assert_eq!(busy_ticks(STAT, &[0, 1]), 21 + 11);
-        assert_eq!(busy_ticks(STAT, &[7]), 0);
-    }
-
-    #[test]
-    fn the_time_of_a_process_is_found_behind_a_name_with_spaces() {
-        let text = "42 (a (b) c) S 1 1 1 0 -1 4194304 100 0 0 0 123 45 0 0 20 0 1 0 7";
-        assert_eq!(own_ticks(text), Some(168));
-        assert_eq!(own_ticks("42 (a) S 1"), None);
-    }
 
     #[test]
     fn what_is_not_ours_is_foreign() {

@@ -35,6 +35,7 @@ pub use crate::{
     guard::{Guard, SoFar},
     judgement::{Cause, CauseKind, State},
     noise::{Cost, Noise, NoisyInterval, Series},
+    proc_text::{busy_ticks, process_ticks},
     quantity::{Quantity, Values},
     sources::Issuers,
 };

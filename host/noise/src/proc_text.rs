@@ -40,6 +40,18 @@ pub(crate) fn processor_ticks(stat: &str, processors: &[u32]) -> Option<Processo
     wanted.peek().is_none().then_some(sum)
 }
 
+/// Ticks in which these processors, which are ascending, did anything or another guest had them, by `/proc/stat`.
+#[must_use]
+pub fn busy_ticks(stat: &str, processors: &[u32]) -> Option<u64> {
+    processor_ticks(stat, processors).map(|ticks| ticks.all - ticks.idle)
+}
+
+/// Processor time of a process in ticks, by its file `stat`.
+#[must_use]
+pub fn process_ticks(stat: &str) -> Option<u64> {
+    process_counters(stat).map(|counters| counters.ticks)
+}
+
 /// Counters of a process in its file `stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProcessCounters {
@@ -137,6 +149,7 @@ ctxt 44792555
             (first.idle + second.idle, first.steal + second.steal, first.all + second.all)
         });
         assert_eq!(processor_ticks(STAT, &[0, 2]), None);
+        assert_eq!(busy_ticks(STAT, &[0]), Some(1_198_816 + 58_854 + 168_198 + 151 + 1285));
         assert_eq!(processor_ticks("", &[0]), None);
         // Kernels before 2.6.11 have no steal.
         assert_eq!(processor_ticks("cpu0 1 2 3 4 5 6 7\n", &[0]).map(|it| (it.idle, it.steal)), Some((9, 0)));

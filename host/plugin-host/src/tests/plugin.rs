@@ -152,17 +152,26 @@ pub(super) unsafe extern "C" fn prepare_samples(
     PROCTOR_STATUS_OK
 }
 
-pub(super) unsafe extern "C" fn release_samples(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
-    end("release_samples", error)
-}
-
 pub(super) unsafe extern "C" fn start(_: *mut ProctorModel, _: *mut ProctorError) -> i32 {
     called("start");
     PROCTOR_STATUS_OK
 }
 
-pub(super) unsafe extern "C" fn stop(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
-    end("stop", error)
+macro_rules! ends {
+    ($($name:ident($handle:ty),)*) => {
+        $(pub(super) unsafe extern "C" fn $name(_: *mut $handle, error: *mut ProctorError) -> i32 {
+            end(stringify!($name), error)
+        })*
+    };
+}
+
+ends! {
+    release_samples(ProctorModel),
+    stop(ProctorModel),
+    flush(ProctorModel),
+    destroy_instance(ProctorInstance),
+    unload_model(ProctorModel),
+    close(ProctorBackend),
 }
 
 /// A call that ends something, and fails if it is the one that is set.
@@ -307,22 +316,6 @@ pub(super) unsafe extern "C" fn issue(
         host.complete.unwrap()(host.context, &raw const responses);
     }
     PROCTOR_STATUS_OK
-}
-
-pub(super) unsafe extern "C" fn flush(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
-    end("flush", error)
-}
-
-pub(super) unsafe extern "C" fn destroy_instance(_: *mut ProctorInstance, error: *mut ProctorError) -> i32 {
-    end("destroy_instance", error)
-}
-
-pub(super) unsafe extern "C" fn unload_model(_: *mut ProctorModel, error: *mut ProctorError) -> i32 {
-    end("unload_model", error)
-}
-
-pub(super) unsafe extern "C" fn close(_: *mut ProctorBackend, error: *mut ProctorError) -> i32 {
-    end("close", error)
 }
 
 pub(super) unsafe extern "C" fn extension(id: ProctorString) -> *const c_void {

@@ -48,20 +48,27 @@ pub(crate) struct Bf16;
 /// int8 weights: a group is four rows, interleaved. Activations are quantised row by row.
 pub(crate) struct Int8;
 
+/// The rows of a format that takes activations in f32.
+macro_rules! rows_as_they_are {
+    () => {
+        type Source = Grid;
+        type Row = *const f32;
+
+        #[inline(always)]
+        unsafe fn prepare(grid: &Grid, _depth: usize, _scratch: *mut u8, _quantise: Quantise) -> Grid {
+            *grid
+        }
+
+        #[inline(always)]
+        unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
+            // SAFETY: the caller vouches for the row.
+            unsafe { source.row(step, sample) }
+        }
+    };
+}
+
 impl Weights for F32 {
-    type Source = Grid;
-    type Row = *const f32;
-
-    #[inline(always)]
-    unsafe fn prepare(grid: &Grid, _depth: usize, _scratch: *mut u8, _quantise: Quantise) -> Grid {
-        *grid
-    }
-
-    #[inline(always)]
-    unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller vouches for the row.
-        unsafe { source.row(step, sample) }
-    }
+    rows_as_they_are!();
 
     #[inline(always)]
     unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
@@ -134,19 +141,7 @@ unsafe fn add_row<V: Vector, const R: usize, const N: usize, const L: usize>(
 }
 
 impl Weights for Bf16 {
-    type Source = Grid;
-    type Row = *const f32;
-
-    #[inline(always)]
-    unsafe fn prepare(grid: &Grid, _depth: usize, _scratch: *mut u8, _quantise: Quantise) -> Grid {
-        *grid
-    }
-
-    #[inline(always)]
-    unsafe fn row(source: &Grid, step: usize, sample: usize) -> *const f32 {
-        // SAFETY: the caller vouches for the row.
-        unsafe { source.row(step, sample) }
-    }
+    rows_as_they_are!();
 
     #[inline(always)]
     unsafe fn accumulate<V: Vector, const R: usize, const N: usize, const P: usize, const L: usize>(
