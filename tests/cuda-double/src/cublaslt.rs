@@ -14,7 +14,7 @@ use self::{
 use crate::{
     errors::CudaError,
     work::{Id, Work},
-    world::World,
+    world::{World, functions},
 };
 
 /// A status of cuBLASLt.
@@ -76,17 +76,6 @@ impl World {
             None => self.wrong(Status::NOT_INITIALIZED, "no such handle"),
         }
     }
-}
-
-/// C functions; each is called with the world.
-macro_rules! functions {
-    ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
-        $(#[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            let done: Done = crate::world::with(stringify!($name), |$world| $body).unwrap_or(Err(Status::NOT_INITIALIZED));
-            done.err().map_or(0, |status| status.0)
-        })*
-    };
 }
 
 /// Writes a result to where the caller wants it.

@@ -14,6 +14,7 @@ use crate::{
     errors::CudaError,
     settings,
     work::{Id, Work},
+    world::functions,
 };
 
 /// A status of cuDNN.
@@ -46,18 +47,6 @@ struct Proposal {
     determinism: c_int,
     math: c_int,
     reserved: [c_int; 3],
-}
-
-/// C functions; each is called with the world.
-macro_rules! functions {
-    ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
-        $(#[unsafe(no_mangle)]
-        #[allow(clippy::too_many_arguments, reason = "as many as cuDNN's functions have")]
-        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            let done: Done = crate::world::with(stringify!($name), |$world| $body).unwrap_or(Err(Status::NOT_INITIALIZED));
-            done.err().map_or(0, |status| status.0)
-        })*
-    };
 }
 
 /// Functions that make a descriptor, and that destroy it.

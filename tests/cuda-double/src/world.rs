@@ -285,6 +285,19 @@ pub(crate) fn with<T>(name: &'static str, call: impl FnOnce(&mut World) -> T) ->
     Some(call(world))
 }
 
+/// Functions of a library of C, each called with the world, which return the `Status` of the module.
+macro_rules! functions {
+    ($(fn $name:ident($world:ident $(, $argument:ident: $type:ty)*) $body:block)*) => {
+        $(#[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "as many as the libraries' functions have")]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            let done: Done = crate::world::with(stringify!($name), |$world| $body).unwrap_or(Err(Status::NOT_INITIALIZED));
+            done.err().map_or(0, |status| status.0)
+        })*
+    };
+}
+pub(crate) use functions;
+
 /// Makes the world if it is not there.
 pub(crate) fn init() -> i32 {
     let mut world = WORLD.lock();
