@@ -1,8 +1,8 @@
 //! The watchdog for calls into the plugin that the host itself waits for.
 //!
-//! The load generator watches for completions, and leaves a hung instance behind. That does not help while the thread
-//! that issues, or the one that loads a model, waits inside the plugin. A thread cannot be taken back from foreign
-//! code, so the only way out is to name the call, keep what is on disk, and end the program.
+//! The load generator watches for completions, and leaves a hung instance behind. That does not help while
+//! the issuing thread, or the one that loads a model, waits inside the plugin. A thread cannot be taken back
+//! from foreign code, so the only way out is to name the call, keep the files on disk, and end the program.
 //!
 //! The plugin host notes every call before it is made; the watchdog reads that record, and costs the callers nothing.
 
@@ -56,12 +56,12 @@ impl Watchdog {
         *self.test.lock() = Some((progress, stop));
     }
 
-    /// Ends this process from now on, where the program would have to be ended.
+    /// Ends this process from now on, in cases where the program would have to be ended.
     pub(crate) fn may_end(&self, isolated: Isolated) {
         *self.isolated.lock() = Some(isolated);
     }
 
-    /// Ends the process of the plugin, which the user does not wait for, and tells if it has one.
+    /// Ends the plugin's process, which the user does not wait for. Returns whether there is one.
     pub fn end_isolated(&self) -> bool {
         self.isolated().is_some_and(|isolated| isolated.end_unawaited())
     }
@@ -96,7 +96,7 @@ impl Watchdog {
             let isolated = self.isolated();
             let (samples, is_isolated) = (self.sample_counts(), isolated.is_some());
             if last_words_are_awaited() && samples == seen.samples && samples.completed < samples.issued {
-                // A flush has crashed, and nothing completes any more: what was measured is to be written.
+                // A flush crashed, so nothing more will complete; save what was measured.
                 self.give_up_test();
             }
             seen.look(Instant::now(), calls_under_way(), samples, progress_count(), is_isolated);
@@ -156,9 +156,9 @@ impl Seen {
     }
 }
 
-/// Tells if the host itself waits for the call. The threads of instances are watched by the load generator and the
-/// scheduler; a flush may last as long as samples are outstanding, which the load generator watches. A process that an
-/// instance hangs in is ended first.
+/// Returns whether the host itself waits for the call. The threads of instances are watched by the load
+/// generator and the scheduler; a flush may last as long as samples are outstanding, which the load generator
+/// watches. A process that an instance hangs in is ended first.
 fn is_watched(call: Call, samples: SampleCounts, is_isolated: bool) -> bool {
     match call {
         Call::Execute | Call::EndThread => is_isolated,
@@ -190,7 +190,7 @@ mod tests {
         seen.call_since(LIMIT)
     }
 
-    /// As [`found`], without samples, where the plugin claims progress at each look.
+    /// Does the same as [`found`], without samples, for a plugin that claims progress at each look.
     fn found_with_progress(looks: &[&[CallUnderWay]]) -> Option<Call> {
         let mut seen = Seen::default();
         let start = Instant::now();

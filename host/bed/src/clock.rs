@@ -7,14 +7,14 @@ use proctor_loadgen::{Clock, RealClock, VirtualClock, WaitPolicy};
 /// The clock of a run. Clones show the same time.
 #[derive(Clone)]
 pub enum HostClock {
-    /// Time passes.
+    /// Real time, which passes by itself.
     Real(Arc<RealClock>),
     /// Time goes on as the simulation says.
     Virtual(Arc<VirtualClock>),
 }
 
 impl HostClock {
-    /// A clock at 0. Only real time is waited for in the way of `policy`.
+    /// Creates a clock at 0. Only real time waits by `policy`.
     pub(crate) fn new(is_virtual: bool, policy: WaitPolicy) -> Self {
         if is_virtual {
             Self::Virtual(Arc::default())

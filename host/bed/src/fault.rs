@@ -25,13 +25,13 @@ pub enum Fault {
     WarmUp(Arc<PluginHostError>),
     /// The scheduler had samples that it did not take, or batches that failed; with the plugin's first error.
     Scheduler(Problem, Option<Arc<PluginHostError>>),
-    /// An instance is still at work on a batch, or, without one, in this call.
+    /// An instance is still working on a batch or, if there is no batch, is in this call.
     Hung {
         /// Number of the instance.
         instance: usize,
         /// The call that it is in.
         call: Call,
-        /// Number of samples in the batch; 0 without one.
+        /// Number of samples in the batch; 0 if there is no batch.
         sample_count: usize,
         /// The first of them.
         first: Option<SampleIndex>,
@@ -40,7 +40,7 @@ pub enum Fault {
     Refused {
         /// Number of calls that it refused.
         call_count: u64,
-        /// The first refusal.
+        /// First refusal.
         first: Arc<PluginHostError>,
     },
     /// The plugin was BUSY for a query after it had completed a sample of it.
@@ -52,9 +52,9 @@ pub enum Fault {
     },
     /// The plugin was BUSY for a query until the test was given up.
     AlwaysBusy {
-        /// The last refusal.
+        /// Last refusal.
         error: Arc<PluginHostError>,
-        /// How long no sample completed.
+        /// Time for which no sample completed.
         limit: Duration,
     },
     /// The plugin misbehaved at the boundary.
@@ -63,7 +63,7 @@ pub enum Fault {
     Overwritten {
         /// The first of them.
         first: SampleIndex,
-        /// Number of them.
+        /// Number of overwritten samples.
         count: u64,
     },
     /// The plugin failed to end its part of a phase.
@@ -113,17 +113,17 @@ impl Fault {
         plugin.take_faults().into_iter().map(Self::Plugin)
     }
 
-    /// Tells if it is the end of the plugin's process of its own.
+    /// Returns whether it is the end of the plugin's process of its own.
     pub fn is_end(&self) -> bool {
         self.end().is_some()
     }
 
-    /// Tells if something of the host's own process has changed: then nothing that was measured since counts.
+    /// Returns whether something of the host's own process has changed: then nothing that was measured since counts.
     pub fn is_change_of_host(&self) -> bool {
         matches!(self, Self::HostChanged { .. })
     }
 
-    /// How the plugin's process of its own ended, if it is about that.
+    /// Returns how the plugin's own process ended, if this fault is about that.
     fn end(&self) -> Option<&str> {
         match self {
             Self::Plugin(RepeatedFault { first: PluginFault::Ended { how, .. }, .. }) => Some(how),
@@ -131,8 +131,8 @@ impl Fault {
         }
     }
 
-    /// Adds faults to the findings of a test. The end of a process is told once. Where it is told, the words of a call
-    /// that was lost with it are no words of the plugin.
+    /// Adds faults to the findings of a test. Reports the end of a process only once; in that case the text
+    /// of a call that was lost with it is left out, as it did not come from the plugin.
     pub(crate) fn add_all(faults: Vec<Self>, findings: &mut Vec<Finding>) {
         let ends_before = findings.iter().filter_map(|finding| finding.caller_fault::<Self>()?.end());
         let mut ends: Vec<String> = ends_before.map(str::to_owned).collect();
@@ -149,7 +149,7 @@ impl Fault {
         }
     }
 
-    /// Tells if a call was lost with the device, or with the process that it was made in.
+    /// Returns whether a call was lost with the device, or with the process that it was made in.
     fn is_lost_call(&self) -> bool {
         let error = match self {
             Self::Scheduler(Problem::BatchesFailed { .. }, Some(error))
@@ -160,8 +160,8 @@ impl Fault {
         matches!(**error, PluginHostError::CallFailed { status: abi::PROCTOR_STATUS_DEVICE_LOST, .. })
     }
 
-    /// Tells if it is that samples were answered after their test, or not yet: no fault where the user had given them
-    /// up.
+    /// Returns whether samples were answered after their test, or not yet: no fault if the user had given
+    /// them up.
     pub(crate) fn is_belated_answer(&self) -> bool {
         match self {
             Self::Hung { .. } => true,

@@ -1,4 +1,4 @@
-//! The files that a test reads, and those that it leaves.
+//! Files that a test reads and writes.
 
 pub(crate) mod dataset_folder;
 pub(crate) mod journal;

@@ -19,7 +19,7 @@ use proctor_words::{HostError, Observer, UsageError, text};
 /// The reason of an interrupted test.
 const REASON: &str = "Ctrl-C or SIGTERM";
 
-/// Keeps what the program is doing, and ends it in good order when a signal comes. Clones share it.
+/// Tracks the program's current work, and ends it in good order when a signal comes. Clones share it.
 #[derive(Clone)]
 pub struct Interrupt {
     state: Arc<Mutex<State>>,
@@ -31,7 +31,7 @@ struct State {
     doing: Doing,
     signal_count: u32,
     on_second: Option<Box<dyn Fn() + Send>>,
-    /// Ends the process of the plugin, and tells if it has one.
+    /// Ends the plugin's process and returns whether there is one.
     end_plugin: Option<Box<dyn Fn() -> bool + Send>>,
     on_exit: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -70,7 +70,7 @@ impl Interrupt {
         &self.observer
     }
 
-    /// Sets an action for the end of the program, such as to remove what is not worth keeping. It must not use the
+    /// Sets an action for the end of the program, such as to remove a worthless folder. It must not use the
     /// interrupt, which is locked then.
     pub fn on_exit(&self, action: impl FnOnce() + Send + 'static) {
         self.lock().on_exit = Some(Box::new(action));
@@ -92,13 +92,13 @@ impl Interrupt {
         Ok(started)
     }
 
-    /// Sets an action for the second signal of a test, such as to tell the plugin.
+    /// Sets the action for the second signal during a test, such as cancelling the plugin's work.
     pub fn on_second(&self, action: impl Fn() + Send + 'static) {
         self.lock().on_second = Some(Box::new(action));
     }
 
-    /// Sets an action for the second signal while a plugin comes to its end: it ends the process of the plugin, and
-    /// tells if there was one.
+    /// Sets the action for the second signal while a plugin shuts down. The action ends the plugin's process
+    /// and returns whether there was one.
     pub fn end_plugin_by(&self, action: impl Fn() -> bool + Send + 'static) {
         self.lock().end_plugin = Some(Box::new(action));
     }
@@ -108,7 +108,7 @@ impl Interrupt {
         self.lock().doing = Doing::Measuring;
     }
 
-    /// Marks what a replay does now, in words for "interrupted while".
+    /// Marks the current work of a replay, in words for "interrupted while".
     pub fn replaying(&self, doing: &'static str) {
         self.lock().doing = Doing::Replaying(doing);
     }
@@ -127,13 +127,13 @@ impl Interrupt {
         self.lock().doing = Doing::Writing;
     }
 
-    /// Tells if the user has asked to stop.
+    /// Returns whether the user has asked to stop.
     #[must_use]
     pub fn has_come(&self) -> bool {
         self.lock().signal_count > 0
     }
 
-    /// Does what a signal does now.
+    /// Acts on a signal.
     pub(crate) fn signal(&self) {
         let mut state = self.lock();
         match state.next_signal() {
@@ -143,7 +143,7 @@ impl Interrupt {
                 self.observer.message(&text);
             }
             Effect::Cancel => {}
-            // Under the lock: until the program ends nobody takes the action back, or starts anything more.
+            // Under the lock: from here until the program ends, no thread takes the action back or starts anything new.
             Effect::End { doing, on_exit } => {
                 if let Some(action) = on_exit {
                     action();
@@ -161,7 +161,7 @@ impl Interrupt {
 /// The effect of a signal, as far as it is outside of the state.
 enum Effect {
     Say(String),
-    /// The plugin has been told.
+    /// The plugin has been told to cancel.
     Cancel,
     End {
         /// The work that is interrupted.
@@ -203,7 +203,7 @@ impl State {
         }
     }
 
-    /// Says that the end of the run waits for this call, or ends the process that it hangs in.
+    /// Reports that the end of the run waits for this call, or ends the process that it hangs in.
     fn wait_for(&self, CallUnderWay { plugin, call, .. }: &CallUnderWay, count: u32) -> Effect {
         let was_ended = count > 1 && self.end_plugin.as_ref().is_some_and(|end| end());
         let what = match count {
@@ -226,7 +226,7 @@ impl State {
     }
 }
 
-/// The call of the plugin that the end of a run waits for: not one of an instance that is left behind.
+/// Returns the plugin call that the end of a run waits for: not a call of an instance left behind.
 fn waited_for() -> Option<CallUnderWay> {
     calls_under_way().find(|it| !it.call.is_timed())
 }
@@ -240,7 +240,7 @@ pub(crate) struct RunningTest {
 }
 
 impl RunningTest {
-    /// Says what the end of the test waits for.
+    /// Describes what the end of the test waits for.
     fn waiting(&self) -> String {
         let phase = self.progress.current();
         let outstanding = phase.map_or(0, |phase| phase.issued_count.saturating_sub(phase.completed_count));
@@ -263,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// Stops where the program would end.
+    /// Stops at the point where the program would end.
     struct Ending;
 
     impl Observer for Ending {

@@ -1,14 +1,14 @@
-//! Makes one test on one plugin: connects the plugin with the scheduler and its samples with the load generator.
+//! Runs one test on one plugin: connects the plugin with the scheduler and its samples with the load generator.
 //!
 //! 1. [`TestBed`] opens the plugin and the data, loads the model, and makes tests.
-//! 2. `plugin` finds, loads and opens the plugin, if wanted in a process of its own. `plugin_instance` is the
-//!    scheduler's view of an instance, `sample_library` the load generator's of the samples, `system` that of instances
-//!    and scheduler together.
+//! 2. `plugin` finds, loads and opens the plugin, in its own process if requested. `plugin_instance` adapts
+//!    an instance of the plugin to the scheduler, `sample_library` adapts the samples to the load generator,
+//!    and `system` combines instances and scheduler.
 //! 3. [`scaling`] adjusts batch size and instances during a test.
 //! 4. `placement` assigns processors to threads and devices to instances.
 //! 5. `call_watchdog` detects calls that hang; [`Interrupt`] ends a test early at Ctrl-C.
-//! 6. `measure` reads the counters of the processor and runs the noise guard beside a test; [`figures`] are the metrics
-//!    of its results.
+//! 6. `measure` reads the processor's counters and runs the noise guard during a test; [`figures`] are the
+//!    metrics of its results.
 //! 7. `overhead` is the same path with a plugin that takes no time: the harness's own floor.
 //! 8. `files` are the files that a test reads and writes.
 //!

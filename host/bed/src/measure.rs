@@ -1,4 +1,4 @@
-//! Energy and noise beside the load generator, and the figures of a test.
+//! Measures energy and noise while the load generator runs, and derives the figures of a test.
 
 pub(crate) mod energy;
 pub mod figures;

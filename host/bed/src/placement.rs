@@ -1,7 +1,7 @@
 //! Processors for the instances of a model and for the issuing thread.
 //!
-//! A sleeping thread that is woken beside a spinning one waits for it: where the issuing thread and an instance happen
-//! to share a processor, latencies of a microsecond become several. So, unless `placement = off`:
+//! A sleeping thread woken on a core that another thread spins on has to wait for it: where the issuing thread and an
+//! instance happen to share a processor, latencies of a microsecond become several. So, unless `placement = off`:
 //!
 //! - The allowed processors are divided among the instances, whole cores first. An instance gets its list, and its
 //!   thread is held to it. A plugin that pins threads of its own pins them there: the first one named is for the thread
@@ -33,8 +33,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The placement of instances and issuing threads on this machine. A plugin that takes whole queries has its
-    /// threads where it likes, so the issuing threads are held nowhere.
+    /// Returns the placement of instances and issuing threads on this machine. A plugin that takes whole
+    /// queries places its own threads, so the issuing threads are not pinned.
     pub(crate) fn new(settings: &Settings, dispatch: Dispatch) -> Self {
         if settings.run.placement == "off" || settings.run.virtual_time {
             return Self::default();
@@ -78,7 +78,7 @@ impl Placement {
         &self.issuer
     }
 
-    /// The placement of `instance_count` instances, as a plugin is told it.
+    /// Returns the placement of `instance_count` instances in the form the plugin receives.
     pub(crate) fn told(&self, instance_count: usize, devices: &Devices) -> Vec<plugin_api::Placement> {
         let number = |count: usize| u32::try_from(count).expect("settings allow 1024 instances");
         let told = |index: usize| plugin_api::Placement {
@@ -100,7 +100,7 @@ impl Placement {
     }
 }
 
-/// A thread that is held to some processors. When this is dropped, the thread may run where it could before.
+/// A thread that is pinned to some processors. Dropping this lets it run where it could before.
 #[derive(Debug)]
 pub(crate) struct Held(Option<CpuSet>);
 
@@ -147,9 +147,9 @@ pub(crate) fn allowed_cores() -> &'static [Vec<u32>] {
     AT_FIRST.get_or_init(read_allowed_cores)
 }
 
-/// Core by core, for the calling thread. Where the system does not tell of cores, each processor is one.
+/// Returns the calling thread's processors by core. If the system reports no cores, each processor is one.
 fn read_allowed_cores() -> Vec<Vec<u32>> {
-    // It fails where there are more processors than the set has room for; then nothing is placed.
+    // It fails if there are more processors than the set has room for; then nothing is placed.
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
     let allowed = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let mut cores: BTreeMap<u32, Vec<u32>> = BTreeMap::new();

@@ -26,7 +26,7 @@ use crate::{
 
 /// The plugin of a run, opened.
 pub struct Plugin {
-    /// Its library, or what is linked in.
+    /// Library of the plugin, or the linked-in plugin.
     pub library: LoadedPlugin,
     /// Writes the recording, if there is one.
     pub recorder: Option<Recorder>,
@@ -34,7 +34,7 @@ pub struct Plugin {
     pub backend: Backend,
     /// The options that it was opened with.
     pub options: Options,
-    /// How it is given its work.
+    /// Way in which it is given its work.
     pub dispatch: Dispatch,
     /// The devices that the run uses.
     pub devices: Devices,
@@ -44,7 +44,7 @@ pub struct Plugin {
     pub input_forms: OnceCell<InputForms>,
     /// The process of its own, if it has one.
     pub isolated: Option<Isolated>,
-    /// Where models are looked for and made.
+    /// Folder in which models are searched and made.
     root: DataRoot,
     /// Dropped after the backend, since the plugin may use it to the end.
     _cache: CacheFolder,
@@ -54,7 +54,7 @@ impl Plugin {
     /// Finds, loads and opens the plugin that the settings name. Its model is looked for in `root`, and made there.
     ///
     /// # Errors
-    /// If there is no such plugin, if it cannot do what the settings ask for, or if it does not open.
+    /// If there is no such plugin, if it cannot meet the settings, or if it does not open.
     pub(crate) fn open(
         settings: &Settings,
         root: &DataRoot,
@@ -117,7 +117,7 @@ impl Plugin {
         })
     }
 
-    /// Verifies or makes the files of the benchmark's model and has the plugin load it, to be placed so.
+    /// Verifies or makes the files of the benchmark's model and loads it into the plugin with these placements.
     ///
     /// # Errors
     /// If a file is missing, damaged or cannot be made, or the plugin does not take the model.
@@ -140,10 +140,10 @@ impl Plugin {
         })?)
     }
 
-    /// Has a plugin whose process has ended go on in another.
+    /// Restarts a plugin whose process has ended.
     ///
     /// # Errors
-    /// Why the other one cannot come as far.
+    /// If the other process does not get as far.
     pub(crate) fn refresh(&self) -> Result<(), HostError> {
         let plugin = &self.library.manifest().name;
         self.isolated.as_ref().map_or(Ok(()), |isolated| isolated.refresh(plugin))
@@ -152,7 +152,7 @@ impl Plugin {
     /// Mean time of a bare round trip to the plugin's own process, over this many, in us.
     ///
     /// # Errors
-    /// If it has none, or it has ended.
+    /// If the plugin has no process, or it has ended.
     pub(crate) fn round_trip_us(&self, count: u32) -> Result<f64, HostError> {
         let none = || UsageError::Stated("the plugin has no process of its own: add --isolate");
         self.isolated.as_ref().ok_or_else(none)?.round_trip_us(count)
@@ -200,13 +200,13 @@ fn dispatch(settings: &Settings, manifest: &Manifest) -> Result<Dispatch, HostEr
 /// Settings that only the scheduler obeys.
 pub const SCHEDULER_KEYS: [&str; 2] = ["policy", "batch_timeout_us"];
 
-/// Tells if the user has given a setting that only the scheduler obeys, or the number of instances or the size of
-/// batches, which a plugin without the scheduler is merely told. Ignoring these would be wrong.
+/// Returns whether the user has set anything that only the scheduler obeys, or the number of instances or the
+/// batch size, which a plugin without the scheduler merely receives. Ignoring these would be wrong.
 fn wants_scheduler(settings: &Settings) -> bool {
     SCHEDULER_KEYS.iter().chain(&["instances", "batch_size"]).any(|key| is_given(settings, key))
 }
 
-/// Tells if the user has given this setting.
+/// Returns whether the user has given this setting.
 pub fn is_given(settings: &Settings, key: &str) -> bool {
     settings.origin(key).is_some_and(Origin::is_user)
 }
@@ -293,7 +293,7 @@ mod tests {
             options_of(&Loader::new().config_file(&path).load().unwrap(), "mock")
         };
         assert_eq!(of_file("null").unwrap(), BTreeMap::new());
-        // A name with an underscore is that of a file, of no plugin.
+        // A name with an underscore denotes a file, not a plugin.
         for wrong in ["nul", "host_probe"] {
             let error = of_file(wrong).unwrap_err().to_string();
             assert!(error.contains("proctor.toml") && error.contains(wrong), "{error}");

@@ -21,7 +21,7 @@ pub(crate) struct PluginInstance {
     pub(crate) instance: plugin_host::Instance,
     /// Processors that its thread keeps to; empty for any.
     pub(crate) cpus: Vec<u32>,
-    /// Log of what the plugin reports of each batch, to show where a latency comes from.
+    /// Log of the plugin's reports of each batch, to show where a latency comes from.
     pub(crate) stages: Option<StageLog>,
     /// Log of the batches of a test that keeps some.
     pub(crate) batches: Option<InstanceBatches>,
@@ -35,11 +35,11 @@ fn batch_error(first_error: &FirstError, error: PluginHostError) -> BatchError {
     BatchError { message }
 }
 
-/// Time that a batch spent in the stages that figures are made of, in ns; `None` where the plugin tells of no such
-/// stage.
+/// Time that a batch spent in the stages that make up the figures, in ns; `None` if the plugin does not
+/// report the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BatchStages {
-    /// In the stages in which inputs move to the device.
+    /// Time in the stages that move inputs to the device.
     pub copy_in_ns: Option<u64>,
     /// In the stages of the computation.
     pub compute_ns: Option<u64>,
@@ -155,7 +155,7 @@ pub(crate) fn scheduled(instances: Vec<PluginInstance>) -> Result<Scheduled, Plu
     Ok((scheduled, owners))
 }
 
-/// Makes this many instances, those of different devices at the same time if the plugin allows it.
+/// Creates this many instances; instances on different devices at the same time if the plugin allows it.
 pub(super) fn create_instances(
     model: &Model,
     devices: &Devices,

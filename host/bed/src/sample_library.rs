@@ -20,21 +20,21 @@ use proctor_words::{DataError, HostError, Machine, enter, read_machine};
 use self::{input_forms::InputForms, memory::MemoryOfModel, published::Published};
 use crate::fault::Fault;
 
-/// Memory for samples if the system does not tell how much it has.
+/// Memory for samples if the system does not report how much it has.
 const DEFAULT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// The data of a benchmark: opened, its sizes checked, nothing loaded.
 pub struct Data {
     source: Source,
     inputs: Vec<TensorSpec>,
-    /// True if those of a sample may be smaller.
+    /// True if the inputs of a sample may be smaller.
     inputs_vary: bool,
     counts: QslCounts,
-    /// Loaded samples may take half of the memory: the model and the system need some, too.
+    /// Memory that loaded samples may take: half of it, as the model and the system need some, too.
     limit_bytes: u64,
 }
 
-/// Where samples come from.
+/// Source of samples.
 enum Source {
     /// They are read and preprocessed here whenever they are loaded.
     Here { dataset: Box<dyn Dataset>, pipeline: Box<dyn Pipeline> },
@@ -199,7 +199,7 @@ struct State {
 /// Samples in memory, as the plugin boundary wants them.
 struct Buffers {
     store: SampleStore,
-    /// Each sample with its sum, to notice a plugin that writes to what it may only read.
+    /// Each sample with its checksum, to notice a plugin that writes to read-only data.
     sums: Vec<(SampleIndex, u64)>,
     /// Sums of the copies, in their order.
     copy_sums: Vec<u64>,
@@ -296,7 +296,7 @@ impl SampleLibrary {
         self.state().progress = Some(progress);
     }
 
-    /// Tells if the plugin was left alone with samples that it did not complete.
+    /// Returns whether the plugin was left alone with samples that it did not complete.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state().abandoned
     }
@@ -306,13 +306,13 @@ impl SampleLibrary {
         mem::forget(self.state().loaded.take());
     }
 
-    /// The process of the plugin has ended, and nobody reads the samples any more: the phase is over.
+    /// The plugin's process has ended and nothing reads the samples any longer: the phase is over.
     pub(crate) fn take_back(&self) {
         let mut state = self.state();
         state.is_due |= mem::take(&mut state.abandoned);
     }
 
-    /// Has the plugin end its part of the phase that is over, if it has not yet: its flush is waited for, it stops and
+    /// Ends the plugin's part of a finished phase, if it has not ended yet: waits for its flush, stops it and
     /// releases the samples.
     pub(crate) fn end_phase(&self) {
         // Those that there are have been set.
@@ -359,8 +359,8 @@ impl SampleLibrary {
     /// If they cannot be loaded or prepared.
     pub fn prepare(&self, samples: &[SampleIndex]) -> Result<(), LibraryError> {
         let _span = enter!("prepare samples", samples = samples.len());
-        // MultiStream lists the first samples again behind the last. The model is told each once, and finds the copies
-        // in batches.
+        // MultiStream repeats the first samples at the end of the list. Pass each to the model once; it finds
+        // the copies in batches.
         let mut seen = HashSet::new();
         let distinct: Vec<_> = samples.iter().copied().filter(|index| seen.insert(*index)).collect();
         let buffers = Arc::new(Buffers::new(self.data.load(samples, self.memory())?, &distinct));
@@ -369,10 +369,10 @@ impl SampleLibrary {
         Ok(())
     }
 
-    /// Has the model release the samples.
+    /// Releases the samples in the model.
     ///
     /// # Errors
-    /// A wrong state.
+    /// If the library is in the wrong state.
     pub fn release(&self) -> Result<(), PluginHostError> {
         // Looked at while the plugin has them: they may lie in its memory.
         let loaded = self.state().loaded.take();
@@ -394,7 +394,7 @@ impl Drop for SampleLibrary {
     /// Samples of a phase that did not begin or end as it should are released, so that nothing holds the model.
     fn drop(&mut self) {
         if self.state().loaded.is_some() {
-            // Where the model is not in that state, there is nothing to do.
+            // If the model is not in that state, there is nothing to do.
             let _ = (self.model.stop(), self.model.release());
         }
     }

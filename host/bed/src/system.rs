@@ -65,8 +65,8 @@ impl System {
         }
     }
 
-    /// Ends the system. Waits for instances that are still at work, up to `limit`. `first_error` is that of the
-    /// instances; the pair is the start and the length of the load, both in ns.
+    /// Ends the system. Waits for instances that are still working, up to `limit`. `first_error` is the first
+    /// error of the instances; the pair is the start and the length of the load, both in ns.
     pub(crate) fn end(
         self,
         limit: Duration,
@@ -106,8 +106,8 @@ impl System {
     }
 }
 
-/// Ends the threads of instances. Waits for them up to `limit`, but not once one has crashed there: that one waits
-/// until what was measured is written, and is to blame alone. Returns who hangs, and whether any has not ended.
+/// Ends the threads of instances. Waits for them up to `limit`, but not after a crash there: that thread waits until
+/// results are written, and is solely to blame. Returns which instances hang, and whether any thread runs on.
 fn end_threads(limit: Duration, shut_down: impl Fn(Duration) -> ShutdownReport) -> (Vec<InFlight>, bool) {
     expect_last_words();
     let begun = Instant::now();
@@ -132,7 +132,7 @@ fn hung_fault(hung: &InFlight, instance: usize) -> Fault {
     Fault::Hung { instance, call, sample_count: hung.samples.len(), first }
 }
 
-/// Statistics in which the busy time is that of the plugin's instances: each the sum of its own in the scheduler.
+/// Returns statistics with the busy time of the plugin's instances, each summed over its scheduler instances.
 fn of_owners(statistics: Statistics, owners: &[usize]) -> Statistics {
     let mut busy_ns = vec![0; owners.last().map_or(0, |last| last + 1)];
     for (owner, busy) in owners.iter().zip(&statistics.busy_ns) {
@@ -141,13 +141,13 @@ fn of_owners(statistics: Statistics, owners: &[usize]) -> Statistics {
     Statistics { busy_ns, ..statistics }
 }
 
-/// The scheduler's settings as they were given, checked; with a policy that scales, those of a test in which it does
-/// not.
+/// Returns the scheduler's settings as given, checked; with a policy that scales, the settings of a test
+/// without scaling.
 ///
 /// # Errors
 /// If the policy is unknown or a number is out of range, or a policy that scales has no goal.
 pub fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError> {
-    // A policy that scales has all that waits go at once.
+    // A policy that scales sends all waiting samples at once.
     let (policy, batch_timeout_us) = match scales(&run.policy) {
         true => ("size-or-timeout".to_owned(), 0),
         false => (run.policy.clone(), run.batch_timeout_us),
@@ -165,7 +165,7 @@ pub fn scheduler_config(run: &RunSettings) -> Result<SchedulerConfig, HostError>
     Ok(config)
 }
 
-/// The same error, with the policies that scale among those that are known.
+/// Returns the same error, with the scaling policies added to the list of known ones.
 fn with_all_policies(error: SchedulerError) -> SchedulerError {
     match error {
         SchedulerError::UnknownPolicy(UnknownName { kind, name, .. }) => {

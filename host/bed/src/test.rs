@@ -1,4 +1,4 @@
-//! One test: what is asked for, and what has come of it.
+//! One test: its request, and its outcome.
 
 pub(crate) mod watch;
 
@@ -39,7 +39,7 @@ pub struct TestRequest<'a> {
     pub follow: Option<&'a dyn Fn(Progress)>,
     /// True if instances run some batches before it.
     pub warms_up: bool,
-    /// True if the noise guard stands beside it, if it is a performance test in real time.
+    /// True if the noise guard runs during the test, provided that it is a performance test in real time.
     pub is_guarded: bool,
 }
 
@@ -54,17 +54,17 @@ impl<'a> TestRequest<'a> {
         Self { folder: Some(folder), ..Self::new(settings) }
     }
 
-    /// Tells if the energy of the processor is of interest: in performance tests of a run in real time.
+    /// Returns whether the energy of the processor is of interest: in performance tests of a run in real time.
     pub(super) fn is_metered(&self, clock: &HostClock) -> bool {
         self.folder.is_some() && self.is_timed(clock)
     }
 
-    /// Tells if time passes in it, and counts.
+    /// Returns whether time passes in it, and counts.
     pub(super) fn is_timed(&self, clock: &HostClock) -> bool {
         matches!(clock, HostClock::Real(_)) && self.settings.mode != TestMode::AccuracyOnly
     }
 
-    /// Tells if the user sees how it goes.
+    /// Returns whether the user sees how it goes.
     pub(super) fn is_shown(&self) -> bool {
         self.folder.is_some() || self.watch.is_some()
     }
@@ -80,15 +80,15 @@ pub struct Test {
     pub logs: Option<Logs>,
     /// Report of the system under test.
     pub system: SystemReport,
-    /// Its slowest batches and some others, where they are kept.
+    /// Its slowest batches and some others, if they are kept.
     pub batches: Option<BatchFile>,
-    /// True if the plugin is left alone: it hangs, or has not completed what it was given.
+    /// True if the plugin is left alone: it hangs, or has not completed its samples.
     pub is_abandoned: bool,
     /// Energy from the start to the stop of a performance test in real time, in joules, if the plugin counts it.
     pub energy_joules: Option<f64>,
-    /// Energy of the processor over the timed part; `None` where it was not asked for.
+    /// Energy of the processor over the timed part; `None` if it was not requested.
     pub package_energy: Option<Result<PackageEnergy, NoEnergy>>,
-    /// How quiet the machine was; `None` where the guard was not there, or the test has several phases.
+    /// Quietness of the machine; `None` if there was no guard, or the test has several phases.
     pub noise: Option<Noise>,
     /// Error of the logs that could not be written.
     pub write_error: Option<HostError>,
@@ -97,7 +97,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// The figure that it reports; `None` where no performance was measured. Of a search, the peak rate.
+    /// Returns the figure that it reports; `None` if no performance was measured. For a search, the peak rate.
     pub fn metric(&self) -> Option<MetricPart> {
         match &self.outcome.peak_search {
             Some(search) => search.peak_qps().map(peak_metric),
@@ -105,7 +105,7 @@ impl Test {
         }
     }
 
-    /// The figure of this kind; `None` where no performance was measured, and of a search.
+    /// Returns the figure of this kind; `None` if no performance was measured, and for a search.
     pub fn figure(&self, kind: MetricKind) -> Option<MetricPart> {
         let measured = self.outcome.figures().filter(|_| self.outcome.peak_search.is_none());
         let metric = measured.map(|result| metric(kind, result, &self.outcome.effective));
@@ -118,25 +118,25 @@ impl Test {
         }
     }
 
-    /// Tells if samples failed or are missing: a response that comes at once, or never, is no answer, and its time is
-    /// no latency.
+    /// Returns whether samples failed or are missing: a response that comes at once, or never, is no answer,
+    /// and its time is no latency.
     pub fn has_unanswered(&self) -> bool {
         let is_unanswered = |rule| matches!(rule, Rule::Missing | Rule::Completion(ViolationKind::Failed));
         self.outcome.broken().into_iter().any(|finding| is_unanswered(finding.rule))
     }
 
-    /// Tells if samples of a token run were answered without their tokens, so that figures leave them out.
+    /// Returns whether samples of a token run were answered without their tokens, so that figures leave them out.
     pub fn has_tokenless(&self) -> bool {
         let tokens = self.outcome.figures().and_then(|figures| figures.tokens.as_ref());
         tokens.is_some_and(|tokens| tokens.left_out.count() > 0)
     }
 
-    /// Tells if another test makes sense.
+    /// Returns whether another test makes sense.
     pub fn may_go_on(&self) -> bool {
         self.outcome.interrupted.is_none() && !self.is_abandoned && self.write_error.is_none()
     }
 
-    /// Tells if the plugin has only to come to its end for the test to be VALID.
+    /// Returns whether the plugin has only to come to its end for the test to be VALID.
     pub fn is_valid_so_far(&self) -> bool {
         self.outcome.broken().into_iter().all(is_not_ended)
     }
@@ -144,12 +144,12 @@ impl Test {
     /// Takes note of how the plugin came to the end of its part, and says so in the logs.
     pub fn settle(&mut self, faults: Vec<Fault>, energy_joules: Option<f64>, observer: &dyn Observer) {
         self.is_settled = true;
-        // Of a search or of several phases it would be that of the last one alone.
+        // For a search or several phases, it would only cover the last one.
         self.energy_joules = energy_joules.filter(|_| self.outcome.only_phase().is_some());
         self.outcome.findings.retain(|finding| !is_not_ended(finding));
         Fault::add_all(blamed(faults, &self.outcome), &mut self.outcome.findings);
         if let Some(logs) = &self.logs {
-            // Tried after an earlier error, too: what is there should not contradict the verdict that is shown.
+            // Tried after an earlier error, too: files that exist should not contradict the displayed verdict.
             let written = logs.write_verdict(&self.outcome, observer);
             self.write_error = self.write_error.take().or(written.err());
         }
@@ -165,7 +165,7 @@ impl Test {
     }
 }
 
-/// The faults that the plugin is to blame for: not that it answers samples after the user has given them up.
+/// Returns the faults that the plugin is to blame for, without answers to samples that the user had given up.
 pub(super) fn blamed(mut faults: Vec<Fault>, outcome: &TestOutcome) -> Vec<Fault> {
     if outcome.is_given_up() {
         faults.retain(|fault| !fault.is_belated_answer());

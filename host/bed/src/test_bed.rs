@@ -49,7 +49,7 @@ use onlookers::Onlookers;
 use process_in_test::ProcessInTest;
 use timeless::Timeless;
 
-/// Longest wait for a hung instance once the test has given it up.
+/// Maximum wait for a hung instance once the test has given it up.
 const HUNG_LIMIT: Duration = Duration::from_secs(1);
 
 /// Everything that a test needs, ready: the plugin with its model, the samples, the clock.
@@ -73,9 +73,9 @@ pub struct TestBed<'a> {
     placement: Placement,
     /// Overrides for the settings of performance runs.
     audit_config: Option<String>,
-    /// Phases that the plugin has been through: its late responses must not be taken for those of a later test.
+    /// Number of phases so far: late responses must not be taken for responses of a later test.
     phase_count: Cell<u64>,
-    /// Where instances note the stages of each batch.
+    /// Log in which instances record the stages of each batch.
     stages: Option<StageLog>,
 }
 
@@ -83,9 +83,9 @@ pub struct TestBed<'a> {
 pub struct Equipment {
     /// The clock of the run.
     pub clock: HostClock,
-    /// Folder for what the plugin keeps from run to run.
+    /// Folder that the plugin keeps from run to run.
     pub cache: CacheFolder,
-    /// Samples; those of the benchmark if it is `None`.
+    /// Samples; `None` for the benchmark's own.
     pub data: Option<Data>,
     /// The data set of the benchmark, if it is a published one and open already.
     pub published: Option<Published>,
@@ -138,7 +138,7 @@ impl<'a> TestBed<'a> {
         interrupt: &Interrupt,
     ) -> Result<Self, HostError> {
         let Equipment { clock, cache, data, published, watchdog, audit_config, stages } = equipment;
-        // What a plugin may change is looked at before it is there: processors and working folder.
+        // Save processors and working folder, which a plugin may change, before there is one.
         allowed_cores();
         let machine = read_machine();
         let data_root = DataRoot::new(settings.run.data_root.as_deref());
@@ -151,7 +151,7 @@ impl<'a> TestBed<'a> {
             Some(forms) => data.in_forms(forms)?,
             None => data,
         };
-        // Nothing of the host's own shall run beside a test.
+        // Nothing of the host's own may run during a test.
         let _ = plugin.library.sha256();
         Ok(Self {
             settings,
@@ -195,7 +195,7 @@ impl<'a> TestBed<'a> {
         &self.model
     }
 
-    /// Has samples prepared and the model started while `act` runs, outside of a test.
+    /// Prepares samples and starts the model, then runs `act`. Not part of a test.
     ///
     /// # Errors
     /// The error of `act`, or why the plugin could not begin or end.
@@ -242,7 +242,7 @@ impl<'a> TestBed<'a> {
         self.stages.as_ref().map_or_else(Vec::new, |stages| stages.take(room))
     }
 
-    /// Makes a test that leaves nothing on the disk; `warms_up` says whether instances run some batches before it.
+    /// Runs a test that leaves nothing on the disk; `warms_up` says whether instances run some batches before it.
     ///
     /// # Errors
     /// If it could not begin.
@@ -250,7 +250,7 @@ impl<'a> TestBed<'a> {
         Ok(self.test(TestRequest { warms_up, ..TestRequest::new(settings) })?.outcome)
     }
 
-    /// Makes a test, and has the plugin end its part of it.
+    /// Runs a test, and ends the plugin's part of it.
     ///
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
@@ -260,8 +260,8 @@ impl<'a> TestBed<'a> {
         Ok(test)
     }
 
-    /// Makes a test up to its last completion and writes what was measured. In the outcome the plugin has not come to
-    /// its end, so the test is INVALID until it is settled, which has to be done before the next one.
+    /// Makes a test up to its last completion and writes the measurements. In the outcome the plugin has not
+    /// finished, so the test is INVALID until it is settled, which has to be done before the next one.
     ///
     /// # Errors
     /// If it could not begin. What goes wrong later is in the outcome.
@@ -271,12 +271,12 @@ impl<'a> TestBed<'a> {
         if made.is_ok() || !self.process_has_ended() {
             return made;
         }
-        // The test is INVALID for that end, but tells more than none. The samples may have been prepared, or not.
+        // The test is INVALID, but says more than no test. The samples may or may not have been prepared.
         let _ = self.library.release();
         self.attempt(request)
     }
 
-    /// Tells if the plugin's process of its own has ended, and none has taken its place.
+    /// Returns whether the plugin's process of its own has ended, and none has taken its place.
     pub fn process_has_ended(&self) -> bool {
         self.plugin.isolated.as_ref().is_some_and(Isolated::has_ended)
     }
@@ -296,7 +296,7 @@ impl<'a> TestBed<'a> {
         TestRequest { is_guarded: self.settings.run.noise, ..TestRequest::in_folder(settings, folder) }
     }
 
-    /// Has the plugin end its part of a test: flush, stop, release. What goes wrong is in the outcome and in the logs.
+    /// Ends the plugin's part of a test: flush, stop, release. Errors go to the outcome and the logs.
     pub fn settle(&self, test: &mut Test) {
         let faults = self.end_phase();
         let energy_joules = self.plugin.backend.host_side().take_energy_joules();
@@ -304,7 +304,7 @@ impl<'a> TestBed<'a> {
         test.settle(faults, energy_joules, self.interrupt.observer().as_ref());
     }
 
-    /// Has the plugin end its part of the last phase, and returns what went wrong in it and since the last test.
+    /// Ends the plugin's part of the last phase, and returns what went wrong in it and since the last test.
     pub fn end_phase(&self) -> Vec<Fault> {
         self.library.end_phase();
         let mut faults = self.library.take_faults();
@@ -406,7 +406,7 @@ impl<'a> TestBed<'a> {
             .with_console(move |line| observer.answer(&format!("{line}\n")))
     }
 
-    /// Ends the system after the last completion, from where on completions are too late. Returns its report, and
+    /// Ends the system after the last completion; later completions are too late. Returns its report, and
     /// whether the plugin is left alone.
     fn wind_up(
         &self,
@@ -421,7 +421,7 @@ impl<'a> TestBed<'a> {
         let begun_ns = outcome.phases.first().map_or(0, |phase| origin_ns + phase.start_ns);
         let lasted_ns = outcome.phases.iter().map(|phase| phase.duration_ns).sum();
         let system = system.end(limit, first_error, (begun_ns, lasted_ns));
-        // What is completed from here on is too late.
+        // Completions from here on are too late.
         self.plugin.backend.set_sink(None);
         let is_abandoned = is_incomplete || system.hangs;
         (system, is_abandoned)
@@ -444,21 +444,21 @@ impl<'a> TestBed<'a> {
         faults
     }
 
-    /// Turns the marking of rooms for outputs on or off: where answers are scored, one that was not written must not be
-    /// that of an earlier batch.
+    /// Turns the marking of output buffers on or off. Where answers are scored, an unwritten output must not
+    /// look like the output of an earlier batch.
     fn mark_outputs(&self, are_marked: bool) -> Result<(), HostError> {
         self.model.mark_outputs(are_marked);
         let plugin = &self.plugin.library.manifest().name;
         self.plugin.isolated.as_ref().map_or(Ok(()), |isolated| isolated.mark_outputs(are_marked, plugin))
     }
 
-    /// Tells if some of the batches of a test are kept beside its trace.
+    /// Returns whether some of the test's batches are kept next to its trace.
     fn keeps_batches(&self, request: &TestRequest<'_>) -> bool {
         let is_measured = request.settings.mode != TestMode::AccuracyOnly;
         is_measured && self.settings.run.enable_trace && request.folder.is_some()
     }
 
-    /// Has completions of the plugin reach the load generator, and the library and the watchdog follow its progress.
+    /// Connects completions to the load generator, and the library and the watchdog to its progress.
     fn connect<C: Clock>(&self, loadgen: &LoadGen<C>) {
         let sink = loadgen.sink();
         self.plugin.backend.set_sink(Some(match &self.clock {
@@ -469,8 +469,8 @@ impl<'a> TestBed<'a> {
         self.watchdog.follow(loadgen.progress(), loadgen.stop_handle());
     }
 
-    /// Runs the load generator, on the processors of the issuing thread, and says what the plugin's process of its own
-    /// has changed of this one meanwhile.
+    /// Runs the load generator, on the processors of the issuing thread, and returns what the plugin's own
+    /// process has changed of this one meanwhile.
     fn run_loadgen<C: Clock>(
         &self,
         loadgen: &LoadGen<C>,
@@ -484,7 +484,7 @@ impl<'a> TestBed<'a> {
         // Only now: a thread inherits the processors of the one that starts it.
         let _held = self.placement.hold_issuer();
         let run = || onlookers.run(loadgen, system, &self.library);
-        // Until before this thread has its own processors again, whatever was done to it.
+        // Lasts until this thread has its own processors back, whatever was done to it.
         let (outcome, change) = match &self.plugin.isolated {
             Some(isolated) => isolated.watch_host(&plugin, run),
             None => (run(), None),
@@ -493,7 +493,7 @@ impl<'a> TestBed<'a> {
         (outcome, earlier.or(change))
     }
 
-    /// A change of this process that the plugin's own one has made, beside a test.
+    /// Returns a change to this process that the plugin's process made during a test.
     fn change_of_host(&self) -> Option<Fault> {
         let plugin = &self.plugin.library.manifest().name;
         self.plugin.isolated.as_ref()?.change_of_host(plugin, self.placement.of_issuer())
@@ -541,7 +541,7 @@ impl<'a> TestBed<'a> {
         Ok(config)
     }
 
-    /// Longest wait for a plugin that hangs: in a process of its own, which is ended first, it is longer.
+    /// Returns the maximum wait for a hanging plugin. It is longer for an isolated one, which is ended first.
     fn hang_limit(&self) -> Duration {
         let limit = self.watchdog_limit();
         if self.plugin.isolated.is_some() { loadgen_limit(limit) } else { limit }

@@ -19,7 +19,7 @@ pub fn load_plugin(settings: &Settings, interrupt: &Interrupt) -> Result<LoadedP
     Ok(LoadedPlugin::load(&location)?)
 }
 
-/// Has every crash and hang of the plugin reported from here on, though there is no run folder for it.
+/// Starts reporting every crash and hang of the plugin, even though there is no run folder for it.
 ///
 /// # Errors
 /// If the report of a crash cannot be set up.

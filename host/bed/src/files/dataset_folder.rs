@@ -1,4 +1,4 @@
-//! Where the published data set of a benchmark lies.
+//! Locates the published data set of a benchmark.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use proctor_datasets::{DataRoot, DatasetError};
 /// The folder that the settings name, or the one of the data set's name below the data root.
 ///
 /// # Errors
-/// There is none of its name.
+/// If no folder has this name.
 pub fn dataset_folder(settings: &Settings, root: &DataRoot) -> Result<PathBuf, DatasetError> {
     match &settings.run.dataset_folder {
         Some(folder) => Ok(folder.clone()),

@@ -1,10 +1,10 @@
-//! `samples.bin` while a test runs: what was recorded is on disk even if the process does not live to its end.
+//! Writes `samples.bin` while a test runs: records are on disk even if the process does not live to its end.
 //!
 //! The file has the form of the finished one, and the samples of the phase that is going on. It grows at its end, and
 //! samples are filled in as they complete. When the test is over the file is replaced by the whole one. A test of
 //! accuracy and performance in one has the samples of its performance phase alone, here as there.
 //!
-//! Each look visits blocks whose samples were not all complete when they were written, and writes those that have
+//! Each look visits blocks whose samples were not all complete when they were written, and writes the ones that have
 //! changed. It continues where the previous look ended and reads a few blocks at most, because it takes time from the
 //! measured system: one round over an Offline query of a hundred million samples takes many looks.
 
@@ -25,10 +25,10 @@ pub(crate) const SAMPLES: &str = "samples.bin";
 /// Shortest time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Samples of a block: what is written at once, 64 KiB.
+/// Number of samples in a block, which is written at once: 64 KiB.
 const BLOCK_LEN: u64 = 4096;
 
-/// Largest number of blocks that a look reads while the test runs: a million samples, some milliseconds.
+/// Maximum number of blocks that a look reads while the test runs: a million samples, some milliseconds.
 const BLOCKS_PER_LOOK: usize = 256;
 
 /// Pause after a look as a multiple of its length, so that looking takes little of the time.
@@ -50,7 +50,7 @@ impl Journal {
             let start = Instant::now();
             let most = if is_last { usize::MAX } else { BLOCKS_PER_LOOK };
             if !broken && let Err(error) = writer.catch_up(&progress, most) {
-                // The run goes on. If there is no room at its end either, that is where the error is.
+                // The run goes on. If there is no room at its end either, the error is reported there.
                 tracing::error!(%error, file = %writer.path.display(), "cannot write the samples during the run");
                 broken = true;
             }
@@ -195,7 +195,7 @@ mod tests {
             self.samples.extend(samples.collect::<Vec<_>>());
         }
 
-        /// Makes a look, and returns how many samples it has read.
+        /// Looks once, and returns how many samples it has read.
         fn look(&mut self, most: usize) -> usize {
             self.read_count.set(0);
             let read = |range: Range<u64>, into: &mut Vec<SampleRecord>| {

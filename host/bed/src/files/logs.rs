@@ -14,7 +14,7 @@ use proctor_words::{HostError, Observer, enter, output, write_whole};
 
 use crate::files::journal::SAMPLES;
 
-/// The logs of one test: their place, and what they say of their writer.
+/// The logs of one test: their place, and information about their writer.
 #[derive(Debug, Clone)]
 pub struct Logs {
     settings: LogOutputSettings,
@@ -34,13 +34,13 @@ impl Logs {
         Self { settings, identity: identity(is_virtual) }
     }
 
-    /// Their folder.
+    /// Returns the folder of the logs.
     pub fn folder(&self) -> &Path {
         &self.settings.outdir
     }
 
-    /// Writes what was measured, and the logs that the verdict is made of. Writes what it can: the samples even if
-    /// there is no room for the logs.
+    /// Writes the measurements, and the logs that the verdict is made of. Writes as much as possible: the
+    /// samples even if there is no room for the logs.
     pub(crate) fn write(&self, outcome: &TestOutcome) -> Result<(), HostError> {
         let _span = enter!("write logs");
         // Somebody may have removed it during the test, and the results are still to be had.
@@ -104,7 +104,7 @@ fn identity(is_virtual: bool) -> LogIdentity {
     let since_1970 = if is_virtual { Duration::ZERO } else { since_1970() };
     LogIdentity {
         pid,
-        // The load generator runs on the main thread, whose id is that of the process.
+        // The load generator runs on the main thread, whose id equals the process id.
         tid: pid.into(),
         test_datetime: now.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
         start_unix_ms: u64::try_from(since_1970.as_millis()).unwrap_or(0),

@@ -50,8 +50,8 @@ fn not_begun(folder: &Path, source: std::io::Error) -> HostError {
     HostError::Output { path: folder.to_owned(), source }
 }
 
-/// The settings that are neither defaults nor those of the preset or the benchmark. Options of the plugin are in its
-/// call to open.
+/// Returns the settings that differ from the defaults, the preset and the benchmark. Plugin options are in
+/// the open call instead.
 fn given(settings: &Settings) -> BTreeMap<String, String> {
     let effective = settings.effective.iter();
     let kept = effective.filter(|(key, effective)| {

@@ -31,7 +31,7 @@ pub struct PackageEnergy {
     pub packages: Vec<String>,
 }
 
-/// Why there is no figure.
+/// Reason why there is no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum NoEnergy {
     /// There are no counters, or they cannot be read.
@@ -52,7 +52,7 @@ pub enum NoEnergy {
 pub(crate) struct Meter {
     readings: Arc<Mutex<Readings>>,
     now_ns: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// `None` where there is nothing to read.
+    /// `None` if there is nothing to read.
     ticker: Option<Ticker>,
 }
 
@@ -114,7 +114,7 @@ impl Meter {
     /// some microseconds.
     ///
     /// # Errors
-    /// Why there is no figure.
+    /// If there is no figure.
     pub(crate) fn finish_test(
         self,
         origin_ns: u64,
@@ -128,7 +128,7 @@ impl Meter {
     /// Stops the thread and returns the energy between two instants of the clock.
     ///
     /// # Errors
-    /// Why there is no figure.
+    /// If there is no figure.
     fn finish(mut self, window_ns: Range<u64>) -> Result<PackageEnergy, NoEnergy> {
         self.stop();
         let mut readings = self.readings.lock();
@@ -162,8 +162,8 @@ impl Readings {
     }
 }
 
-/// The joules at an instant, on the line between the readings around it; outside, those of the first or the last
-/// reading. `None` without two readings.
+/// Returns the joules at an instant, interpolated linearly between the readings around it; outside their
+/// range, the first or last reading. `None` if there are fewer than two readings.
 fn joules_at(read: &[(u64, f64)], instant_ns: u64) -> Option<f64> {
     let after = read.partition_point(|(at_ns, _)| *at_ns < instant_ns).clamp(1, read.len().max(2) - 1);
     let ((from_ns, from), (to_ns, to)) = (*read.get(after - 1)?, *read.get(after)?);

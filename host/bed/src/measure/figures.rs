@@ -8,7 +8,7 @@ use proctor_words::text;
 /// The unit of a whole number of streams.
 const STREAMS: &str = MetricKind::Streams.unit();
 
-/// The figure of this kind; its value is NaN where the run was too short for it, or did not measure it.
+/// Returns the figure of this kind; its value is NaN if the run was too short for it, or did not measure it.
 pub(crate) fn metric(
     kind: MetricKind,
     result: &PerformanceResult,
@@ -32,12 +32,12 @@ pub(crate) fn metric(
     }
 }
 
-/// Tells if a figure of this kind is computed from times or numbers of tokens in a token run.
+/// Returns whether a figure of this kind is computed from times or numbers of tokens in a token run.
 pub(crate) fn is_of_tokens(kind: MetricKind) -> bool {
     matches!(kind, MetricKind::EarlyStoppingEstimate | MetricKind::CompletedTokens | MetricKind::Tokens)
 }
 
-/// The figure that stands beside one of this kind: the measured percentile beside its estimate, samples beside tokens.
+/// Returns the kind shown next to this one: the measured percentile for its estimate, samples for tokens.
 pub fn plain_kind(kind: MetricKind) -> Option<MetricKind> {
     match kind {
         MetricKind::EarlyStoppingEstimate => Some(MetricKind::Percentile),
@@ -71,7 +71,7 @@ fn rates(result: &PerformanceResult) -> Rates {
             ..
         } => Rates {
             scheduled_samples: Some(scheduled_samples_per_second),
-            // LoadGen has 0 where no sample was completed.
+            // LoadGen has 0 if no sample was completed.
             completed_samples: Some(completed_samples_per_second).filter(|rate| *rate > 0.0),
             inferred_tokens: inferred_tokens_per_second,
         },
@@ -87,7 +87,7 @@ pub(crate) fn peak_metric(qps: f64) -> MetricPart {
     MetricPart { name: "peak rate".to_owned(), value: qps, unit: "queries/s".to_owned() }
 }
 
-/// The latencies that people want to see: those of queries.
+/// Returns the latencies that users want to see: the query latencies.
 pub fn query_latencies(result: &PerformanceResult) -> &LatencyStatistics {
     match &result.figures {
         ScenarioFigures::MultiStream { query_latencies } => query_latencies,

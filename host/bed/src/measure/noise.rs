@@ -1,5 +1,5 @@
-//! The noise guard beside a performance test: readings right before the first query, once a second on a thread of its
-//! own, and after the last completion.
+//! Runs the noise guard during a performance test: it takes readings right before the first query, once a
+//! second on its own thread, and after the last completion.
 
 use std::{sync::Arc, time::Duration};
 
@@ -45,7 +45,7 @@ impl NoiseWatch {
         self.guard.lock().end((self.now_ns)());
     }
 
-    /// Tells how quiet it was until it is asked.
+    /// Returns a function that tells how quiet it was until it is called.
     pub(crate) fn so_far(&self) -> Arc<dyn Fn() -> SoFar + Send + Sync> {
         let guard = Arc::clone(&self.guard);
         Arc::new(move || guard.lock().so_far())

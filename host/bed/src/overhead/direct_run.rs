@@ -12,7 +12,7 @@ use proctor_words::HostError;
 
 use super::null_run::SAMPLE_COUNT;
 
-/// Makes the performance run of `settings` in real time, without a plugin.
+/// Runs the performance run of `settings` in real time, without a plugin.
 ///
 /// # Errors
 /// If it could not begin.

@@ -1,4 +1,4 @@
-//! The harness's own floor: what the latencies of a run would be if its plugin took no time.
+//! Measures the harness's own floor: the latencies of a run if its plugin took no time.
 //!
 //! Right before the performance run the null plugin takes the place of the plugin, for a fraction of a second, in the
 //! scenario and at the rate of the run. A latency of the run that is less than ten times as long says as much about
@@ -160,7 +160,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Shows nothing.
+    /// An observer that shows nothing.
     pub(in crate::overhead) struct Nobody;
 
     impl Observer for Nobody {

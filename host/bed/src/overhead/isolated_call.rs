@@ -1,5 +1,5 @@
-//! A call into the process of a plugin, beside a bare round trip between the same processes over memory of the same
-//! kind.
+//! Compares a call into a plugin's process with a bare round trip between the same processes over the same
+//! kind of memory.
 
 use std::{
     thread,
@@ -19,13 +19,13 @@ use crate::{interrupt::Interrupt, plugin::dispatch::Dispatch};
 /// Calls whose mean is one figure: so few that most are made within one time slice.
 const CALL_COUNT: u32 = 100;
 
-/// Calls before those.
+/// Number of unmeasured calls before these.
 const FIRST_COUNT: u32 = 10;
 
-/// How long both sides wait awake, in us, where they are not to sleep: longer than anything that they wait for.
+/// Time that both sides busy-wait, in us, if they are not to sleep: longer than any of their waits.
 const AWAKE_US: u64 = 2000;
 
-/// Time in which threads that wait awake fall asleep, so that they do not disturb what follows.
+/// Time for busy-waiting threads to fall asleep, so that they do not disturb the next measurement.
 const SETTLING: Duration = Duration::from_millis(5);
 
 /// Times of a call of the null plugin in a process of its own.

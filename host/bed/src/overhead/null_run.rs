@@ -1,5 +1,5 @@
-//! The null plugin on the test bed of a run: the same path from the load generator through the plugin table and back,
-//! with nothing at its end, so that what is measured is the harness itself.
+//! Runs the null plugin on the test bed of a run: the same path from the load generator through the plugin
+//! table and back, with nothing at its end, so that only the harness is measured.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -7,7 +7,7 @@ use proctor_config::{Benchmark, IssueMode, Loader, Model as BenchmarkModel, QslC
 use proctor_datasets::{Dataset, DatasetError, RawSample};
 use proctor_loadgen::{Progress, TestOutcome, TestSettings, WaitPolicy};
 use proctor_noise::Noise;
-// It registers itself, for which the linker has to see it used.
+// The plugin registers itself; the linker keeps it only if it is referenced.
 use proctor_null as _;
 use proctor_preprocess::{Pipeline, PreprocessError};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec, TestMode};
@@ -22,7 +22,7 @@ use crate::{
     test_bed::{Equipment, TestBed},
 };
 
-/// Samples in the library. Enough that choosing one costs what it costs in a run.
+/// Number of samples in the library. Enough for a choice to cost as much as in a run.
 pub(super) const SAMPLE_COUNT: u64 = 1024;
 const NAME: &str = "null";
 
@@ -31,11 +31,11 @@ const NAME: &str = "null";
 pub struct NullRun {
     /// Settings of the load generator.
     pub settings: TestSettings,
-    /// How the plugin is given its work.
+    /// Way in which the plugin is given its work.
     pub dispatch: Dispatch,
     /// True if issued samples are completed by a thread of the plugin's own, instead of inside the issue call.
     pub on_thread: bool,
-    /// How the issuing thread waits.
+    /// Way in which the issuing thread waits.
     pub wait: WaitPolicy,
     /// Largest number of samples in a batch. Nothing waits for a batch to fill.
     pub batch_size: usize,
@@ -63,7 +63,7 @@ impl NullRun {
         }
     }
 
-    /// Makes the run, in real time.
+    /// Runs it, in real time.
     ///
     /// # Errors
     /// If it could not begin, or was interrupted, or a sample did not complete as it should.
@@ -71,7 +71,7 @@ impl NullRun {
         self.run_watched(interrupt, None)
     }
 
-    /// As [`run`](Self::run); `follow` gets the progress of the run before it starts.
+    /// Does the same as [`run`](Self::run); `follow` gets the progress of the run before it starts.
     pub fn run_watched(
         &self,
         interrupt: &Interrupt,
@@ -80,10 +80,10 @@ impl NullRun {
         self.make(interrupt, TestRequest { follow, ..self.request() }).map(|(outcome, _)| outcome)
     }
 
-    /// As [`run`](Self::run), with the noise guard beside it, whose observations are returned, too.
+    /// Does the same as [`run`](Self::run) with the noise guard running, and returns the guard's observations too.
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`run`](Self::run).
     pub fn run_guarded(&self, interrupt: &Interrupt) -> Result<(TestOutcome, Option<Noise>), HostError> {
         self.make(interrupt, TestRequest { is_guarded: true, ..self.request() })
     }
@@ -145,7 +145,7 @@ impl NullRun {
     }
 }
 
-/// Makes the benchmark of a model without a file that has one small input and one small output.
+/// Returns the benchmark of a model without a file that has one small input and one small output.
 fn benchmark(benchmark: &Benchmark) -> Benchmark {
     Benchmark {
         model: BenchmarkModel { id: NAME.to_owned(), ..BenchmarkModel::default() },
@@ -330,7 +330,7 @@ mod tests {
             let null_run =
                 NullRun { dispatch, on_thread, batch_size: 4, instances: 2, ..NullRun::inline(settings) };
             let folder = tempfile::tempdir().unwrap();
-            // With everything beside it that a run has.
+            // Includes everything that accompanies a real run.
             let test = |bed: &TestBed<'_>| {
                 bed.test(TestRequest { folder: Some(folder.path()), is_guarded: true, ..null_run.request() })
             };

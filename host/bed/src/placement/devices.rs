@@ -10,7 +10,7 @@ use proctor_words::{DevicesFault, HostError, UsageError};
 #[derive(Debug, Clone, Default)]
 pub struct Devices {
     list: DeviceList,
-    /// Positions in the list; empty if there is none.
+    /// Positions in the list; empty if the plugin names no device.
     chosen: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Devices {
         &self.chosen
     }
 
-    /// Tells if the instances of different devices are created at the same time.
+    /// Returns whether the instances of different devices are created at the same time.
     pub(crate) fn in_parallel(&self) -> bool {
         self.list.in_parallel && self.chosen.len() > 1
     }

@@ -1,6 +1,6 @@
 //! The two ways of work to a plugin.
 
-/// How the plugin is given its work.
+/// Way in which the plugin is given its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dispatch {
     /// Batches, formed by the scheduler.

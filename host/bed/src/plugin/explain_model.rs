@@ -1,4 +1,4 @@
-//! How a plugin will run the model of a benchmark, in its own words.
+//! Describes how a plugin will run the model of a benchmark, in its own words.
 
 use proctor_config::Settings;
 use proctor_datasets::DataRoot;

@@ -1,4 +1,4 @@
-//! The model of a benchmark as a plugin is asked for it, and the samples that go with it.
+//! Fits the model of a benchmark to a plugin's request, and the samples that go with it.
 
 use proctor_config::{Benchmark, ModelFile, Settings};
 use proctor_datasets::{DataRoot, OwnMemory, SampleStore};
@@ -24,7 +24,7 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
-    /// Asks an opened plugin for its forms, and verifies or makes the files, which are looked for in `root`.
+    /// Asks an opened plugin for its forms, and verifies or makes the files, which are searched in `root`.
     ///
     /// # Errors
     /// If the plugin does not declare the model, or a file is missing, damaged or cannot be made.
@@ -38,8 +38,8 @@ impl FittedModel {
     ) -> Result<Self, HostError> {
         let (manifest, backend) = plugin;
         let wish = ModelDemand { placements, ..wish(settings, dispatch) };
-        // A file may be large, or have to be made first: only those for the precision that it comes down to are
-        // touched.
+        // A file may be large, or may have to be generated first: touch only the files for the chosen
+        // precision.
         let precision = choose_row(manifest, &wish, &offers(&settings.benchmark))?.precision.clone();
         let found = find_files(settings, root, manifest, &precision, observer)?;
         let objections = found.iter().filter_map(model_files::objection);
@@ -62,7 +62,7 @@ impl FittedModel {
     }
 }
 
-/// The row of the manifest by which a plugin would be asked for the model of the settings' benchmark.
+/// Returns the manifest row under which a plugin would be asked for the model of the settings' benchmark.
 ///
 /// # Errors
 /// The first part of the demand that the manifest does not declare.
@@ -98,7 +98,7 @@ fn find_files(
     observer: &dyn Observer,
 ) -> Result<Vec<FoundFile>, HostError> {
     let model = &settings.benchmark.model;
-    // A plugin that takes files of any format can do without one that the user has not given.
+    // A plugin that accepts any file format can do without a file that the user has not given.
     let names = |format: &str| manifest.models.iter().any(|row| row.format == format);
     let is_read = |format: &str| {
         let is_lacking = || {

@@ -1,4 +1,4 @@
-//! The intent of a run, as the plugin is told it with the request for the model.
+//! Describes the intent of a run, as passed to the plugin in the model request.
 
 use proctor_config::Settings;
 use proctor_vocabulary::{Intent, Scenario};

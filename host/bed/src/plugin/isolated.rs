@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{fault::Fault, files::model_files::FoundFile};
 
-/// Name of the program of the process, which lies beside this one.
+/// Name of the worker program, which lies next to this one.
 const WORKER: &str = "proctor-worker";
 
 /// Time for calls of a process that has ended to fail.
@@ -72,10 +72,10 @@ impl Isolated {
         Ok(Self { isolation, test: Arc::default(), before })
     }
 
-    /// Has the process load the plugin.
+    /// Loads the plugin in its process.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// If the process cannot load it.
     pub(crate) fn load(&self, location: &PluginLocation) -> Result<LoadedPlugin, HostError> {
         let (file, source) = match location {
             PluginLocation::Library(path) => (path.clone(), path.display().to_string()),
@@ -96,7 +96,7 @@ impl Isolated {
     /// the options that the user has set.
     ///
     /// # Errors
-    /// Why it cannot load the plugin.
+    /// If it cannot load the plugin.
     pub(crate) fn restart_within(
         &self,
         manifest: &Manifest,
@@ -109,7 +109,7 @@ impl Isolated {
         fenced.map_err(|error| PluginError::of(&manifest.name, error).into())
     }
 
-    /// Runs `open`, which opens the plugin, and has the host take note of what the process notices and of its end.
+    /// Runs `open`, which opens the plugin, and makes the host record what the process notices, and its end.
     ///
     /// # Errors
     /// Errors of `open`.
@@ -130,7 +130,7 @@ impl Isolated {
         Ok(backend)
     }
 
-    /// Tells the user, after a call of the plugin has failed, that files may have been out of its reach.
+    /// Warns the user, after a call of the plugin has failed, that files may have been out of its reach.
     pub(crate) fn note_restricted_files(&self, observer: &dyn Observer) {
         if self.isolation.restrictions().files {
             observer.message(
@@ -140,7 +140,7 @@ impl Isolated {
         }
     }
 
-    /// Tells the user of a plugin that wants the network, which it has only where the user says so.
+    /// Warns the user of a plugin that wants the network, which it has only if the user allows it.
     pub(crate) fn note_denied_network(&self, manifest: &Manifest, observer: &dyn Observer) {
         if manifest.network && !self.isolation.fence().network {
             observer.message(&format!(
@@ -151,7 +151,7 @@ impl Isolated {
         }
     }
 
-    /// Tells if the process has ended, and none has taken its place.
+    /// Returns whether the process has ended, and none has taken its place.
     pub(crate) fn has_ended(&self) -> bool {
         self.isolation.has_ended()
     }
@@ -159,7 +159,7 @@ impl Isolated {
     /// Replaces a process that has ended by another one, before a test.
     ///
     /// # Errors
-    /// Why the other one cannot come as far.
+    /// If the other process does not get as far.
     pub(crate) fn refresh(&self, plugin: &str) -> Result<(), HostError> {
         let refreshed = self.isolation.refresh();
         refreshed.map_err(|error| {
@@ -170,7 +170,7 @@ impl Isolated {
     /// Turns the marking of rooms for outputs in the process on or off.
     ///
     /// # Errors
-    /// How it has ended.
+    /// Way in which it has ended.
     pub(crate) fn mark_outputs(&self, are_marked: bool, plugin: &str) -> Result<(), HostError> {
         let marked = self.isolation.mark_outputs(are_marked);
         marked.map_err(|error| PluginError::of(plugin, error).into())
@@ -189,8 +189,8 @@ impl Isolated {
         *self.test.lock() = None;
     }
 
-    /// A change of the host's own process since there is another one, where the system does not keep that from it. The
-    /// host may hold threads that it makes to the processors `held`.
+    /// Returns a change to the host's own process since there is another one, if the system does not protect
+    /// it. The host may hold threads that it makes to the processors `held`.
     pub(crate) fn change_of_host(&self, plugin: &str, held: &[u32]) -> Option<Fault> {
         self.changed(plugin, || self.before.change(held))
     }
@@ -210,7 +210,7 @@ impl Isolated {
         change().map(|part| Fault::HostChanged { plugin: plugin.to_owned(), part })
     }
 
-    /// Ends the process, in which this call did not return in time. Returns whether there was one to be ended.
+    /// Ends the process because this call did not return in time. Returns whether there was a process to end.
     pub(crate) fn end_hung(&self, call: Call, limit: Duration) -> bool {
         if self.has_ended() {
             return false;
@@ -223,7 +223,7 @@ impl Isolated {
         true
     }
 
-    /// Ends the process, which the user does not wait for any more. Returns whether there was one to be ended.
+    /// Ends the process, which the user no longer waits for. Returns whether there was a process to end.
     pub(crate) fn end_unawaited(&self) -> bool {
         let is_there = !self.has_ended();
         if is_there {
@@ -259,8 +259,8 @@ impl Isolated {
     }
 }
 
-/// Ends a test whose process has ended: no more queries are issued. Those that somebody waits for in a call fail at
-/// once; all others will never be completed.
+/// Ends a test whose process has ended: no more queries are issued. Queries that a thread waits for in a call
+/// fail at once; all others will never be completed.
 fn end(stop: StopHandle) {
     stop.end_issue();
     let late = stop.clone();

@@ -1,4 +1,4 @@
-//! The slowest batches of a test and an even selection of all, for anyone who wants to see where a latency comes from.
+//! Keeps the slowest batches of a test and an even selection of all, to show where a latency comes from.
 //!
 //! Each batch is listed with its first sample, which has waited longest. The number of kept batches is bounded, however
 //! long the test is, and each is noted after its samples have been completed.
@@ -15,9 +15,9 @@ use tracing::{Span, error_span};
 
 /// Version of the form of the file.
 const SCHEMA_VERSION: u32 = 1;
-/// Largest number of the slowest batches that an instance keeps.
+/// Maximum number of slowest batches that an instance keeps.
 const SLOWEST_MAX: usize = 128;
-/// Number of evenly chosen batches of an instance at which every second one is dropped.
+/// Number of evenly selected batches per instance at which every second one is dropped.
 const EVEN_MAX: usize = 256;
 
 /// The batches of a test. Clones share it.
@@ -39,10 +39,10 @@ pub(crate) struct InstanceBatches {
 /// Batches that an instance keeps.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Number of batches, those with failed samples included.
+    /// Number of batches, including batches with failed samples.
     count: u64,
     slowest: Vec<KeptBatch>,
-    /// Least latency among the slowest, once there are as many as may be.
+    /// Smallest latency among the slowest batches, once the list is full.
     threshold_ns: u64,
     /// With their numbers, from 0.
     even: Vec<(u64, KeptBatch)>,
@@ -104,7 +104,7 @@ impl BatchLog {
         }
         let mut slowest: Vec<_> = all.iter().flat_map(|kept| &kept.slowest).cloned().collect();
         slowest.sort_by_key(|batch| (Reverse(batch.latency_ns()), batch.sequence));
-        // The strides are powers of two, and those of busier instances the greater ones: all are brought to one.
+        // Strides are powers of two, larger for busier instances; bring all to the same stride.
         let even_stride = all.iter().map(|kept| kept.stride).max().unwrap_or(1);
         let even = all.iter().flat_map(|kept| &kept.even);
         let even = even.filter(|(number, _)| number.is_multiple_of(even_stride));
@@ -115,8 +115,8 @@ impl BatchLog {
 }
 
 impl BatchFile {
-    /// Tells each batch, and the stages of the plugin's work on it, as spans within `timed_part`, which began at
-    /// `begun_ns`.
+    /// Emits each batch, and the stages of the plugin's work on it, as spans within `timed_part`, which began
+    /// at `begun_ns`.
     pub(crate) fn tell(&self, begun_ns: u64, timed_part: &Span) {
         let mut all: Vec<_> = self.slowest.iter().chain(&self.even).collect();
         all.sort_by_key(|batch| (batch.instance, batch.started_ns, batch.sequence));
@@ -179,7 +179,7 @@ impl InstanceBatches {
             let found = self.progress.sample(sample.id);
             found.is_some_and(|(_, record)| record.answered_latency_ns().is_some())
         };
-        // The others are looked at only here, where a batch may be kept: most are not.
+        // The others are checked only here, where a batch may be kept: most are not.
         if !batch[1..].iter().all(is_answered) {
             return;
         }
@@ -227,7 +227,7 @@ impl Kept {
     /// Keeps the batch of this number, which is a multiple of the stride.
     fn keep_evenly(&mut self, number: u64, batch: KeptBatch) {
         self.even.push((number, batch));
-        // Where batches are missing, once may not be enough.
+        // If batches are missing, once may not be enough.
         while self.even.len() >= EVEN_MAX {
             self.stride *= 2;
             let stride = self.stride;

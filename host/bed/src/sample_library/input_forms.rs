@@ -1,4 +1,4 @@
-//! The forms in which the plugin wants its inputs, of those that the rules leave open.
+//! Selects the input forms that the plugin prefers among the ones the rules leave open.
 
 use proctor_plugin_host::{Backend, ModelDemand};
 use proctor_preprocess::{Pipeline, in_form, with_forms};
@@ -11,14 +11,14 @@ use proctor_words::HostError;
 pub struct InputForms {
     plugin: String,
     forms: Vec<InputForm>,
-    /// As the benchmark has them.
+    /// Inputs as the benchmark has them.
     given: Vec<TensorSpec>,
-    /// As the plugin is given them.
+    /// Inputs as the plugin receives them.
     formed: Vec<TensorSpec>,
 }
 
 impl InputForms {
-    /// Has the plugin choose.
+    /// Lets the plugin choose.
     ///
     /// # Errors
     /// The plugin cannot choose, or a form that it wants cannot be had.
@@ -33,7 +33,7 @@ impl InputForms {
         }
     }
 
-    /// The pipeline that makes the inputs so.
+    /// Returns the pipeline that makes inputs of this form.
     ///
     /// # Errors
     /// A form that the plugin wants cannot be had.

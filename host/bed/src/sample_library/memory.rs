@@ -1,4 +1,4 @@
-//! Memory of the plugin for samples, where it has some, and of the program's own.
+//! Memory for samples: the plugin's, if it has some, and the program's own.
 
 use std::{error::Error, fmt};
 

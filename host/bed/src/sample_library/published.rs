@@ -25,7 +25,7 @@ const BUILD: &str = "cargo build --release -p proctor-data";
 #[derive(Debug)]
 pub struct Published {
     program: PathBuf,
-    /// Without samples.
+    /// Order to the program, without its samples.
     order: Order,
     delivery: Delivery,
     reader: Reader,
@@ -113,7 +113,7 @@ impl Published {
         &self.order.dataset
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn sample_count(&self) -> u64 {
         self.delivery.sample_count
     }
@@ -128,7 +128,7 @@ impl Published {
         self.delivery.missing_count
     }
 
-    /// The first samples, as many as a run has, by their names, for who reads their labels.
+    /// Returns the first `sample_count` samples by name, for reading their labels.
     ///
     /// # Errors
     /// The names cannot be read.
@@ -138,8 +138,8 @@ impl Published {
         Ok(PublishedSamples { folder: self.order.folder.clone(), names })
     }
 
-    /// Copies samples into a store, after preparing those that never were, and again those that are damaged.
-    /// `inputs_vary` says whether each has shapes of its own.
+    /// Copies samples into a store, first preparing samples that are missing or damaged. `inputs_vary` says
+    /// whether each sample has its own shapes.
     ///
     /// # Errors
     /// One cannot be prepared, or there is no room for it.
@@ -210,7 +210,7 @@ pub fn open_fitted(settings: &mut Settings) -> Result<Option<Published>, HostErr
 /// Fits the counts of a benchmark to a folder with so many samples, with a warning if they are other ones.
 ///
 /// # Errors
-/// There are none.
+/// If the folder has no samples.
 pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> Result<(), HostError> {
     if sample_count == 0 {
         return Err(DataError::NoSamples(folder.to_owned()).into());
@@ -235,7 +235,7 @@ pub fn fit_counts(settings: &mut Settings, folder: &Path, sample_count: u64) -> 
     Ok(())
 }
 
-/// Has the program execute an order. Its progress and its messages are seen on stderr.
+/// Runs the program on an order. Its progress and messages go to stderr.
 fn place(program: &Path, order: &Order) -> Result<Delivery, HostError> {
     let cannot_start = |error| {
         let (dataset, program) = (order.dataset.clone(), program.to_owned());

@@ -112,13 +112,13 @@ mod tests {
             (0.99, 399, 0, None),
             (0.99, 400, 4, Some(true)),
             (0.999, 400, 0, None),
-            // Few batches, nearly all of them late, do tell.
+            // A few batches suffice if nearly all of them are late.
             (0.99, 300, 300, Some(false)),
             (0.99, 300, 4, None),
         ] {
             let course = course(tail, batches, late, 0);
             assert_eq!(course.within_target, expected, "{tail}: {late} of {batches}");
-            // Figures there are all the same.
+            // Figures exist nevertheless.
             assert_eq!(course.violation_share, Some(late as f64 / batches as f64));
             assert!(course.throughput_qps.is_some() && course.setting.is_some());
         }

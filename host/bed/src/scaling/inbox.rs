@@ -12,32 +12,32 @@ pub(super) struct Inbox {
     pub(super) arrived_ns: Vec<u64>,
     /// Instances that have failed a batch.
     pub(super) failed: Vec<FailedInstance>,
-    /// Batches for which there was no room.
+    /// Batches that did not fit.
     pub(super) unseen: Unseen,
 }
 
 /// An instance that has failed a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FailedInstance {
-    /// Its number in the scheduler.
+    /// Number of the instance in the scheduler.
     pub(super) instance: usize,
     /// True if it was retired, which the only one is not.
     pub(super) is_retired: bool,
 }
 
-/// Counts of batches of which no more is known.
+/// Counts of batches about which nothing else is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Unseen {
     pub(crate) batches: u64,
     pub(crate) samples: u64,
-    /// Samples above the target.
+    /// Number of samples above the target.
     pub(crate) violations: u64,
 }
 
 impl Inbox {
-    /// Largest number of batches: far more than are served between two looks.
+    /// Maximum number of batches: far more than are served between two looks.
     const BATCHES_MAX: usize = 1 << 16;
-    /// Largest number of arrivals of samples.
+    /// Maximum number of sample arrivals.
     const SAMPLES_MAX: usize = 1 << 20;
 
     /// An inbox with all the room that it will ever have.
@@ -50,7 +50,7 @@ impl Inbox {
         }
     }
 
-    /// Takes a batch. `target_ns` is that of the latency.
+    /// Adds a batch. `target_ns` is the latency target.
     pub(super) fn push(&mut self, done: &Done, arrived_ns: &[u64], target_ns: u64) {
         let has_room = self.batches.len() < Self::BATCHES_MAX
             && self.arrived_ns.len() + arrived_ns.len() <= self.arrived_ns.capacity();

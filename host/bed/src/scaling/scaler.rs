@@ -21,9 +21,9 @@ use crate::scaling::{
 
 /// Scales a system while it serves.
 ///
-/// In real time instances leave notes of their batches, which a thread of the host reads and acts on
+/// In real time, instances leave notes of their batches, which a thread of the host reads and acts on
 /// ([`act`](Self::act)): no instance waits for a decision, or for another instance to start. In virtual time it acts at
-/// the instant at which a batch is over. An instance that fails a batch is retired at once, unless it is the only one.
+/// the instant at which a batch ends. An instance that fails a batch is retired at once, unless it is the only one.
 pub struct Scaler {
     state: Mutex<State>,
     inbox: Mutex<Inbox>,
@@ -47,7 +47,7 @@ struct State {
     control: ControlLoop,
     supply: Supply,
     timeline: Timeline,
-    /// When the knobs came to stand where the loop wants them, in ns; `None` until they do.
+    /// Instant at which the knobs reached the loop's setting, in ns; `None` until they do.
     in_force_ns: Option<u64>,
     /// Notes that are being read, kept for its memory.
     read: Inbox,
@@ -55,9 +55,9 @@ struct State {
 }
 
 impl Scaler {
-    /// Time between two looks at what was done, in ns.
+    /// Time between two looks at completed batches, in ns.
     pub const PAUSE_NS: u64 = 5_000_000;
-    /// Batches in a row without an answer after which none is expected any more.
+    /// Number of unanswered batches in a row after which no further answer is expected.
     pub(crate) const BARREN_MAX: u64 = 64;
 
     pub(crate) fn new(
@@ -109,7 +109,7 @@ impl Scaler {
         }
     }
 
-    /// Has another target hold from now on.
+    /// Sets a new target from this instant on.
     pub(crate) fn set_target(&self, now_ns: u64, target_ns: u64) {
         let state = &mut *self.state();
         let is_moved = state.control.set_target(now_ns, target_ns).is_some();
@@ -125,14 +125,14 @@ impl Scaler {
         read(&state.control, &state.timeline)
     }
 
-    /// Has batches count no more: the load has ended, and what is still served is no part of it.
+    /// Stops counting batches: the load has ended, and anything still served is not part of it.
     pub fn stop(&self) {
         let state = &mut *self.state();
         self.read_undecided(state);
         self.is_stopped.store(true, Relaxed);
     }
 
-    /// Tells if no instance is left in service: of the last batches none had an answer.
+    /// Returns whether no instance is left in service: none of the last batches had an answer.
     pub fn is_out_of_service(&self) -> bool {
         self.barren.load(Relaxed) >= Self::BARREN_MAX
     }
@@ -143,7 +143,7 @@ impl Scaler {
         (timeline.unanswered, timeline.waiting) = (samples, samples.saturating_sub(refused));
     }
 
-    /// Ends the scaling and returns what is left of it. Batches that were not read are in the timeline, and nothing is
+    /// Ends the scaling and returns the remaining state. Unread batches are in the timeline, and nothing is
     /// decided by them.
     pub(crate) fn end(&self) -> (Vec<Decision>, Timeline, Vec<ScalingEvent>) {
         let state = &mut *self.state();
@@ -152,7 +152,7 @@ impl Scaler {
         (state.control.decisions().to_vec(), mem::take(&mut state.timeline), mem::take(&mut state.events))
     }
 
-    /// Reads all notes, of which nothing is decided any more.
+    /// Reads all notes without making further decisions.
     fn read_undecided(&self, state: &mut State) {
         let now_ns = (self.now)();
         self.read(state, |state, done, arrived_ns| state.follow(done, arrived_ns));
@@ -177,7 +177,7 @@ impl Scaler {
         state.read = read;
     }
 
-    /// Takes one batch.
+    /// Records one batch.
     fn take(&self, state: &mut State, done: &Done, arrived_ns: &[u64]) {
         state.follow(done, arrived_ns);
         if state.control.batch_done(done).is_some() || state.in_force_ns.is_none() {
@@ -223,7 +223,7 @@ impl Scaler {
         most
     }
 
-    /// Counts batches of which no more is known.
+    /// Counts batches about which nothing else is known.
     fn note_unseen(&self, state: &mut State, now_ns: u64) {
         let unseen = mem::take(&mut state.read.unseen);
         let Unseen { batches, samples, .. } = unseen;
@@ -240,8 +240,8 @@ impl Scaler {
         }
     }
 
-    /// Turns the knobs to where the loop wants them. Where there is no further instance, the loop hears of it, and the
-    /// knobs go where it wants them then. Where one is still at its last batch, they are not in force, and this is to
+    /// Turns the knobs to the loop's setting. If there is no further instance, the loop is informed, and the
+    /// knobs go to its new setting. If one is still at its last batch, they are not in force, and this is to
     /// be tried again.
     fn turn(&self, state: &mut State) {
         let Some(knobs) = self.knobs.get() else { return };
@@ -302,7 +302,7 @@ impl Scaler {
 
 /// Outcome of turning the knobs.
 enum Turned {
-    /// They stand where they are to stand.
+    /// They are at their setting.
     InForce,
     /// An instance that was retired has yet to end its batch, and then goes out again.
     Waits,
@@ -327,7 +327,7 @@ impl BatchObserver for Scaler {
             return;
         }
         let BatchDone { started_ns, completed_ns, samples, failed_samples, .. } = *done;
-        // Samples that failed are in no figure. Which ones they are is not known: the latency is that of the oldest.
+        // Failed samples are not part of any figure. Which ones failed is unknown, so use the latency of the oldest.
         let answered = samples.saturating_sub(failed_samples);
         let arrived_ns = if self.from_arrival { &arrived_ns[..answered.min(arrived_ns.len())] } else { &[] };
         let batch = Done { instance, started_ns, completed_ns, samples: answered as u64 };

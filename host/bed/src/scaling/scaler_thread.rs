@@ -45,7 +45,7 @@ impl ScalerThread {
         Ok(Self { stop, ended })
     }
 
-    /// Has the thread act no more, and waits until it does: for an instance that starts, if one does.
+    /// Stops the thread and waits for it, including an instance that is starting.
     pub(crate) fn stop(self) {
         drop(self.stop);
         let _ = self.ended.recv();

@@ -1,4 +1,4 @@
-//! Settings of a system that is scaled, and the runs in which it makes sense.
+//! Reads the settings of a scaled system, and checks that scaling makes sense in the run.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use proctor_scaling::{
 use proctor_vocabulary::{Scenario, TestMode};
 use proctor_words::{HostError, ScalingError, UsageError};
 
-/// Tells if a policy of this name scales, and does not only form batches.
+/// Returns whether a policy of this name scales, and does not only form batches.
 #[must_use]
 pub fn scales(policy: &str) -> bool {
     POLICIES.iter().any(|entry| entry.name == policy)
@@ -39,7 +39,7 @@ pub fn policy(run: &RunSettings, name: &str) -> Result<Box<dyn ScalingPolicy>, H
     Ok((entry.make)(DnnScalerSettings { curves: curves(run)?, ..DnnScalerSettings::default() }))
 }
 
-/// The measured curves that the settings name; those of the paper if they name none, or a file that is yet to be made.
+/// Returns the curves that the settings name; the paper's if they name none, or a file yet to be made.
 ///
 /// # Errors
 /// If they cannot be read.
@@ -78,7 +78,7 @@ pub fn keep_stronger_target(settings: &mut Settings) {
     settings.warnings.push(warning);
 }
 
-/// Which kinds of sources take the place of others.
+/// Ranks kinds of sources: a stronger one replaces a weaker one.
 fn strength(origin: &Origin) -> u8 {
     match origin {
         Origin::Flag { .. } => 3,
@@ -143,14 +143,14 @@ fn approach(run: &RunSettings) -> Approach {
     }
 }
 
-/// The knobs of a test in which nothing is scaled: with a policy that scales, the least that it may set, which every
-/// plugin has room for.
+/// Returns the knobs of a test without scaling: with a policy that scales, the minimum that it may set, which
+/// every plugin supports.
 ///
 /// # Errors
 /// If there is no target, or nothing to turn.
 pub(crate) fn fixed_knobs(run: &RunSettings) -> Result<Knobs, HostError> {
     match scales(&run.policy) {
-        // They are the same whatever the target is.
+        // They do not depend on the target.
         true => target(run).and_then(|_| Ok(goal_within(run, 1)?.least())),
         false => Ok(Knobs { batch_size: run.batch_size, instances: run.instances }),
     }
@@ -167,7 +167,7 @@ pub fn refuse_in_search(run: &RunSettings) -> Result<(), HostError> {
     }
 }
 
-/// Refuses a policy that scales in a run in which it makes no sense.
+/// Refuses a policy that scales in a run where scaling makes no sense.
 ///
 /// # Errors
 /// If the settings name one, with the reason and the remedy.

@@ -1,4 +1,4 @@
-//! Where instances come from while a system is scaled, and where they go.
+//! Supplies instances while a system is scaled, and takes them back.
 
 use std::{
     collections::BTreeSet,
@@ -11,25 +11,25 @@ use proctor_vocabulary::{CompletionSink, QuerySample};
 
 use crate::plugin_instance::PluginInstance;
 
-/// Makes the instance of a number.
+/// Creates the instance of a number.
 pub(crate) type MakeInstance = Box<dyn Fn(u32) -> Result<PluginInstance, PluginHostError> + Send>;
 
 /// Instances of the plugin, one for the scheduler at a time.
 ///
-/// A plugin with live instances is asked for each when it is needed, and to destroy it when it is not. For any other
-/// plugin, all instances that may be needed are made before the start, and those that the scheduler does not have are
-/// parked. An instance that has failed a batch is not given out again, nor is another one with its number.
+/// A plugin with live instances creates each one when it is needed and destroys it when it is not. For any other
+/// plugin, all instances that may be needed are created before the start, and the ones that the scheduler does not
+/// use are parked. An instance that has failed a batch is not given out again, nor is another one with its number.
 pub struct Supply {
-    /// Makes the instance of this number; `None` where all were made at the start.
+    /// Creates the instance of this number; `None` if all were created at the start.
     make: Option<MakeInstance>,
-    /// Largest number of instances that the plugin was told of.
+    /// Maximum number of instances announced to the plugin.
     most: u32,
     parked: Vec<PluginInstance>,
     /// Instances that have failed, of a plugin that destroys none before the end.
     broken: Vec<PluginInstance>,
-    /// Numbers of instances that the scheduler has, and of those that have failed.
+    /// Numbers of the instances that the scheduler has or that have failed.
     taken: BTreeSet<u32>,
-    /// How many of these have failed and are back.
+    /// Number of these that have failed and are back.
     failed: usize,
     way_back: (Sender<Returned>, Receiver<Returned>),
 }
@@ -41,7 +41,7 @@ struct Returned {
 }
 
 impl Supply {
-    /// A supply of these instances, and of those that `make` makes, if there is such a way, up to `most` in all.
+    /// Creates a supply from these instances and, if given, from `make`, up to `most` in total.
     pub(crate) fn new(instances: Vec<PluginInstance>, make: Option<MakeInstance>, most: u32) -> Self {
         Self {
             make,
@@ -57,7 +57,7 @@ impl Supply {
     /// The instance of the lowest number that the scheduler does not have; `None` if it has all of them.
     ///
     /// # Errors
-    /// Why the plugin cannot make it.
+    /// If the plugin cannot make it.
     pub(crate) fn take(&mut self) -> Result<Option<Box<dyn Instance>>, PluginHostError> {
         self.parked.sort_by_key(|parked| std::cmp::Reverse(parked.instance.index()));
         let instance = match (self.parked.pop(), &self.make) {
@@ -91,7 +91,7 @@ impl Supply {
         errors
     }
 
-    /// Tells if there are instances on their way back from the scheduler, which has this many that were not retired.
+    /// Returns whether instances are on their way back from the scheduler, which has this many unretired ones.
     pub(crate) fn is_owed(&self, staying: usize) -> bool {
         self.taken.len() - self.failed > staying
     }
@@ -142,8 +142,7 @@ impl Instance for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(instance) = self.instance.take() {
-            // Nobody takes it back any more at the end of a test. Then it is dropped here, which gives it back to the
-            // model.
+            // At the end of a test, nothing takes it back. Dropping it here returns it to the model.
             let _ = self.way_back.send(Returned { instance, has_failed: self.has_failed });
         }
     }

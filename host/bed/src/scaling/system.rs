@@ -18,7 +18,7 @@ use crate::{
     scaling::{course::course_of, scaler::Scaler, supply::Supply, timeline::Timeline},
 };
 
-/// Parts of a system that is to be scaled.
+/// Parts of a system to be scaled.
 pub struct ScaledParts {
     /// Name of the system for reports.
     pub name: String,
@@ -26,21 +26,21 @@ pub struct ScaledParts {
     pub run: RunSettings,
     /// Name of the policy.
     pub policy_name: String,
-    /// The policy.
+    /// Policy that turns the knobs.
     pub policy: Box<dyn ScalingPolicy>,
     /// The latency target, and the bounds of the knobs.
     pub goal: Goal,
-    /// How long the load lasts, in ns.
+    /// Length of the load, in ns.
     pub duration_ns: u64,
     /// Length of a span of the timeline, in ns; `None` for one without spans.
     pub span_ns: Option<u64>,
-    /// Instant from which the latency counts.
+    /// Instant from which latency is measured.
     pub latency_from: LatencyFrom,
-    /// Largest number of samples that wait.
+    /// Maximum number of waiting samples.
     pub queue_capacity: usize,
     /// Instances of the plugin.
     pub supply: Supply,
-    /// Takes the completions.
+    /// Sink that takes the completions.
     pub sink: Arc<dyn CompletionSink>,
 }
 
@@ -56,7 +56,7 @@ pub struct ScaledSystem {
 
 /// Takes the samples of a load.
 pub trait Intake: Send + Sync {
-    /// Takes samples that were due at an instant, from which their latency counts; `None` for now.
+    /// Takes samples that were due at an instant, from which their latency is measured; `None` for now.
     fn take(&self, samples: &[QuerySample], due_ns: Option<u64>);
 }
 
@@ -147,7 +147,7 @@ impl ScaledSystem {
         Ok(Self { scheduler, policy: policy_name, goal, latency_from, scaler })
     }
 
-    /// Has another latency target hold from now on.
+    /// Sets a new latency target from this instant on.
     pub fn set_target(&self, now_ns: u64, target_ns: u64) {
         self.scaler.set_target(now_ns, target_ns / self.latency_from.service_times());
     }
@@ -192,7 +192,7 @@ impl ScaledSystem {
     }
 }
 
-/// Waits on the clock, and has what is due by then happen in virtual time.
+/// Waits on the clock, and in virtual time runs the events that are due by then.
 pub fn wait_until(clock: &HostClock, at_ns: u64) {
     let wake = proctor_loadgen::Wake::new();
     match clock {

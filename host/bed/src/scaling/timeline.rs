@@ -10,9 +10,9 @@ use crate::scaling::inbox::Unseen;
 /// Timeline, made while batches are completed.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// `None` where no spans are kept.
+    /// `None` if no spans are kept.
     span_ns: Option<u64>,
-    /// Service times that fit into a latency.
+    /// Number of service times that fit into a latency.
     service_times: u64,
     spans: Vec<Span>,
     open_from_ns: u64,
@@ -24,18 +24,18 @@ pub struct Timeline {
     is_behind: bool,
     /// The same, from when the queue that it found when it settled has been served.
     served: Option<Settled>,
-    /// Where the knobs stood at the last decision, and the target, in ns.
+    /// Knobs at the last decision, and the target, in ns.
     decided: Option<(Knobs, u64)>,
     pub(crate) samples: u64,
     pub(crate) violations: u64,
-    /// Samples that never had an answer, or not in time: each is above the target, and in no other count.
+    /// Number of samples never answered, or not in time: each is above the target, and in no other count.
     pub(crate) unanswered: u64,
-    /// Samples of them that were still waiting at the end, when the policy had settled if it has.
+    /// Number of them that were still waiting at the end, when the policy had settled if it has.
     pub(crate) waiting: u64,
 }
 
 impl Timeline {
-    /// Largest number of latencies of a span that are kept.
+    /// Maximum number of latencies kept for a span.
     const OPEN_MAX: usize = 1 << 20;
 
     /// A timeline in spans of this length, in ns, from `now_ns` on, or without spans.
@@ -53,7 +53,7 @@ impl Timeline {
         control.goal().target_ns * self.service_times
     }
 
-    /// Counts batches of which no more is known.
+    /// Counts batches about which nothing else is known.
     pub(super) fn count(&mut self, unseen: &Unseen) {
         self.samples += unseen.samples;
         self.violations += unseen.violations;
@@ -100,7 +100,7 @@ impl Timeline {
             }
             self.decided = decided;
         }
-        // Where instances of a settled move still start, nothing counts yet.
+        // While instances of a settled move still start, nothing counts yet.
         if let Some(in_force_ns) = in_force_ns.filter(|_| control.is_settled()) {
             let decided_ns = control.decisions().last().map_or(0, |decision| decision.at_ns);
             let since_ns = in_force_ns.max(decided_ns);
@@ -154,7 +154,7 @@ impl Timeline {
         }
     }
 
-    /// Halves what is kept of the open span: of two neighbours the larger latency stands for both.
+    /// Halves the kept latencies of the open span: of two neighbours the larger latency stands for both.
     fn thin(&mut self) {
         self.open.sort_unstable();
         let thinned = self.open.chunks(2).filter_map(|pair| {
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Settles at once.
+    /// A policy that settles at once.
     struct AtOnce;
 
     impl ScalingPolicy for AtOnce {
@@ -251,13 +251,13 @@ mod tests {
         };
         assert_eq!(serve(1000, 950), (0, 1, 1));
         assert_eq!(serve(1010, 500), (0, 2, 2));
-        // The queue is served, but of what comes now there is too little to tell.
+        // The queue is being served, but too little arrives now to decide.
         assert_eq!(serve(1020, 10), (0, 3, 2));
         assert_eq!(serve(1030, 300), (0, 4, 3));
         for batch in 5..=81 {
             assert_eq!(serve(1000 + 10 * batch, 10), (0, batch, 3));
         }
-        // The eightieth since then: what is late now counts all the same.
+        // The eightieth since then: a late one counts nevertheless.
         assert_eq!(serve(2000, 10), (1020, 80, 1));
         assert_eq!(serve(2010, 300), (1020, 81, 2));
     }

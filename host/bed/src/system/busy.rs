@@ -17,12 +17,12 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// Looks at a time that a spin makes.
 const SPINS: u32 = 64;
 
-/// Queries that the plugin refused with BUSY, also those that it never took; of a query in parts, each part counts.
+/// Number of queries refused with BUSY, including ones never taken; each part of a split query counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusyCounts {
-    /// Queries that were refused once or more.
+    /// Number of queries that were refused once or more.
     pub query_count: u64,
-    /// Calls that refused one.
+    /// Number of calls that refused one.
     pub refusal_count: u64,
     /// Time that the issuing threads waited, all together.
     pub waited: Duration,
@@ -34,7 +34,7 @@ pub(super) struct BusyWait<'a> {
     stop: &'a StopHandle,
     limit: Duration,
     begin: Instant,
-    /// Number of samples that were complete at the latest look, and the instant at which it last grew.
+    /// Number of samples complete at the latest look, and the instant at which it last grew.
     completed_count: u64,
     moved: Instant,
 }
@@ -44,7 +44,7 @@ pub(super) struct BusyWait<'a> {
 pub(super) enum Pause {
     /// The query may be issued again.
     Over,
-    /// The test is to end at once.
+    /// The test must end at once.
     Stopped,
     /// No sample completed for the whole limit.
     Stuck,
@@ -58,7 +58,7 @@ impl<'a> BusyWait<'a> {
         Self { progress, stop, limit, begin: now, completed_count, moved: now }
     }
 
-    /// Waits a little.
+    /// Waits a little before the next try.
     pub(super) fn pause(&mut self) -> Pause {
         match self.begin.elapsed() {
             elapsed if elapsed < SPINNING => (0..SPINS).for_each(|_| hint::spin_loop()),

@@ -17,7 +17,7 @@ pub(crate) struct QueryTest {
     pub(crate) sink: Arc<dyn CompletionSink>,
     pub(crate) progress: Progress,
     pub(crate) stop: StopHandle,
-    /// Longest time for which the plugin may be BUSY while no sample completes.
+    /// Maximum time for which the plugin may be BUSY while no sample completes.
     pub(crate) busy_limit: Duration,
 }
 
@@ -133,7 +133,7 @@ impl WholeQueries {
         self.refused().busy_fault.get_or_insert(fault);
     }
 
-    /// Fails the samples of a query, except those that the plugin has completed all the same.
+    /// Fails the samples of a query, except the ones that the plugin completed anyway.
     fn fail_outstanding(&self, samples: &[QuerySample]) {
         let QueryTest { sink, progress, .. } = &self.test;
         for id in samples.iter().map(|sample| sample.id).filter(|id| progress.is_outstanding(*id)) {
@@ -160,7 +160,7 @@ impl SystemUnderTest for WholeQueries {
 
     fn flush(&self) {
         self.model.end_issue();
-        // A crash in it must not take along what was measured.
+        // A crash in it must not destroy the measurements.
         expect_last_words();
         if let Err(error) = self.flush.start() {
             self.refuse(error);

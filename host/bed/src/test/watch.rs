@@ -3,7 +3,7 @@
 use proctor_loadgen::{Progress, StopHandle, SystemUnderTest};
 use proctor_vocabulary::{QueryPart, QuerySample};
 
-/// An observer called after each issue. In virtual time it sees the same whatever the machine does.
+/// An observer called after each issue. In virtual time it sees the same events on every machine.
 pub trait Watch: Sync {
     /// Looks at the progress after a query was issued. Has to be quick: the next query waits. [issuing thread]
     fn issued(&self, progress: &Progress, stop: &StopHandle);
@@ -11,13 +11,13 @@ pub trait Watch: Sync {
 
 /// A system under test with an observer of each issue.
 pub struct WatchedSystem<'a> {
-    /// The system.
+    /// Watched system.
     pub system: &'a dyn SystemUnderTest,
-    /// The observer.
+    /// Observer of the issued queries.
     pub watch: &'a dyn Watch,
     /// Progress that it looks at.
     pub progress: Progress,
-    /// Ends the test.
+    /// Handle that ends the test.
     pub stop: StopHandle,
 }
 

@@ -1,5 +1,5 @@
-//! Advice where samples wait for the host's own batches, of which the load generator knows nothing: to it the system is
-//! too slow at any rate, while each batch waits to fill.
+//! Gives advice when samples wait for the host's own batches to fill. The load generator cannot see this: to
+//! it the system looks too slow at any rate.
 
 use proctor_loadgen::{Finding, Measure, Remedy, Rule, TestOutcome};
 use proctor_scheduler::SchedulerConfig;
@@ -34,7 +34,7 @@ impl BatcherWait {
         waits.then(|| Self { timeout_ns: config.batch_timeout_ns(), batch_size: config.batch_size })
     }
 
-    /// Puts its advice in the place of that of the load generator, where instances were idle while samples waited.
+    /// Replaces the load generator's advice if instances were idle while samples waited.
     pub(super) fn advise(self, outcome: &mut TestOutcome, system: &SystemReport, lasted_ns: u64) {
         let Some(statistics) = &system.statistics else { return };
         let instance_ns = lasted_ns as f64 * statistics.busy_ns.len() as f64;
@@ -56,14 +56,14 @@ impl BatcherWait {
     }
 }
 
-/// Tells if a latency with the wait in it is over its bound in a run that came to its end.
+/// Returns whether a latency with the wait in it is over its bound in a run that came to its end.
 fn is_about_waiting(finding: &Finding) -> bool {
     let is_of_wait =
         matches!(finding.rule, Rule::Bound { measure: Measure::Latency | Measure::FirstToken, .. });
     is_of_wait && finding.is_broken() && finding.ended_by.is_none()
 }
 
-/// The wait that the bound leaves room for beside the rest of the latency.
+/// Returns the wait that the bound allows in addition to the rest of the latency.
 fn remedy(rest_ns: f64, bound_ns: f64) -> Remedy {
     let room_us = (MARGIN * (bound_ns - rest_ns) / 1e3).floor();
     match room_us >= 1.0 {

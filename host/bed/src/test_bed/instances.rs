@@ -25,8 +25,8 @@ use crate::{
 };
 
 impl TestBed<'_> {
-    /// Has samples prepared, the model started and a supply of instances made while `act` runs, outside of a test.
-    /// Returns what went wrong in the plugin beside it, and what it has changed of the host.
+    /// Prepares samples, starts the model and creates a supply of instances, then runs `act`. Not part of a
+    /// test. Returns the plugin's faults meanwhile, and its changes to the host.
     ///
     /// # Errors
     /// The error of `act`, why instances cannot be made, or why the plugin could not begin.
@@ -66,7 +66,7 @@ impl TestBed<'_> {
             false => Vec::new(),
         };
         if self.process_has_ended() {
-            // A fresh process has the test all the same, which tells more.
+            // Run the test in a fresh process anyway: an INVALID result says more than none.
             instances.clear();
             self.plugin.refresh()?;
             instances = self.instances(is_scaled, first_error)?;
@@ -78,7 +78,7 @@ impl TestBed<'_> {
     /// of them.
     ///
     /// # Errors
-    /// If there is none, or it takes several batches at a time.
+    /// If there is no instance, or it takes several batches at a time.
     fn scaled_instances(&self, first_error: &FirstError) -> Result<Vec<PluginInstance>, HostError> {
         let mut instances = self.first_instances(1, first_error)?;
         if let Some(made) = instances.iter().find(|made| made.instance.in_flight_max() > 0) {
@@ -103,7 +103,7 @@ impl TestBed<'_> {
         Ok(instances)
     }
 
-    /// A supply of these instances and of those that the plugin makes while others are at work, if it does.
+    /// Creates a supply from these instances and, if the plugin can create instances while others work, from new ones.
     pub(super) fn supply(&self, instances: Vec<PluginInstance>, first_error: &FirstError) -> Supply {
         let (equip, model) = (self.equip(first_error), self.model.clone());
         let make: MakeInstance = Box::new(move |number| Ok(equip(model.create_instance(number)?)));
@@ -115,7 +115,7 @@ impl TestBed<'_> {
         u32::try_from(self.settings.run.instances).expect("settings allow 1024")
     }
 
-    /// The instances of a test; where they are scaled, those that it begins with.
+    /// Creates the instances of a test; if they are scaled, the initial ones.
     ///
     /// # Errors
     /// If they cannot be made.
@@ -146,7 +146,7 @@ impl TestBed<'_> {
         Ok(made.into_iter().map(self.equip(first_error)).collect())
     }
 
-    /// Fits an instance out with the processors of its thread, and with what it shares with the others.
+    /// Gives an instance the processors of its thread, and the parts that it shares with the others.
     fn equip(
         &self,
         first_error: &FirstError,
@@ -162,7 +162,7 @@ impl TestBed<'_> {
         }
     }
 
-    /// Warms up before a test, and tells the user if the test will be longer than the preset means it to be.
+    /// Warms up before a test, and warns the user if the test will be longer than the preset intends.
     pub(super) fn warm_up_before(
         &self,
         request: &TestRequest<'_>,
@@ -176,8 +176,8 @@ impl TestBed<'_> {
         Ok(faults)
     }
 
-    /// Runs some batches on each instance, or some queries on the model. Returns the pace and the faults: the test runs
-    /// in spite of them, and tells more. In virtual time there is nothing to warm up.
+    /// Runs some batches on each instance, or some queries on the model. Returns the pace and the faults: the
+    /// test runs in spite of faults, and says more. In virtual time there is nothing to warm up.
     fn warm_up(&self, instances: &mut [PluginInstance]) -> Result<(Vec<Fault>, Option<Pace>), HostError> {
         let RunSettings { warm_up_batches, batch_size, .. } = self.settings.run;
         let mut faults = Vec::new();

@@ -15,13 +15,13 @@ const FEW_SECONDS_NS: f64 = 20e9;
 pub(super) struct Pace {
     /// Time for each sample of the shortest batch, in ns.
     pub(super) sample_ns: f64,
-    /// Batches at the same time.
+    /// Number of concurrent batches.
     pub(super) parallel: usize,
 }
 
-/// The remark on a test of the preset `quick` that will take longer than the preset means to, with a way to make it
-/// shorter. `None` where it will not take longer, where its length is unknown, and where the user has asked for that
-/// many queries.
+/// Returns the remark on a test of the preset `quick` that will take longer than the preset intends, with a
+/// way to make it shorter. `None` if it will not take longer, if its length is unknown, and if the user has
+/// asked for that many queries.
 pub(super) fn remark(
     settings: &Settings,
     test: &TestSettings,
@@ -46,7 +46,7 @@ pub(super) fn remark(
         return None;
     }
     let effective = counts.effective_settings(test).ok()?;
-    // Equal issue takes its count from the latency that is expected, whatever the least count is.
+    // Equal issue derives its count from the expected latency, regardless of the minimum count.
     let expected_ns = match effective.raised_by_permutations() {
         Some(RaisedBy::ExpectedLatency { ns }) => Some(ns),
         Some(RaisedBy::WholePermutations) | None => None,

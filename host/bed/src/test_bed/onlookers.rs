@@ -75,7 +75,7 @@ impl Onlookers<'_> {
     /// Runs the load generator while they look on.
     ///
     /// # Errors
-    /// As [`LoadGen::run`].
+    /// Same as [`LoadGen::run`].
     pub(super) fn run<C: Clock>(
         &self,
         loadgen: &LoadGen<C>,
@@ -92,7 +92,7 @@ impl Onlookers<'_> {
         }
     }
 
-    /// Ends what is shown and the journal, when the test is over.
+    /// Ends the display and the journal when the test is over.
     pub(super) fn stop(&mut self) {
         if let Some(interrupt) = self.shown {
             interrupt.observer().test_ends();

@@ -4,11 +4,11 @@ use proctor_loadgen::StopHandle;
 
 use crate::{plugin::isolated::Isolated, sample_library::SampleLibrary};
 
-/// Process that stops the test when it ends, until this is dropped. Does nothing for a plugin without one.
+/// Stops the test when the plugin's process ends, until this is dropped. Does nothing for a plugin without a process.
 pub(super) struct ProcessInTest<'a>(Option<&'a Isolated>);
 
 impl<'a> ProcessInTest<'a> {
-    /// Has the end of the process stop the test that begins now.
+    /// Stops the test that begins now when the process ends.
     pub(super) fn begin(isolated: Option<&'a Isolated>, stop: StopHandle) -> Self {
         if let Some(isolated) = isolated {
             isolated.begin_test(stop);
@@ -16,7 +16,7 @@ impl<'a> ProcessInTest<'a> {
         Self(isolated)
     }
 
-    /// The test is over. Ends a process that has not completed its samples, which nobody reads any more then.
+    /// Ends the watch after a test. Ends a process that has not completed its samples, as nothing will read them.
     pub(super) fn end(self, library: &SampleLibrary) {
         let isolated = self.0;
         drop(self);

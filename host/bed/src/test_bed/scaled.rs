@@ -21,12 +21,12 @@ use crate::{
 };
 
 impl TestBed<'_> {
-    /// Tells if a policy turns the knobs in this test: in performance tests, if the settings name one that scales.
+    /// Returns whether a policy turns this test's knobs: in performance tests, if the settings name one.
     pub(super) fn is_scaled(&self, test: &TestSettings) -> bool {
         scales(&self.settings.run.policy) && test.mode != TestMode::AccuracyOnly
     }
 
-    /// The system of a test in which a policy turns the knobs.
+    /// Creates the system of a test in which a policy turns the knobs.
     ///
     /// # Errors
     /// If it cannot start.
@@ -58,7 +58,7 @@ impl TestBed<'_> {
         Ok(System::Scaled(ScaledSystem::start(&self.clock, parts)?))
     }
 
-    /// The thread that turns the knobs of this system, if it is scaled in real time. It tells the user's side.
+    /// Starts the thread that turns this system's knobs, if it is scaled in real time. The thread reports to the user.
     ///
     /// # Errors
     /// If the system has no thread for it.

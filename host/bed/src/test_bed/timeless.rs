@@ -1,5 +1,5 @@
-//! Tokens in virtual time, where a plugin computes a batch at one instant and says how long it took: what it reports of
-//! tokens meanwhile would all stand at the beginning of the batch. It counts as not reported, and the advice says why.
+//! Handles tokens in virtual time, where a plugin computes a batch at one instant and says how long it took: tokens
+//! reported meanwhile would all lie at the beginning of the batch. They count as not reported, and the advice says why.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl CompletionSink for Timeless {
     }
 }
 
-/// Says of samples without a first token that virtual time has none.
+/// Explains that samples have no first token in virtual time.
 pub(super) fn explain(outcome: &mut TestOutcome) {
     let lacks_first = |rule| matches!(rule, Rule::Completion(ViolationKind::NoFirstToken));
     for finding in outcome.findings.iter_mut().filter(|finding| lacks_first(finding.rule)) {

@@ -1,5 +1,5 @@
-//! The span of a test, and the spans and messages that are told when it is over: nothing comes or goes while queries
-//! are under way.
+//! Reports the span of a test, and after it the spans and messages of its timed parts: nothing is reported
+//! while queries are under way.
 
 use proctor_loadgen::TestOutcome;
 use proctor_vocabulary::TestMode;
@@ -17,8 +17,8 @@ pub(super) fn span_of(mode: TestMode) -> EnteredSpan {
 }
 
 impl TestBed<'_> {
-    /// Shows what the plugin said about failed samples, and how much more it said. This waits for the end of the test,
-    /// since samples fail in its timed part.
+    /// Shows the plugin's messages about failed samples, and the number of further ones. This waits for the
+    /// end of the test, since samples fail in its timed part.
     pub(super) fn show_failures(&self) {
         let (first, count) = self.plugin.backend.host_side().take_failures();
         for failure in &first {
@@ -36,8 +36,8 @@ impl TestBed<'_> {
         }
     }
 
-    /// Tells the timed parts of a test that is over, with the batches that are kept of it. In virtual time they have no
-    /// place beside the work of the program.
+    /// Reports the timed parts of a finished test, with the batches kept from it. In virtual time they have
+    /// no place next to the program's own work.
     pub(super) fn tell_timed_parts(&self, outcome: &TestOutcome, batches: Option<&BatchFile>) {
         let HostClock::Real(clock) = &self.clock else { return };
         for phase in &outcome.phases {

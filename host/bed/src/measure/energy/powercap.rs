@@ -10,7 +10,7 @@ use std::{
 /// Start of the names of the packages' folders, and of their parts, which have a second colon.
 const PREFIX: &str = "intel-rapl:";
 
-/// Why the counters cannot be read.
+/// Reason why the counters cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PowercapError {
     #[error("there is no processor package in {}", root.display())]
@@ -34,7 +34,7 @@ pub(super) struct Packages(Vec<Package>);
 struct Package {
     name: String,
     counter: PathBuf,
-    /// Where the counter starts again from 0.
+    /// Value at which the counter restarts from 0.
     range_uj: u64,
     last_uj: u64,
     total_uj: u64,

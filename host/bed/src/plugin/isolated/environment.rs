@@ -1,8 +1,8 @@
-//! Environment of the process of a plugin: not that of the user, whose programs keep keys there.
+//! Builds the environment of a plugin's process. The user's own would pass on keys and other secrets.
 
 use std::{env, ffi::OsString};
 
-/// Variables that it gets: where programs and libraries are, languages and times, and what a panic prints.
+/// Variables that it gets: the paths of programs and libraries, languages and times, and the output of a panic.
 const NAMES: [&str; 9] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -52,10 +52,10 @@ const BEGINNINGS: [&str; 33] = [
     "ONEAPI_",
 ];
 
-/// Parts of the names of what is a secret, such as `NVIDIA_API_KEY`.
+/// Parts of the names of secrets, such as `NVIDIA_API_KEY`.
 const SECRETS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
-/// The variables of this process that the process of a plugin gets, with those of these names.
+/// Returns the variables that a plugin's process inherits from this one, plus the ones with the given names.
 pub(super) fn environment(added: &[String]) -> Vec<(OsString, OsString)> {
     passed(env::vars_os(), added)
 }

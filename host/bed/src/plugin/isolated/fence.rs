@@ -19,29 +19,29 @@ use crate::files::{dataset_folder::dataset_folder, model_files::FoundFile};
 /// Folders with libraries, first to last, as in PATH.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// Largest number of shared libraries that are looked for, as the folder of a plugin may be any.
+/// Maximum number of shared libraries to look for, as the plugin's folder may be any folder.
 const LIBRARY_COUNT_MAX: usize = 4096;
 
-/// Folder of results where the settings name none.
+/// Folder of results if the settings name none.
 const RESULTS: &str = "runs";
 
 /// End of the name of a file of weights.
 const WEIGHTS: &str = ".safetensors";
 
-/// Folder of devices.
+/// Folder with the device files.
 const DEVICES: &str = "/dev";
 
-/// Devices that a plugin may use: those that hold nothing, and GPUs. No terminal, no disk, and no memory that programs
-/// share by a name is among them.
+/// Devices that a plugin may use: devices that hold no data, and GPUs. Terminals, disks and named shared
+/// memory are excluded.
 const DEVICE_NAMES: [&str; 7] = ["null", "zero", "full", "random", "urandom", "dri", "kfd"];
 
-/// Beginning of the names of NVIDIA's devices, of which there is one for each GPU, and some for all.
+/// Prefix of NVIDIA's device names. There is one device for each GPU, and some shared by all.
 const NVIDIA: &str = "nvidia";
 
 /// First bytes of an ELF file, such as a library.
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// Parts that a plugin needs to be loaded: its code, devices, and what the user names.
+/// Returns the parts that a plugin needs to be loaded: its code, devices, and files that the user names.
 pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     let run = &settings.run;
     let mut read = run.isolate_read.clone();
@@ -68,9 +68,9 @@ pub(super) fn to_load(settings: &Settings, location: &PluginLocation) -> Fence {
     }
 }
 
-/// Parts that it needs besides to run: the files of its model one by one, the files that the user names in its options,
-/// and the folder for what it keeps. `set` are the options that the user has set: what a plugin has by default, it has
-/// chosen itself.
+/// Adds the parts that it needs to run: the files of its model one by one, the files that the user names in
+/// its options, and its cache folder. `set` are the options that the user has set: the plugin itself has
+/// chosen its defaults.
 pub(super) fn to_run(fence: Fence, files: &[FoundFile], set: &Options, home: Option<&Path>) -> Fence {
     let model = files.iter().flat_map(|file| parts_of(&file.path, file.recipe.is_some())).collect();
     let named = set.iter().filter_map(|(_, value)| match value {
@@ -120,7 +120,7 @@ impl fmt::Display for Exposure {
 /// The first folder of the run that the fence leaves within reach, with the answers or results in it.
 pub(super) fn exposure(settings: &Settings, fence: &Fence) -> Option<Exposure> {
     let OfRun { folders, others } = OfRun::new(settings);
-    // The folder for what a plugin keeps is its own, wherever it lies.
+    // The plugin's cache folder is its own, wherever it lies.
     let whole = fence.home.iter().cloned().map(|given| (given, false));
     let given = OF_SYSTEM.iter().map(PathBuf::from).chain(fence.read.iter().chain(&fence.write).cloned());
     given.map(|given| (given, true)).chain(whole).find_map(|(given, counts_in_part)| {
@@ -167,21 +167,21 @@ impl OfRun {
     }
 }
 
-/// Tells if a file is a shared library by its name.
+/// Returns whether a file is a shared library by its name.
 fn is_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     (name.ends_with(".so") || name.contains(".so.")) && path.is_file()
 }
 
-/// Tells if a file is a library, or a program, by what is in it.
+/// Returns whether a file is a library, or a program, by its content.
 fn is_elf(path: &Path) -> bool {
     let mut beginning = [0; ELF.len()];
     File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok() && beginning == ELF
 }
 
-/// Shared libraries that a library may want to load, such as ONNX Runtime: in its folder, in the folders there, and in
-/// those beside it. Nothing else of these folders, and where a link leads out of them, only what a folder of the system
-/// has: it may lead to anything.
+/// Returns the shared libraries that a library may want to load, such as ONNX Runtime: in its folder, its
+/// subfolders and its sibling folders. Nothing else in these folders is allowed. A link that leads out of
+/// them is followed only into a system folder, as it could point anywhere.
 fn libraries_near(library: &Path) -> Vec<PathBuf> {
     let Some(folder) = library.parent() else { return Vec::new() };
     let above = folder.parent().map(entries_of).unwrap_or_default();
@@ -204,8 +204,8 @@ fn entries_of(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// A file of a model, and the files named after it, which may hold the weights of an ONNX file. A model that is made
-/// here has its weights in a file beside it.
+/// Returns a model file and the files named after it, which may hold the weights of an ONNX file. A model
+/// generated here keeps its weights in a file next to it.
 fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
     let mut parts = vec![file.to_owned()];
     let (Some(folder), Some(stem)) = (file.parent(), file.file_name()) else { return parts };
@@ -214,7 +214,7 @@ fn parts_of(file: &Path, is_made: bool) -> Vec<PathBuf> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.len() > stem.len() && name.starts_with(&stem) || is_made && name.ends_with(WEIGHTS)
     };
-    // A link that leads elsewhere would open what it leads to.
+    // A link that leads elsewhere would open its target.
     let own = fs::canonicalize(file).ok();
     let near: Vec<_> = [Some(folder), own.as_deref().and_then(Path::parent)]
         .into_iter()
@@ -305,7 +305,7 @@ mod tests {
             (&foreign, "libforeign.so.1"),
             (&text, "libanswers.so"),
             (&elsewhere, "libraries"),
-            // As a library has it for each of its versions.
+            // As libraries name each of their versions.
             (&whole, "libq.so"),
         ] {
             symlink(target, root.join("plugin").join(name)).unwrap();
@@ -344,7 +344,7 @@ mod tests {
         let found =
             |read: &Path| exposure(&settings, &Fence { read: vec![read.to_owned()], ..Fence::default() });
         let within = |given: &Path| Some(Exposure { folder: folder.clone(), given: given.to_owned() });
-        // Where the workspace itself lies in a folder of the system, so do its data.
+        // If the workspace itself lies in a folder of the system, so do its data.
         let otherwise = found(&other);
         let here = fs::canonicalize(env!("CARGO_MANIFEST_DIR")).unwrap();
         assert_eq!(otherwise.is_some(), OF_SYSTEM.iter().any(|open| here.starts_with(open)));
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(found(&folder), within(&folder));
         let above = folder.parent().unwrap();
         assert!(found(above).is_some_and(|it| it.given == above));
-        // Also where it is a part of them, unless that is a library, or the plugin's own folder.
+        // Even if it is a part of them, unless that is a library, or the plugin's own folder.
         let part = write(&folder.join("results/result.json"), b"{}");
         assert_eq!(found(&part), within(&part));
         assert_eq!(found(&write(&folder.join("libp.so"), &ELF)), None);

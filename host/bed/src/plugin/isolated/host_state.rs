@@ -1,13 +1,13 @@
-//! The host's own process, as far as another process of the user can change it where the system asks nobody.
+//! Checks the host's own process, as far as another process of the same user can change it without special permission.
 
 use std::{collections::BTreeMap, fmt, fs, path::Path, thread};
 
 use proctor_vocabulary::proc_value;
 
-/// Folder in which the system shows this process.
+/// Folder in which the system describes this process.
 const SELF: &str = "/proc/self";
 
-/// Folder in which the system shows the thread that looks.
+/// Folder in which the system describes the calling thread.
 const THREAD: &str = "/proc/thread-self";
 
 /// Limits of the process, and what each of its threads is scheduled by.
@@ -56,8 +56,8 @@ impl HostState {
         Self { limits, threads: threads.collect() }
     }
 
-    /// The first part that has changed. A thread of before is as it was, and a later one is one of `later`. What the
-    /// system shows no longer has changed.
+    /// Returns the first part that has changed. An earlier thread is as it was, and a later one is one of
+    /// `later`. A part that the system no longer shows has changed.
     pub(super) fn change_since(&self, before: &Self, later: &[Scheduling]) -> Option<HostPart> {
         if self.limits != before.limits {
             return Some(HostPart::Limits);
@@ -76,7 +76,7 @@ impl HostState {
 #[derive(Debug)]
 pub(super) struct HostAtStart {
     state: HostState,
-    /// A thread as it is made; `None` where the system does not show it.
+    /// Scheduling of a new thread; `None` if the system does not show it.
     made: Option<Scheduling>,
 }
 
@@ -93,8 +93,8 @@ impl HostAtStart {
         HostState::read().change_since(&self.state, &self.later(&list_of(held)))
     }
 
-    /// The first part that has changed since this state, while the calling thread was held where it is now: what it
-    /// makes is held there, too.
+    /// Returns the first part that has changed since this state, while the calling thread was pinned as it is
+    /// now: threads that it makes are pinned there, too.
     pub(super) fn change_during(&self, state: &HostState) -> Option<HostPart> {
         let own = scheduling(Path::new(THREAD)).map(|own| own.processors).unwrap_or_default();
         HostState::read().change_since(state, &self.later(&own))

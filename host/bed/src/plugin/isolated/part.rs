@@ -1,4 +1,4 @@
-//! The process of a plugin in a result: what was kept from it, and an objection where the answers were not.
+//! Describes the process of a plugin in a result: its restrictions, and an objection if the answers were not protected.
 
 use proctor_isolated::protocol::{Fence, Restrictions};
 use proctor_results::IsolationPart;
@@ -8,11 +8,11 @@ use crate::plugin::isolated::fence::Exposure;
 /// The first version of Linux that keeps a process from files.
 const FENCED_SINCE: &str = "5.13";
 
-/// The keys that nobody but the process could say, which it did before it had any code of the plugin.
+/// Keys that only the process itself can report, which it did before it loaded any code of the plugin.
 const WORD_OF_PROCESS: [&str; 4] = ["landlock_abi", "files", "host_memory", "other_processes"];
 
-/// The process of the plugin, as a result has it: one that may use what is in the fence, and for which these
-/// restrictions hold.
+/// Describes the plugin's process for the result: which files it may use, and which restrictions apply to
+/// it.
 pub(super) fn isolation_part(
     restrictions: Restrictions,
     fence: &Fence,
@@ -42,7 +42,7 @@ pub(super) fn isolation_part(
     }
 }
 
-/// Why a run does not count whose plugin the system keeps from no file.
+/// Explains why a run does not count if the system protects no file from the plugin.
 fn unfenced() -> String {
     format!(
         "the plugin could read the answers, as this system keeps its process from no file: take one with landlock, \
