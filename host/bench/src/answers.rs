@@ -4,8 +4,8 @@ use parking_lot::Mutex;
 use proctor_plugin_host::Instance;
 use proctor_vocabulary::{CompletionSink, QuerySample, QuerySampleResponse};
 
-/// Has an instance complete the batch that it has executed. Returns response id and data of each sample that completed
-/// well, by their ids.
+/// Completes the batch that an instance has executed. Returns response id and data of each successfully
+/// completed sample, sorted by id.
 pub(crate) fn answers(instance: &mut Instance, batch: &[QuerySample]) -> Vec<(u64, Vec<u8>)> {
     let kept = Kept::default();
     instance.complete(batch, &kept);

@@ -39,7 +39,7 @@ pub(crate) trait Report: Serialize {
     /// The tables with their notes.
     fn page(&self) -> Page<'_>;
 
-    /// Tells if what is measured here ran everywhere, and came to the right answers.
+    /// Returns whether all measurements ran, with the right answers.
     fn is_right(&self) -> bool;
 
     /// Notes that the user ended the comparison before its last case.

@@ -1,11 +1,11 @@
-//! `host bench data`: what is done with samples and answers beside the measurement, each next to what a user would do
-//! it with otherwise, in turn in one run.
+//! `host bench data`: compares the handling of samples and answers outside the measurement with the usual
+//! tool for each task, in turn within one run.
 //!
-//! [`pictures`] prepares photographs beside OpenCV and Pillow, [`boxes`] computes average precision beside pycocotools,
-//! [`mel`] features of speech beside librosa; [`log`] scores accuracy logs, in a process of its own, and [`cache`]
-//! loads prepared samples beside the bare reading of their file. [`grid`] has them measured one after the other;
-//! [`bed`] gives each side its turns, round by round, [`table`] keeps their values, [`report`] shows them. [`drawing`]
-//! makes photographs where the user names none.
+//! [`pictures`] compares photograph preparation with OpenCV and Pillow, [`boxes`] average precision with pycocotools,
+//! [`mel`] speech features with librosa; [`log`] scores accuracy logs in its own process, and [`cache`]
+//! compares loading prepared samples with reading their file. [`grid`] measures them one after the other;
+//! [`bed`] gives each side its turns, round by round, [`table`] keeps their values, [`report`] shows them.
+//! [`drawing`] makes photographs if the user names none.
 
 mod bed;
 mod boxes;

@@ -9,7 +9,7 @@ pub(crate) const FOREIGN_SHARE_MAX: f64 = 0.03;
 /// Of the counters in `/proc`.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The counters at one instant.
+/// Counters at one instant.
 pub(crate) struct Watch {
     start: Instant,
     counters: Option<Counters>,
@@ -17,9 +17,9 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Counters {
-    /// Ticks in which the processors did anything, or another guest had them.
+    /// Number of ticks in which the processors did anything, or another guest had them.
     busy: u64,
-    /// Ticks of the processes that are measured.
+    /// Number of ticks of the measured processes.
     own: u64,
 }
 
@@ -29,8 +29,8 @@ impl Watch {
         Self { start: Instant::now(), counters: counters(cpus, processes) }
     }
 
-    /// The share of the processors' time since the start that others used, from 0 to 1; `None` if the system does not
-    /// tell, or the time was too short for its ticks.
+    /// Returns the share of the processors' time since the start that others used, from 0 to 1; `None` if the
+    /// system does not report it, or the time was too short for its ticks.
     pub(crate) fn share(&self, cpus: &[usize], processes: &[u32]) -> Option<f64> {
         let elapsed_s = self.start.elapsed().as_secs_f64();
         let (before, after) = (self.counters?, counters(cpus, processes)?);

@@ -23,7 +23,7 @@ mod timing;
 mod worker;
 
 use clap::{Parser, Subcommand};
-// The default plugin is linked in. It registers itself, for which the linker has to see it used.
+// The default plugin is linked in. It registers itself; the linker keeps it only if it is referenced.
 use cpu_rnn_sut as _;
 
 use crate::{

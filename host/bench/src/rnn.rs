@@ -1,12 +1,12 @@
-//! `host bench rnn`: single recurrent layers through the plugin boundary, beside the systems that a user would pick
-//! otherwise, and beside what the machine can do at most.
+//! `host bench rnn`: compares single recurrent layers through the plugin boundary with the systems that a
+//! user would pick otherwise, and with the limits of the machine.
 //!
-//! [`cases`] says which layers, [`problem`] makes their weights, inputs and answers from [`numbers`], [`onnx`] the file
-//! for those who read ONNX. A system is measured by a worker, a process of its own that waits while it is not its turn,
-//! see [`worker`](crate::worker): [`request`] is what it is asked for, [`plugin_worker`] the worker that runs a plugin
-//! (this program again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
-//! [`grid`] has them measured in turn, beside a [`competitor`] if that is asked for, [`table`] compares, [`ablation`]
-//! is the comparison of the paper's techniques, [`streamed`] a layer step by step, [`report`] shows it.
+//! [`cases`] lists the layers, [`problem`] makes their weights, inputs and answers from [`numbers`], [`onnx`] the file
+//! for systems that read ONNX. A worker measures a system in its own process and waits while it is not its turn, see
+//! [`worker`](crate::worker): [`request`] is its task, [`plugin_worker`] the worker that runs a plugin (this program
+//! again), `python_worker.py` the worker that runs a package of Python, found by [`python_worker`].
+//! [`grid`] measures them in turn, with a [`competitor`] if requested, [`table`] compares, [`ablation`] is
+//! the comparison of the paper's techniques, [`streamed`] a layer step by step, [`report`] shows it.
 
 mod ablation;
 mod answer;

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-/// How long calls are made.
+/// Duration of a series of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window {
-    /// Before anything counts.
+    /// Time before anything counts.
     pub(crate) warm_up_s: f64,
     /// Minimum time and minimum number of calls ...
     pub(crate) least_s: f64,

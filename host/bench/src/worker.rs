@@ -1,8 +1,8 @@
-//! A process that runs one system with one number of threads: it is asked for one thing at a time, in lines of JSON,
-//! and waits at its standard input meanwhile.
+//! A process that runs one system with one number of threads: it takes one request at a time, in lines of
+//! JSON, and waits at its standard input meanwhile.
 //!
-//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why there is
-//! none. `worker.py` is the other side in Python.
+//! Its first line is `{"version": ...}`, each further one the answer to a request; `{"error": ...}` says why
+//! there is no answer. `worker.py` is the other side in Python.
 
 use std::{
     fs::{self, File},
@@ -23,12 +23,12 @@ use serde_json::Value;
 
 use crate::foreign::{FOREIGN_SHARE_MAX, Watch};
 
-/// Where libraries of kernels look for a number of threads; candle and PoCL, a driver for OpenCL, look nowhere else.
+/// Variables in which kernel libraries look for a number of threads; candle and PoCL (OpenCL) look nowhere else.
 const THREAD_VARIABLES: [&str; 4] =
     ["OMP_NUM_THREADS", "RAYON_NUM_THREADS", "CANDLE_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT"];
 /// Longer than anything takes: to import a package, to load the largest layer, to run it in quiet.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Where a worker writes the times of its calls, in ns, as little-endian u64.
+/// File to which a worker writes the times of its calls, in ns, as little-endian u64.
 const TIMES: &str = "times.u64";
 
 /// The side in Python that answers. A script that runs a system comes after it.
@@ -46,7 +46,7 @@ pub(crate) struct Refusal {
     pub(crate) error: String,
 }
 
-/// A worker that has said what it is.
+/// A worker that has introduced itself.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) version: String,
@@ -60,7 +60,7 @@ pub(crate) struct Worker {
     stderr: PathBuf,
 }
 
-/// Interpreters to look at: those that are given, else that of the active virtual environment, and `python3`.
+/// Returns the interpreters to try: the given ones, else the active virtual environment's, and `python3`.
 pub(crate) fn pythons(given: &[PathBuf]) -> Vec<PathBuf> {
     if !given.is_empty() {
         return given.to_vec();
@@ -108,17 +108,17 @@ pub(crate) fn limit_threads(command: &mut Command, threads: usize) {
 /// The path of this program, to start it again.
 ///
 /// # Errors
-/// If the system does not tell.
+/// If the system does not report it.
 pub(crate) fn this_program() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))
 }
 
 #[derive(Debug)]
 pub(crate) struct Measurement<R> {
-    /// Its answer.
+    /// Answer of the worker.
     pub(crate) reply: R,
     pub(crate) times_ns: Vec<u64>,
-    /// Share of its processors that others used meanwhile, from 0 to 1, if the system tells.
+    /// Share of its processors that others used meanwhile, from 0 to 1, if the system reports it.
     pub(crate) foreign_share: Option<f64>,
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl Worker {
-    /// Starts a process, with what it writes to stderr in a file of `folder`, and waits for its version.
+    /// Starts a process, with its stderr in a file of `folder`, and waits for its version.
     ///
     /// # Errors
     /// The reason of a failure, in one line.
@@ -210,11 +210,11 @@ impl Worker {
         self.reply()
     }
 
-    /// Asks for times, which it writes to a file of `folder`. Also returns what it answers, and the share of its
+    /// Asks for times, which it writes to a file of `folder`. Also returns its answer, and the share of its
     /// processors that others used meanwhile.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Same as [`ask`](Self::ask).
     pub(crate) fn measure<R: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
@@ -233,7 +233,7 @@ impl Worker {
     /// when the user interrupts is the last one.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// Same as [`ask`](Self::ask).
     pub(crate) fn measure_in_quiet<R: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
@@ -272,7 +272,7 @@ impl Worker {
         }
     }
 
-    /// How the process ended, and the last line that it wrote to stderr.
+    /// Returns how the process ended, and its last line on stderr.
     fn end(&mut self) -> String {
         // Not reaped yet, so that its number is not given to another process before the group has ended.
         let is_ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -287,8 +287,8 @@ impl Worker {
         }
     }
 
-    /// Kills it with all that it has started: a package forked for its telemetry stays for good where there is no
-    /// network. Whoever has been reaped may be another process by now, and is left alone.
+    /// Kills the process with everything that it has started: a package forked for its telemetry stays for good where
+    /// there is no network. A process that was already reaped is left alone, as its id may now belong to another one.
     fn kill(&self) {
         if !self.is_reaped {
             let _ = kill_process_group(Pid::from_child(&self.process), Signal::KILL);
@@ -358,7 +358,7 @@ pub(crate) mod tests {
         let mut worker = start(r#"sleep 600 & echo "{\"version\":\"$!\"}"; read line; echo '{}'"#).unwrap();
         worker.ask::<Value>(&"unload").unwrap();
         let state = |pid: &str| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-        // Gone, or a zombie until whoever has adopted it looks after it.
+        // Gone, or a zombie until its new parent reaps it.
         let has_ended = |stat: &Option<String>| stat.as_ref().is_none_or(|stat| stat.contains(") Z "));
         let pid = worker.version.clone();
         assert!(!has_ended(&state(&pid)));

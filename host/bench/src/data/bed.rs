@@ -72,10 +72,10 @@ impl Bench<'_> {
         row
     }
 
-    /// Starts a script in the first Python that has what it needs, on these processors.
+    /// Starts a script in the first Python that has the required packages, on these processors.
     ///
     /// # Errors
-    /// Why none does, with what to do.
+    /// If none has them, with advice.
     pub(super) fn python(
         &self,
         script: &str,

@@ -1,5 +1,5 @@
-//! Average precision beside pycocotools: 5,000 images with 100 boxes each, 80 categories, from values in memory to the
-//! twelve figures.
+//! Compares average precision with pycocotools: 5,000 images with 100 boxes each, 80 categories, from values
+//! in memory to the twelve figures.
 
 use std::{cell::Cell, fs, time::Instant};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::answers::distance;
 
-/// Has pycocotools evaluate them. It is handed to Python after the part that is the same for all.
+/// Script that evaluates them with pycocotools. It is passed to Python after the common part.
 const SCRIPT: &str = include_str!("boxes.py");
 
 const IMAGE_COUNT: u64 = 5000;
@@ -24,12 +24,12 @@ const IMAGE_COUNT: u64 = 5000;
 const IMAGE_COUNT_QUICK: u64 = 50;
 const CATEGORY_COUNT: u64 = 80;
 const DETECTIONS_PER_IMAGE: usize = 100;
-/// As many as in the validation set of COCO, 36,781 in 5,000 images.
+/// Number of annotations per image, as in the validation set of COCO: 36,781 in 5,000 images.
 const ANNOTATIONS_PER_IMAGE: usize = 7;
 
-/// Largest difference that a figure may have.
+/// Maximum allowed difference of a figure.
 const OFF_MAX: f64 = 1e-6;
-/// How many times as fast as pycocotools it has to be.
+/// Required speed relative to pycocotools.
 const TARGET: f64 = 5.0;
 
 #[derive(Deserialize)]
@@ -91,7 +91,7 @@ fn as_json(annotations: &[Annotation], detections: &[Detection], scope: &Scope<'
     })
 }
 
-/// Annotations, and detections, some of which lie near one of them.
+/// Returns annotations and detections; some detections lie near an annotation.
 fn boxes(image_count: u64) -> (Vec<Annotation>, Vec<Detection>) {
     let mut random = StdRng::seed_from_u64(5);
     let mut between = |least: f64, most: f64| random.random_range(least..most);

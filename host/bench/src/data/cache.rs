@@ -1,5 +1,5 @@
-//! A performance set of ResNet-50 loaded from the folder of prepared samples, beside the bare reading of the same file
-//! into memory: with the file in the system's cache, and from the disk.
+//! Compares loading a performance set of ResNet-50 from the folder of prepared samples with reading the same
+//! file into memory: with the file in the system's cache, and from the disk.
 
 use std::{
     fs::{self, File},
@@ -101,13 +101,13 @@ fn write(caches: &Path, image: &TensorSpec, count: u64) -> Result<PathBuf, HostE
     Ok(folder)
 }
 
-/// Has the system forget what it keeps of a file that is written to the disk already.
+/// Drops the system's cache of a file that is already written to disk.
 fn drop_from_cache(file: &Path) -> Result<(), String> {
     let open = File::open(file).map_err(|error| error.to_string())?;
     fadvise(&open, 0, None, Advice::DontNeed).map_err(|error| error.to_string())
 }
 
-/// Makes sure that the file is read from a disk after that: the system need not do what it is advised to.
+/// Checks that the file is read from a disk after that: the system may ignore the advice.
 fn can_drop(file: &Path, bytes: u64) -> Result<(), String> {
     drop_from_cache(file)?;
     let before = read_bytes()?;

@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 const LAYERS: [(usize, f32); 8] =
     [(128, 1.0), (64, 0.6), (32, 0.4), (16, 0.25), (8, 0.16), (4, 0.1), (2, 0.09), (1, 0.07)];
 
-/// Quality at which photographs of data sets are coded.
+/// JPEG quality of data set photographs.
 const QUALITY: u8 = 95;
 
 /// Draws JPEG files of this width, with sides in the ratio of 4 to 3, into a folder.

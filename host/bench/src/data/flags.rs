@@ -1,4 +1,4 @@
-//! The flags of `host bench data`, and those of the process that scores a log.
+//! Flags of `host bench data` and of the process that scores a log.
 
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ impl DataFlags {
         if self.quick { self.rounds.min(2) } else { self.rounds }
     }
 
-    /// Processors to prepare pictures on, of all that this program may use.
+    /// Returns the processors to prepare pictures on, out of all that this program may use.
     pub(super) fn cpus(&self, all: &[usize]) -> Vec<usize> {
         all.iter().copied().take(self.cores as usize).collect()
     }

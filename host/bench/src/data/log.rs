@@ -1,5 +1,5 @@
-//! Accuracy logs of a million entries, and of large ones: the time to read and to score them, and the most memory that
-//! a process holds meanwhile. Each turn is a process of its own, since a process cannot tell what it held before.
+//! Scores accuracy logs of a million entries, and large ones: the time to read and score them, and the peak memory of
+//! a process meanwhile. Each turn is its own process, since a process cannot tell what it held before.
 
 use std::{
     cell::RefCell,
@@ -31,7 +31,7 @@ struct Log {
     what: &'static str,
     entry_count: u64,
     entry_bytes: usize,
-    /// Both where it is only to be seen that it works.
+    /// Both for a mere check of function.
     quick: (u64, usize),
     is_scored: bool,
 }
@@ -54,7 +54,7 @@ const LOGS: [Log; 2] = [
     },
 ];
 
-/// Figures that a process tells of itself.
+/// Figures that a process reports about itself.
 #[derive(Serialize, Deserialize)]
 struct Told {
     seconds: f64,
@@ -102,10 +102,10 @@ fn read_elsewhere(log: &Path, is_scored: bool) -> Result<Told, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// The other side: reads a log, and tells what that took.
+/// Runs in the child process: reads a log, and reports the time and memory that it took.
 ///
 /// # Errors
-/// The log cannot be read, or the system does not tell.
+/// If the log cannot be read, or the system does not report the figures.
 pub(crate) fn work(flags: &DataLogFlags) -> Result<Conclusion, HostError> {
     let start = Instant::now();
     if flags.score {

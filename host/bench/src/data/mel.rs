@@ -1,4 +1,4 @@
-//! Features of 15 s of speech, beside librosa's: each on one thread, from a waveform in memory to features.
+//! Compares features of 15 s of speech with librosa's: each on one thread, from a waveform in memory to features.
 
 use std::{cell::Cell, fs, time::Instant};
 
@@ -18,18 +18,18 @@ use crate::{
     worker::read,
 };
 
-/// Has librosa compute them. It is handed to Python after the part that is the same for all.
+/// Script that computes them with librosa. It is passed to Python after the common part.
 const SCRIPT: &str = include_str!("mel.py");
-/// Where Python writes features.
+/// File to which Python writes features.
 const FEATURES: &str = "features.f32";
 
 /// Longest recording of the benchmark.
 const SECONDS: u32 = 15;
 /// Extractions in a turn, since one takes a moment.
 const PER_TURN: u32 = 10;
-/// Largest difference that a feature may have, in deviations of its band.
+/// Maximum allowed difference of a feature, in deviations of its band.
 const OFF_MAX: f64 = 1e-2;
-/// How many times as fast as librosa features have to be.
+/// Required speed of features relative to librosa.
 const TARGET: f64 = 3.0;
 
 #[derive(Deserialize)]
@@ -80,7 +80,7 @@ pub(super) fn row(bench: &Bench<'_>) -> Result<Row, HostError> {
     Ok(bench.row(Part::Mel, &what, Unit::Milliseconds, vec![Side::ours(ours), librosa]))
 }
 
-/// A sweep over a floor of noise; the time does not depend on what is heard.
+/// Returns a sweep over a floor of noise; the time does not depend on the signal.
 fn waveform() -> Vec<f32> {
     let mut random = StdRng::seed_from_u64(1);
     let sample = |at| (at as f32 * at as f32 * 1e-6).sin() * 0.3 + random.random_range(-0.005..0.005);

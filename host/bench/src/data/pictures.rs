@@ -1,4 +1,4 @@
-//! Pictures a second of a pipeline, beside the reference's steps in Python with OpenCV, Pillow and NumPy.
+//! Compares a pipeline's pictures per second with the reference's steps in Python with OpenCV, Pillow and NumPy.
 //!
 //! Both begin with a file and end with a tensor in memory. The reference prepares one picture after the other, in one
 //! process; OpenCV has threads of its own. Its fastest use is a process for each processor.
@@ -14,7 +14,7 @@ use std::{
 };
 
 use proctor_datasets::RawSample;
-// Pipelines register themselves, for which the linker has to see their crate used.
+// Pipelines register themselves; the linker keeps their crate only if it is referenced.
 use proctor_images as _;
 use proctor_preprocess::{Pipeline, build_pipeline};
 use proctor_vocabulary::{ElementType, TensorSpec};
@@ -34,24 +34,24 @@ use crate::{
 
 /// The reference's steps, which the tests of preprocessing hold ours against.
 const STEPS: &str = include_str!("../../../../preprocess/images/tests/suite/differential/references.py");
-/// Has them prepare files. It is handed to Python after the part that is the same for all, and after the steps.
+/// Script that prepares files. It is passed to Python after the common part and the steps.
 const SCRIPT: &str = include_str!("pictures.py");
-/// Where Python writes a tensor.
+/// File to which Python writes a tensor.
 const TENSOR: &str = "tensor.bin";
 
-/// Largest difference that a number may have where OpenCV resizes numbers by Intel's library, in units of a byte.
+/// Maximum allowed difference of a number if OpenCV resizes with Intel's library, in units of a byte.
 const BYTES_OFF_MAX: f64 = 0.02;
-/// How many times as fast as the reference preprocessing has to be.
+/// Required speed relative to the reference preprocessing.
 const TARGET: f64 = 3.0;
 
-/// A pipeline, with its tensor and the pictures that it is for.
+/// A pipeline, with its tensor and its pictures.
 pub(super) struct Kind {
     pipeline: &'static str,
-    /// Rows and columns of the tensor.
+    /// Number of rows and columns of the tensor.
     size: usize,
-    /// Columns of a usual picture of the data set.
+    /// Number of columns of a usual picture of the data set.
     width: u16,
-    /// Number by which a byte more or less shows, or `None` if every bit has to be the reference's.
+    /// Effect of one byte step, or `None` if every bit has to match the reference.
     step: Option<f64>,
 }
 
@@ -163,7 +163,7 @@ fn prepare_all(pipeline: &dyn Pipeline, files: &[PathBuf], thread_count: usize) 
     Ok(files.len() as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Files a second of all processes, each of which prepares its share.
+/// Returns the files per second of all processes, each of which prepares its share.
 fn have_prepared(workers: &mut [Worker], file_count: usize) -> Result<f64, String> {
     let begin = Instant::now();
     thread::scope(|scope| {

@@ -32,7 +32,7 @@ impl comparison::Report for Report {
         }
     }
 
-    /// Tells if every side that began went on, and came to our result.
+    /// Returns whether every side that began went on, and came to our result.
     fn is_right(&self) -> bool {
         self.entries().all(|(_, entry)| entry.failed.is_none() && entry.is_same())
     }

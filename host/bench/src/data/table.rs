@@ -34,7 +34,7 @@ impl Unit {
         }
     }
 
-    /// How many times better one value is than another.
+    /// Returns how many times better one value is than another.
     fn better(self, value: f64, than: f64) -> f64 {
         match self {
             Self::ImagesPerSecond | Self::MegabytesPerSecond => value / than,
@@ -43,25 +43,25 @@ impl Unit {
     }
 }
 
-/// Has a side do its work once, and returns its value.
+/// Runs a side once and returns its value.
 pub(super) type Turn<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
 
-/// A side of a comparison, which is to have its turns.
+/// A side of a comparison, which takes its turns.
 pub(super) struct Side<'a> {
     pub(super) name: String,
-    /// Or why it has none.
+    /// Turn of the side, or why it has none.
     pub(super) turn: Result<Turn<'a>, String>,
     pub(super) check: Option<Check<'a>>,
-    /// How many times better ours has to be.
+    /// Required speed of ours relative to the others.
     pub(super) target: Option<f64>,
 }
 
 /// Difference of the results of a side from ours.
 #[derive(Clone, Copy)]
 pub(super) struct Check<'a> {
-    /// Largest difference that has been seen.
+    /// Largest difference seen.
     pub(super) difference: &'a Cell<f64>,
-    /// Largest difference of results that are the same.
+    /// Maximum difference of equal results.
     pub(super) most: f64,
 }
 
@@ -86,12 +86,12 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Entry {
     pub(super) side: String,
-    /// One of each round.
+    /// Values, one of each round.
     pub(super) values: Vec<f64>,
-    /// How many times better ours is, round by round; only of the others.
+    /// Ratio by which ours is better, round by round; only of the others.
     pub(super) ratio: Option<Spread>,
     pub(super) target: Option<f64>,
-    /// Largest difference of its results from ours, and the largest of results that are the same.
+    /// Largest difference of its results from ours, and the maximum for equal results.
     pub(super) difference: Option<[f64; 2]>,
     pub(super) skipped: Option<String>,
     pub(super) failed: Option<String>,
@@ -108,7 +108,7 @@ impl Entry {
         self.difference.is_none_or(|[difference, most]| difference <= most)
     }
 
-    /// Tells if ours is as many times better as it has to be, if it has to be.
+    /// Returns whether ours is as many times better as it has to be, if it has to be.
     pub(super) fn is_target_met(&self) -> Option<bool> {
         Some(self.ratio?.median >= self.target?)
     }

@@ -15,12 +15,12 @@ pub(super) const LIMITED_PLUGIN: &str = "onnx";
 pub(super) struct Case {
     pub(super) benchmark: String,
     pub(super) model: String,
-    /// Samples in a query, which is one batch.
+    /// Number of samples in a query, which is one batch.
     pub(super) batch: usize,
     pub(super) threads: usize,
 }
 
-/// How much longer than the package a query may take through host and plugin, in the median.
+/// Limit on the additional time of a query through host and plugin relative to the package, in the median.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Limit {
@@ -29,12 +29,12 @@ pub(super) enum Limit {
     Share(f64),
 }
 
-/// Where a figure stands beside its limit.
+/// Relation of a figure to its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Standing {
     Met,
-    /// The limit lies within the interval of the figure: more rounds would tell.
+    /// The limit lies within the interval of the figure: more rounds would decide.
     Unclear,
     Missed,
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Case {
 }
 
 impl Limit {
-    /// Tells if the median over the rounds is within it, as far as can be said.
+    /// Returns whether the median over the rounds is within it, as far as can be said.
     pub(super) fn standing(self, paired: &Paired) -> Standing {
         let (Estimate { low, high, .. }, most) = match self {
             Self::Ns(most) => (paired.added_ns, most),

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use proctor_display::Spread;
 
-/// How seldom the true median may lie on one side of the interval.
+/// Probability that the true median lies on one side of the interval.
 const TAIL: f64 = 0.025;
 
-/// A median, and the interval that has the true median in it with a certainty of 95 %.
+/// A median, and an interval that contains the true median with a certainty of 95 %.
 ///
-/// The interval lies between two of the values in their order, as the sign test has it: of n values, each is below the
-/// true median as often as not, whatever their distribution. Fewer than six values cannot be so certain; the interval
-/// is then from the least to the greatest.
+/// The interval lies between two of the values in their order, by the sign test: of n values, each is below
+/// the true median as often as not, for any distribution. Fewer than six values cannot be so certain; the
+/// interval is then from the smallest to the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Estimate {
     pub(super) median: f64,
@@ -19,13 +19,13 @@ pub(super) struct Estimate {
     pub(super) high: f64,
 }
 
-/// A system beside another one, from the medians of the rounds that both have.
+/// A system compared with another one, from the medians of the rounds that both have.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Paired {
     pub(super) rounds: usize,
-    /// Time that a query takes longer, in ns.
+    /// Additional time of a query, in ns.
     pub(super) added_ns: Estimate,
-    /// Its time over that of the other.
+    /// Ratio of its time to the other's.
     pub(super) ratio: Estimate,
 }
 

@@ -1,4 +1,4 @@
-//! The flags of `host bench engines`, and those of the worker that it starts.
+//! Flags of `host bench engines` and of the worker that it starts.
 
 use std::path::PathBuf;
 
@@ -138,7 +138,7 @@ impl EnginesFlags {
     }
 }
 
-/// Tells if a plugin is given by the path of its library.
+/// Returns whether a plugin is given by the path of its library.
 fn is_path(engine: &str) -> bool {
     engine.contains('/') || engine.ends_with(".so")
 }

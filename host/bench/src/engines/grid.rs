@@ -26,7 +26,7 @@ use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal};
 use proctor_words::{Conclusion, HostError};
 
-/// Largest number of turns of a system in one round; the quietest counts.
+/// Maximum number of turns of a system in one round; the quietest counts.
 const ATTEMPTS: u32 = 3;
 /// Turns that take longer are not taken again, in s.
 const LONG_TURN_S: f64 = 3.0;
@@ -65,16 +65,16 @@ struct Bench<'a> {
     said: Vec<String>,
 }
 
-/// One case, to be run.
+/// One case to run.
 struct Task<'a> {
     case: Case,
-    /// As the user gave it.
+    /// Name or path as the user gave it.
     benchmark: &'a str,
     problem: &'a Problem,
     folder: &'a Path,
 }
 
-/// A worker that has loaded the model, and what was measured of it in each of its ways.
+/// A worker that has loaded the model, and its measurements in each way.
 struct Running {
     worker: Worker,
     folder: PathBuf,
@@ -124,7 +124,7 @@ impl Bench<'_> {
         Ok(row)
     }
 
-    /// Starts the package and the plugins; those that cannot are entries already.
+    /// Starts the package and the plugins; systems that cannot start become entries in the row.
     fn start_all(&mut self, row: &mut Row, task: &Task<'_>) -> Vec<Running> {
         let mut systems: Vec<Running> = Vec::new();
         if self.flags.peer == Peer::Onnxruntime {
@@ -171,8 +171,8 @@ impl Bench<'_> {
         Ok(Running { worker, folder, loaded, ways: vec![way(Way::Run), way(Way::Binding)] })
     }
 
-    /// Starts this program again, with a plugin. It is told of the library of the package, and its outputs are held
-    /// against those of the package.
+    /// Starts this program again with a plugin. It receives the package's library, and its outputs are
+    /// compared with the package's.
     fn start_plugin(
         &self,
         engine: &str,

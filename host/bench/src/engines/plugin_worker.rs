@@ -29,13 +29,13 @@ use proctor_words::{Conclusion, HostError, PluginError, output};
 /// The options that are set if a plugin has them.
 const THREADS: &str = "threads";
 const LIBRARY: &str = "library";
-/// The count of a plugin that tells of copies.
+/// Counter of a plugin that reports copies.
 const INPUT_BYTES_COPIED: &str = "input_bytes_copied";
 /// Expected latency of a query in ns: so little that LoadGen never runs out of queries.
 const EXPECTED_LATENCY_NS: f64 = 100.0;
 /// From this on a call is not repeated to find out how long it takes, in ms.
 const LONG_CALL_MS: f64 = 3_000.0;
-/// Batches of a turn of which stages are kept without growing.
+/// Number of batches per turn whose stages are kept without growing.
 const STAGE_ROOM: usize = 1 << 20;
 
 /// Answers requests until there are no more.
@@ -61,7 +61,7 @@ fn serve(flags: &EnginesWorkerFlags) -> Result<(), HostError> {
     say(&Hello { version: format!("{} {}", manifest.name, manifest.version) });
     settings.plugin_options = plugin_options(flags, &plugin).collect();
     let mut requests = io::stdin().lock().lines().map_while(Result::ok);
-    // The first one is to load.
+    // The first one loads the model.
     if requests.next().is_none() {
         return Ok(());
     }
@@ -98,8 +98,8 @@ fn settings(flags: &EnginesWorkerFlags) -> Result<Settings, HostError> {
     Ok(plain.fold(Loader::from_system(), |loader, text| loader.set(text)).load()?)
 }
 
-/// The threads of the case and the library of the package, where the plugin has such options; and what the user gave
-/// for this plugin, which prevails.
+/// Returns the threads of the case and the library of the package, if the plugin has such options; the user's
+/// options for this plugin prevail.
 fn plugin_options(
     flags: &EnginesWorkerFlags,
     plugin: &LoadedPlugin,
@@ -159,7 +159,7 @@ impl Served<'_> {
         Ok(call_ms)
     }
 
-    /// Makes a test, and writes the latencies of its queries to `folder`, but for those that begin in the time of the
+    /// Runs a test, and writes the latencies of its queries to `folder`, except queries that begin during the
     /// warm-up.
     fn measure(&self, window: &Window, folder: &Path) -> Result<Figures, HostError> {
         drop(self.bed.take_stages(STAGE_ROOM));
@@ -222,7 +222,7 @@ fn warm_up_count(latencies_ns: &[u64], warm_up_s: f64) -> usize {
     count.min(latencies_ns.len().saturating_sub(1))
 }
 
-/// Medians over queries, of which each has the stages of its batch; nothing where the plugin tells of no computation.
+/// Returns medians over queries, each with the stages of its batch; nothing if the plugin does not report computation.
 fn figures(latencies_ns: &[u64], stages: &[BatchStages]) -> Figures {
     let computed: Option<Vec<u64>> = stages.iter().map(|stages| stages.compute_ns).collect();
     let Some(computed) = computed.filter(|all| !all.is_empty()) else { return Figures::default() };

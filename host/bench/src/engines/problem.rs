@@ -25,7 +25,7 @@ const FORMAT: &str = "onnx";
 /// A case as the package needs it, with its files.
 #[derive(Debug)]
 pub(super) struct Problem {
-    /// The ONNX file; none if the benchmark has no such file.
+    /// ONNX file; `None` if the benchmark has no such file.
     pub(super) model: Option<PathBuf>,
     pub(super) inputs: Vec<TensorSpec>,
     pub(super) outputs: Vec<TensorSpec>,
@@ -93,8 +93,8 @@ impl Problem {
         })
     }
 
-    /// Largest difference between two outputs of the first batch, relative to the largest value of `right`. If they are
-    /// not all f32, or differ in size, it is 0 where they are equal, else infinite.
+    /// Returns the largest difference between two outputs of the first batch, relative to the largest value
+    /// of `right`. If they are not all f32, or differ in size, it is 0 if they are equal, else infinite.
     pub(super) fn difference(&self, left: &[u8], right: &[u8]) -> f64 {
         let is_f32 = self.outputs.iter().all(|output| output.element_type == ElementType::F32);
         if !is_f32 || left.len() != right.len() {

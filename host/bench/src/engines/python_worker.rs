@@ -10,10 +10,10 @@ pub(super) const PACKAGES: &str = "numpy onnxruntime";
 /// Runs a session. It is handed to Python after the part that is the same for all.
 const SCRIPT: &str = include_str!("python_worker.py");
 
-/// Has Python run the model of a problem on these processors, with times and output in `folder`.
+/// Runs the model of a problem in Python on these processors, with times and output in `folder`.
 ///
 /// # Errors
-/// Why it does not start: mostly that the package is not there.
+/// If it does not start: mostly because the package is missing.
 pub(super) fn start(
     python: &Path,
     problem: &Problem,
@@ -47,7 +47,7 @@ mod tests {
         },
     };
 
-    /// A package that stands in for onnxruntime and gives back sums: what the script itself does can be seen anywhere.
+    /// A package that stands in for onnxruntime and returns sums: it shows the script's own behaviour anywhere.
     const FAKE: &str = r#"
 import numpy
 __version__ = "9.9"

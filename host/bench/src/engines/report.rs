@@ -49,7 +49,7 @@ impl comparison::Report for Report {
         }
     }
 
-    /// Tells if every plugin that began went on, and came to the package's answer.
+    /// Returns whether every plugin that began went on, and came to the package's answer.
     fn is_right(&self) -> bool {
         self.entries().all(|(_, entry)| match &entry.outcome {
             Outcome::Measured(measured) => is_same(measured),
@@ -214,7 +214,7 @@ fn signed_us(ns: f64) -> String {
     format!("{:+.1} us", ns / 1e3)
 }
 
-/// How much longer, with the interval: `+1.2 (+0.9 .. +1.5)`.
+/// Formats a slowdown with its interval: `+1.2 (+0.9 .. +1.5)`.
 fn percent(ratio: Estimate) -> String {
     let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
     format!("{} ({} .. {})", percent(ratio.median), percent(ratio.low), percent(ratio.high))

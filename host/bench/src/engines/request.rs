@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::timing::Window;
 
-/// Where a worker writes the outputs of the first batch, sample after sample.
+/// File to which a worker writes the outputs of the first batch, sample after sample.
 pub(super) const OUTPUT: &str = "output.bin";
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -16,29 +16,29 @@ pub(super) enum Request {
     Measure { way: Way, window: Window },
 }
 
-/// How a model is called.
+/// Way to call a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Way {
-    /// By a test of LoadGen, through scheduler, plugin boundary and plugin.
+    /// A test of LoadGen, through scheduler, plugin boundary and plugin.
     Host,
-    /// By `session.run` of Python.
+    /// `session.run` of Python.
     Run,
-    /// By `session.run_with_iobinding` of Python, with everything bound ahead: the least work that Python can have.
+    /// `session.run_with_iobinding` of Python, with everything bound ahead: the minimum of Python's work.
     Binding,
 }
 
 /// Reply to [`Request::Load`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Loaded {
-    /// Time that it took to load.
+    /// Load time, in ms.
     pub(super) load_ms: f64,
-    /// Rough length of a call.
+    /// Rough length of a call, in ms.
     pub(super) call_ms: f64,
-    /// Name of the plugin, as it says it.
+    /// Name of the plugin, as it reports it.
     #[serde(default)]
     pub(super) plugin: Option<String>,
-    /// The library of the runtime that the package brings, if it brings one that others can load.
+    /// Library of the runtime that the package brings, if others can load it.
     #[serde(default)]
     pub(super) library: Option<String>,
 }
@@ -47,12 +47,12 @@ pub(super) struct Loaded {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Figures {
-    /// Median of the time inside the engine, by the stages that the plugin tells.
+    /// Median of the time inside the engine, by the stages that the plugin reports.
     pub(super) engine_ns: Option<f64>,
-    /// Median of what the latency has beyond it.
+    /// Median of the rest of the latency.
     pub(super) outside_ns: Option<f64>,
-    /// Median of the time in which inputs are copied, by the stages that the plugin tells.
+    /// Median of the time in which inputs are copied, by the stages that the plugin reports.
     pub(super) copy_ns: Option<f64>,
-    /// Bytes of inputs that the plugin copied, by its own count.
+    /// Number of input bytes that the plugin copied, by its own count.
     pub(super) input_bytes_copied: Option<f64>,
 }

@@ -14,7 +14,7 @@ use proctor_display::Spread;
 /// differs by less.
 pub(super) const DIFFERENCE_MAX: f64 = 1e-3;
 
-/// One case with everything that was measured of it.
+/// One case with all its measurements.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     #[serde(flatten)]
@@ -25,15 +25,15 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Entry {
     pub(super) system: System,
-    /// Name and version, if it has said so.
+    /// Name and version, if reported.
     pub(super) version: Option<String>,
     #[serde(flatten)]
     pub(super) outcome: Outcome,
-    /// Beside the package called with everything bound ahead; set when all rounds are over.
+    /// Compared with the package called with everything bound ahead; set when all rounds are over.
     pub(super) beside_binding: Option<Paired>,
-    /// Beside the package called by `session.run`.
+    /// Compared with the package called by `session.run`.
     pub(super) beside_run: Option<Paired>,
-    /// Limit of what it may add to the former.
+    /// Limit of its additional time over the former.
     pub(super) limit: Option<Limit>,
     pub(super) limit_standing: Option<Standing>,
 }
@@ -50,20 +50,20 @@ pub(super) enum System {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Measured(Box<Measured>),
-    /// Why it could not begin.
+    /// Reason why it could not begin.
     Skipped(String),
-    /// Why it did not go on.
+    /// Reason why it did not go on.
     Failed(String),
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Measured {
-    /// Over the queries of all rounds.
+    /// Times over the queries of all rounds.
     pub(super) times: Option<Times>,
     pub(super) load_ms: f64,
-    /// Name of the plugin, as it says it.
+    /// Name of the plugin, as it reports it.
     pub(super) plugin: Option<String>,
-    /// Largest difference of its outputs from those of the package, as a share of the largest value.
+    /// Largest difference of its outputs from the package's, as a share of the largest value.
     pub(super) difference: Option<f64>,
     pub(super) rounds: Vec<Round>,
     #[serde(skip)]
@@ -82,7 +82,7 @@ pub(super) struct Round {
 }
 
 impl System {
-    /// For people.
+    /// Returns the display name.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Plugin(name) => name,
@@ -146,7 +146,7 @@ impl Entry {
 }
 
 impl Measured {
-    /// Makes the empty record of a system that took `load_ms` to load.
+    /// Creates the empty record of a system that took `load_ms` to load.
     pub(super) fn new(load_ms: f64, plugin: Option<String>, difference: Option<f64>) -> Self {
         Self { load_ms, plugin, difference, ..Self::default() }
     }
@@ -165,7 +165,7 @@ impl Measured {
         median(values?)
     }
 
-    /// The least and the greatest median of a round.
+    /// Returns the smallest and the largest median of a round.
     pub(super) fn medians_ns(&self) -> Spread {
         Spread::of(&self.rounds.iter().map(|round| round.times.median_ns).collect::<Vec<_>>())
     }
@@ -210,8 +210,8 @@ pub(super) mod tests {
         measured
     }
 
-    /// A row of a case, with these medians of the rounds in us: of the plugin onnx, of candle, of the package bound
-    /// ahead.
+    /// Returns a row of a case, with these medians of the rounds in us: of the plugin onnx, of candle, of the
+    /// package bound ahead.
     pub(in crate::engines) fn row(model: &str, onnx: &[f64], candle: &[f64], binding: &[f64]) -> Row {
         let mut row = Row::new(case(model, 1, 1));
         for (name, medians) in [("onnx", onnx), ("candle", candle)] {
@@ -244,7 +244,7 @@ pub(super) mod tests {
             (row.entries[0].limit, row.entries[0].limit_standing),
             (Some(Limit::Share(0.02)), Some(Standing::Met))
         );
-        // Another engine is shown beside it, and has no limit.
+        // Another engine is shown for comparison and has no limit.
         assert_eq!(row.entries[1].beside_binding.unwrap().ratio.median, 4.0);
         assert_eq!((row.entries[1].limit, row.entries[2].beside_binding), (None, None));
         assert_eq!(row.entries[0].beside_run, None);

@@ -25,17 +25,17 @@ const BUDGET: Duration = Duration::from_secs(1);
 
 pub(super) const STAGE_COUNT: usize = Stage::ALL.len();
 
-/// Tells if a layer is one of those that figure 4 is about: an LSTM, forward, over a sequence.
+/// Returns whether figure 4 covers a layer: an LSTM, forward, over a sequence.
 pub(super) fn is_for(case: &Case) -> bool {
     case.layer.kind == Kind::Lstm && !case.layer.bidirectional && !case.layer.has_initial_state()
 }
 
-/// As tables have it.
+/// Returns the name of a stage in tables.
 pub(super) fn stage_name(stage: usize) -> &'static str {
     Stage::ALL[stage].name()
 }
 
-/// A layer that is run in one of the ways.
+/// A layer that runs in one of the ways.
 pub(super) struct Staged {
     stage: Stage,
     schedule: Schedule,
@@ -43,8 +43,8 @@ pub(super) struct Staged {
     ablation: Ablation,
     input: Vec<f32>,
     pub(super) output: Vec<f32>,
-    /// Bytes of hidden weights, with what the stage reads beside them at each step, that come into private caches in
-    /// one call, by the model of section 5.2.3.
+    /// Number of bytes of hidden weights, and of the stage's other reads at each step, that come into private
+    /// caches in one call, by the model of section 5.2.3.
     pub(super) weight_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Right answer of a layer, in f64, by which every system is judged.
+//! Computes the correct answer of a layer in f64, by which every system is judged.
 
 use std::{ops::Range, thread};
 
@@ -6,8 +6,8 @@ use proctor_recurrent_layers::LayerState;
 
 use super::{cases::LayerCase, problem::Problem};
 
-/// Largest absolute difference from the f64 answer at which an f32 answer counts as the same: what the systems reach
-/// that compute in f32, with room for another order of sums.
+/// Maximum absolute difference from the f64 answer at which an f32 answer counts as the same: the accuracy of
+/// systems that compute in f32, with room for another order of sums.
 pub(super) const TOLERANCE: f64 = 5e-6;
 
 /// The output `[time, batch, direction * hidden]`.
@@ -29,7 +29,7 @@ pub(super) fn answer(problem: &Problem) -> Vec<f64> {
 /// All samples in one direction: `[time, hidden]` of each.
 fn direction(problem: &Problem, number: usize) -> Vec<Vec<f64>> {
     let batch = problem.layer.batch;
-    // Sequences do not know of each other, so each half of them has a thread.
+    // Sequences are independent, so each half of them has a thread.
     let halves = [0..batch.div_ceil(2), batch.div_ceil(2)..batch];
     thread::scope(|scope| {
         let run = |samples: Range<usize>| {

@@ -1,5 +1,5 @@
-//! The layers that are timed: the shapes of tables 1 to 4 of DeepCPU (USENIX ATC 2018), a few that are small, and those
-//! that [`random`] draws. [`sets`] says which of them are summed up together.
+//! Layers that are timed: the shapes of tables 1 to 4 of DeepCPU (USENIX ATC 2018), a few small ones, and the
+//! ones that [`random`] draws. [`sets`] says which of them are summed up together.
 
 pub(super) mod random;
 pub(super) mod sets;
@@ -94,7 +94,7 @@ impl Kind {
         self.cell().gate_count()
     }
 
-    /// As model ids have it.
+    /// Returns the name in model ids.
     pub(super) fn name(self) -> &'static str {
         self.cell().name()
     }
@@ -141,7 +141,7 @@ impl LayerCase {
 }
 
 impl fmt::Display for Case {
-    /// `gru bi 200,512,1,20`: input, hidden, batch, time; of a layer of a model with what it is there.
+    /// Writes `gru bi 200,512,1,20`: input, hidden, batch, time; for a layer of a model, with its role.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LayerCase { kind, input, hidden, batch, time, .. } = self.layer;
         let role = if self.role.is_empty() { String::new() } else { format!("{} ", self.role) };
@@ -150,7 +150,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Tables 2 to 4: what it is, its cell, whether in both directions, and the sizes.
+/// Tables 2 to 4: role, cell, whether in both directions, and the sizes.
 const MODELS: [(&str, Kind, bool, [usize; 4]); 9] = [
     ("ts", Kind::Gru, false, [200, 512, 1, 20]),
     ("ts", Kind::Gru, true, [200, 512, 1, 20]),
@@ -170,7 +170,7 @@ const SWEPT_BATCHES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 const SWEPT_FROM: LayerCase =
     LayerCase { kind: Kind::Lstm, bidirectional: false, input: 256, hidden: 256, batch: 1, time: 100 };
 
-/// Role of a layer so small that little but the call is left of it.
+/// Role of a layer so small that little but the call remains.
 pub(super) const CALL_FLOOR: &str = "call-floor";
 
 const EXTRA: [(&str, Kind, bool, [usize; 4]); 8] = [

@@ -1,4 +1,4 @@
-//! A competitor for a processor: what a program that nobody planned for does to a measurement.
+//! Competes for a processor, to show what an unplanned program does to a measurement.
 
 use std::{
     fs,
@@ -17,10 +17,10 @@ pub(super) const BURST_MS: [f64; 2] = [1.0, 10.0];
 /// Share of the time that is burnt: each burst has a pause behind it, four times as long.
 pub(super) const SHARE: f64 = 0.2;
 
-/// Interference that was asked for.
+/// Interference that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Interference {
-    /// The processor that is burnt: the last one, which every worker has, also one with a single thread.
+    /// Processor to burn: the last one, which every worker has, even one with a single thread.
     pub(super) cpu: usize,
     /// Seed of the bursts.
     pub(super) seed: u64,
@@ -47,8 +47,8 @@ impl Interference {
 }
 
 impl Competitor {
-    /// Ends it. Returns the share of the processor that it had, from 0 to 1, if the system tells: in its bursts it
-    /// takes turns with whoever goes on there, so this is mostly less than [`SHARE`].
+    /// Ends it. Returns its share of the processor, from 0 to 1, if the system reports it: in its bursts it
+    /// takes turns with the other threads there, so the share is mostly less than [`SHARE`].
     ///
     /// # Errors
     /// If it could not be held to its processor.
@@ -83,7 +83,7 @@ fn compete(bursts: impl Iterator<Item = Duration>, stopped: &Receiver<()>) -> Op
     Some((ran.as_secs_f64() / begin.elapsed().as_secs_f64()).min(1.0))
 }
 
-/// The time for which this thread has had a processor: the first number, in ns.
+/// Returns the time for which this thread has run on a processor: the first number, in ns.
 fn run_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
@@ -115,7 +115,7 @@ mod tests {
         let share = competitor.stop().unwrap();
         // At most the rest of a burst, however busy the machine is meanwhile.
         assert!(begin.elapsed() < Duration::from_secs(5));
-        // Where others kept it from beginning until now, a burst is all that it was there for.
+        // If others kept it from beginning until now, it lasted for a single burst.
         assert!(share.is_none_or(|share| share > 0.0 && share <= 1.0), "{share:?}");
     }
 

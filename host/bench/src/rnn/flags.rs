@@ -1,4 +1,4 @@
-//! The flags of `host bench rnn`, and those of the worker that it starts.
+//! Flags of `host bench rnn` and of the worker that it starts.
 
 use std::path::PathBuf;
 
@@ -108,7 +108,7 @@ impl RnnFlags {
         Group::value_variants().iter().copied().filter(is_wanted).collect()
     }
 
-    /// Ascending, each once.
+    /// Returns the numbers of threads, ascending, each once.
     pub(super) fn threads(&self) -> Vec<usize> {
         ascending(&self.threads)
     }
@@ -140,7 +140,7 @@ impl RnnFlags {
     }
 }
 
-/// As flags, tables and plugins have it.
+/// Returns the name in flags, tables and plugins.
 pub(super) fn precision_name(precision: Precision) -> &'static str {
     match precision {
         Precision::F32 => "f32",

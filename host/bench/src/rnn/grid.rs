@@ -29,10 +29,10 @@ use proctor_bed::Interrupt;
 use proctor_display::{Steps, Terminal, tell};
 use proctor_words::{Conclusion, HostError, text};
 
-/// Largest number of measurements of a system in search of a quiet one, and of those in search of one at full pace.
+/// Maximum number of measurements of a system in search of a quiet one, and in search of one at full pace.
 const ATTEMPTS: u32 = 4;
-/// Least pace with which a measurement counts at once: below what a changing clock leaves, above the half that two
-/// processors on one core have.
+/// Minimum pace at which a measurement counts at once: below the effect of a changing clock, above the half
+/// that two processors on one core have.
 pub(super) const PACE_MIN: f64 = 0.75;
 /// Pause between a measurement and the look at the speed of the processors: threads of a system may still watch for
 /// work.
@@ -76,7 +76,7 @@ pub(crate) fn bench(flags: &RnnFlags) -> Result<Conclusion, HostError> {
     })
 }
 
-/// A worker and what it is asked for.
+/// A worker and its tasks.
 struct Running {
     worker: Worker,
     /// Systems that it is measured as, one after the other.
@@ -187,13 +187,13 @@ impl Fastest {
         *fastest = fastest.max(gflops);
     }
 
-    /// A speed as a share of the fastest, 1 where none was noted.
+    /// Returns a speed as a share of the fastest, 1 if none was noted.
     fn pace(&self, threads: usize, gflops: f64) -> f64 {
         self.0.borrow().get(&threads).map_or(1.0, |fastest| gflops / fastest)
     }
 }
 
-/// Has each system run one layer, one after the other. `None` if the user wants no more before all have had their turn.
+/// Runs one layer on each system, one after the other. `None` if the user stops before all have had their turn.
 fn measure_case(
     case: Case,
     conditions: Conditions<'_>,
@@ -289,16 +289,16 @@ fn measure(
     })
 }
 
-/// A measurement of a system, and how the machine was meanwhile.
+/// A measurement of a system, and the state of the machine meanwhile.
 struct Attempt {
     measurement: Measurement<Reply>,
-    /// Multiply-adds of its processors in 1e9 per second: the fewer of those right before and right after, and with
-    /// `--quick` those before.
+    /// Multiply-adds of its processors in 1e9 per second: the lower of right before and right after, and with
+    /// `--quick` right before.
     gflops: f64,
     competitor_share: Option<f64>,
 }
 
-/// Largest number of measurements; whoever only wants to see that it works does not wait for a better moment.
+/// Returns the maximum number of measurements; a mere check of function does not wait for a quiet one.
 fn attempts(flags: &RnnFlags) -> u32 {
     if flags.quick { 1 } else { ATTEMPTS }
 }
@@ -310,7 +310,7 @@ fn attempt(
 ) -> Result<Attempt, String> {
     let request = Request::Measure { window: flags.window() };
     let before = gflops_now(&running.worker.cpus);
-    // Anew, so that each system meets the same bursts. This process has the thread, so it does not count as foreign.
+    // Anew, so that each system meets the same bursts. This process owns the thread: it is not foreign.
     let competitor = flags.interference().map(Interference::begin);
     let measurement = running.worker.measure_in_quiet(&request, folder, attempts(flags), interrupt)?;
     let competitor_share = competitor.map(Competitor::stop).transpose()?.flatten();
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(fastest.pace(2, 40.0), 0.5);
         fastest.note(2, 160.0);
         fastest.note(2, 120.0);
-        // What was measured before the faster one is slow now.
+        // Measurements before the faster one are slow now.
         assert_eq!(fastest.pace(2, 40.0), 0.25);
         assert_eq!(fastest.pace(1, 100.0), 1.0);
     }

@@ -32,7 +32,7 @@ pub(super) fn model(layer: &LayerCase, weights: &[LayerDirection], batch: &Dim) 
     for name in states {
         graph.input(name, F32, &[Dim::Fixed(directions), batch(), Dim::Fixed(hidden)]);
     }
-    // Before the states is the place of the lengths, which are left out.
+    // The lengths, which are left out, come before the states.
     let lengths: &[&str] = if states.is_empty() { &[] } else { &[""] };
     let inputs = [&["X", "W", "R", "B"], lengths, states].concat();
     let operator = kind.prefix().to_uppercase();

@@ -68,7 +68,7 @@ fn reply_to(
 ) -> Result<Reply, String> {
     match request {
         Request::Load { folder, layer, precision, on_engine, .. } => {
-            // What was loaded goes first, with its memory and its threads.
+            // The loaded model goes first, with its memory and its threads.
             *loaded = None;
             let (measure, reply) = match on_engine {
                 Some(OnEngine::Stage(stage)) => load_stage(flags, folder, *layer, *stage)?,
@@ -93,7 +93,7 @@ fn reply_to(
     }
 }
 
-/// The time for which the threads of this process have had a processor.
+/// Returns the time for which the threads of this process have run on a processor.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -221,13 +221,13 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // What a plugin says against its end changes nothing of what was measured.
+        // Errors of the plugin at its end do not change the measurements.
         let _ = self.model.stop();
         let _ = self.model.release();
     }
 }
 
-/// The threads and the convention of a GRU, where the plugin has such options, and what the user gave.
+/// Returns the threads and the convention of a GRU, if the plugin has such options, and the user's options.
 fn options(library: &LoadedPlugin, flags: &WorkerFlags, layer: &LayerCase) -> BTreeMap<String, String> {
     let reset = if layer.kind == Kind::Gru0 { "before" } else { "after" };
     let set = [(THREADS, flags.threads.to_string()), (GRU_RESET, reset.to_owned())];
@@ -240,8 +240,8 @@ fn tensor(name: &str, shape: &[usize]) -> TensorSpec {
     TensorSpec { name: name.to_owned(), element_type: ElementType::F32, shape: shape.to_vec() }
 }
 
-/// The tensors of one sample that go in: its sequence, and its states where there are any. With states it is a step as
-/// a user has it in an ONNX file, and the names are those of the file.
+/// Returns the input tensors of one sample: its sequence, and its states if there are any. With states it is
+/// a step as in a user's ONNX file, and the names match the file.
 fn inputs(layer: &LayerCase) -> Vec<TensorSpec> {
     let sequence = [layer.time, layer.input];
     if !layer.has_initial_state() {
@@ -277,7 +277,7 @@ fn demand(folder: &Path, layer: &LayerCase, precision: Precision) -> ModelDemand
     }
 }
 
-/// Takes the tensors of each sample out of those of the batch, which lie time by time and direction by direction.
+/// Extracts each sample's tensors from the batch's, which are laid out time by time, then by direction.
 fn samples(folder: &Path, layer: &LayerCase) -> Result<SampleStore, String> {
     let values = |name: &str| Ok::<_, String>(floats(&read(&folder.join(name))?));
     let sources = [

@@ -22,25 +22,25 @@ pub(super) const INPUT: &str = "input.f32";
 /// `[direction, batch, hidden]`; only of a case with an initial state. The second one of an LSTM only.
 pub(super) const INITIAL_HIDDEN: &str = "initial_hidden.f32";
 pub(super) const INITIAL_CELL: &str = "initial_cell.f32";
-/// `[time, batch, direction * hidden]`: what a worker writes.
+/// `[time, batch, direction * hidden]`: the output of a worker.
 pub(super) const OUTPUT: &str = "output.f32";
 
-/// A layer with everything that goes into a call of it.
+/// A layer with all inputs of a call.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub(super) layer: LayerCase,
-    /// Forward first.
+    /// Directions, forward first.
     pub(super) directions: Vec<LayerDirection>,
     /// `[time, batch, input]`, normally distributed.
     pub(super) input: Vec<f32>,
     /// `[direction, batch, hidden]`; empty for zeros.
     pub(super) initial_hidden: Vec<f32>,
-    /// The same of an LSTM's cells.
+    /// Initial states of an LSTM's cells, likewise.
     pub(super) initial_cell: Vec<f32>,
 }
 
 impl Problem {
-    /// Makes the numbers: weights uniform in `±1/sqrt(hidden)`, as trained layers are initialised.
+    /// Draws the numbers: weights uniform in `±1/sqrt(hidden)`, as trained layers are initialised.
     pub(super) fn new(layer: LayerCase) -> Self {
         let LayerCase { kind, input, hidden, batch, time, .. } = layer;
         let (gates, bound) = (kind.gate_count() * hidden, 1.0 / (hidden as f32).sqrt());

@@ -1,4 +1,4 @@
-//! The systems that ours is held against: packages of Python, found where they are installed.
+//! Runs the systems that ours is compared with: packages of Python, found where they are installed.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const SCRIPT: &str = include_str!("python_worker.py");
 /// Starts Python with one system on a number of threads.
 ///
 /// # Errors
-/// Why it does not start: mostly that the package is not there.
+/// If it does not start: mostly because the package is missing.
 pub(super) fn start(
     system: &str,
     python: &Path,
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// A package that stands in for onnxruntime and gives back zeros: what the script itself does, can be seen
+    /// A package that stands in for onnxruntime and returns zeros: it shows the script's own behaviour
     /// anywhere.
     const FAKE: &str = r#"
 __version__ = "9.9"
@@ -144,7 +144,7 @@ class InferenceSession:
         assert_eq!(fs::read(folder.path().join(OUTPUT)).unwrap().len(), 4 * 4 * 2 * 6);
         assert!(measure(&mut worker, folder.path()).unwrap().len() >= 5);
         worker.ask::<Reply>(&Request::Unload).unwrap();
-        // Nothing is loaded any more.
+        // Nothing will be loaded from here on.
         assert!(measure(&mut worker, folder.path()).unwrap_err().contains("Error"));
     }
 

@@ -25,13 +25,13 @@ use super::{
 use crate::comparison::Begin;
 use proctor_display::{Page, Table};
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
     begin: Begin,
     pub(super) limits: MachineLimits,
-    /// Largest difference from the f64 answer that is no mark.
+    /// Maximum difference from the f64 answer without a mark.
     tolerance: f64,
     threads: Vec<usize>,
     is_interrupted: bool,
@@ -39,7 +39,7 @@ pub(super) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     interference: Option<Interference>,
     rows: Vec<Row>,
-    /// Rows that fall short, as of now.
+    /// Rows that currently fall short.
     shortfalls: Vec<Shortfall>,
 }
 
@@ -57,7 +57,7 @@ impl crate::comparison::Report for Report {
         }
     }
 
-    /// Tells if ours ran each layer, and came to the right answer in f32.
+    /// Returns whether ours ran each layer, and came to the right answer in f32.
     fn is_right(&self) -> bool {
         let mut entries = self.rows.iter().flat_map(|row| &row.entries);
         entries.all(|entry| match (&entry.system, entry.measured()) {

@@ -23,11 +23,11 @@ pub(super) enum Request {
     },
     /// Call it over and over, and write the times to the folder.
     Measure { window: Window },
-    /// Forget it.
+    /// Forget the layer.
     Unload,
 }
 
-/// A way to run a layer that is not through the plugin boundary.
+/// A way to run a layer other than through the plugin boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OnEngine {
@@ -39,17 +39,17 @@ pub(super) enum OnEngine {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Reply {
-    /// Time of a load in ms, of the second one where there are two.
+    /// Time of a load in ms, of the second one if there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) load_ms: Option<f64>,
-    /// Time of the first of two loads in ms, in which a plugin may find out how to run the layer.
+    /// Time of the first of two loads in ms, in which a plugin may determine how to run the layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) first_load_ms: Option<f64>,
-    /// Bytes of weights that one call of a stage brings into private caches, by the formula of section 5.2.3; in the
-    /// reply to its load.
+    /// Number of weight bytes that one call of a stage brings into private caches, by the formula of section
+    /// 5.2.3; in the reply to its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
-    /// Time that the worker's threads had a processor during a measurement, of what all of them could have had.
+    /// Share of the possible time for which the worker's threads had a processor during a measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) busy_share: Option<f64>,
 }

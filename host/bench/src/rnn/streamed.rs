@@ -1,4 +1,4 @@
-//! A layer one step at a time with carried states: what a decoder calls.
+//! Runs a layer one step at a time with carried states, as a decoder does.
 //!
 //! This runs on the engine itself, as the decoders of the plugin do, whose steps do not cross the plugin boundary.
 
@@ -16,12 +16,12 @@ use super::{
 /// For measuring schedules: steps are short.
 const BUDGET: Duration = Duration::from_millis(300);
 
-/// Tells if a layer can be streamed beside calls of it: it has a single step, which does not wait for later ones.
+/// Returns whether a layer can be streamed: it has a single step, which does not wait for later ones.
 pub(super) fn is_for(case: &Case) -> bool {
     case.layer.has_initial_state() && !case.layer.bidirectional
 }
 
-/// A stream of a layer that has been given the initial states.
+/// A stream of a layer that has received the initial states.
 pub(super) struct Streamed {
     stream: Stream,
     schedule: Schedule,

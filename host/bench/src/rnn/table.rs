@@ -10,10 +10,10 @@ use crate::timing::Times;
 /// Name in files and notes.
 const STREAMED: &str = "ours streamed";
 
-/// One layer with everything that was measured of it.
+/// One layer with all its measurements.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
-    /// As tables have it.
+    /// Name in tables.
     pub(super) name: String,
     #[serde(rename = "case")]
     pub(super) facts: Facts,
@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub(super) entries: Vec<Entry>,
 }
 
-/// A case and what follows from its sizes.
+/// A case and the facts that follow from its sizes.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Facts {
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub(super) enum System {
 }
 
 impl System {
-    /// For people.
+    /// Returns the display name.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Ours(precision) => format!("ours in {}", precision_name(*precision)),
@@ -90,7 +90,7 @@ impl Serialize for System {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Measured(Measured),
-    /// Why there is nothing.
+    /// Reason why there is nothing.
     Error(String),
 }
 
@@ -100,25 +100,25 @@ pub(super) struct Measured {
     pub(super) times: Times,
     /// Share of the processors that others used meanwhile.
     pub(super) foreign_share: Option<f64>,
-    /// Multiply-adds per second of its processors beside the measurement (`Attempt::gflops` of grid.rs), as a share of
-    /// the most in the run until then.
+    /// Multiply-adds per second of its processors around the measurement (`Attempt::gflops` of grid.rs), as a
+    /// share of the maximum in the run so far.
     pub(super) pace: f64,
-    /// Share of its processor that a competitor used, where there was one.
+    /// Share of its processor that a competitor used, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) competitor_share: Option<f64>,
-    /// Time that its threads had a processor, of what all of them could have had; of ours only.
+    /// Share of the possible time for which its threads had a processor; of ours only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) busy_share: Option<f64>,
     /// Largest difference of its output from the f64 answer.
     pub(super) max_abs_error: f64,
     pub(super) load_ms: Option<f64>,
     pub(super) first_load_ms: Option<f64>,
-    /// Bytes of weights that one call of a stage brings into private caches, by the formula of section 5.2.3.
+    /// Number of weight bytes that one call of a stage brings into private caches, by the formula of section 5.2.3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) weight_bytes: Option<u64>,
 }
 
-/// The figure of their calls by which systems are held against each other.
+/// Figure of their calls by which systems are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
     Median,
@@ -151,9 +151,9 @@ impl Row {
         Self { name: case.to_string(), facts, limits, entries: Vec::new() }
     }
 
-    /// Takes in what was measured. Of a system that was measured before, the faster median stays, with the greater
-    /// error of its answers and the longer of its first loads, the one that found out how to run the layer. A failure
-    /// of a peer gives way to a measurement; one of ours takes the place of any, since it counts.
+    /// Adds a measurement. For a system that was measured before, the faster median stays, with the greater
+    /// error of its answers and the longer of its first loads, which determined how to run the layer. A
+    /// failure of a peer gives way to a measurement; one of ours replaces any, since it counts.
     pub(super) fn add(&mut self, entry: Entry) {
         let is_same = |other: &&mut Entry| {
             (&other.system, &other.version, other.threads) == (&entry.system, &entry.version, entry.threads)
@@ -202,24 +202,24 @@ impl Row {
         self.entries.iter().find(|entry| entry.system == *system && entry.threads == threads)
     }
 
-    /// Speed of ours over that of the best peer, both at the number of threads where this figure is best.
+    /// Returns the ratio of our speed to the best peer's, each at the number of threads where this figure is best.
     pub(super) fn ratio(&self, figure: Figure) -> Option<f64> {
         self.ratio_of(figure, self.ours(figure, Precision::F32)?)
     }
 
-    /// Speed of another way to run it over that of the best peer.
+    /// Returns the ratio of the speed of another way to run it to the best peer's.
     pub(super) fn ratio_of(&self, figure: Figure, best: Best<'_>) -> Option<f64> {
         Some(self.best_peer(figure)?.ns / best.ns)
     }
 
-    /// Tells if ours is slower than the best peer by one of the figures; `None` without peers.
+    /// Returns whether ours is slower than the best peer by one of the figures; `None` without peers.
     pub(super) fn is_lost(&self) -> Option<bool> {
         let ratios = Figure::ALL.map(|figure| self.ratio(figure));
         let least = ratios.into_iter().flatten().min_by(f64::total_cmp)?;
         Some(least < 1.0)
     }
 
-    /// The limit on the number of cores where it is least.
+    /// Returns the limit on the number of cores where it is lowest.
     pub(super) fn limit(&self) -> Option<&Limit> {
         let ns = |limit: &&Limit| limit.of_layer.least_time_ns;
         self.limits.iter().min_by(|left, right| ns(left).total_cmp(&ns(right)))
@@ -230,7 +230,7 @@ impl Row {
         Some(self.limit()?.of_layer.least_time_ns)
     }
 
-    /// The limit over the time of ours: 1 would be all that the machine can do.
+    /// Returns the limit divided by our time: 1 means the maximum that the machine can do.
     pub(super) fn share_of_limit(&self) -> Option<f64> {
         Some(self.limit_ns()? / self.ours(Figure::Median, Precision::F32)?.ns)
     }
@@ -251,7 +251,7 @@ impl Entry {
 }
 
 impl Measured {
-    /// Tells if it computed what it should have, as far as f32 goes.
+    /// Returns whether its answer is right, within the precision of f32.
     pub(super) fn is_same_answer(&self) -> bool {
         self.max_abs_error <= TOLERANCE
     }
@@ -264,7 +264,7 @@ pub(super) mod tests {
     use super::*;
     use crate::rnn::cases::{Group, Kind, LayerCase};
 
-    /// A row with these medians in ms: of ours on 1 and 2 threads, and of peers.
+    /// Returns a row with these medians in ms: of ours on 1 and 2 threads, and of peers.
     pub(in crate::rnn) fn row(ours: [f64; 2], peers: &[(&'static str, usize, f64)]) -> Row {
         let layer =
             LayerCase { kind: Kind::Lstm, bidirectional: false, input: 64, hidden: 64, batch: 1, time: 100 };

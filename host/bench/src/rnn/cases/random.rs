@@ -1,9 +1,9 @@
-//! Layers that nobody tuned for: drawn from a seed.
+//! Layers that no system was tuned for: drawn from a seed.
 
 use super::{Case, Group, Kind, LayerCase};
 use crate::rnn::numbers::Numbers;
 
-/// Largest sizes that are drawn.
+/// Maximum sizes to draw.
 const INPUT_MAX: usize = 1536;
 const HIDDEN_MAX: usize = 1536;
 const BATCH_MAX: usize = 64;
@@ -11,8 +11,8 @@ const TIME_MAX: usize = 300;
 /// Operations of the largest call; above it, a layer is drawn again.
 const FLOPS_MAX: f64 = 4e9;
 
-/// Draws layers: cells and directions are as likely as each other, sizes are log-uniform, as those of layers in use go
-/// from tens to thousands. The first ones of a seed are the same for every count.
+/// Draws layers: cells and directions are equally likely, sizes are log-uniform, as layers in use go from
+/// tens to thousands. The first ones of a seed are the same for every count.
 pub(in crate::rnn) fn random_cases(count: usize, seed: u64) -> Vec<Case> {
     let mut numbers = Numbers::seeded("random layers", seed);
     let layers = std::iter::repeat_with(|| LayerCase {
@@ -37,7 +37,7 @@ mod tests {
         assert_eq!(names(20, 100), names(20, 100));
         assert_eq!(names(20, 100)[..5], names(5, 100));
         assert_ne!(names(20, 100), names(20, 101));
-        // So that figures of one release can be held against those of another.
+        // Keeps the figures of one release comparable with another's.
         assert_eq!(names(3, 100), ["gru 27,502,3,4", "lstm bi 1509,35,2,4", "lstm bi 5,8,1,9"]);
     }
 

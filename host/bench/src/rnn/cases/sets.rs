@@ -1,4 +1,4 @@
-//! The rows whose ratios are summed up, and what they should reach.
+//! Groups the rows whose ratios are summed up, with their targets.
 
 use super::{CALL_FLOOR, Case, Group, Kind, LayerCase};
 

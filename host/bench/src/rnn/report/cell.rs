@@ -1,9 +1,9 @@
-//! How figures are written in the tables.
+//! Formats the figures of the tables.
 
 use crate::rnn::table::{Best, Entry};
 use proctor_words::text::four_digits;
 
-/// The cell of a figure, or a dash where there is none.
+/// Returns the cell of a figure, or a dash if there is no figure.
 pub(super) fn or_none<T>(figure: Option<T>, cell: impl FnOnce(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), cell)
 }

@@ -1,4 +1,4 @@
-//! Notes without which the tables cannot be read; marks are explained where they occur.
+//! Notes that a reader of the tables needs; marks are explained where they occur.
 
 use proctor_rnn_layer::Precision;
 
@@ -14,7 +14,7 @@ use crate::{
 use proctor_words::text;
 
 impl Report {
-    /// One sentence each.
+    /// Returns the notes, one sentence each.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = if self.is_ablation { self.stages_notes() } else { self.comparison_notes() };
         notes.extend(self.streamed_notes());
@@ -53,7 +53,7 @@ impl Report {
         })
     }
 
-    /// The competitor, and what it got.
+    /// Describes the competitor, and its share.
     fn interference_note(&self) -> Option<String> {
         let Interference { cpu, seed } = self.interference?;
         let measured = self.rows.iter().flat_map(|row| &row.entries).filter_map(Entry::measured);
@@ -114,7 +114,7 @@ impl Report {
         notes
     }
 
-    /// Why there is nothing, once for all rows that it is the same of.
+    /// Explains each error once for all rows that share it.
     fn error_notes(&self) -> Vec<String> {
         let mut rows_of: Vec<((String, &str), Vec<&str>)> = Vec::new();
         for (row, entry) in self.rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)))
@@ -133,7 +133,7 @@ impl Report {
         rows_of.iter().map(note).collect()
     }
 
-    /// How long loads took.
+    /// Reports the load times.
     fn load_note(&self) -> Option<String> {
         let ours = self.rows.iter().flat_map(|row| &row.entries);
         let ours = ours.filter(|entry| matches!(entry.system, System::Ours(_)));

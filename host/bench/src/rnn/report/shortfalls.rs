@@ -13,18 +13,18 @@ use crate::rnn::{
 use proctor_display::Table;
 use proctor_words::text::four_digits;
 
-/// A row whose ratio of medians or of 99th percentiles is below what it should be.
+/// A row whose ratio of medians or of 99th percentiles is below its target.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Shortfall {
     pub(super) name: String,
     median: Aim,
     p99: Aim,
-    /// Number of threads with which ours is at its best.
+    /// Number of threads at which ours is best.
     threads: usize,
     median_ns: f64,
-    /// Cycles of all threads in a call, whether they compute or wait.
+    /// Number of cycles of all threads in a call, computing or waiting.
     cycles: Option<f64>,
-    /// Vectors of multiply-adds in a call.
+    /// Number of multiply-add vectors in a call.
     vectors: f64,
     busy_share: Option<f64>,
     limit: Option<Limit>,
@@ -74,7 +74,7 @@ impl Report {
         })
     }
 
-    /// Least ratio of a row: its own, or that of the mean of the smallest set that it is in, if that one is missed.
+    /// Returns the minimum ratio of a row: its own, or its smallest set's mean target if that is missed.
     fn row_target(&self, row: &Row, figure: Figure) -> f64 {
         if self.interference.is_some() {
             return 1.0;
@@ -94,7 +94,7 @@ impl Report {
         of_mean.map_or(of_row, |of_mean| of_mean.max(of_row))
     }
 
-    /// Each of them beside its limit, if there are any.
+    /// Lists each shortfall next to its limit, if there are any.
     pub(super) fn shortfalls_table(&self) -> Option<Table> {
         let head = [
             "layer",
@@ -115,7 +115,7 @@ impl Report {
         (!self.shortfalls.is_empty()).then(|| Table { title, head: owned(&head), rows })
     }
 
-    /// How to read that table.
+    /// Explains that table.
     pub(super) fn shortfalls_notes(&self) -> Vec<String> {
         if self.shortfalls.is_empty() {
             return Vec::new();

@@ -74,7 +74,7 @@ impl Report {
         cells
     }
 
-    /// Ours in other number formats, where there are any.
+    /// Compares our results in other number formats, if there are any.
     pub(super) fn precision_table(&self) -> Option<Table> {
         let formats = [Precision::Bf16, Precision::Int8];
         let has = |row: &&Row| formats.iter().any(|format| row.ours(Figure::Median, *format).is_some());
@@ -108,7 +108,7 @@ impl Report {
         rows.filter_map(|row| row.ratio(figure)).collect()
     }
 
-    /// Least mean of these ratios that was laid down, which is for a quiet machine.
+    /// Returns the minimum mean of these ratios that was laid down, which is for a quiet machine.
     pub(super) fn mean_target(&self, set: &Set, figure: Figure) -> Option<f64> {
         set.targets[figure as usize].filter(|_| self.interference.is_none())
     }

@@ -103,7 +103,7 @@ fn rows_that_fall_short_are_taken_apart() {
 | near | 1.50 of 1.87 | 1.50 of 1.00 | 0.0820/2 |";
     assert!(markdown.contains(expected), "{markdown}");
     assert!(markdown.contains("a vector of 16 takes 0.51 cycles at the measured peak"), "{markdown}");
-    // Beside a competitor no more is asked for than not to be slower.
+    // With a competitor it only has to be no slower.
     let mut beside = Report { interference: Some(Interference { cpu: 1, seed: 9 }), ..self::report(vec![]) };
     rows().into_iter().chain([named("lost", [0.2, 0.1231])]).for_each(|row| beside.add(row));
     assert_eq!(names(&beside), ["lost"]);
