@@ -43,13 +43,13 @@ use self::{
     state::{FullRun, Point, PointKind, State},
 };
 
-/// Name of the file with what was found.
+/// Name of the file with the result.
 const FIND_MAX: &str = "find_max.json";
 
 /// Searches for the highest load that is VALID, and shows the user each probe and the result.
 ///
 /// # Errors
-/// Every reason why the search ends before it has found anything. It can be resumed from what was recorded.
+/// Every reason why the search ends before it has found anything. It can be resumed from its records.
 pub fn find_max(
     mut settings: Settings,
     options: &FindMaxOptions,
@@ -138,7 +138,7 @@ fn search_in(
     Ok(if is_good { Conclusion::Good } else { Conclusion::Bad })
 }
 
-/// Makes probes and full runs, and keeps what they have shown.
+/// Makes probes and full runs, and keeps their results.
 struct Seeker<'a> {
     folder: &'a RunFolder,
     plan: &'a SearchPlan,
@@ -169,7 +169,7 @@ impl Seeker<'_> {
         self.keep()
     }
 
-    /// A run as `host run` would make it, in a folder of its own; but it is ended when it cannot be VALID any more.
+    /// Runs as `host run` would, in its own folder, but ends the run once it can no longer be VALID.
     fn full_run(&mut self, load: f64) -> Result<(), HostError> {
         let settings = self.plan.at(load);
         let lookout = Lookout::of_full_run(self.plan, load, self.plan.allowed_counts(load)?);
@@ -182,7 +182,7 @@ impl Seeker<'_> {
         })?;
         if let Err(error) = self.check(&test) {
             if test.write_error.is_some() {
-                // There is room for the result, whatever has taken the rest of the disk. The first error is told.
+                // Space for the result is reserved, even if the disk is full. The first error is reported.
                 let _ = self.write_result(&folder, &settings, &PerformanceRuns::of(test));
             }
             return Err(error);
@@ -246,12 +246,12 @@ impl Seeker<'_> {
         folder.write_result(RESULT, &result)
     }
 
-    /// Tells if a full run has shown that no load counts.
+    /// Returns whether a full run has shown that no load counts.
     fn has_shown_objections(&self) -> bool {
         !self.state.objections.is_empty() && !self.state.full_runs.is_empty()
     }
 
-    /// Takes note if the process of the plugin has changed the host's in this test, and tells the user once.
+    /// Records that the plugin's process changed the host's in this test, and warns the user once.
     fn note_change(&mut self, test: &Test) {
         let is_change = |it: &&Finding| it.caller_fault::<Fault>().is_some_and(Fault::is_change_of_host);
         for change in test.outcome.findings.iter().filter(is_change) {
@@ -261,7 +261,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Takes note if the process of the plugin has ended in this test, and tells the user.
+    /// Records that the plugin's process ended in this test, and warns the user.
     fn note_end(&mut self, test: &Test) -> bool {
         let faults = test.outcome.findings.iter().filter_map(Finding::caller_fault::<Fault>);
         let ends: Vec<_> = faults.filter(|fault| fault.is_end()).map(ToString::to_string).collect();
@@ -306,8 +306,8 @@ impl Seeker<'_> {
         Ok(())
     }
 
-    /// Findings for which a full run does not count. A share of failed samples may be allowed, which the rules do not
-    /// do.
+    /// Returns the findings that disqualify a full run. A share of failed samples may be allowed, which the
+    /// rules do not do.
     fn broken<'o>(&self, outcome: &'o TestOutcome) -> Vec<&'o Finding> {
         let is_lenient = self.plan.may_fail() && failed_share(outcome) <= self.plan.error_share;
         let counts = |finding: &&Finding| !(is_lenient && says_only_that_samples_failed(finding));
@@ -334,7 +334,7 @@ impl Seeker<'_> {
         let mut constraints = judgement.constraints;
         for seen in &mut constraints {
             let ratio = self.tail_ratio(seen, outcome);
-            // What is left is the wait for full batches, which no load makes longer: there is no limit.
+            // The rest is the wait for full batches, which no load makes longer: there is no limit.
             seen.tail_ratio = ratio.map(|ratio| if takes_time { ratio } else { 0.0 });
             if seen.name == FAILED {
                 seen.dependence = failures_depend(load, test);
@@ -367,7 +367,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Tells if batches took time, as they always do in real time.
+    /// Returns whether batches took time, as they always do in real time.
     fn takes_time(&self, test: &Test) -> bool {
         match &test.system.statistics {
             Some(counts) if self.bed.settings().run.virtual_time => {
@@ -412,9 +412,9 @@ impl Seeker<'_> {
     }
 }
 
-/// How failures hang together with the load, as far as one test can tell: where less than one query was in the system
-/// on average (Little's law), and its queue was never full, it was not overloaded. A system that refuses what it has no
-/// room for fails it at once, so that each query counts for as long as an answer takes.
+/// Returns whether failures depend on the load, as far as one test can show: if less than one query was in
+/// the system on average (Little's law), and its queue was never full, it was not overloaded. A system that
+/// refuses work it has no room for fails it at once, so each query counts for as long as an answer takes.
 fn failures_depend(load: f64, test: &Test) -> Dependence {
     let is_full = |fault: &Fault| matches!(fault, Fault::Scheduler(Problem::QueueFull { .. }, _));
     let had_room =
@@ -429,7 +429,7 @@ fn failures_depend(load: f64, test: &Test) -> Dependence {
     }
 }
 
-/// Tells if the limit on outstanding queries ended the test.
+/// Returns whether the limit on outstanding queries ended the test.
 fn ended_by_outstanding(outcome: &TestOutcome) -> bool {
     outcome.reported_phases().any(|phase| matches!(phase.end, IssueEnd::TooManyOutstanding { .. }))
 }
@@ -458,8 +458,8 @@ fn mean(times_ns: impl Iterator<Item = u64>) -> f64 {
     sum_ns / count.max(1) as f64
 }
 
-/// Tells if later samples took clearly longer than earlier ones, as they do in a queue that grows. Without any that
-/// were completed nothing speaks against it.
+/// Returns whether later samples took clearly longer than earlier ones, as they do in a queue that grows.
+/// Without any that were completed nothing speaks against it.
 fn has_growing_latency(outcome: &TestOutcome) -> bool {
     const GROWTH: f64 = 1.25;
     let latencies: Vec<_> = outcome.samples().filter_map(SampleRecord::completed_latency_ns).collect();
@@ -477,7 +477,7 @@ fn failed_share(outcome: &TestOutcome) -> f64 {
     failed_count as f64 / count.max(1) as f64
 }
 
-/// Tells if the plugin has answered what it was not asked, or more than once: it miscounts, at whatever load.
+/// Returns whether the plugin answered unasked, or more than once: it miscounts at any load.
 fn is_miscounted(finding: &Finding) -> bool {
     let Rule::Completion(kind) = finding.rule else { return false };
     match kind {

@@ -1,4 +1,4 @@
-//! Makes many tests on one plugin for one answer.
+//! Runs many tests on one plugin for one answer.
 //!
 //! [`find_max`](find_max()) finds the highest VALID load, [`scale`](scale()) finds batch size and instances under a
 //! latency target, and [`replay`](replay()) repeats the calls of a recording and compares. The first two work in the

@@ -1,4 +1,4 @@
-//! `host replay`: the calls of a recording made again, on another build of the plugin, and where the two differ.
+//! `host replay`: repeats the calls of a recording on another build of the plugin, and reports where the two differ.
 //!
 //! A replay is recorded, too, and then the two recordings are compared. The host gives the plugin the same calls, so
 //! any difference comes from the plugin. Calls come one after the other in the order in which they began; a query is
@@ -33,15 +33,15 @@ pub struct Replay {
     pub recording: PathBuf,
     /// Name of the plugin, or path of its library.
     pub plugin: String,
-    /// Folder for the recording of the replay; one that is removed if there is none.
+    /// Folder for the recording of the replay; a temporary one, removed afterwards, if `None`.
     pub output: Option<PathBuf>,
     /// Folder of the data sets and models.
     pub data_root: Option<PathBuf>,
-    /// Settings and options that differ from those of the recording, as `--set` takes them.
+    /// Settings and options that differ from the recording's, as `--set` takes them.
     pub changed: Vec<String>,
 }
 
-/// Makes a replay, and returns the comparison in words, with whether nothing differs.
+/// Runs a replay, and returns the comparison in words, and whether nothing differs.
 ///
 /// # Errors
 /// If the recording cannot be read, or the replay cannot be made for another reason than the plugin.
@@ -99,7 +99,7 @@ fn settings(
     Ok(settings)
 }
 
-/// Makes the calls, and returns why not all of them were made, if it gave up. The failure of one is part of the
+/// Makes the calls, and returns why it gave up before the last, if it did. The failure of one is part of the
 /// comparison.
 fn play(
     settings: &Settings,

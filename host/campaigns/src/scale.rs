@@ -34,16 +34,16 @@ use self::{input::ScaleInput, kept_curve::KeptCurve, result::ScaleResult};
 /// File of the result.
 const SCALE: &str = "scale.json";
 
-/// Options of scaling beside the settings of a run, whose `batch_size` and `instances` are the bounds.
+/// Options of scaling in addition to the settings of a run, whose `batch_size` and `instances` are the bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleOptions {
     /// The policies, one after the other: names, or settings such as 64x3.
     pub policies: Vec<String>,
-    /// How many times the policies are gone through, at least 1. Every other time in reverse.
+    /// Number of times that each policy runs, at least 1. Every other round in reverse.
     pub rounds: u32,
-    /// How long each one runs, in ns.
+    /// Time that each one runs, in ns.
     pub duration_ns: u64,
-    /// How samples arrive.
+    /// Arrival of samples.
     pub input: ScaleInput,
     /// Other targets during the run, in the order of time.
     pub target_changes: Vec<TargetChange>,
@@ -142,7 +142,7 @@ fn scale_in(
         let (mut of_policy, of_plugin) = serve::run_policy(&bed, options, goal, (round, name))?;
         let noticed = Fault::noticed(bed.plugin.backend.host_side());
         let of_plugin = result.object(of_plugin.into_iter().chain(noticed).collect());
-        // Why single samples of a batch failed is told as a fault.
+        // The reason why single samples of a batch failed is reported as a fault.
         of_policy.first_error = of_policy.first_error.or_else(|| of_plugin.first().cloned());
         faults.extend(of_plugin);
         result.interrupted = interrupt.has_come();
@@ -182,7 +182,7 @@ fn scale_in(
     Ok(if result.is_good() { Conclusion::Good } else { Conclusion::Bad })
 }
 
-/// Shows what there is to say of the whole result, and where it is.
+/// Shows the remarks on the whole result, and its location.
 fn show_end(result: &ScaleResult, folder: &RunFolder, observer: &dyn Observer) {
     for fault in &result.faults {
         observer.message(&format!("after the run: {fault}"));

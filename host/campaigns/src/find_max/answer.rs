@@ -1,4 +1,4 @@
-//! The answer of a search, for people: a line for each probe as it goes, the curve, and what was found.
+//! Formats the answer of a search for the user: a line for each probe as it goes, the curve, and the result.
 
 use proctor_search::{ConstraintSeen, Dependence, ProbeRecord, SearchEnd, Side};
 use proctor_words::text::{counted, counted_queries, duration, four_digits};
@@ -34,7 +34,7 @@ pub(crate) fn line(plan: &SearchPlan, point: &Point) -> String {
         (PointKind::Probe, side) => {
             let side = match side {
                 Side::Under => "good",
-                // Whether another load helps is another matter.
+                // Whether another load helps is decided separately.
                 Side::Over if is_of_samples(point) => "bad",
                 Side::Over => "too high",
             };
@@ -59,17 +59,17 @@ fn time(ns: Option<u64>) -> String {
     ns.map_or("-".to_owned(), duration)
 }
 
-/// Tells if a load is bad for failed samples, or for those without their tokens, and not for its latencies.
+/// Returns whether a load is bad for failed samples, or for those without their tokens, and not for its latencies.
 fn is_of_samples(point: &Point) -> bool {
     point.side == Side::Over && [FAILED, TOKENLESS].contains(&&*point.constraint)
 }
 
-/// Tells if a load is bad because the limit on outstanding queries ended its probe.
+/// Returns whether a load is bad because the limit on outstanding queries ended its probe.
 fn is_of_limit(point: &Point) -> bool {
     point.side == Side::Over && point.constraint == OUTSTANDING
 }
 
-/// Whole percent, but not 100 where there is doubt.
+/// Returns whole percent, but not 100 if there is doubt.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent >= 99.5 && share < 1.0 => "> 99".to_owned(),
@@ -82,7 +82,7 @@ pub(crate) fn curve(plan: &SearchPlan, state: &State) -> String {
     let mut points: Vec<_> = state.curve.iter().collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
     let bound_ns = plan.longest_bound_ns();
-    // What is far beyond the bound is cut off.
+    // Anything far beyond the bound is cut off.
     let longest_ns = points
         .iter()
         .filter_map(|point| point.p99_ns)
@@ -120,7 +120,7 @@ pub(crate) fn summary(plan: &SearchPlan, state: &State, end: SearchEnd) -> Strin
     }
 }
 
-/// How the search ended, in a sentence.
+/// Returns how the search ended, in a sentence.
 fn of_end(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     let unit = plan.unit();
     let load = |load: f64| format!("{} {unit}", grouped(load));
@@ -194,8 +194,8 @@ fn of_end(plan: &SearchPlan, state: &State, end: SearchEnd) -> String {
     }
 }
 
-/// The loads whose probes tell that no load helps, the lowest first, with what was missed there. One at which the
-/// system may have been overloaded tells nothing of that.
+/// Returns the loads whose probes show that no load helps, the lowest first, with the constraints missed
+/// there. A load at which the system may have been overloaded shows nothing of the kind.
 fn telling_of_any_load(state: &State) -> Vec<(f64, &ConstraintSeen)> {
     let probes = state.search.probes.iter().filter_map(|probe| {
         let seen = probe.broken(Dependence::Never).or_else(|| probe.broken(Dependence::Doubtful));

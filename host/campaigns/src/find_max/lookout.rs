@@ -12,7 +12,7 @@ use super::plan::{Bound, Bounded, SearchPlan};
 
 /// Looks per second, unless queries come too seldom or too fast for that.
 const LOOKS_PER_S: f64 = 50.0;
-/// Largest number of queries between two looks, so that a look is short: some microseconds for their slots.
+/// Maximum number of queries between two looks, so that a look is short: some microseconds for their slots.
 const QUERIES_PER_LOOK: f64 = 64.0;
 
 /// Error probability of full runs, which the sequential test does not end.
@@ -42,7 +42,7 @@ struct State {
 }
 
 enum Goal {
-    /// To tell on which side of the constraints the load is.
+    /// Determines on which side of the constraints the load is.
     Probe,
     /// To be VALID, or to meet the constraints where some samples may fail; how many queries may miss each constraint,
     /// if that is known.
@@ -76,7 +76,7 @@ impl Lookout {
         Ok(Self::new(plan, load, error_probability, goal))
     }
 
-    /// For a full run, which is ended when it cannot be VALID any more.
+    /// Watches a full run, which is ended once it can no longer be VALID.
     pub(crate) fn of_full_run(plan: &SearchPlan, load: f64, allowed_counts: Option<Vec<u64>>) -> Self {
         Self::new(plan, load, UNUSED, Goal::full_run(plan, allowed_counts))
     }
@@ -105,8 +105,8 @@ impl Lookout {
         Self { countdown: AtomicU64::new(interval), interval, state: Mutex::new(state) }
     }
 
-    /// Judges what was still outstanding when the test had issued its last, and says what it has shown. What came after
-    /// a decision changes it no more.
+    /// Judges samples that were still outstanding when the test had issued its last, and returns the result.
+    /// Later events do not change a decision.
     pub(crate) fn conclude(self) -> Shown {
         let mut state = self.state.into_inner();
         let decided = state.monitor.end();
@@ -130,7 +130,7 @@ impl Lookout {
 
 impl Watch for Lookout {
     fn issued(&self, progress: &Progress, stop: &StopHandle) {
-        // Where several threads issue, one may overwrite the count of another: the next look is a little later then.
+        // If several threads issue, one may overwrite the count of another: the next look is a little later then.
         let left = self.countdown.load(Relaxed) - 1;
         if left > 0 {
             return self.countdown.store(left, Relaxed);
@@ -148,7 +148,7 @@ impl Watch for Lookout {
 }
 
 impl State {
-    /// Judges, in the order of their issue, all queries up to the first of which nothing can be said yet.
+    /// Judges all queries in the order of issue, up to the first one that cannot be judged yet.
     fn catch_up(&mut self, progress: &Progress) {
         let Some(phase) = progress.current() else { return };
         let per_query = self.judge.samples_per_query;
@@ -189,7 +189,7 @@ impl State {
     }
 }
 
-/// Says of a query which constraints it misses.
+/// Determines the constraints that a query misses.
 struct Judge {
     bounds: Vec<Bound>,
     uses_tokens: bool,
@@ -231,7 +231,7 @@ impl Judge {
     }
 }
 
-/// Tells if a sample of a token run was answered without the tokens that its bounds are on.
+/// Returns whether a sample of a token run was answered without the tokens that its bounds are on.
 fn lacks_tokens((sample, tokens): &(SampleRecord, Option<SampleTokens>)) -> bool {
     !sample.is_failed() && tokens.and_then(SampleTokens::time_per_output_token_ns).is_none()
 }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(misses(&judge, &tokens(Some(20), 80, 1), 999), Some(vec![false, false, false, true]));
         let failed = SampleRecord { scheduled_ns: 0, latency_ns: SampleRecord::FAILED_BIT | 3 };
         assert_eq!(misses(&judge, &[(failed, None)], 999), Some(vec![true, true, true, false]));
-        // How many tokens are still to come is not known.
+        // The number of tokens still to come is not known.
         assert_eq!(misses(&judge, &[sample(SampleRecord::NOT_COMPLETED)], 9999), None);
     }
 }

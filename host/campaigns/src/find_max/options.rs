@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proctor_config::{Origin, Settings, Value};
 use proctor_vocabulary::Scenario;
 
-/// The options of a search; what is searched, and where it begins, is in the settings.
+/// Options of a search; its subject, and its starting point, are in the settings.
 #[derive(Debug, Clone)]
 pub struct FindMaxOptions {
     /// Server: how near to the limit, as a fraction of the rate.
@@ -14,7 +14,7 @@ pub struct FindMaxOptions {
     pub from: Option<f64>,
     /// Highest rate, or most samples of a query, to look at.
     pub to: Option<f64>,
-    /// Full runs that have to be VALID at the result; those of the rules if it is `None`.
+    /// Number of full runs that have to be VALID at the result; `None` for the number in the rules.
     pub confirm_runs: Option<u32>,
     /// MultiStream: the latency that a query may take, in ns.
     pub latency_bound_ns: Option<u64>,
@@ -25,11 +25,11 @@ pub struct FindMaxOptions {
 }
 
 impl FindMaxOptions {
-    /// How near to the limit a search goes if the user does not say.
+    /// Resolution of a search if the user does not set one.
     pub const RESOLUTION: f64 = 0.01;
 
-    /// Makes the number of full runs that of the settings, by which the rules judge the result. Several make one result
-    /// in Server alone.
+    /// Sets the number of full runs from the settings, by which the rules judge the result. Several make one
+    /// result in Server alone.
     pub(super) fn confirm(&self, settings: &mut Settings) {
         let is_server = settings.run.scenario.loadgen() == Scenario::Server;
         let Some(count) = self.confirm_runs.filter(|_| is_server).map(u64::from) else { return };

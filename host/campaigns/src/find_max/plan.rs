@@ -10,9 +10,9 @@ use proctor_words::{HostError, RunLength, SearchError, UsageError};
 
 use super::options::FindMaxOptions;
 
-/// Largest rate that settings allow.
+/// Maximum rate that settings allow.
 const RATE_MAX: f64 = 1e9;
-/// Largest number of samples of a query.
+/// Maximum number of samples in a query.
 const COUNT_MAX: f64 = (1_u64 << 20) as f64;
 /// At how many loads full runs are made at most.
 const FULL_LOADS_MAX: u32 = 10;
@@ -44,10 +44,10 @@ impl Bounded {
     }
 }
 
-/// The name of the constraint that all samples are to succeed.
+/// Name of the constraint that all samples succeed.
 pub(crate) const FAILED: &str = "failed samples";
 
-/// The name of the constraint that all samples of a token run are to come with their tokens.
+/// Name of the constraint that all samples of a token run come with their tokens.
 pub(crate) const TOKENLESS: &str = "samples without their tokens";
 
 /// The name of the constraint that no more queries are outstanding than `server_max_async_queries` allows.
@@ -64,7 +64,7 @@ pub(crate) struct SearchPlan {
 }
 
 impl SearchPlan {
-    /// Makes the plan from settings and options.
+    /// Derives the plan from settings and options.
     ///
     /// # Errors
     /// [`HostError::Usage`] or [`HostError::Search`] if the settings are not those of a search.
@@ -121,7 +121,7 @@ impl SearchPlan {
         })
     }
 
-    /// Tells if a share of the samples may fail, which no round allows.
+    /// Returns whether a share of the samples may fail, which no round allows.
     pub(crate) fn may_fail(&self) -> bool {
         self.error_share > 0.0
     }
@@ -174,8 +174,8 @@ impl SearchPlan {
         test
     }
 
-    /// Tells if a probe is as long as a full run, because the beginning of one does not tell how it goes on: it may be
-    /// all burst, or all night.
+    /// Returns whether a probe is as long as a full run, because its beginning does not predict the rest: it
+    /// may be all burst, or all night.
     pub(crate) fn probes_are_whole(&self) -> bool {
         self.settings.test.other_arrivals().is_some_and(|process| !process.is_steady())
     }
@@ -244,8 +244,8 @@ impl SearchPlan {
         self.bounds.iter().map(of_bound).chain([failed]).chain(tokenless).collect()
     }
 
-    /// How many queries of a full run may miss each constraint before it cannot be VALID any more; `None` where the
-    /// number of its queries is not known beforehand.
+    /// Returns how many queries of a full run may miss each constraint before it can no longer be VALID;
+    /// `None` if the number of its queries is not known beforehand.
     ///
     /// # Errors
     /// If no test can be made of the settings.
@@ -263,8 +263,8 @@ impl SearchPlan {
         }))
     }
 
-    /// The objection to a full run of Server that has too few queries for early stopping whatever their latencies are;
-    /// at each lower load it has fewer still.
+    /// Returns the objection to a full Server run that has too few queries for early stopping at any latency;
+    /// each lower load has fewer still.
     pub(crate) fn too_short(&self, load: f64) -> Option<String> {
         let (count, fewest) = (self.full_query_count(load), min_under_latency_queries(0, self.quantile));
         let is_too_short = self.is_server() && self.settings.run.rules.stops_early && count < fewest;

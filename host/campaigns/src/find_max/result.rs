@@ -1,7 +1,7 @@
 //! `find_max.json`: the result of a search, for programs.
 //!
-//! As in `result.json`, there is nothing in it in virtual time that another search with the same settings would not
-//! have.
+//! As in `result.json`, in virtual time it contains nothing that another search with the same settings would
+//! not have.
 
 use std::collections::BTreeMap;
 
@@ -34,11 +34,11 @@ pub(crate) struct FindMaxResult<'a> {
     unit: &'static str,
     /// The metric of the full runs at that load; the lowest if there were several.
     metric: Option<f64>,
-    /// For people.
+    /// Summary for the user.
     pub(crate) summary: String,
     end: SearchEnd,
-    /// Misbehaviour of the plugin at its end, in words, because of which the search is not good even if it has found
-    /// something. If the plugin hangs or crashes there, this says that it has not come to its end.
+    /// Plugin misbehaviour at shutdown, in words, which makes the search bad even if it has found something.
+    /// If the plugin hangs or crashes there, this says that it has not shut down.
     pub(super) faults: Vec<String>,
     /// Why no load counts; left out if nothing speaks against it.
     #[serde(skip_serializing_if = "Objections::is_empty")]
@@ -47,10 +47,10 @@ pub(crate) struct FindMaxResult<'a> {
     pub(super) rules: &'static str,
     virtual_time: bool,
     official_length: bool,
-    /// Why the full runs are not as long as the rules want them, for the note.
+    /// Reason why the full runs are not as long as the rules want them, for the note.
     #[serde(skip)]
     pub(super) not_official: Option<NotOfficial>,
-    /// The arrival process, if it is not that of the rules; left out if it is.
+    /// Arrival process, if it differs from the rules'; left out otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) arrivals: Option<ArrivalsPart>,
     /// Rules of the round that the runs do not keep; left out if they keep all.

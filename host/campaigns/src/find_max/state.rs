@@ -1,4 +1,4 @@
-//! `probes.json`: the state of a search, written after each probe and full run, from which it is resumed.
+//! Reads and writes `probes.json`: the state of a search, saved after each probe and full run, for resuming.
 
 use std::{collections::BTreeMap, io};
 
@@ -24,7 +24,7 @@ pub(crate) struct State {
     /// Every setting that a probe depends on.
     settings: BTreeMap<String, String>,
     pub(crate) search: Search,
-    /// A point for each probe and full run, in the order in which they were made.
+    /// A point for each probe and full run, in execution order.
     pub(crate) curve: Vec<Point>,
     pub(crate) full_runs: Vec<FullRun>,
     /// Ends of processes of the plugin, in words.
@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub(crate) causes: Vec<String>,
 }
 
-/// The latencies at a load. All in ns, of queries; none where no query was answered.
+/// Latencies at a load. All in ns, of queries; none if no query was answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) kind: PointKind,
@@ -66,14 +66,14 @@ pub(crate) enum PointKind {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FullRun {
-    /// Its folder within that of the search.
+    /// Its folder within the search's folder.
     pub(crate) folder: String,
     pub(crate) load: f64,
     /// True if it was VALID by the rules, which no error share loosens.
     pub(crate) valid: bool,
     /// The metric of its result, if it has one.
     pub(crate) metric: Option<f64>,
-    /// Why it was not VALID.
+    /// Reasons why it was not VALID.
     pub(crate) reasons: Vec<String>,
 }
 
@@ -148,9 +148,9 @@ impl State {
     }
 }
 
-/// The settings on which the probes depend, those of the search included.
+/// Returns the settings on which the probes depend, including the search's own.
 fn deciding(plan: &SearchPlan, settings: &Settings) -> BTreeMap<String, String> {
-    // The place of the results and what is shown of them make no difference here.
+    // The place of the results and their display make no difference here.
     let without =
         ["output_folder", "cache_folder", "mode", "copy_summary_to_stdout", "copy_detail_to_stdout"];
     let of_run = settings.effective.iter().filter(|(key, _)| !without.contains(&key.as_str()));

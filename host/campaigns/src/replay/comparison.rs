@@ -7,7 +7,7 @@ use proctor_words::text::counted;
 
 use super::recorded::{Recorded, Step};
 
-/// A recording beside its replay.
+/// A recording compared with its replay.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Comparison {
     /// The first call that differs.
@@ -23,7 +23,7 @@ pub(crate) struct Comparison {
     pub(crate) differing_count: usize,
     pub(crate) answered_count: usize,
     pub(crate) times: Vec<Times>,
-    /// Why the replay made no more calls, if it gave up.
+    /// Reason why the replay made no more calls, if it gave up.
     pub(crate) gave_up: Option<String>,
     /// The recorded run came to its end.
     pub(crate) has_ended: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Comparison {
 /// A call that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CallDifference {
-    /// Its number in the recording.
+    /// Number of the call in the recording.
     pub(crate) number: u64,
     /// The call as it was recorded.
     pub(crate) call: String,
@@ -43,12 +43,12 @@ pub(crate) struct CallDifference {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AnswerDifference {
     pub(crate) id: u64,
-    /// None of an answer that was not asked for.
+    /// `None` for an unrequested answer.
     pub(crate) index: Option<u64>,
     pub(crate) difference: String,
 }
 
-/// How long the calls of one name took.
+/// Durations of the calls of one name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) call: String,
@@ -111,7 +111,7 @@ impl Comparison {
         }
     }
 
-    /// Tells if nothing differs but times. A run that came to its end may have given up as its replay did.
+    /// Returns whether nothing differs but times. A run that came to its end may have given up as its replay did.
     pub(crate) fn is_same(&self) -> bool {
         let is_no_new_hang = self.gave_up.is_none() || self.has_ended;
         self.call.is_none() && self.answer.is_none() && is_no_new_hang
@@ -185,8 +185,8 @@ fn input_difference(step: &Step, other: &Step) -> Option<String> {
     ))
 }
 
-/// Ids of the samples of both, each once, in the order in which they were asked for, with their indices; then the ids
-/// of answers that were not asked for.
+/// Returns the ids of the samples of both, each once, in the order of the requests, with their indices; then
+/// the ids of unrequested answers.
 fn samples(recorded: &Recorded, replayed: &Recorded) -> Vec<(u64, Option<u64>)> {
     let asked = recorded.asked.iter().chain(&replayed.asked).map(|(id, index)| (*id, Some(*index)));
     let answered = recorded.answered().chain(replayed.answered()).map(|id| (id, None));

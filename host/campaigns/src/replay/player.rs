@@ -37,9 +37,9 @@ pub(super) struct Player<'a, 'b> {
     completed: Arc<Completed>,
     is_started: bool,
     interrupt: Interrupt,
-    /// Longest wait without any completion.
+    /// Maximum wait without any completion.
     limit: Duration,
-    /// Why no more calls are made.
+    /// Reason why no more calls are made.
     gave_up: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct Completed {
 #[derive(Default)]
 struct Queries {
     completed_count: u64,
-    /// Indices of those that are not completed, by id.
+    /// Indices of the incomplete samples, by id.
     outstanding: BTreeMap<u64, u64>,
 }
 
@@ -93,7 +93,7 @@ impl<'a, 'b> Player<'a, 'b> {
     /// in the recording of the replay; a call that begins something ends it.
     ///
     /// # Errors
-    /// If the samples are not those of the recording, or nothing can go on for another reason than the plugin.
+    /// If the samples differ from the recording's, or the replay cannot continue for a reason other than the plugin.
     pub(super) fn play(mut self, recorded: &Recorded) -> Result<Option<String>, HostError> {
         for step in recorded.repeated() {
             match self.make(step) {
@@ -169,7 +169,7 @@ impl<'a, 'b> Player<'a, 'b> {
         Ok(())
     }
 
-    /// Prepares samples, once they are seen to be those of the recording, so that they lie in memory as they did.
+    /// Prepares samples once they are known to match the recording, so that they lie in memory as they did.
     fn prepare(&self, begun: &Begun) -> Result<(), HostError> {
         let (library, inputs) = (&self.bed.library, &begun.prepared);
         let indices: Vec<_> = inputs.iter().map(|input| SampleIndex(input.index)).collect();

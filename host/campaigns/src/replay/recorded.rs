@@ -15,12 +15,12 @@ pub(crate) struct Recorded {
     pub(crate) settings: BTreeMap<String, String>,
     /// The plugin; none in a recording that ends before it was loaded.
     pub(crate) plugin: Option<RecordedPlugin>,
-    /// In the order in which they began.
+    /// Steps in the order in which they began.
     pub(crate) steps: Vec<Step>,
-    /// All answers to each sample, by its id; those of a warm-up have none, and are left out: a plugin need not write
-    /// what is thrown away.
+    /// All answers to each sample, by its id; samples of a warm-up have none and are left out: a plugin need
+    /// not write outputs that are thrown away.
     answers: BTreeMap<u64, Vec<Answer>>,
-    /// Ids and indices of the samples, in the order in which they were asked for.
+    /// Ids and indices of the samples, in the order of the requests.
     pub(crate) asked: Vec<(u64, u64)>,
     /// The run says that it has come to its end.
     says_end: bool,
@@ -30,21 +30,21 @@ pub(crate) struct Recorded {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) begun: Begun,
-    /// None of a call that was not seen to return.
+    /// `None` for a call that was not seen to return.
     pub(crate) returned: Option<Returned>,
-    /// Samples of queries that were completed since the start, before it began: each once, and no others.
+    /// Number of samples of queries completed since the start, before it began: each once, and no others.
     pub(crate) completed_before: u64,
 }
 
 impl Step {
-    /// Tells if it is this call.
+    /// Returns whether it is this call.
     pub(crate) fn is(&self, call: Call) -> bool {
         self.begun.call.is(call)
     }
 
-    /// Tells if it is one that a replay makes in the same place. Those of threads and of energy come where they come,
-    /// memory is freed when the host does not need it any more, and a query that the plugin was BUSY for is issued as
-    /// often as it takes.
+    /// Returns whether a replay makes this call in the same place. Calls for threads and energy come at any
+    /// time, memory is freed when the host no longer needs it, and a query that the plugin was BUSY for is
+    /// issued as often as necessary.
     pub(crate) fn is_repeated(&self) -> bool {
         let loose = [Call::BeginThread, Call::EndThread, Call::ReadEnergy, Call::Free];
         let is_again = self.is(Call::Issue) && self.status() == Some(PROCTOR_STATUS_BUSY);
@@ -133,7 +133,7 @@ impl Recorded {
         self.answers.keys().copied()
     }
 
-    /// Tells if the run came to its end, with or without all answers. After a crash it did not.
+    /// Returns whether the run came to its end, with or without all answers. After a crash it did not.
     pub(crate) fn has_ended(&self) -> bool {
         self.says_end || self.is_whole()
     }
@@ -143,12 +143,12 @@ impl Recorded {
         self.steps.iter().filter(|step| step.is_repeated())
     }
 
-    /// Tells if the plugin was closed: a recording without that was cut off, or its run ended early.
+    /// Returns whether the plugin was closed: a recording without that was cut off, or its run ended early.
     pub(crate) fn is_whole(&self) -> bool {
         self.steps.iter().any(|step| step.is(Call::Close) && step.returned.is_some())
     }
 
-    /// Tells if the model was given whole queries.
+    /// Returns whether the model was given whole queries.
     pub(crate) fn takes_queries(&self) -> bool {
         self.argument("instance_count") == Some("0")
     }

@@ -26,11 +26,11 @@ enum Executor {
     Instance(Box<Instance>),
     /// One of its batches in flight: a replay has one at a time.
     Lane(Lane),
-    /// It became none, for the reason that was told.
+    /// No instance was created, for the reported reason.
     Gone,
 }
 
-/// A batch, and where its end is told.
+/// A batch, and the channel that reports its end.
 type Job = (Vec<QuerySample>, SyncSender<()>);
 
 impl ReplayedInstance {
@@ -71,7 +71,7 @@ impl ReplayedInstance {
         Ok(!is_taken || is_done.recv_timeout(limit) != Err(RecvTimeoutError::Timeout))
     }
 
-    /// Goes over to batches in flight, where the instance takes them.
+    /// Switches to batches in flight, if the instance takes them.
     fn take_lane(&self) -> Result<(), PluginHostError> {
         let mut executor = self.executor.lock();
         let takes = |executor: &Executor| matches!(executor, Executor::Instance(instance) if instance.in_flight_max() > 0);

@@ -204,8 +204,8 @@ pub(super) fn summary(result: &PolicyResult, counts_at_all: bool) -> String {
     text
 }
 
-/// The table of several policies: of each the setting that most rounds came to, and medians over the rounds, those of
-/// the ratios to the first policy round by round.
+/// Builds the table of several policies: for each, the setting that most rounds arrived at, medians over the
+/// rounds, and the medians of the ratios to the first policy round by round.
 pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> String {
     let first = policies.first().map_or("", String::as_str);
     let mut rows: Vec<Vec<String>> = vec![
@@ -251,7 +251,7 @@ pub(super) fn comparison(policies: &[String], results: &[PolicyResult]) -> Strin
     format!("\n{}\n", table(&rows))
 }
 
-/// The setting that most rounds came to, of several the first, and how many did if not all; `None` if that is none.
+/// Returns the most frequent setting (the first of several), and its count if not all; `None` if most have none.
 fn usual_setting(rounds: &[&PolicyResult]) -> Option<String> {
     let count = |setting: Option<Knobs>| rounds.iter().filter(|it| it.course.setting == setting).count();
     // Of equal ones `max_by_key` takes the last.

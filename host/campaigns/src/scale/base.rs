@@ -4,14 +4,14 @@ use proctor_scaling::Seen;
 use proctor_words::text::{counted, duration};
 use serde::Serialize;
 
-/// A target that is a multiple of a measured latency, as the DNNScaler paper states those of its jobs (section 4).
+/// A target that is a multiple of a measured latency, as in the DNNScaler paper (section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Base {
     /// The multiple, as the setting has it.
     slo_x: f64,
     /// Mean latency of one sample at a time on one instance, in ns.
     mean_ns: f64,
-    /// Batches that it is the mean of.
+    /// Number of batches that the mean is taken over.
     batches: u64,
     /// The target that comes of it, in ms, as the setting `slo_ms` has it.
     slo_ms: f64,

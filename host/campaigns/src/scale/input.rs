@@ -1,10 +1,10 @@
-//! How samples arrive.
+//! Describes how samples arrive.
 
 use proctor_config::{Origin, Settings};
 use proctor_loadgen::TestSettings;
 use serde::Serialize;
 
-/// How samples arrive at a system that is scaled.
+/// Arrival of samples at a scaled system.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum ScaleInput {
@@ -18,7 +18,7 @@ pub enum ScaleInput {
 }
 
 impl ScaleInput {
-    /// Arrivals at `server_target_qps` where the user or a trace of arrivals gives it, and else saturated input.
+    /// Arrivals at `server_target_qps` if the user or a trace of arrivals gives it, and else saturated input.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let rate_qps = settings.test.server_target_qps;

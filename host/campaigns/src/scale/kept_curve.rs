@@ -1,4 +1,4 @@
-//! The curve of latencies by number of instances that a system was seen to have, kept for what is scaled later.
+//! Keeps a system's measured curve of latencies by number of instances, for later scaling.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -8,15 +8,15 @@ use proctor_scaling::{CurveLibrary, Decision, Goal};
 use proctor_words::{HostError, text::counted};
 use serde::Serialize;
 
-/// Fewest numbers of instances that make a curve.
+/// Minimum number of different instance counts that make a curve.
 const MEASURED_MIN: usize = 3;
 
 /// A curve that was kept.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct KeptCurve {
-    /// The file.
+    /// File with the curves.
     path: PathBuf,
-    /// Its name there.
+    /// Name of the curve in the file.
     network: String,
     /// The numbers of instances that were measured; the others are estimated.
     measured: Vec<usize>,
@@ -25,8 +25,8 @@ pub(super) struct KeptCurve {
 }
 
 impl KeptCurve {
-    /// Keeps what was measured with saturated input in the file that the settings name, if they name one and that is
-    /// enough for a curve. `system` is the name of model and plugin.
+    /// Saves measurements with saturated input in the file that the settings name, if they name one and that
+    /// is enough for a curve. `system` is the name of model and plugin.
     ///
     /// # Errors
     /// If the file is damaged or cannot be written.

@@ -1,4 +1,4 @@
-//! `scale.json`: what came of a system that was scaled, for programs.
+//! Writes `scale.json`: the outcome of a scaled system, for programs.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct ScaleResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at_utc: Option<String>,
     goal: Goal,
-    /// Where the target comes from, if it is a multiple of a measured latency.
+    /// Base of the target, if it is a multiple of a measured latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     base: Option<Base>,
     /// Latency counts from the start of a batch with saturated input, else from the arrival of a sample.
@@ -58,7 +58,7 @@ pub(crate) struct ScaleResult {
     settings: BTreeMap<String, Effective>,
 }
 
-/// Rules of the round that a run of this kind does not keep. A scenario that scaling does not have is none.
+/// Returns the round's rules that a run of this kind breaks. A scenario unknown to scaling breaks none.
 fn deviations(settings: &Settings, plugin: &PluginPart) -> Vec<DeviationPart> {
     let mut deviations = deviations::all(settings, plugin);
     if settings.run.scenario.loadgen() != Scenario::Server {
@@ -75,22 +75,22 @@ pub(crate) struct PolicyResult {
     #[serde(flatten)]
     pub(super) course: ScalingPart,
     pub(super) counts: TrafficCounts,
-    /// Arrivals that were refused, or waited for longer than the target at the end.
+    /// Number of arrivals that were refused, or waited for longer than the target at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unanswered: Option<u64>,
     /// Lateness of the issuing thread at p99, in ns; only with arrivals in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) issue_delay_p99_ns: Option<u64>,
-    /// Instances that did not come back from their last batch.
+    /// Number of instances that did not come back from their last batch.
     pub(super) hung: usize,
-    /// True if it was given up, because no batch had an answer any more.
+    /// True if it was given up because batches were no longer answered.
     pub(super) given_up: bool,
     /// The plugin's first error.
     pub(super) first_error: Option<String>,
 }
 
 impl PolicyResult {
-    /// Tells if samples failed, and none had an answer: then there is no setting to use.
+    /// Returns whether samples failed, and none had an answer: then there is no setting to use.
     pub(super) fn answered_nothing(&self) -> bool {
         self.counts.completed == 0 && self.counts.failed > 0
     }
@@ -137,7 +137,7 @@ impl ScaleResult {
         }
     }
 
-    /// Takes note of the faults for which no setting counts, each once, and returns the others, in words.
+    /// Records the faults that disqualify every setting, each once, and returns the others, in words.
     pub(super) fn object(&mut self, faults: Vec<Fault>) -> Vec<String> {
         let (objections, others): (Vec<_>, Vec<_>) = faults.into_iter().partition(Fault::is_change_of_host);
         for objection in objections.into_iter().map(Finding::of_run) {
@@ -154,8 +154,8 @@ impl ScaleResult {
             (!self.virtual_time).then(|| Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true));
     }
 
-    /// Tells if every policy had its time and has found a setting that meets the target, and the plugin did what it had
-    /// to.
+    /// Returns whether every policy had its time and has found a setting that meets the target, and the
+    /// plugin behaved.
     pub(super) fn is_good(&self) -> bool {
         let is_good = |policy: &PolicyResult| {
             let PolicyResult { course, counts, hung, given_up, .. } = policy;

@@ -21,16 +21,16 @@ use super::{
     ScaleOptions, answer::Shown, base::Base, input::ScaleInput, result::PolicyResult, traffic::Traffic,
 };
 
-/// Step by which virtual time goes on at the end, until nothing is outstanding, in ns.
+/// Step by which virtual time advances at the end until nothing is outstanding, in ns.
 const DRAIN_STEP_NS: u64 = 1_000_000_000;
-/// Longest wait of the issuing thread without a look at whether it is to end, in ns.
+/// Maximum time for which the issuing thread waits without checking whether to end, in ns.
 const STEP_NS: u64 = 100_000_000;
 /// Arrivals that an issuer may be late by and that are still counted.
 const OVERDUE_MAX: u64 = 1 << 20;
-/// Largest number of samples that are outstanding.
+/// Maximum number of outstanding samples.
 pub(super) const CLIENTS_MAX: usize = 1 << 20;
 
-/// Policies in the order in which they run, each with its round, from 1.
+/// Returns the policies in the order in which they run, each with its round, from 1.
 pub(super) fn in_turns(options: &ScaleOptions) -> impl Iterator<Item = (u32, &String)> {
     (1..=options.rounds).flat_map(|round| {
         let mut policies: Vec<_> = options.policies.iter().map(|name| (round, name)).collect();
@@ -46,7 +46,7 @@ pub(super) fn saturating_samples(run: &RunSettings) -> usize {
     2 * run.batch_size * run.instances
 }
 
-/// Lets one policy scale the plugin for the time that is asked for. Returns what went wrong in the plugin beside it.
+/// Scales the plugin with one policy for the requested time. Returns the plugin's faults meanwhile.
 pub(super) fn run_policy(
     bed: &TestBed<'_>,
     options: &ScaleOptions,
@@ -58,7 +58,7 @@ pub(super) fn run_policy(
 }
 
 /// Measures the latency that a target is a multiple of: serves one sample at a time on one instance, with saturated
-/// input, until enough is seen, for as long as a policy has at most. Returns the plugin's faults beside it.
+/// input, until there are enough, at most for as long as a policy runs. Returns the plugin's faults meanwhile.
 ///
 /// # Errors
 /// If a policy's time is too short for it, or the plugin fails.
@@ -102,7 +102,7 @@ fn no_base(result: &PolicyResult, options: &ScaleOptions) -> HostError {
 /// The turn of a policy.
 struct Turn<'a> {
     round: u32,
-    /// Its name.
+    /// Name of the policy.
     name: &'a str,
     policy: Box<dyn ScalingPolicy>,
     /// True if it measures the base of a target: then it ends as soon as it has settled.
@@ -117,7 +117,7 @@ fn sample_count(bed: &TestBed<'_>) -> u64 {
     }
 }
 
-/// Lets a policy have its turn.
+/// Runs one turn of a policy.
 fn take_turn(
     bed: &TestBed<'_>,
     options: &ScaleOptions,
@@ -162,7 +162,7 @@ fn take_turn(
         let Served { lasted_ns, unanswered, delays, given_up } =
             serve(bed, &system, &traffic, options, is_base);
         drop(intake);
-        // Samples that wait are not started any more; a batch that runs may take as long as one may in a run.
+        // Waiting samples are no longer started; a running batch may take as long as in a run.
         let hung = system.end(Duration::from_millis(run.watchdog_ms)).hung.len();
         bed.plugin.backend.set_sink(None);
         let refused = traffic.counts().refused;
@@ -193,17 +193,17 @@ fn take_turn(
 
 /// A load that has ended.
 struct Served {
-    /// How long it lasted, in ns.
+    /// Length in ns.
     lasted_ns: u64,
-    /// Arrivals that were refused, or waited for longer than the target at the end.
+    /// Number of arrivals that were refused, or waited for longer than the target at the end.
     unanswered: Option<u64>,
-    /// How late the issuing thread was, where there was one.
+    /// Lateness of the issuing thread, if there was one.
     delays: Option<Histogram>,
-    /// True if it ended before its time, because no batch had an answer any more.
+    /// True if it ended early because batches were no longer answered.
     given_up: bool,
 }
 
-/// Serves for as long as is asked for, or until the user wants no more; where a base is measured, until it is known.
+/// Serves for the requested time, or until the user stops it; if a base is measured, until it is known.
 fn serve(
     bed: &TestBed<'_>,
     system: &ScaledSystem,
@@ -320,7 +320,7 @@ struct Pulse {
 }
 
 impl Pulse {
-    /// Tells if samples are outstanding and no answer has come for this long, in ns.
+    /// Returns whether samples are outstanding and no answer has come for this long, in ns.
     fn is_silent(&mut self, traffic: &Traffic, now_ns: u64, silence_ns: u64) -> bool {
         let counts = traffic.counts();
         let answers = counts.completed + counts.failed;

@@ -36,17 +36,17 @@ pub(crate) struct Traffic {
 /// Counts of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct TrafficCounts {
-    /// Samples with an answer.
+    /// Number of samples with an answer.
     pub(crate) completed: u64,
-    /// Samples that failed.
+    /// Number of samples that failed.
     pub(crate) failed: u64,
-    /// Answers to samples that were not outstanding.
+    /// Number of answers to samples that were not outstanding.
     pub(crate) unknown: u64,
-    /// Arrivals that were not issued, because too many samples were outstanding.
+    /// Number of arrivals that were not issued, because too many samples were outstanding.
     pub(crate) refused: u64,
 }
 
-/// Largest number of samples that are issued in one call.
+/// Maximum number of samples issued in one call.
 const AT_ONCE: usize = 64;
 
 /// Watch over virtual time, which stands still where batches take none: clients would go on at one instant for ever.
@@ -61,8 +61,8 @@ struct Standstill {
 }
 
 impl Standstill {
-    /// Largest number of answers at one instant beyond one for each client. Service times that are 0 at times are far
-    /// below that.
+    /// Maximum number of answers at one instant beyond one for each client. Service times that are 0 at times
+    /// are far below that.
     const ANSWERS_MAX: u64 = 1 << 18;
 
     fn new(now: Arc<dyn Fn() -> u64 + Send + Sync>) -> Self {
@@ -110,12 +110,12 @@ impl Traffic {
         })
     }
 
-    /// Has clients issue to this system, which is kept alive by its owner alone.
+    /// Connects the clients to this system, which only its owner keeps alive.
     pub(crate) fn connect(&self, system: &Arc<dyn Intake>) {
         let _ = self.system.set(Arc::downgrade(system));
     }
 
-    /// Has all clients issue their first sample.
+    /// Makes all clients issue their first sample.
     pub(crate) fn saturate(&self) {
         let sequence: Vec<_> = (0..self.clients.len() as u64).collect();
         sequence.chunks(AT_ONCE).for_each(|sequence| self.issue(sequence, None));
@@ -146,17 +146,17 @@ impl Traffic {
         self.arrived.load(Relaxed)
     }
 
-    /// Issues nothing more.
+    /// Stops issuing.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Relaxed);
     }
 
-    /// Tells if nothing more is issued.
+    /// Returns whether nothing more is issued.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Relaxed)
     }
 
-    /// Tells if clients have stopped by themselves, as batches take no virtual time.
+    /// Returns whether clients have stopped by themselves, as batches take no virtual time.
     pub(crate) fn stands_still(&self) -> bool {
         self.standstill.as_ref().is_some_and(|standstill| standstill.has_come.load(Relaxed))
     }
@@ -166,7 +166,7 @@ impl Traffic {
         self.outstanding.load(Relaxed)
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub(crate) fn counts(&self) -> TrafficCounts {
         TrafficCounts {
             completed: self.completed.load(Relaxed),
@@ -199,7 +199,7 @@ impl Traffic {
         self.client(sequence).compare_exchange(response.id.0, 0, Relaxed, Relaxed).ok()?;
         match response.status.is_ok() {
             true => _ = self.completed.fetch_add(1, Relaxed),
-            // After the end the scheduler fails what it has not started.
+            // After the end the scheduler fails unstarted samples.
             false if self.is_stopped() => {}
             false => _ = self.failed.fetch_add(1, Relaxed),
         }

@@ -10,8 +10,8 @@ use proctor_words::HostError;
 
 use crate::scale::input::ScaleInput;
 
-/// The settings that a test has and scaling has not: limits of its length, bounds, ways to issue queries, tokens, logs,
-/// and what is measured beside it.
+/// Settings that a test has and scaling does not: limits of its length, bounds, ways to issue queries,
+/// tokens, logs, and what is measured during the test.
 #[rustfmt::skip]
 const IDLE: &[&str] = &[
     "mode", "preset", "quality_target", "server_run_count", "audit_config", "enable_trace",
@@ -40,7 +40,7 @@ const MIN_DURATION: &str = "min_duration_ms";
 /// The seed of the arrivals.
 const ARRIVALS_SEED: &str = "schedule_rng_seed";
 
-/// Adds the warnings, which are errors with `strict`, and leaves out what has no effect. Each policy runs for
+/// Adds the warnings, which are errors with `strict`, and drops settings without effect. Each policy runs for
 /// `duration_ms`.
 ///
 /// # Errors
@@ -82,12 +82,12 @@ fn leave_out_idle(settings: &mut Settings, input: ScaleInput) {
     settings.test.mode = TestMode::PerformanceOnly;
 }
 
-/// Tells if the setting comes from a flag like this.
+/// Returns whether the setting comes from a flag like this.
 fn is_by_flag(settings: &Settings, key: &str, is_like: impl Fn(&str) -> bool) -> bool {
     matches!(settings.origin(key), Some(Origin::Flag { flag }) if is_like(flag))
 }
 
-/// The scenario, if it is not that of the arrivals.
+/// Returns the scenario, if it differs from the scenario of the arrivals.
 fn other_scenario(settings: &Settings) -> Vec<String> {
     if settings.run.scenario.loadgen() == Scenario::Server {
         return Vec::new();
@@ -125,17 +125,17 @@ fn idle_settings(settings: &Settings) -> Vec<String> {
     idle.map(|key| format!("{key} has no effect in host scale{}", what_has(key))).collect()
 }
 
-/// Tells if a setting without effect was meant to have one. A file or the environment may serve runs as well, and there
-/// it is no mistake. A switch that is off asks for nothing.
+/// Returns whether a setting without effect was meant to have one. A file or the environment may serve runs
+/// as well, and there it is no mistake. A switch that is off asks for nothing.
 fn is_meant(settings: &Settings, key: &str) -> bool {
     let Some(Effective { value, origin, .. }) = settings.effective.get(key) else { return false };
     let is_flag = matches!(origin, Origin::Flag { .. });
     match key {
         MIN_DURATION => is_by_flag(settings, key, |flag| flag != "--duration"),
         "mode" => is_flag && settings.run.mode != Some(TestMode::PerformanceOnly),
-        // One seed for all of them is that of the arrivals, too.
+        // A seed for all of them also seeds the arrivals.
         "qsl_rng_seed" | "sample_index_rng_seed" => is_flag && settings.origin(ARRIVALS_SEED) != Some(origin),
-        // Who names Offline may mean the rate of the arrivals.
+        // A user who names Offline may mean the rate of the arrivals.
         "offline_expected_qps" if settings.run.scenario.loadgen() == Scenario::Offline => {
             is_flag || matches!(origin, Origin::Environment { .. } | Origin::File { .. })
         }
@@ -143,7 +143,7 @@ fn is_meant(settings: &Settings, key: &str) -> bool {
     }
 }
 
-/// The end of the sentence that a setting has no effect: what has one, where that is not plain.
+/// Returns the end of the sentence that a setting has no effect: the setting that has one, if that is not plain.
 fn what_has(key: &str) -> &'static str {
     match key {
         MIN_DURATION | "preset" => ": give --duration",
@@ -190,7 +190,7 @@ mod tests {
         settings.warnings
     }
 
-    /// The settings that have an effect in scaling, or of which something else than the list tells.
+    /// Settings that have an effect in scaling, or that are reported in another way than by the list.
     #[rustfmt::skip]
     const IN_EFFECT: &[&str] = &[
         "plugin", "benchmark", "rules", "suite", "data_root", "model_file", "dataset_folder", "row_aggregation",
@@ -201,7 +201,7 @@ mod tests {
         // With a rate.
         "server_target_qps", "schedule_rng_seed", "arrivals", "arrivals_cv", "arrivals_on_ms", "arrivals_off_ms",
         "arrivals_off_share", "arrivals_period_s", "arrivals_amplitude", "arrivals_trace", "arrivals_speed",
-        // That of another one than Server is told of.
+        // Scenarios other than Server are reported.
         "scenario",
     ];
 
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_setting_without_effect_is_told_of_if_a_flag_gives_it_and_is_not_among_those_in_effect() {
         let plain = checked(keys().iter().find(|key| key.name == "batch_timeout_us").unwrap(), false);
-        // Of a target of quality that the benchmark has not, the loader tells.
+        // The loader reports a quality target that the benchmark does not have.
         let told = |settings: &Settings| {
             let told = settings.warnings.iter().filter(|text| !text.contains("is no benchmark of"));
             told.cloned().collect::<Vec<_>>()
