@@ -15,20 +15,20 @@ use crate::{
 /// Bytes of an accuracy log that are read at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// The metric of the accuracy of a side, and the value of each run; `None` if a run has none.
+/// Returns the accuracy metric of a side, and the value of each run; `None` if a run has no accuracy.
 pub(crate) fn accuracies(side: &Side) -> Option<(&str, Vec<f64>)> {
     let parts = side.runs.iter().map(|run| run.result.accuracy.as_ref()).collect::<Option<Vec<_>>>()?;
     Some((&parts[0].metric, parts.iter().map(|part| part.value).collect()))
 }
 
-/// The mean of values, of which there is at least one.
+/// Returns the mean of at least one value.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     // From the first, so that the mean of equal values is that value to the last bit.
     values[0] + values.iter().map(|value| value - values[0]).sum::<f64>() / values.len() as f64
 }
 
-/// Half the width of the interval of the difference of two means, by how the values vary from run to run; `None` where
-/// there is one on each side. A single one beside several is taken to vary as they do.
+/// Returns half the width of the interval of the difference of two means, from the variation between runs; `None` if
+/// each side has one run. A single run on one side is assumed to vary as the runs of the other side do.
 pub(crate) fn half_width(a: &[f64], b: &[f64], confidence: f64) -> Option<f64> {
     let (of_a, of_b) = (between(a).or_else(|| between(b))?, between(b).or_else(|| between(a))?);
     let of_mean = |of: Between, count: usize| Between { variance: of.variance / count as f64, ..of };
@@ -49,7 +49,7 @@ fn between(values: &[f64]) -> Option<Between> {
     (freedom > 0.0).then(|| Between { variance: squares / freedom, freedom })
 }
 
-/// Tells if each side has one run, and both have logged the same answers.
+/// Returns whether each side has one run, and both have logged the same answers.
 pub(crate) fn have_same_answers(a: &Side, b: &Side) -> bool {
     match (&a.runs[..], &b.runs[..]) {
         // A log that cannot be read is the same as none.

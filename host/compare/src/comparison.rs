@@ -26,20 +26,20 @@ pub struct Comparison {
     pub b: (String, usize),
     /// Everything else that they differ in.
     pub differences: Vec<Difference>,
-    /// The figures.
+    /// Compared figures.
     pub rows: Vec<Row>,
     /// The latencies from fast to slow.
     pub shifts: Vec<Row>,
-    /// Remarks.
+    /// Remarks about the comparison.
     pub remarks: Vec<Remark>,
-    /// How the intervals were made.
+    /// Method of the intervals.
     pub method: Method,
 }
 
 /// A figure of both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The figure.
+    /// Compared figure.
     pub figure: Figure,
     /// Value of A, in ns, per second, or of the metric.
     pub a: f64,
@@ -47,7 +47,7 @@ pub struct Row {
     pub b: f64,
     /// B over A, less 1.
     pub change: f64,
-    /// Interval of the change; `None` where the samples carry none.
+    /// Interval of the change; `None` if the samples do not support one.
     pub interval: Option<(f64, f64)>,
     /// The harness's own floor of such a latency in ns, the greater of both sides.
     pub floor_ns: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Both sides have the same value in whatever way they are resampled.
+    /// Both sides have the same value however they are resampled.
     Same,
     /// The interval holds 0.
     NoDifference,
@@ -210,8 +210,8 @@ impl Comparison {
         self.rows.iter().find(|row| row.figure == figure)
     }
 
-    /// Tells if a condition holds against B, as all of them do where there is an [`obstacle`](Self::obstacle); `None`
-    /// where the samples do not tell.
+    /// Returns whether a condition fails against B, as all of them do if there is an
+    /// [`obstacle`](Self::obstacle); `None` if the samples do not decide.
     ///
     /// # Errors
     /// [`CompareError::NoSuchFigure`].
@@ -231,8 +231,8 @@ impl Comparison {
         Ok(condition.fails(row.and_then(|row| row.interval)))
     }
 
-    /// Why no condition passes, whatever the figures are: the first remark of those by which a run is not all that was
-    /// asked for, such as that it is INVALID. `None` where the figures decide.
+    /// Returns why no condition passes, regardless of the figures: the first remark that disqualifies a run,
+    /// such as that it is INVALID. `None` if the figures decide.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
         let mut obstacles = self.remarks.iter().filter(|remark| remark.is_obstacle());
@@ -244,7 +244,7 @@ impl Comparison {
     }
 }
 
-/// Remark on what the runs deviate in from their rounds, each once for a side.
+/// Returns a remark on the runs' deviations from their rounds, each once for a side.
 fn deviations(a: &Side, b: &Side) -> Option<Remark> {
     let texts = |side: &Side| {
         let mut texts: Vec<String> = Vec::new();
@@ -277,7 +277,7 @@ fn unanswered(a: &Side, b: &Side, rows: &[Row]) -> Vec<Remark> {
     remarks
 }
 
-/// The greatest floor of the runs of both sides that a latency is to be held against.
+/// Returns the larger floor of the runs of both sides, to compare a latency with.
 fn floor_ns(a: &Side, b: &Side, figure: Figure) -> Option<f64> {
     let floors = a.runs.iter().chain(&b.runs).filter_map(|run| run.result.harness_floor.as_ref());
     let of_tail = matches!(figure, Figure::Percentile(tenths) if tenths >= 950);

@@ -17,7 +17,7 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--fail-if \"{text}\", at character {place}: {expected}; write it as in \"p99 > 5%\"")]
 pub struct ConditionError {
-    /// The text.
+    /// Text of the condition.
     pub text: String,
     /// Place of the fault in characters, from 1.
     pub place: usize,
@@ -26,8 +26,8 @@ pub struct ConditionError {
 }
 
 impl Condition {
-    /// Tells if the whole interval of a change, B over A less 1, lies beyond the limit; `None` where there is no
-    /// interval.
+    /// Returns whether the whole interval of a change, B over A less 1, lies beyond the limit; `None` without
+    /// an interval.
     #[must_use]
     pub fn fails(&self, interval: Option<(f64, f64)>) -> Option<bool> {
         let (low, high) = interval?;

@@ -1,4 +1,4 @@
-//! Differences of two sides beside what was measured: settings, machine, plugin, model, seeds, program.
+//! Differences of two sides other than the measurements: settings, machine, plugin, model, seeds, program.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -32,7 +32,7 @@ pub struct Difference {
     pub part: Part,
     /// The key in the part.
     pub key: String,
-    /// Values of A, each once; null where it has none.
+    /// Values of A, each once; null if it has none.
     pub a: Vec<Value>,
     /// Values of B.
     pub b: Vec<Value>,
@@ -107,7 +107,7 @@ fn facts_of(result: &Value) -> Facts {
     facts
 }
 
-/// Largest number of characters of a value that are shown.
+/// Maximum number of characters shown of a value.
 const SHOWN_MAX: usize = 40;
 
 impl Difference {
@@ -194,7 +194,7 @@ mod tests {
             (Difference::shown(&found[3].a), Difference::shown(&found[3].b)),
             ("1".into(), "8".into())
         );
-        // What is no result at all has no facts.
+        // A run without a result has no facts.
         assert_eq!(names(&[&Value::Null], &[&json!([1])]), [""; 0]);
         assert_eq!(Difference::shown(&[Value::Null, "é".repeat(50).into()]).chars().count(), 46);
     }

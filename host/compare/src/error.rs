@@ -6,7 +6,7 @@ use proctor_results::{Ending, ResultsError};
 
 use crate::{condition::ConditionError, figure::Figure};
 
-/// Why runs cannot be compared.
+/// Reason why runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// Something of a run cannot be read.
@@ -17,7 +17,7 @@ pub enum CompareError {
     NotWhole {
         /// Its folder.
         path: PathBuf,
-        /// Why it ended early, if that is known.
+        /// Reason why it ended early, if known.
         ending: Option<Ending>,
     },
     /// The folder has logs alone.
@@ -35,15 +35,15 @@ pub enum CompareError {
     TooFewSamples {
         /// Folder of the run.
         path: PathBuf,
-        /// Number of queries of which all samples completed and did not fail.
+        /// Number of queries whose samples all completed without failing.
         count: usize,
     },
     /// The runs are not of one kind.
     #[error("{} is a run of {key} {a}, and {} one of {b}: compare runs of the same {key}", path_a.display(), path_b.display())]
     Unlike {
-        /// A run.
+        /// Folder of one run.
         path_a: PathBuf,
-        /// Another one.
+        /// Folder of the other run.
         path_b: PathBuf,
         /// The kind, such as `scenario`.
         key: &'static str,
@@ -74,7 +74,7 @@ pub enum CompareError {
         path: PathBuf,
         /// Folder of its copy.
         copy: PathBuf,
-        /// When both were finished.
+        /// Instant at which both were finished.
         finished: String,
     },
     /// There is only one run.
@@ -99,7 +99,7 @@ pub enum CompareError {
 }
 
 impl CompareError {
-    /// Tells if the command is wrong, and not what it reads.
+    /// Returns whether the command is wrong, and not its input.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

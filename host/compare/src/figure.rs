@@ -18,7 +18,7 @@ pub enum Figure {
     Accuracy,
 }
 
-/// The percentiles that have a line of their own: those of LoadGen's summary, from the median.
+/// Percentiles that have their own line: the ones in LoadGen's summary, from the median.
 pub(crate) const PERCENTILES: [u16; 6] = [500, 900, 950, 970, 990, 999];
 /// The percentiles of the shift plot.
 pub(crate) const SHIFTS: [u16; 13] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 950, 970, 990, 999];
@@ -61,7 +61,7 @@ impl Figure {
         }
     }
 
-    /// Tells if it is a latency, in ns.
+    /// Returns whether it is a latency, in ns.
     #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Percentile(_) | Self::Mean)

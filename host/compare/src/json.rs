@@ -11,8 +11,8 @@ use crate::{
 const SCHEMA_VERSION: u32 = 1;
 
 impl Comparison {
-    /// All of it, with the verdicts on conditions: null where the samples do not tell. `obstacle` says why all of them
-    /// fail, where they do.
+    /// Returns the whole comparison, with the verdicts on conditions: null if the samples do not decide.
+    /// `obstacle` says why all of them fail, if they do.
     #[must_use]
     pub fn json(&self, conditions: &[(Condition, Option<bool>)]) -> Value {
         let side = |(name, runs): &(String, usize)| json!({"folder": name, "run_count": runs});

@@ -17,8 +17,8 @@
 //! - **The width is corrected for few blocks.** Percentiles of resamples alone are too narrow if neighbours are
 //!   correlated. The resamples give the shape of the interval; the variance, by a flat-top window and Student's
 //!   distribution, gives its width.
-//! - **With repeats**, the variation between runs counts, at least as much as the variation within them, except for
-//!   what the same arrivals do to both sides.
+//! - **With repeats**, the variation between runs counts, at least as much as the variation within them,
+//!   except for the effect of equal arrivals on both sides.
 //! - **Differences are ratios**, so swapping the sides inverts them. The random numbers of a run come from the seed and
 //!   its own samples.
 //! - A run is reduced to some thousand atoms, so ten million samples take a second to resample.

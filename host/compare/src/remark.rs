@@ -15,14 +15,14 @@ pub enum Remark {
     OneRun,
     /// A side has few repeats.
     FewRepeats {
-        /// The smaller number.
+        /// Smaller number of runs.
         count: usize,
     },
     /// A run is not whole.
     LeftOut {
-        /// Its folder.
+        /// Folder of the run.
         run: PathBuf,
-        /// True if it was the user who ended it.
+        /// True if the user ended it.
         is_interrupted: bool,
     },
     /// The file of samples ends within one.
@@ -36,33 +36,33 @@ pub enum Remark {
     OtherCount {
         /// Folder of the run.
         run: PathBuf,
-        /// Both numbers.
+        /// Number in the file, and number that were issued.
         count: OtherSampleCount,
     },
     /// Samples have no latency to compare.
     WithoutLatency {
         /// Folder of the run.
         run: PathBuf,
-        /// Samples that completed as failed.
+        /// Number of samples that completed as failed.
         failed: usize,
-        /// Samples that never completed.
+        /// Number of samples that never completed.
         missing: usize,
     },
     /// A run is INVALID.
     Invalid {
-        /// Its folder.
+        /// Folder of the run.
         run: PathBuf,
     },
     /// The accuracy of a run did not pass.
     Inaccurate {
-        /// Its folder.
+        /// Folder of the run.
         run: PathBuf,
     },
     /// The detail log of a run has errors, with which the result checkers take none.
     Errors {
-        /// Its folder.
+        /// Folder of the run.
         run: PathBuf,
-        /// Their number.
+        /// Number of errors.
         count: u64,
     },
     /// A greater share of the samples has no answer in B than in A.
@@ -72,9 +72,9 @@ pub enum Remark {
         /// The same of B.
         b: (u64, u64),
     },
-    /// Samples without an answer leave figures without a meaning.
+    /// Unanswered samples make figures meaningless.
     Withheld {
-        /// The figures.
+        /// Withheld figures.
         figures: Vec<Figure>,
     },
     /// The latencies of Offline are the progress of the run.
@@ -103,7 +103,7 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Tells if no figure can pass a condition beside it: what was measured is not all that was asked for.
+    /// Returns whether this prevents any figure from passing a condition: the measurement is not what was asked for.
     pub(crate) fn is_obstacle(&self) -> bool {
         matches!(
             self,

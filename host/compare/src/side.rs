@@ -20,14 +20,14 @@ const ACCURACY_FOLDER: &str = "accuracy";
 /// LoadGen's log of answers.
 const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
 
-/// One side.
+/// One side of a comparison.
 #[derive(Debug)]
 pub struct Side {
     /// The folder, as it was given.
     pub folder: PathBuf,
     /// Its runs, by name: at least one.
     pub(crate) runs: Vec<SideRun>,
-    /// Remarks on what was read.
+    /// Remarks on the files that were read.
     pub(crate) remarks: Vec<Remark>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct SideRun {
     pub(crate) scenario: RoundScenario,
     /// File of the answers that the accuracy is of, if there is one.
     pub(crate) accuracy_log: PathBuf,
-    /// Samples that failed or never completed.
+    /// Number of samples that failed or never completed.
     pub(crate) unanswered: u64,
-    /// Samples that were issued.
+    /// Number of samples that were issued.
     pub(crate) issued: u64,
     pub(crate) measured: Measured,
 }
@@ -80,7 +80,7 @@ impl Side {
         Ok(side)
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     #[must_use]
     pub fn run_count(&self) -> usize {
         self.runs.len()
@@ -101,8 +101,8 @@ impl Side {
         Ok(())
     }
 
-    /// Checks that no run is a copy of another one, which would make the repeats seem to vary less than they do. Runs
-    /// in virtual time have no instant at which they were finished, and may be the same.
+    /// Checks that no run is a copy of another one, which would make the repeats seem to vary less than they
+    /// do. Runs in virtual time have no finishing instant, and may be the same.
     fn check_copies(&self) -> Result<(), CompareError> {
         for (number, run) in self.runs.iter().enumerate() {
             let Some(finished) = &run.result.finished_at_utc else { continue };
@@ -121,13 +121,13 @@ impl Side {
         Ok(())
     }
 
-    /// Samples of its runs that failed or never completed, and all that were issued.
+    /// Returns the number of samples of its runs that failed or never completed, and the number of all issued ones.
     pub(crate) fn unanswered(&self) -> (u64, u64) {
         let sum = |of: fn(&SideRun) -> u64| self.runs.iter().map(of).sum::<u64>();
         (sum(|run| run.unanswered), sum(|run| run.issued))
     }
 
-    /// The measurements.
+    /// Returns the measurements of its runs.
     pub(crate) fn measured(&self) -> Vec<&Measured> {
         self.runs.iter().map(|run| &run.measured).collect()
     }
@@ -196,7 +196,7 @@ impl SideRun {
             _ => u16::MAX,
         });
         wanted.dedup();
-        // As many as the memory has room for.
+        // As many as fit into memory.
         let samples_per_query = usize::try_from(samples_per_query).unwrap_or(usize::MAX);
         let measured = Measured::of(&samples.records, samples_per_query, &wanted);
         if measured.count < 2 {

@@ -1,4 +1,4 @@
-//! How repeats of one run vary.
+//! Computes the variation of the repeats of one run.
 
 use proctor_words::text::{counted, table};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub struct Spread {
 }
 
 impl Side {
-    /// The figures of its runs beside each other.
+    /// Returns the spread of the figures of its runs.
     ///
     /// # Errors
     /// [`CompareError::Alone`] of a single run.

@@ -22,7 +22,7 @@ const STYLE: &str = "\
 .bar{stroke:#a4acb8;fill:#a4acb8}.worse{stroke:#ff8a80;fill:#ff8a80}.better{stroke:#6fd39b;fill:#6fd39b}}";
 
 impl Comparison {
-    /// A standalone SVG: the shift of each percentile with its interval. Offline has none: throughput is its line.
+    /// Draws a standalone SVG: the shift of each percentile with its interval. Offline has none.
     #[must_use]
     pub fn svg(&self) -> String {
         let rows: Vec<&Row> =
@@ -31,7 +31,7 @@ impl Comparison {
             let (low, high) = row.interval.unwrap_or((row.change, row.change));
             [low, high]
         });
-        // Up to a factor of 2 in both directions; what is beyond ends at the edge.
+        // Up to a factor of 2 in both directions; values beyond end at the edge.
         let widest = ends.fold(0.001_f64, |widest, end| widest.max(end.abs())).min(1.0);
         let column =
             |share: f64| LEFT + (WIDTH - LEFT - RIGHT) * (1.0 + (share / widest).clamp(-1.0, 1.0)) / 2.0;
@@ -85,7 +85,7 @@ impl Comparison {
                     column(high)
                 );
             }
-            // Hollow where the samples do not tell.
+            // Hollow if the samples do not decide.
             let hollow = if row.interval.is_some() { "" } else { " style=\"fill:none\"" };
             let _ = write!(
                 svg,

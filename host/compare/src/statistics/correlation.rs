@@ -1,4 +1,4 @@
-//! How neighbours of a sequence hang together, and what follows for the length of blocks and the variance of a mean.
+//! Estimates the correlation of neighbours in a sequence, and derives the length of blocks and the variance of a mean.
 //!
 //! Sources: the length of blocks that is best for the variance of a mean, D. N. Politis and H. White, *Automatic
 //! Block-Length Selection for the Dependent Bootstrap*, Econometric Reviews 23 (2004), with the correction of A.
@@ -7,13 +7,13 @@
 
 /// Standard errors of a correlation that count as none (Politis and White 2004, section 3.2).
 const INSIGNIFICANT: f64 = 2.0;
-/// Width of the window over the reach of the correlation. Politis and White take 2, with which a correlation that fades
-/// slowly, as that of a queue does, lost a tenth of its variance on seeded sequences, and intervals held the truth too
-/// seldom; with 3 they hold it as often as they say.
+/// Ratio of the window's width to the reach of the correlation. Politis and White take 2; on seeded sequences
+/// with a slowly fading correlation, such as a queue's, this lost a tenth of the variance, and intervals held
+/// the truth too seldom; with 3 they hold it as often as they say.
 const WINDOW: usize = 3;
-/// A block is at most this part of the sequence: fewer blocks tell nothing of their variance.
+/// A block is at most this part of the sequence: fewer blocks say nothing about their variance.
 const FEWEST_BLOCKS: usize = 8;
-/// More blocks cost time and tell no more: longer ones are as right, and the variance of this many is well known.
+/// More blocks cost time but add nothing: longer ones are as right, and this many have a well-known variance.
 const MOST_BLOCKS: usize = 128;
 
 /// The correlation of a sequence.
@@ -25,14 +25,14 @@ pub(crate) struct Correlation {
     pub(crate) long_run_variance: f64,
     /// The same over what blocks of this length have on average: they lack what reaches beyond a block.
     pub(crate) inflation: f64,
-    /// Degrees of freedom of the variance.
+    /// Number of degrees of freedom of the variance.
     pub(crate) freedom: f64,
     /// True if the correlation reaches too far for the length of the sequence.
     pub(crate) reaches_too_far: bool,
 }
 
 impl Correlation {
-    /// Estimates it.
+    /// Estimates the correlation of a sequence.
     pub(crate) fn of(sequence: &[f64]) -> Self {
         let count = sequence.len();
         let none = Self {
@@ -60,7 +60,7 @@ impl Correlation {
         // Not negative, and cut by the longest block.
         let block_len = (block_len as usize).max(count.div_ceil(MOST_BLOCKS)).min(longest_block);
         let of_blocks = lags.triangle(block_len).max(f64::MIN_POSITIVE);
-        // The mean is that of the sequence itself, which takes its own part out of every lag.
+        // The mean is the sequence's own, which takes a part out of every lag.
         let left_in = (1.0 - 1.5 * window as f64 / length).max(0.5);
         let long_run_variance = (variance / left_in).max(of_blocks);
         Self {
@@ -73,7 +73,7 @@ impl Correlation {
     }
 }
 
-/// Covariances with later elements, each computed when it is asked for.
+/// Covariances with later elements, each computed on demand.
 struct Lags {
     deviations: Vec<f64>,
     found: Vec<f64>,

@@ -24,9 +24,9 @@ pub(crate) struct Estimate {
     pub(crate) log: f64,
     /// Values of the resamples, less the value itself.
     pub(crate) deviations: Vec<f64>,
-    /// Variance of the value over what the resamples have.
+    /// Ratio of the value's variance to the resamples'.
     pub(crate) inflation: f64,
-    /// Degrees of freedom of the variance.
+    /// Number of degrees of freedom of the variance.
     pub(crate) freedom: f64,
     /// Variance of the value by how the runs vary, of a side that is resampled together with the other.
     pub(crate) between: Option<Between>,
@@ -61,8 +61,8 @@ impl Estimate {
         }
     }
 
-    /// Averages repeats that have the same arrivals, resample by resample: each draws the same blocks of all of them,
-    /// so that what the arrivals do is drawn once and not once for each run.
+    /// Averages repeats that have the same arrivals, resample by resample: each draws the same blocks of all
+    /// of them, so that the effect of the arrivals is drawn once and not once for each run.
     fn of_repeats_together(runs: &[Self]) -> Self {
         let count = runs.len() as f64;
         let mean = |of: &dyn Fn(&Self) -> f64| runs.iter().map(of).sum::<f64>() / count;
@@ -93,12 +93,12 @@ impl Estimate {
         let squares = runs.iter().map(|run| (run.log - log).powi(2)).sum::<f64>();
         let within = runs.iter().map(Self::variance).sum::<f64>() / count;
         let side = Self { log, deviations, inflation: 1.0, freedom: 1.0, between: None };
-        // That between the runs includes that within, which is known better, and of which it cannot be less.
+        // The variance between the runs includes the variance within, which is known better and is a lower bound.
         let variance = (squares / (count - 1.0)).max(within) / count;
         side.with_variance(Between { variance, freedom: count - 1.0 })
     }
 
-    /// The same, with another variance where that is greater.
+    /// Returns the same, with another variance if that is greater.
     fn with_variance(mut self, between: Between) -> Self {
         let of_resamples = variance_of(&self.deviations);
         if of_resamples > 0.0 {
@@ -122,14 +122,14 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// Degrees of freedom of the sum of both variances, of which one is above 0, by Welch and Satterthwaite.
+    /// Returns the degrees of freedom of the sum of both variances (one is above 0), by Welch and Satterthwaite.
     pub(crate) fn freedom_with(self, other: Self) -> f64 {
         let own = |one: Self| one.variance.powi(2) / one.freedom;
         (self.variance + other.variance).powi(2) / (own(self) + own(other))
     }
 }
 
-/// Mean square, less that of the mean.
+/// Returns the mean square minus the square of the mean.
 pub(crate) fn variance_of(deviations: &[f64]) -> f64 {
     let count = deviations.len().max(1) as f64;
     let mean = deviations.iter().sum::<f64>() / count;

@@ -17,13 +17,13 @@ pub(crate) struct Difference {
     pub(crate) value_b: f64,
     /// Logarithm of the ratio.
     pub(crate) log_ratio: f64,
-    /// Ends of its interval; `None` where the samples do not carry one.
+    /// Ends of its interval; `None` if the samples do not support one.
     pub(crate) interval: Option<(f64, f64)>,
     /// True if the correlation of neighbours reaches too far for the length of a run.
     pub(crate) reaches_too_far: bool,
 }
 
-/// How intervals are made.
+/// Method of making intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Method {
     /// Probability that an interval holds the true difference, above 0 and at most [`Self::CONFIDENCE_MAX`].
@@ -33,7 +33,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// Greatest confidence: ten resamples lie beyond each end of its interval.
+    /// Maximum confidence: ten resamples lie beyond each end of its interval.
     pub const CONFIDENCE_MAX: f64 = 1.0 - 20.0 / RESAMPLES as f64;
 }
 
@@ -102,13 +102,13 @@ pub(crate) fn difference(
     })
 }
 
-/// Tells if the queries of all runs of both sides arrived at the same instants. They are drawn together then: what the
-/// arrivals do to both sides is no difference.
+/// Returns whether the queries of all runs of both sides arrived at the same instants. They are drawn
+/// together then: an effect of the arrivals on both sides is not a difference.
 pub(crate) fn have_same_arrivals(a: &[&Measured], b: &[&Measured]) -> bool {
     a.iter().chain(b).all(|run| (run.schedule, run.count) == (a[0].schedule, a[0].count))
 }
 
-/// The variance of a single run beside a side of `count` runs.
+/// Returns the variance of a single run compared with a side of `count` runs.
 fn borrowed(several: &Estimate, count: usize, single: &Estimate) -> Between {
     let count = count as f64;
     match several.between {
@@ -121,7 +121,7 @@ fn borrowed(several: &Estimate, count: usize, single: &Estimate) -> Between {
     }
 }
 
-/// The resamples of a difference, less the difference itself, and how far apart they are to be.
+/// Resamples of a difference, less the difference itself, and their required spread.
 struct Spread {
     deviations: Vec<f64>,
     variance: f64,
@@ -152,7 +152,7 @@ fn spread_together(a: &Estimate, b: &Estimate) -> Spread {
         // The two are one sequence.
         return Spread { deviations, variance: of_a + of_b, freedom: a.freedom.min(b.freedom) };
     };
-    // That between the runs includes that within, which is known better, and of which it cannot be less.
+    // The variance between the runs includes the variance within, which is known better and is a lower bound.
     let of_a = Between { variance: between_a.variance.max(of_a), ..between_a };
     let of_b = Between { variance: between_b.variance.max(of_b), ..between_b };
     Spread { deviations, variance: of_a.variance + of_b.variance, freedom: of_a.freedom_with(of_b) }
@@ -163,8 +163,8 @@ fn differences(a: &Estimate, b: &Estimate) -> Vec<f64> {
 }
 
 impl Spread {
-    /// Ends of the interval, from the difference itself: those of the resamples, as far apart as the variance and its
-    /// degrees of freedom want them.
+    /// Returns the ends of the interval relative to the difference: the ends of the resamples, widened for
+    /// the variance and its degrees of freedom.
     fn ends(self, confidence: f64) -> (f64, f64) {
         let Self { mut deviations, variance, freedom } = self;
         if variance <= 0.0 {
@@ -174,7 +174,7 @@ impl Spread {
         let student = student_quantile(fraction, freedom);
         let of_resamples = variance_of(&deviations);
         if of_resamples <= 0.0 {
-            // All that varies is from run to run.
+            // All variation is between runs.
             let half = student * variance.sqrt();
             return (-half, half);
         }

@@ -1,35 +1,35 @@
-//! One run, reduced to all that its resamples need.
+//! Reduces one run to the data that its resamples need.
 //!
-//! The run is cut into *atoms*, short stretches of neighbours. Of each atom only counts and sums are kept, added up
-//! from the first one on, so that those of any block of neighbouring atoms are a difference of two. Quantiles are read
-//! from counts of the latencies up to the points of a *grid* around each quantile: every latency that a resample may
-//! have as its quantile is a point of it as long as they are few, and the points lie an eighth of a standard error
-//! apart at most where they are many. So a run of ten million samples takes as much to resample as one of some
-//! thousand.
+//! The run is cut into *atoms*, short stretches of neighbours. Each atom keeps only counts and sums,
+//! accumulated from the first one on, so that the counts and sums of any block of neighbouring atoms are a
+//! difference of two. Quantiles are read from counts of the latencies up to the points of a *grid* around
+//! each quantile: every latency that a resample may have as its quantile is a point of it as long as they are
+//! few, and the points lie an eighth of a standard error apart at most where they are many. So a run of ten
+//! million samples takes as much to resample as one of some thousand.
 
 use proctor_loadgen::{SampleRecord, percentile_rank};
 
 use super::{correlation::Correlation, random::mix};
 use crate::figure::Figure;
 
-/// Largest number of atoms of a run: a power of two.
+/// Maximum number of atoms of a run: a power of two.
 const ATOMS_MAX: usize = 1 << ATOM_BITS;
 const ATOM_BITS: u32 = 11;
 /// Stands for the latency of a query without an answer, which is beyond any other.
 const UNANSWERED_NS: u64 = (1 << (u64::BITS - ATOM_BITS)) - 1;
-/// Largest latency that is told apart from larger ones, in ns: 104 days.
+/// Largest latency that is distinguished from larger ones, in ns: 104 days.
 const LATENCY_MAX_NS: u64 = UNANSWERED_NS - 1;
 /// Points of a grid.
 const GRID_POINTS: usize = 128;
 /// Half the width of a grid in standard errors of its quantile.
 const GRID_ERRORS: f64 = 8.0;
-/// Fewest independent samples beyond a percentile: with fewer, there is no telling how it would turn out again.
+/// Minimum number of independent samples beyond a percentile: fewer do not show how it would turn out again.
 const FEWEST_BEYOND: f64 = 10.0;
 
-/// One run.
+/// One run, reduced for resampling.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
-    /// Instants from which the latencies count, so that runs of one schedule are recognised: their number and a digest.
+    /// Instants from which the latencies are measured, to recognise runs of one schedule: their number and a digest.
     pub(crate) schedule: (usize, u64),
     /// Digest of everything that was measured.
     pub(crate) digest: u64,
@@ -70,7 +70,7 @@ pub(crate) enum Kind {
 }
 
 impl Table {
-    /// Number of atoms.
+    /// Returns the number of atoms.
     pub(crate) fn atom_count(&self) -> usize {
         match &self.kind {
             Kind::Quantile { points_ns, counts, .. } => counts.len() / (points_ns.len() + 1) - 1,
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-/// The first number from 0 for which something does not hold, or `end`.
+/// Returns the first number from 0 for which `holds` is false, or `end`.
 fn partition_point(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, end);
     while low < high {
@@ -153,9 +153,9 @@ impl Sorted {
 }
 
 impl Measured {
-    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest. One of
-    /// which a sample failed or is missing has none: to a percentile it is slower than all others, there is no mean
-    /// beside it, and a percentile that falls among such queries is no latency and left out.
+    /// Reduces the samples of a run. A query has `samples_per_query` neighbours, and the latency of the slowest. A
+    /// query with a failed or missing sample has no latency: for a percentile it is slower than all others, there is no
+    /// mean, and a percentile that falls among such queries is not a latency and is left out.
     pub(crate) fn of(records: &[SampleRecord], samples_per_query: usize, wanted: &[Figure]) -> Self {
         let samples_per_query = samples_per_query.max(1);
         let queries = records.chunks(samples_per_query);
@@ -227,9 +227,9 @@ fn counts_at(sorted: &Sorted, points_ns: &[u64], atom_count: usize, mut take: im
     }
 }
 
-/// Latencies around a quantile, up to which those of a resample are counted.
+/// Latencies around a quantile, up to which the latencies of a resample are counted.
 struct Grid {
-    /// Ascending, each once.
+    /// Points in ns, ascending, each once.
     points_ns: Vec<u64>,
     /// True if no latency lies between a point and the one before.
     is_next: Vec<bool>,
@@ -238,8 +238,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Lays a grid around the latency of rank `middle`, of which that of a resample is off by `error` ranks; the first
-    /// `answered` latencies are of queries with an answer.
+    /// Lays a grid around the latency of rank `middle`, from which a resample's rank is off by `error`; the
+    /// first `answered` latencies are of queries with an answer.
     fn around(sorted: &Sorted, middle: usize, error: f64, answered: usize) -> Self {
         let last = sorted.0.len() - 1;
         // Positive and cut by the number of latencies.
@@ -285,7 +285,7 @@ fn quantile_tables(
         let excess = counts.iter().zip(sums).map(|(below, (_, of_atom))| f64::from(*below) - share * of_atom);
         correlations.push((Correlation::of(&excess.collect::<Vec<_>>()), share));
     });
-    // Nothing is left to chance where all latencies are equal.
+    // Nothing is left to chance if all latencies are equal.
     let is_constant = sorted.latency_ns(0) == sorted.latency_ns(count - 1);
     let grid = |((_, quantile), (correlation, _)): (&(Figure, f64), &(Correlation, f64))| {
         let error = (correlation.long_run_variance * atom_count as f64).sqrt();
@@ -320,7 +320,7 @@ fn quantile_tables(
             before += *of_atom as u32;
             *place = before;
         }
-        // A row of late neighbours tells as much as one of them.
+        // A row of late neighbours says as much as one of them.
         let independent = correlation.long_run_variance * atom_count as f64 / count as f64;
         let clustered = (independent / (share * (1.0 - share)).max(f64::MIN_POSITIVE)).max(1.0);
         let beyond = quantile.min(1.0 - quantile) * count as f64 / clustered;
@@ -365,7 +365,7 @@ fn throughput_table(records: &[SampleRecord]) -> Option<Table> {
         atom.1 += (completed_ns - before_ns) as f64 / 1e9;
         before_ns = *completed_ns;
     }
-    // Time in which nothing was answered any more counts, too.
+    // Time after the last answer counts, too.
     let issued = records.iter().filter(|record| record.is_issued());
     let end_ns = issued.map(|record| record.completed_ns().unwrap_or(record.scheduled_ns)).max();
     if let Some((last, end_ns)) = sums.last_mut().zip(end_ns) {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-/// Degrees of freedom from which the distribution is taken as normal.
+/// Degrees of freedom above which the distribution is treated as normal.
 const NORMAL_FREEDOM: f64 = 1e8;
 /// Steps of an integration, an even number.
 const STEPS: u32 = 200;

@@ -20,7 +20,7 @@ fn normal(random: &mut Mt19937) -> f64 {
     radius * (std::f64::consts::TAU * random.canonical()).cos()
 }
 
-/// Latencies whose logarithms are an autoregressive sequence of deviation 0.5 around that of 1 ms.
+/// Returns latencies whose logarithms are an autoregressive sequence of deviation 0.5 around the logarithm of 1 ms.
 fn latencies(seed: u64, count: usize, correlation: f64) -> Vec<f64> {
     let mut random = sequence(seed, &[correlation.to_bits()]);
     let mut state = normal(&mut random);
@@ -92,13 +92,13 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 
 #[test]
 fn intervals_are_not_wider_than_they_need_be() {
-    // The deviation of a median of independent log-normal latencies is 1.2533 times that of their logarithms over the
-    // root of their number; the difference of two has 1.414 times as much.
+    // The deviation of a median of independent log-normal latencies is 1.2533 times the deviation of their
+    // logarithms over the root of their number; the difference of two has 1.414 times as much.
     let [a, b] = [1, 2].map(|seed| measured(&latencies(seed, 4000, 0.0), 1.0));
     let (low, high) = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap().interval.unwrap();
     let expected = 2.0 * 1.96 * 1.2533 * 0.5 * (2.0 / 4000.0_f64).sqrt();
     assert!(((high - low) / expected - 1.0).abs() < 0.2, "{} and {expected}", high - low);
-    // Correlated ones tell less: the sum of all correlations is 19, and that of a median somewhat less.
+    // Correlated ones say less: the sum of all correlations is 19, and the median's somewhat less.
     let [a, b] = [1, 2].map(|seed| measured(&latencies(seed, 4000, 0.9), 1.0));
     let (low, high) = difference(&[&a], &[&b], MEDIAN, Method::default()).unwrap().interval.unwrap();
     assert!((2.5..6.0).contains(&((high - low) / expected)), "{} and {expected}", high - low);
@@ -140,14 +140,14 @@ fn repeats_count_how_runs_vary() {
     assert!(repeats >= 34, "{repeats} of 40");
     // One run each does not know it.
     assert!(alone <= 30, "{alone} of 40");
-    // A single run beside repeats varies as they do.
+    // A single run compared with repeats varies as they do.
     let (a, b) = (side(1), side(2));
     let found = difference(&a.iter().collect::<Vec<_>>(), &[&b[0]], MEDIAN, Method::default()).unwrap();
     let (low, high) = found.interval.unwrap();
     assert!(high - low > 0.1, "{found:?}");
 }
 
-/// A run whose latencies are those of bursts, as arrivals make them, and a tenth as much of its own.
+/// Returns a run with the latencies of bursts, as arrivals make them, and a tenth as much variation of its own.
 fn in_bursts(bursts: &[f64], seed: u64, factor: f64) -> Measured {
     let own = latencies(seed, bursts.len(), 0.0);
     let latencies_ns = bursts.iter().zip(&own).map(|(burst, own)| (factor * (burst + 0.1 * own)) as u64);
@@ -173,7 +173,7 @@ fn what_arrivals_do_to_both_sides_is_no_difference() {
 #[test]
 fn what_arrivals_do_to_all_repeats_is_no_difference_either() {
     let bursts = latencies(5, 4000, 0.9);
-    // Each run has a pace of its own beside them.
+    // Each run also has its own pace.
     let pace = |seed: u64| (0.004 * normal(&mut sequence(seed, &[2]))).exp();
     let side = |seed: u64, factor: f64| -> Vec<_> {
         (seed..seed + 4).map(|seed| in_bursts(&bursts, seed, factor * pace(seed))).collect()
@@ -194,7 +194,7 @@ fn what_arrivals_do_to_all_repeats_is_no_difference_either() {
         }
     }
     assert!(held >= 16 && found >= 18, "{held} and {found} of 20");
-    // A single run beside repeats tells less, and other arrivals far less.
+    // A single run compared with repeats says less, and one with other arrivals far less.
     assert!(widths[1] > 1.2 * widths[0] && widths[2] > 3.0 * widths[0], "{widths:?}");
 }
 
@@ -274,12 +274,12 @@ fn the_slowest_sample_is_the_latency_of_a_query_and_failed_ones_leave_none() {
     assert_eq!(run.table(MEDIAN).unwrap().value, 5.0);
     assert!(run.table(Figure::Mean).is_none());
     assert_eq!(Measured::of(&all[..4], 2, &[Figure::Mean]).table(Figure::Mean).unwrap().value, 4.0);
-    // Four samples, the last of which is complete 11 ns from the start.
+    // Four samples; the last one completes 11 ns after the start.
     assert!((run.table(Figure::Throughput).unwrap().value - 4.0 / 11e-9).abs() < 1.0);
     assert!(Measured::of(&[], 1, &[MEDIAN, Figure::Mean, Figure::Throughput]).table(MEDIAN).is_none());
 }
 
-/// The same records, in which the slowest twentieth is failed, or missing, by a mark on the latency.
+/// Returns the same records with the slowest twentieth failed or missing, by a mark on the latency.
 fn without_the_slowest(all: &[SampleRecord], mark: u64) -> Vec<SampleRecord> {
     let mut sorted: Vec<_> = all.iter().map(|record| record.latency_ns).collect();
     sorted.sort_unstable();
