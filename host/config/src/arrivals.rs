@@ -58,7 +58,7 @@ pub(crate) fn rate_of_trace(run: &RunSettings, trace: &Trace) -> Result<Layer, B
     Ok(Layer::new(raw.origin, [(RATE, value)]))
 }
 
-/// The process.
+/// Returns the arrival process.
 pub(crate) fn process(run: &RunSettings, trace: Option<Arc<Trace>>) -> ArrivalProcess {
     match (run.arrivals, trace) {
         (ArrivalKind::Constant, _) => ArrivalProcess::Constant,

@@ -1,4 +1,4 @@
-//! Benchmark definitions: what is run on which data, how it is scored, and under which constraints.
+//! Benchmark definitions: the model, its data, its scoring, and its constraints.
 //!
 //! A definition is one TOML file. The built-in ones lie in the folder `benchmarks`; adding one is adding a file there.
 //! Any other one is given by its path. A [`BenchmarkFamily`] writes definitions for names of a form. [`Benchmark`] is a
@@ -47,8 +47,8 @@ pub struct Benchmark {
     pub dataset: String,
     /// Name of the pipeline that makes tensors of raw samples.
     pub preprocessing: String,
-    /// Id of the benchmark of the suites that it is, if it is one of them. Then bounds and quality target are those of
-    /// the round of the run, if the round has the benchmark.
+    /// Id of the suite benchmark that this definition matches, if any. If set, bounds and quality target come
+    /// from the round of the run, provided that the round has the benchmark.
     pub suite: Option<String>,
     /// Steps from the sample as published to the tensors of the model that are done before the clock starts.
     pub untimed_steps: Vec<UntimedStep>,
@@ -60,13 +60,13 @@ pub struct Benchmark {
     pub last_output_varies: bool,
     /// True if inputs of a sample may be smaller than their shapes, such as a volume of a patient.
     pub inputs_vary: bool,
-    /// How good the answers have to be.
+    /// Required quality of the answers.
     pub quality: Quality,
     /// The query sample library.
     pub qsl: QslCounts,
     /// The scenarios that it may be run in, each with the settings that it asks for.
     pub scenarios: BTreeMap<RoundScenario, BTreeMap<String, Value>>,
-    /// Why it may not be run in others, where there is a reason.
+    /// Reasons why it may not be run in other scenarios, if there are any.
     pub refused: BTreeMap<RoundScenario, String>,
     /// The file of the definition; for a built-in one just its name.
     pub file: PathBuf,
@@ -92,7 +92,7 @@ impl Model {
         self.files.iter().chain(own).map(|(format, file)| (format.as_str(), file)).collect()
     }
 
-    /// Format of each file, and the precision that it is for; `None` for those for any.
+    /// Returns the format of each file and its precision; `None` for files that serve any precision.
     pub fn formats(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let own = self.precisions.iter().flat_map(|(precision, files)| {
             files.keys().map(move |format| (format.as_str(), Some(precision.as_str())))
@@ -131,7 +131,7 @@ pub enum ModelFile {
     },
 }
 
-/// How good the answers have to be.
+/// Required quality of the answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quality {
     /// Name of the accuracy metric.
@@ -140,13 +140,13 @@ pub struct Quality {
     pub reference: f64,
     /// The share of it that a run has to reach.
     pub target_ratio: f64,
-    /// Where the right answers come from.
+    /// Source of the right answers.
     pub answers: AnswerKind,
     /// By precision, the largest difference of a value from the right one; of metrics that compare values.
     pub tolerance: BTreeMap<String, f64>,
 }
 
-/// Where the right answers come from.
+/// Source of the right answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerKind {
     /// The labels of the data set.
@@ -158,7 +158,7 @@ pub enum AnswerKind {
 }
 
 impl Quality {
-    /// The least value of the metric that passes.
+    /// Returns the minimum metric value that passes.
     #[must_use]
     pub fn target(&self) -> f64 {
         self.reference * self.target_ratio
@@ -168,9 +168,9 @@ impl Quality {
 /// The sizes of a query sample library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QslCounts {
-    /// Samples of the whole library.
+    /// Number of samples in the whole library.
     pub total_sample_count: u64,
-    /// Samples that are loaded for a performance run.
+    /// Number of samples that are loaded for a performance run.
     pub performance_sample_count: u64,
 }
 
@@ -199,7 +199,7 @@ impl Benchmark {
     /// path.
     ///
     /// # Errors
-    /// There is none of this name, with the near match; or everything that is wrong with the definition.
+    /// If no definition has this name, with the nearest match; or every mistake in the definition.
     pub fn find(name: &str) -> Result<Self, ConfigErrors> {
         library::find(name, &Origin::Flag { flag: "--benchmark".to_owned() }).map_err(ConfigErrors)
     }

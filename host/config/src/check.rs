@@ -23,18 +23,18 @@ pub(crate) struct Raw {
     pub(crate) origin: Origin,
 }
 
-/// How a value was written.
+/// Form in which a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As plain text, which says nothing about the type: variables and flags.
+    /// Plain text, which says nothing about the type: variables and flags.
     Plain,
-    /// As a TOML string. Numbers and booleans are accepted in it.
+    /// TOML string. Numbers and booleans are accepted in it.
     String,
-    /// As a TOML number.
+    /// TOML number.
     Number,
-    /// As a TOML boolean.
+    /// TOML boolean.
     Bool,
-    /// As something that is no value of any setting: a list, a date.
+    /// Form that is not a value of any setting: a list, a date.
     Other,
 }
 
@@ -44,7 +44,7 @@ const SEEDS: [&str; 3] = ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng
 /// Checks all settings of one source, resolves the short names among them, and makes a layer of each line, variable or
 /// flag.
 ///
-/// An exact name takes precedence over a short name, whatever their order; otherwise the last one wins.
+/// An exact name takes precedence over a short name in any order; otherwise the last one wins.
 pub(crate) fn check_source(raws: &[Raw], scenario: Scenario, errors: &mut Vec<ConfigError>) -> Vec<Layer> {
     let (exact, short): (Vec<_>, Vec<_>) = raws.iter().partition(|raw| keys::find(&raw.key).is_some());
     let mut layers = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn check_value(key: &Key, raw: &Raw) -> Result<Value, Box<ConfigError
     match (key.kind, raw.form) {
         (_, Form::Other) => Err(wrong()),
         (Kind::Bool, _) => match text {
-            // As LoadGen's files have them.
+            // As in LoadGen's files.
             "1" | "true" => Ok(Value::Bool(true)),
             "0" | "false" => Ok(Value::Bool(false)),
             _ => Err(wrong()),
@@ -187,7 +187,7 @@ fn wrong_type(raw: &Raw, expected: &str) -> Box<ConfigError> {
     })
 }
 
-/// Tells if a variable or flag has quotes around its value, which the shell has left there.
+/// Returns whether a variable or flag has quotes around its value, which the shell has left there.
 fn is_quoted(raw: &Raw) -> bool {
     let text = raw.text.trim();
     let is_between = |quote: char| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);

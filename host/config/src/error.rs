@@ -28,7 +28,7 @@ pub(crate) enum ConfigError {
     /// A line of a trace of arrivals is in error.
     #[error("{}: {error}", path.display())]
     Trace { path: PathBuf, error: TraceError },
-    /// A trace is to be played, and none is named.
+    /// A trace should be played, but none is named.
     #[error(
         "arrivals = trace needs a trace: give arrivals_trace, a file with an arrival instant on each line"
     )]
@@ -117,7 +117,7 @@ fn because(reason: &str) -> String {
 pub struct ConfigErrors(pub(crate) Vec<ConfigError>);
 
 impl fmt::Display for ConfigErrors {
-    /// One error on each line, whatever keys and values have in them.
+    /// Writes one error on each line, regardless of the contents of keys and values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, error) in self.0.iter().enumerate() {
             if number > 0 {

@@ -16,7 +16,7 @@ use crate::{
     origin::Origin,
 };
 
-/// Reads the settings of a file, each with its line. Every syntax error that the parser can tell apart is reported.
+/// Reads the settings of a file, each with its line. Reports every syntax error that the parser can distinguish.
 pub(crate) fn read(text: &str, path: &Path, errors: &mut Vec<ConfigError>) -> Vec<Raw> {
     let (table, problems) = DeTable::parse_recoverable(text);
     errors.extend(problems.iter().map(|error| syntax_error(text, path, error.span(), error.message())));

@@ -9,7 +9,7 @@ use toml::de::DeTable;
 
 use crate::{error::ConfigError, file::syntax_error, suite::round::UntimedStep};
 
-/// Largest count in these files: the sample order draws indices of 32 bits.
+/// Maximum count in these files: the sample order draws indices of 32 bits.
 pub(crate) const MAX_COUNT: i64 = u32::MAX as i64;
 
 /// Collects everything that is wrong with a file.

@@ -14,9 +14,9 @@ pub enum Kind {
     Bool,
     /// A whole number, both ends included.
     Integer {
-        /// Least value.
+        /// Minimum value.
         min: u64,
-        /// Greatest value.
+        /// Maximum value.
         max: u64,
     },
     /// A finite number between two ends.
@@ -36,7 +36,7 @@ pub enum Kind {
     Scenario,
     /// The name of a mode, in any case, or `accuracy` or `performance` for short.
     Mode,
-    /// How rows become samples.
+    /// Way in which rows become samples.
     Rows,
 }
 

@@ -1,4 +1,4 @@
-//! Every setting that exists: the host's, and those of the load generator with the ranges of sensible tests.
+//! Lists every setting: the host's, and the load generator's with the ranges of sensible tests.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::{
     run_settings::RUN_KEYS,
 };
 
-/// All settings, in the order in which they are explained: first those of the host, then LoadGen's.
+/// Returns all settings in the order of their documentation: first the host's, then LoadGen's.
 #[must_use]
 pub fn keys() -> &'static [Key] {
     static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
@@ -49,7 +49,7 @@ const EXPECTED_LATENCY_NS: Kind = Kind::Number { min: 1.0, max: MAX_LATENCY_NS a
 /// Arrival gaps have to be whole, representable nanoseconds.
 const RATE: Kind = Kind::Number { min: 1e-6, max: 1e9, inclusive: true };
 
-/// The values of a field of the test settings of which a sensible test can be made.
+/// Returns the values of a test-settings field that make a sensible test.
 fn kind_of_field(field: &FieldInfo) -> Kind {
     match field.name {
         "server_target_qps" | "offline_expected_qps" => RATE,

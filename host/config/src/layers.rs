@@ -1,8 +1,8 @@
-//! Layers of settings, which figment carries: which of them wins, and what it replaces.
+//! Layers of settings, which figment carries: decides which of them wins, and records the replaced values.
 //!
-//! To figment every setting is a list. Each [`Layer`] is a provider that adds its values to the lists, so that the last
-//! of a list is in effect and the others are those that it replaces. figment's tag on each value says which provider it
-//! is of.
+//! To figment every setting is a list. Each [`Layer`] is a provider that adds its values to the lists: the
+//! last value of a list is in effect, the others are replaced. figment's tag on each value identifies its
+//! provider.
 
 use std::{collections::BTreeMap, mem};
 
@@ -14,12 +14,12 @@ use figment::{
 
 use crate::{origin::Origin, value::Value};
 
-/// A value, where it comes from, and what it replaces.
+/// A value, its origin, and the values that it replaces.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Effective {
     /// The value.
     pub value: Value,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: Origin,
     /// The values that it replaces, the nearest first, the default last.
     pub overridden: Vec<Overridden>,
@@ -30,7 +30,7 @@ pub struct Effective {
 pub struct Overridden {
     /// The value.
     pub value: Value,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: Origin,
 }
 
@@ -43,8 +43,8 @@ impl Effective {
     }
 }
 
-/// All that one line, variable, flag or definition says, checked. Where a setting stands twice in it, the last one
-/// counts.
+/// All settings from one line, variable, flag or definition, checked. If a setting occurs twice in it, the
+/// last one counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) origin: Origin,
@@ -92,7 +92,7 @@ impl Layers {
     fn of_one(layer: Layer) -> Self {
         let figment = Figment::from(&layer);
         let values = figment.data().expect("names with lists of plain values are no error");
-        // A layer that says nothing has no value to find its tag on, and nobody asks for it.
+        // An empty layer has no value that could carry its tag, and is never asked for.
         let tag = values.values().flat_map(Dict::values).map(FigmentValue::tag).next();
         Self { figment, origins: tag.map(|tag| (tag, layer.origin)).into_iter().collect() }
     }
@@ -203,7 +203,7 @@ mod tests {
         let both = lower.under(&upper).effective();
         assert_eq!(both["batch_size"].value, Value::Integer(3));
         assert_eq!(chain(&both["batch_size"]), ["2 flag lower", "1 default"]);
-        // A setting that the upper layers do not name is that of the lower ones.
+        // A setting that the upper layers do not name comes from the lower ones.
         assert_eq!(both["instances"].value, Value::Integer(1));
     }
 

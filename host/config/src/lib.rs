@@ -2,7 +2,7 @@
 //!
 //! A [`Loader`] collects the sources; [`Loader::load`] checks and merges them into [`Settings`]: the [`RunSettings`] of
 //! the host and its scheduler, the `TestSettings` of the load generator, the [`Benchmark`], and the plugin options.
-//! [`Settings::explain`] lists every setting with its value, its [`Origin`], and what it replaces.
+//! [`Settings::explain`] lists every setting with its value, its [`Origin`], and the values that it replaces.
 //!
 //! The sources, lowest precedence first:
 //!
@@ -35,9 +35,9 @@
 //!
 //! # Choices
 //! - A setting of the host is one row of one table (`run_settings.rs`): type, default, range, unit, help and flag.
-//! - figment carries the layers. Each line of a file, variable, flag and definition is a separate provider; its
-//!   metadata names the file and line, the variable or the flag. To figment a setting is a list, and a provider appends
-//!   its value, so the effective value can say what it replaces.
+//! - figment carries the layers. Each line of a file, variable, flag and definition is a separate provider;
+//!   its metadata names the file and line, the variable or the flag. To figment a setting is a list, and a
+//!   provider appends its value, so the effective value knows the ones that it replaces.
 //! - figment cannot carry two things. Its metadata holds a line or a key only as text, so the [`Origin`] of each
 //!   provider is kept separately, under figment's tag. Its own parsing of numbers stops at the first error, so text is
 //!   parsed before figment sees it, by the rules of each setting.

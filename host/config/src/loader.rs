@@ -107,7 +107,7 @@ impl Loader {
         Self { user_conf: Some(path.into()), ..self }
     }
 
-    /// Reads these environment variables, name and value. Those that do not start with `PROCTOR_` are passed over.
+    /// Reads these environment variables, name and value. Skips variables that do not start with `PROCTOR_`.
     #[must_use]
     pub fn environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.environment.extend(variables);
@@ -173,7 +173,7 @@ impl Loader {
         let environment = self.read_environment();
         let raws = [&file, &environment, &self.recorded, &self.flags];
 
-        // These four decide what the lower layers are, so they are looked up before there are layers.
+        // These four decide the lower layers, so they are looked up before there are layers.
         let of_round: RoundScenario =
             selected(&raws, "scenario").1.parse().unwrap_or(Scenario::SingleStream.into());
         let scenario = of_round.loadgen();
@@ -187,7 +187,7 @@ impl Loader {
         lower.put(benchmark.layer(of_round));
         let is_official = known_preset == Some(&preset::OFFICIAL);
         lower.extend(suite::link::layer(&benchmark, rules, of_round, is_official));
-        // What the user says is kept apart until it is known whether there is a trace below it.
+        // Keep the user's values apart until it is known whether there is a trace below them.
         let mut upper = Layers::default();
         let mut warnings = Vec::new();
         upper.extend(layers_of(&file, scenario, &mut warnings, &mut errors));
@@ -243,7 +243,7 @@ impl Loader {
         }
         let found = self.search_folder.as_ref().map(|folder| folder.join(CONFIG_FILE));
         let Some(path) = self.config_file.clone().or(found) else { return Vec::new() };
-        // The current folder is left out of the name, as users do.
+        // The name leaves out the current folder, as users do.
         let path = path.strip_prefix(".").unwrap_or(&path);
         match read_text(path) {
             Ok(text) => file::read(&text, path, errors),
@@ -284,8 +284,8 @@ fn layers_of(
     layers
 }
 
-/// A warning for each layer whose setting a later one gives another value in another way. The same flag may be given
-/// again, and one seed beside all of them: that is how exceptions are made.
+/// Returns a warning for each layer whose setting a later layer overrides in another way. Repeating the same
+/// flag is allowed, and so is one seed in addition to a seed for all: that is how exceptions are made.
 fn set_twice(layers: &[Layer]) -> Vec<String> {
     let mut winners = BTreeMap::new();
     for layer in layers {
@@ -416,7 +416,7 @@ fn read_conf(
     layers
 }
 
-/// Largest number of models of a file that there are not, with a warning for each.
+/// Maximum number of unknown models of a file that are reported, with a warning for each.
 const UNKNOWN_MODELS_TOLD: usize = 10;
 
 /// A warning for each of the first models that neither LoadGen's file nor a benchmark has, and one for the others: a

@@ -1,11 +1,11 @@
-//! Where a value comes from.
+//! Origins of values.
 
 use std::{fmt, path::PathBuf};
 
 use figment::Metadata;
 use serde::Serialize;
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
@@ -85,12 +85,12 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Tells if it is a line of a file in LoadGen's own format.
+    /// Returns whether it is a line of a file in LoadGen's own format.
     pub(crate) fn is_line_of_loadgen(&self) -> bool {
         matches!(self, Self::LoadGenConf { .. } | Self::Audit { .. })
     }
 
-    /// Tells if the user has set it.
+    /// Returns whether the user has set it.
     #[must_use]
     pub fn is_user(&self) -> bool {
         match self {

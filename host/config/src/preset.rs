@@ -1,5 +1,5 @@
-//! The presets: the values of LoadGen's built-in `mlperf.conf`, or those of a round that has its own, with the rules'
-//! durations or with short ones.
+//! Defines the presets: the values of LoadGen's built-in `mlperf.conf`, or of a round that has its own, with
+//! the rules' durations or with short ones.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,11 @@ use crate::{
 /// Name of the preset with the rules' durations.
 pub(crate) const OFFICIAL: &str = "official";
 
-/// How long a run has to be.
+/// Required length of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) duration_ms: u64,
-    /// In Offline, samples.
+    /// Number of queries; in Offline, of samples.
     pub(crate) queries: u64,
     /// Server: performance runs that make a result.
     pub(crate) runs: u64,
@@ -84,8 +84,8 @@ fn of_mlperf_conf(
     fields.into_iter().map(|field| (field, value(field))).collect()
 }
 
-/// The length of a run by its round, and the bounds of a benchmark that is in no round: those that all benchmarks of
-/// its task share. `mlperf.conf` belongs to another round and does not apply.
+/// Returns the length of a run by its round, and the bounds of a benchmark that is in no round: the common
+/// bounds of its task. `mlperf.conf` belongs to another round and does not apply.
 fn of_length(
     length: &RoundLength,
     name: &str,
@@ -143,8 +143,8 @@ impl RoundLength {
     /// Returns the fewest queries of a valid run, in Offline the fewest samples, where `tail` is the share of queries
     /// that has to meet the latency bound.
     ///
-    /// SingleStream has few queries so that embedded devices come to an end; the counts of the scenarios with a bound
-    /// are those that make the share `tail` believable.
+    /// SingleStream has few queries so that embedded devices finish; scenarios with a bound have enough to
+    /// make the share `tail` credible.
     fn min_query_count(&self, scenario: Scenario, tail: f64) -> u64 {
         match scenario {
             SingleStream => self.single_stream_queries,
@@ -158,7 +158,7 @@ impl RoundLength {
 ///
 /// Early stopping needs 64 queries for a 90th percentile, 219 for a 97th, and 662 for a 99th; without one over the
 /// bound 44, 152 and 459. In rounds without it, one of 100 queries may be over the interval. Offline is measured over a
-/// fixed number of samples, whatever time they take: fewer where the definition expects them to take long.
+/// fixed number of samples, however long they take: fewer if the definition expects them to take long.
 ///
 /// Source of the counts: MLPerf Inference rules, appendix on early stopping.
 fn short(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> (u64, u64) {
@@ -181,7 +181,7 @@ fn short(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> (u64, 
     }
 }
 
-/// How long a run of the benchmark with these settings has to be at least, by the rules among them.
+/// Returns the minimum length of a run of the benchmark with these settings, by the rules among them.
 pub(crate) fn official_length(benchmark: &Benchmark, of_round: RoundScenario, test: &TestSettings) -> Length {
     let (rules, scenario) = (test.rules, of_round.loadgen());
     let round = round_rules(rules);
@@ -203,7 +203,7 @@ pub(crate) fn official_length(benchmark: &Benchmark, of_round: RoundScenario, te
     Length { duration_ms, queries, runs }
 }
 
-/// The seeds of `mlperf.conf`, which are the defaults: two runs issue the same samples unless told otherwise.
+/// Returns the seeds of `mlperf.conf`, which are the defaults: two runs issue the same samples unless set otherwise.
 pub(crate) fn seeds() -> impl Iterator<Item = (&'static str, Value)> {
     let (settings, _) = builtin("", SingleStream);
     let seeds = TestSettings::FIELDS.iter().filter(|field| field.name.ends_with("_rng_seed"));
@@ -225,8 +225,8 @@ pub(crate) fn official_values(
     values
 }
 
-/// The limit of the round on the samples of an accuracy run, or 0: `mlperf.conf` takes those of accuracy out of a
-/// larger library.
+/// Returns the round's limit on the samples of an accuracy run, or 0: `mlperf.conf` takes the accuracy
+/// samples from a larger library.
 pub(crate) fn official_accuracy_limit(rules: Rules, benchmark: &Benchmark, scenario: RoundScenario) -> u64 {
     match official_values(rules, benchmark, scenario)["accuracy_sample_count_override"] {
         Value::Integer(limit) => limit,
@@ -234,8 +234,8 @@ pub(crate) fn official_accuracy_limit(rules: Rules, benchmark: &Benchmark, scena
     }
 }
 
-/// Tells if the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says so, for rounds
-/// that have no lengths of their own.
+/// Returns whether the rules issue samples of this benchmark in permutations of the set: `mlperf.conf` says
+/// so, for rounds that have no lengths of their own.
 pub(crate) fn issues_permutations(benchmark: &Benchmark, rules: Rules, scenario: RoundScenario) -> bool {
     let of_mlperf_conf = || builtin(&benchmark.loadgen_model(scenario), scenario.loadgen()).0;
     round_rules(rules).length.is_none() && of_mlperf_conf().sample_concatenate_permutation
@@ -247,7 +247,7 @@ pub(crate) fn builtin_models() -> Vec<String> {
     report.other_models.into_iter().map(|other| other.name).collect()
 }
 
-/// The settings after the built-in file, and what it did.
+/// Returns the settings after the built-in file, and its report.
 fn builtin(model: &str, scenario: Scenario) -> (TestSettings, ConfigFileReport) {
     let mut settings = TestSettings { scenario, ..TestSettings::default() };
     let report =
@@ -356,7 +356,7 @@ mod tests {
             value_of(preset(OFFICIAL, round("v0.5"), benchmark, Server.into()), "min_query_count").unwrap()
         };
         assert_eq!(count(&benchmark), Value::Integer(57_344));
-        // One of the suites has that of the round.
+        // A benchmark of the suites has the round's.
         benchmark.suite = Some("gnmt".to_owned());
         assert_eq!(count(&benchmark), Value::Integer(90_112));
     }

@@ -20,8 +20,8 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Values of `arrivals_speed`.
 const SPEED: RangeInclusive<f64> = 1e-6..=1e6;
 
-/// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. A setting without a
-/// default says what it means to leave it out.
+/// A row is: help, name, type, default, kind of value, then the unit and the flag if there are any. A setting
+/// without a default explains the meaning of its absence.
 macro_rules! run_settings {
     ($(
         $(#[doc = $help:literal])+
@@ -208,7 +208,7 @@ run_settings! {
 }
 
 impl RunSettings {
-    /// How the clock of a run waits.
+    /// Returns how the clock of a run waits.
     #[must_use]
     pub fn wait_policy(&self) -> WaitPolicy {
         WaitPolicy { wait: self.wait, spin_ns: self.wait_spin_us.saturating_mul(1000) }

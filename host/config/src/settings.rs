@@ -1,4 +1,4 @@
-//! The result: every setting in effect, and where it comes from.
+//! The result: every setting in effect, and its origin.
 
 use std::{collections::BTreeMap, fmt, iter, path::Path};
 
@@ -36,18 +36,18 @@ pub struct Settings {
     pub audited: Option<TestSettings>,
     /// The benchmark, with the quality target of the round if it follows one.
     pub benchmark: Benchmark,
-    /// Where that target comes from.
+    /// Origin of that target.
     pub quality_origin: Origin,
     /// Options of plugins, `plugin.option` to value. Only the plugin knows which ones there are.
     pub plugin_options: BTreeMap<String, String>,
-    /// Each setting and plugin option by name, with its origin and what it replaces.
+    /// Each setting and plugin option by name, with its origin and the values that it replaces.
     pub effective: BTreeMap<String, Effective>,
-    /// Warnings: of lines of `mlperf.conf` and `user.conf` that have no effect, or another one than they seem to have,
-    /// of choices without effect, and of settings to which one source gives two values.
+    /// Warnings: about lines of `mlperf.conf` and `user.conf` that have no effect or another one than they
+    /// seem to have, choices without effect, and settings to which one source gives two values.
     pub warnings: Vec<String>,
 }
 
-/// Why a run is not as long as the rules want it.
+/// Reason why a run is not as long as the rules want it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotOfficial {
     /// Time is virtual, so that no second of it passes.
@@ -72,9 +72,9 @@ pub enum NotOfficial {
     },
     /// Fewer runs than the round wants make the result.
     Runs {
-        /// Runs that make the result.
+        /// Number of runs that make the result.
         count: u64,
-        /// Runs that the round wants.
+        /// Number of runs that the round wants.
         wanted: u64,
     },
 }
@@ -101,7 +101,7 @@ pub struct ExplainRow<'a> {
     pub key: &'a str,
     /// Unit of the value, or empty.
     pub unit: &'static str,
-    /// The value in effect, where it comes from, and what it replaces.
+    /// Value in effect, its origin, and the values that it replaces.
     pub effective: &'a Effective,
     /// Its meaning; empty for plugin options, which the plugin explains.
     pub help: String,
@@ -116,7 +116,7 @@ impl Settings {
         known.chain(options).collect()
     }
 
-    /// The origin of a setting or a plugin option; `None` if there is none of this name.
+    /// Returns the origin of a setting or a plugin option; `None` if there is none of this name.
     #[must_use]
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.effective.get(key).map(|effective| &effective.origin)
@@ -165,14 +165,14 @@ impl Settings {
         test
     }
 
-    /// Leaves settings out that have no effect in what is to be done: they are as if the user had said nothing of them,
-    /// and none of those in effect.
+    /// Drops settings that have no effect in this operation: they are treated as if the user had not given
+    /// them, and are not in effect.
     pub fn leave_out(&mut self, keys: &[&str]) {
         for key in keys {
             let Some(effective) = self.effective.remove(*key) else { continue };
             let replaced = effective.overridden.into_iter().map(|it| (it.value, it.origin));
             let mut said = iter::once((effective.value, effective.origin)).chain(replaced);
-            // The default at the end is nobody's.
+            // The default at the end comes from no layer.
             let Some((value, _)) = said.find(|(_, origin)| !origin.is_user()) else { continue };
             if keys::test_fields().any(|field| field.name == *key) {
                 let value = value.to_setting().expect("fields are no texts");
@@ -189,9 +189,9 @@ impl Settings {
         self.audited.as_ref().unwrap_or(&self.test).clone().with_test05_applied()
     }
 
-    /// Tells if a run with these settings may be as long as the rules want it: at least their duration, their number of
-    /// queries and of runs, and no limit below. An audit never is, since its file sets its length, nor is a search for
-    /// the peak, nor a run in virtual time, in which that length does not pass.
+    /// Returns whether a run with these settings may be as long as the rules want it: at least their duration, their
+    /// number of queries and of runs, and no limit below. An audit never is, since its file sets its length, nor is a
+    /// search for the peak, nor a run in virtual time, in which that length does not pass.
     #[must_use]
     pub fn is_of_official_length(&self) -> bool {
         self.not_official().is_none()
@@ -249,7 +249,7 @@ impl Settings {
         }
     }
 
-    /// The ways in which a run with these settings departs from the rules of its round, if it computes in this
+    /// Returns how a run with these settings departs from the rules of its round, if it computes in this
     /// precision.
     #[must_use]
     pub fn deviations(&self, precision: &str) -> Vec<Deviation> {
@@ -269,12 +269,12 @@ impl Settings {
     }
 }
 
-/// The settings of the host among those in effect, which are all that there are.
+/// Returns the host's settings among the effective ones, which contain all settings.
 pub(crate) fn run_settings(effective: &BTreeMap<String, Effective>) -> RunSettings {
     RunSettings::from_values(|key| effective[key].value.clone())
 }
 
-/// The settings of the load generator among those in effect.
+/// Returns the load generator's settings among the effective ones.
 pub(crate) fn test_settings(effective: &BTreeMap<String, Effective>) -> TestSettings {
     let run = run_settings(effective);
     let mut test =

@@ -1,9 +1,9 @@
 //! The benchmarks of the official suites and the rules of the rounds, as data.
 //!
-//! The folder `suite` has a TOML file for each benchmark: what it is, and for each round that has it the data set, the
-//! quality, the constraints and the scenarios of each suite. `suite/rounds` has one for each round: how long a run is,
-//! which figure it reports, which seeds, numerical formats and untimed steps it has. They are read and checked as
-//! definitions are, and built in.
+//! The folder `suite` has a TOML file for each benchmark: its description, and for each round that has it the
+//! data set, the quality, the constraints and the scenarios of each suite. `suite/rounds` has one for each
+//! round: the length of a run, the reported figure, the seeds, numerical formats and untimed steps. They are
+//! read and checked as definitions are, and built in.
 //!
 //! A definition says what can be run here, and names its benchmark of the suites by the key `suite`. Then the quality
 //! target and the bounds are those of the round that the run follows, if the round has the benchmark. A run may be for
@@ -49,31 +49,31 @@ pub const SUITE_SCHEMA_VERSION: u64 = 1;
 pub struct SuiteBenchmark {
     /// Name by which definitions link to it.
     pub id: String,
-    /// Name for people.
+    /// Display name.
     pub name: String,
     /// Area, such as `vision`.
     pub area: String,
     /// Task, such as `image classification`.
     pub task: String,
-    /// `heavy` or `light`, where a task has one of each.
+    /// `heavy` or `light`, if a task has one of each.
     pub weight: Option<String>,
     /// Definition of one sample.
     pub sample: String,
-    /// Name by which LoadGen's `mlperf.conf` knows the model.
+    /// Name of the model in LoadGen's `mlperf.conf`.
     pub loadgen_model: String,
-    /// Parameters of the model, in millions, where the paper of MLPerf Inference has them (table 1).
+    /// Number of parameters of the model, in millions, if the paper of MLPerf Inference has it (table 1).
     pub parameters_millions: Option<f64>,
-    /// Operations for one sample, in thousands of millions, where the same table has them.
+    /// Number of operations for one sample, in thousands of millions, if the same table has it.
     pub gops_per_sample: Option<f64>,
-    /// How it is exercised here.
+    /// Way in which it is exercised here.
     pub exercised: String,
     /// Data and weights that only its user can bring.
     pub needs: String,
-    /// Why it cannot be run yet; `None` if a definition may link to it.
+    /// Reason why it cannot be run yet; `None` if a definition may link to it.
     pub stub: Option<String>,
     /// Its row in each round that has it, by the name of the round.
     pub rounds: BTreeMap<String, RoundRow>,
-    /// Its file.
+    /// File that defines it.
     pub file: PathBuf,
 }
 
@@ -88,15 +88,15 @@ impl SuiteBenchmark {
 /// A benchmark in one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundRow {
-    /// Where its values stand.
+    /// Document that states its values.
     pub source: String,
-    /// Data set.
+    /// Name of the data set.
     pub dataset: String,
-    /// Size of a sample as the model takes it, where there is one.
+    /// Size of a sample as the model takes it, if it has one.
     pub input: Option<String>,
-    /// Samples of the whole library.
+    /// Number of samples in the whole library.
     pub total_sample_count: u64,
-    /// Samples that are loaded for a performance run.
+    /// Number of samples that are loaded for a performance run.
     pub performance_sample_count: u64,
     /// Shares of the reference that a result may aim at, in the order of the rules; none where figures have bounds
     /// only.
@@ -113,9 +113,9 @@ pub struct RoundRow {
     pub server: Option<ServerBound>,
     /// Bound of Interactive, if the row has that scenario.
     pub interactive: Option<ServerBound>,
-    /// Fewest samples of Offline, if they are not the round's.
+    /// Minimum number of samples of Offline, if it differs from the round's.
     pub offline_samples: Option<u64>,
-    /// Figures that a result reports in place of the round's, by scenario. Interactive has that of Server.
+    /// Figures that a result reports in place of the round's, by scenario. Interactive uses Server's.
     pub metric: BTreeMap<Scenario, MetricKind>,
     /// Parameters of inference that a result may not change.
     pub inference: Inference,
@@ -136,12 +136,12 @@ pub struct RoundRow {
 /// Latency bound of Server or Interactive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerBound {
-    /// Of whole answers.
+    /// Bound on whole answers.
     Latency {
-        /// In ms.
+        /// Latency bound in ms.
         ms: u64,
     },
-    /// Of tokens.
+    /// Bounds on tokens.
     Tokens {
         /// To the first one, in ms.
         ttft_ms: u64,
@@ -161,19 +161,19 @@ pub struct SuiteScenarios {
     pub target_ratios: Vec<f64>,
 }
 
-/// Parameters of inference.
+/// Parameters of inference that the reference fixes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inference {
-    /// Width of the beam search; greedy if there is none.
+    /// Width of the beam search; `None` for greedy search.
     pub num_beams: Option<u64>,
-    /// Fewest tokens of an answer.
+    /// Minimum number of tokens of an answer.
     pub min_new_tokens: Option<u64>,
-    /// Largest number of tokens of an answer.
+    /// Maximum number of tokens of an answer.
     pub max_new_tokens: Option<u64>,
     /// True if the search ends as soon as there are as many answers as beams.
     pub early_stopping: Option<bool>,
-    /// Steps from noise to an image.
+    /// Number of steps from noise to an image.
     pub denoising_steps: Option<u64>,
     /// Weight of the caption.
     pub guidance_scale: Option<f64>,
@@ -207,7 +207,7 @@ impl Inference {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The subject.
+    /// Subject of the difference.
     pub about: String,
     /// The value that it is about, where runs are judged by the checker's, too.
     pub key: Option<CheckedKey>,
@@ -223,7 +223,7 @@ pub struct Difference {
 pub enum CheckedKey {
     /// Samples of the whole library: by text and by checker both are right.
     TotalSampleCount,
-    /// Longest latency bound that a Server run may ask for, in ms, of which the text is not known here.
+    /// Maximum latency bound that a Server run may ask for, in ms, whose text is not known here.
     ServerTargetLatencyMs,
 }
 

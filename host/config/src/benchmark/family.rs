@@ -13,8 +13,8 @@ pub struct BenchmarkFamily {
     pub pattern: &'static str,
     /// One sentence for lists.
     pub help: &'static str,
-    /// Writes the definition of the benchmark of this name, as it would stand in a file. `None` if the name is not
-    /// meant to be of the family; a sentence on what is wrong with it if it is.
+    /// Returns the definition of the benchmark of this name, as it would stand in a file. `None` if the name
+    /// is not meant to be of the family; if it is but has mistakes, a sentence about them.
     pub definition: fn(&str) -> Option<Result<String, String>>,
     /// Lists the members that a reader may look for, each with a sentence.
     pub members: fn() -> Vec<(String, &'static str)>,

@@ -1,4 +1,4 @@
-//! The built-in definitions, and the way to any other one.
+//! Loads the built-in definitions, and any other one.
 
 use std::{
     path::{Path, PathBuf},

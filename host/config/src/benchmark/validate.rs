@@ -23,7 +23,7 @@ use crate::{
 
 /// The largest tensor of one sample, in bytes: far above any real one, far below where sizes overflow.
 const MAX_TENSOR_BYTES: i64 = 1 << 31;
-/// Where answers can come from, as definitions say it.
+/// Sources of answers, by their names in definitions.
 const ANSWERS: [(&str, AnswerKind); 3] =
     [("labels", AnswerKind::Labels), ("shipped", AnswerKind::Shipped), ("computed", AnswerKind::Computed)];
 /// Settings of the scheduler that a definition may have, since some benchmarks define their batches.
@@ -159,7 +159,7 @@ impl Checker<'_> {
         path
     }
 
-    /// Tells if the last output varies. No other one can: it would not be found in a response.
+    /// Returns whether the last output varies. No other one can: it would not be found in a response.
     fn varying(&mut self, outputs: &[definition::Tensor]) -> bool {
         let before_last = outputs.len().saturating_sub(1);
         for position in (0..before_last).filter(|it| outputs[*it].varies) {

@@ -1,4 +1,4 @@
-//! The bounds of a benchmark that is in no round: those that all benchmarks of its task share.
+//! Bounds of a benchmark that is in no round: the common bounds of all benchmarks of its task.
 
 use proctor_loadgen::Rules;
 

@@ -37,7 +37,7 @@ impl RoundScenario {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl FromStr for Suite {
 }
 
 impl SuiteScenarios {
-    /// Scenarios that a result has to have, then those that it may have.
+    /// Returns the required scenarios of a result, then the optional ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = RoundScenario> {
         self.required.iter().chain(&self.optional).copied()
     }
@@ -130,15 +130,15 @@ impl RoundRow {
         all
     }
 
-    /// Scenarios that a suite has for it, none if it does not have the benchmark; without a suite those of all.
+    /// Returns the scenarios that a suite has for it, if any; without a suite, the scenarios of all suites.
     pub(crate) fn scenarios_in(&self, suite: Option<Suite>) -> Vec<RoundScenario> {
         let Some(suite) = suite else { return self.all_scenarios() };
         let of_suite = self.suites.get(suite.name());
         of_suite.map_or_else(Vec::new, |it| it.all().collect())
     }
 
-    /// Shares of the reference that a result may aim at in a suite; those of the row without one, or if the suite does
-    /// not have the benchmark.
+    /// Returns the shares of the reference that a result may aim at in a suite; the row's shares without a
+    /// suite, or if the suite does not have the benchmark.
     pub(crate) fn ratios_in(&self, suite: Option<Suite>) -> &[f64] {
         let of_suite = suite.and_then(|suite| self.suites.get(suite.name()));
         of_suite.map_or(&self.target_ratios, |it| &it.target_ratios)

@@ -1,4 +1,4 @@
-//! The ways in which a run departs from the rules of its round.
+//! Lists how a run departs from the rules of its round.
 
 pub(crate) mod whole_run;
 
@@ -21,20 +21,20 @@ use crate::{
     value::Value,
 };
 
-/// A way in which a run departs from the rules of its round.
+/// A departure of a run from the rules of its round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Deviation {
     /// The round does not have the benchmark.
     Benchmark {
-        /// The benchmark of the suites or, where the definition follows none, its own id.
+        /// Id of the suite benchmark or, if the definition follows none, its own id.
         benchmark: String,
     },
     /// The data set has another number of samples than the round's.
     DataSet {
-        /// Samples that it has.
+        /// Number of samples that it has.
         sample_count: u64,
-        /// Samples of the round's.
+        /// Number of samples of the round's.
         wanted: u64,
     },
     /// The run searches for the peak rate.
@@ -51,12 +51,12 @@ pub enum Deviation {
     Precision {
         /// Name of the precision.
         precision: String,
-        /// The list.
+        /// Allowed precisions.
         allowed: Vec<String>,
     },
     /// A step of preprocessing is done before the clock starts, and the round wants it to be timed.
     UntimedStep {
-        /// Which one.
+        /// Step that is done before the clock starts.
         step: UntimedStep,
     },
     /// The round, or the suite of it that the run is for, does not have the benchmark in this scenario.
@@ -85,8 +85,8 @@ pub enum Deviation {
         /// Value of the round.
         wanted: Value,
     },
-    /// A setting is not what the round has for every run, such as a percentile that is reported, samples per query, or
-    /// one of tokens.
+    /// A setting differs from the round's for every run, such as a percentile that is reported, samples per
+    /// query, or a setting of tokens.
     Fixed {
         /// The setting.
         setting: &'static str,
@@ -95,11 +95,11 @@ pub enum Deviation {
         /// Value of the round.
         wanted: Value,
     },
-    /// The accuracy run does not score what the round wants: all samples, or the part that it names.
+    /// The accuracy run does not score the samples that the round wants: all of them, or the part that it names.
     AccuracySet {
-        /// Samples whose answers are scored.
+        /// Number of samples whose answers are scored.
         sample_count: u64,
-        /// Samples that the round wants.
+        /// Number of samples that the round wants.
         wanted: u64,
     },
     /// A seed is not the round's.
@@ -128,21 +128,21 @@ pub enum Deviation {
     },
     /// Samples lie in the memory of a device before the clock starts.
     DeviceMemory,
-    /// A search takes loads at which some samples fail.
+    /// A search accepts loads at which some samples fail.
     FailedSamples {
         /// Share of samples that may fail, above 0.
         allowed_share: f64,
     },
     /// Samples are made of other rows than the rules have it.
     Rows {
-        /// How they are made.
+        /// Way in which they are made.
         row_aggregation: String,
     },
     /// The performance set is smaller than the round's.
     PerformanceSet {
-        /// Samples that are loaded.
+        /// Number of samples that are loaded.
         sample_count: u64,
-        /// Samples that the round wants.
+        /// Number of samples that the round wants.
         wanted: u64,
     },
 }
@@ -243,7 +243,7 @@ pub(crate) fn deviations(
     deviations
 }
 
-/// The deviations of what is issued, and when.
+/// Returns the deviations of the issued queries and their times.
 fn of_issue(benchmark: &Benchmark, scenario: RoundScenario, test: &TestSettings) -> Vec<Deviation> {
     let seeds = [test.qsl_rng_seed, test.sample_index_rng_seed, test.schedule_rng_seed];
     let wanted = round_rules(test.rules).seeds.settings();
@@ -305,7 +305,7 @@ fn of_row(
     deviations
 }
 
-/// The deviation of a Server run that is asked for a longer latency bound than the result checker of the round takes.
+/// Returns the deviation of a Server run with a longer latency bound than the result checker of the round takes.
 fn over_checked_bound(row: &RoundRow, test: &TestSettings) -> Option<Deviation> {
     let difference = row.checker.iter().find(|it| it.key == Some(CheckedKey::ServerTargetLatencyMs))?;
     let Stated::Number(limit_ms) = difference.checker else { return None };
@@ -319,9 +319,9 @@ fn over_checked_bound(row: &RoundRow, test: &TestSettings) -> Option<Deviation> 
 
 /// The settings that a round has for every run of a scenario, whichever benchmark it is.
 ///
-/// Source: the lines of LoadGen's `mlperf.conf` for any model, and what only that file may set; the tables of scenarios
-/// of v0.5 and v0.7, in which the samples of a MultiStream query are the result. Rounds leave open what submitters set
-/// in their `user.conf`, `server_coalesce_queries` among it.
+/// Source: the lines of LoadGen's `mlperf.conf` for any model, and values that only that file may set; the
+/// tables of scenarios of v0.5 and v0.7, where the samples of a MultiStream query are the result. Rounds
+/// leave open what submitters set in their `user.conf`, including `server_coalesce_queries`.
 fn fixed_settings(rules: Rules, scenario: Scenario) -> Vec<&'static str> {
     let of_scenario: &[&str] = match scenario {
         Scenario::SingleStream => &["single_stream_target_latency_percentile"],
@@ -359,7 +359,7 @@ fn of_every_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -
     deviations
 }
 
-/// Tells if a value departs from the one that the round wants.
+/// Returns whether a value departs from the one that the round wants.
 ///
 /// A bound may be stricter than the round's: a higher percentile, a lower latency. A percentile that is itself the
 /// result has to be the round's, as has everything else that is not a bound.

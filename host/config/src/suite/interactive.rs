@@ -7,11 +7,11 @@ use proctor_loadgen::Rules;
 use super::{RoundRow, SuiteBenchmark, choice::RoundScenario, library::suite_benchmarks};
 use crate::{benchmark::Benchmark, error::ConfigError, origin::Origin};
 
-/// End of the names by which LoadGen's `mlperf.conf` knows models that are run as Interactive.
+/// Suffix of the names in LoadGen's `mlperf.conf` of models that run as Interactive.
 pub(crate) const MODEL_SUFFIX: &str = "-interactive";
 
-/// Rounds in which a benchmark can be run as Interactive: if it follows an official one, those that have it for that
-/// one; if it is the user's own and has the scenario, all that have it for any, as it brings its own bounds.
+/// Rounds in which a benchmark can run as Interactive: if it follows an official one, the rounds that have it for that
+/// one; if it is the user's own and has the scenario, the rounds that have it for any, as it brings its own bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoundsWithInteractive {
     /// Id of the benchmark that they have it for; `None` of one that brings its bounds along.

@@ -1,4 +1,4 @@
-//! A definition that follows its benchmark of the suites: its bounds and its quality target are those of the round.
+//! A definition that follows its suite benchmark: its bounds and its quality target come from the round.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ impl Benchmark {
         Some((suite, suite.row(rules)?))
     }
 
-    /// The figure that a result reports under these rules: that of its row, else that of the round.
+    /// Returns the figure that a result reports under these rules: the row's, else the round's.
     #[must_use]
     pub fn metric_kind(&self, rules: Rules, scenario: RoundScenario) -> MetricKind {
         let scenario = scenario.loadgen();
@@ -45,8 +45,8 @@ impl Benchmark {
         of_row.unwrap_or_else(|| round_rules(rules).metric[&scenario])
     }
 
-    /// Name by which LoadGen's `mlperf.conf` knows the model. Where that file has lines of its own for Interactive, it
-    /// has them under another one.
+    /// Returns the name of the model in LoadGen's `mlperf.conf`. If that file has separate lines for
+    /// Interactive, they are under another name.
     pub(crate) fn loadgen_model(&self, scenario: RoundScenario) -> Cow<'_, str> {
         let suite = self.suite_benchmark();
         let model = suite.map_or(&self.model.id, |suite| &suite.loadgen_model);
@@ -88,7 +88,7 @@ pub(crate) fn layer(
 }
 
 impl RoundRow {
-    /// The bound of a scenario in which queries arrive by themselves.
+    /// Returns the bound of a scenario in which queries arrive by themselves.
     pub(crate) fn bound(&self, scenario: RoundScenario) -> Option<ServerBound> {
         match scenario {
             RoundScenario::LoadGen(Scenario::Server) => self.server,
@@ -151,7 +151,7 @@ pub(crate) fn check_suite(
 /// Gives the benchmark the quality target of the row, of a suite if one is given. `chosen` is the setting
 /// `quality_target`.
 ///
-/// Returns where the target comes from, and a warning if the setting has no effect.
+/// Returns the origin of the target, and a warning if the setting has no effect.
 pub(crate) fn follow_quality(
     benchmark: &mut Benchmark,
     rules: Rules,

@@ -39,7 +39,7 @@ proctor_vocabulary::named_values!(MetricKind {
 });
 
 impl MetricKind {
-    /// Its name for people. `percentile` is that of latencies, as a fraction.
+    /// Returns its display name. `percentile` is the latency percentile, as a fraction.
     #[must_use]
     pub fn title(self, percentile: f64) -> String {
         let of_latency = || format!("{} percentile of the query latency", ordinal(percentile * 100.0));

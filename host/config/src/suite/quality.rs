@@ -3,7 +3,7 @@
 /// A figure with its bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name, which is that of the metric that measures it here.
+    /// Name of the target, which equals the name of the metric that measures it here.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
@@ -34,16 +34,16 @@ pub enum FigureBound {
     Shares {
         /// Value of the reference implementation.
         reference: f64,
-        /// Least share.
+        /// Minimum share.
         at_least: Option<f64>,
-        /// Greatest share.
+        /// Maximum share.
         at_most: Option<f64>,
     },
     /// Between fixed values.
     Values {
-        /// Least value.
+        /// Minimum value.
         at_least: Option<f64>,
-        /// Greatest value.
+        /// Maximum value.
         at_most: Option<f64>,
     },
 }
@@ -69,7 +69,7 @@ impl Unit {
 }
 
 impl Figure {
-    /// The least value that passes, in the unit of the rules, for a result that aims at `ratio` of the reference.
+    /// Returns the minimum passing value, in the rules' unit, for a result that aims at `ratio` of the reference.
     #[must_use]
     pub fn at_least(&self, ratio: f64) -> Option<f64> {
         match self.bound {
@@ -89,7 +89,7 @@ impl Figure {
         }
     }
 
-    /// The bounds for people, where a result may aim at these shares: `99 % of 76.46 %`.
+    /// Returns the bounds for the user, if a result may aim at these shares: `99 % of 76.46 %`.
     #[must_use]
     pub fn shown(&self, ratios: &[f64]) -> String {
         let between = |least: Option<String>, most: Option<String>| match (least, most) {

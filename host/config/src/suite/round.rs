@@ -24,15 +24,15 @@ pub struct RoundRules {
     pub untimed_steps: Vec<UntimedStep>,
     /// Numerical formats of weights and activations; `None` if the round has no list of them.
     pub formats: Option<Vec<Format>>,
-    /// Performance runs that make one result, by scenario; one where there is no number.
+    /// Number of performance runs that make one result, by scenario; one if there is no number.
     pub runs: BTreeMap<Scenario, u64>,
-    /// How long a run is; `None` if LoadGen's built-in `mlperf.conf` says it.
+    /// Length of a run; `None` if LoadGen's built-in `mlperf.conf` states it.
     pub length: Option<Length>,
     /// Seeds that the round announced.
     pub seeds: Seeds,
     /// Figure that a result of each scenario reports, by the round's result checker.
     pub metric: BTreeMap<Scenario, MetricKind>,
-    /// The same by the text of the rules, where it differs.
+    /// Figures by the text of the rules, if they differ.
     pub metric_by_text: BTreeMap<Scenario, MetricKind>,
     /// Results that may be computed from the run of another scenario.
     pub inferred: Vec<Inferred>,
@@ -47,7 +47,7 @@ pub struct Seeds {
     pub qsl: u64,
     /// Of the samples of queries.
     pub sample_index: u64,
-    /// Of the arrivals.
+    /// Seed of the arrivals.
     pub schedule: u64,
 }
 
@@ -70,16 +70,16 @@ pub struct Format {
     pub precisions: Vec<String>,
 }
 
-/// How long a run is.
+/// Length of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Length {
     /// Shortest valid run, in ms.
     pub min_duration_ms: u64,
-    /// Fewest queries of SingleStream.
+    /// Minimum number of queries of SingleStream.
     pub single_stream_queries: u64,
     /// Percentile that SingleStream reports, as a fraction.
     pub single_stream_tail: f64,
-    /// Percentile of which Offline has to have the samples, as a fraction.
+    /// Percentile for which Offline must have the samples, as a fraction.
     pub offline_tail: f64,
     /// Tail of a benchmark that is like none of the round.
     pub other_tail: f64,
@@ -141,7 +141,7 @@ impl RoundRules {
         self.runs.get(&scenario).copied().unwrap_or(1)
     }
 
-    /// Tells if a plugin may compute in the precision of this name.
+    /// Returns whether a plugin may compute in the precision of this name.
     #[must_use]
     pub fn allows(&self, precision: &str) -> bool {
         let allows = |format: &Format| format.precisions.iter().any(|name| name == precision);

@@ -81,7 +81,7 @@ impl RoundRules {
 }
 
 impl RoundRow {
-    /// The bound of a scenario in words; `None` if it has none of its own.
+    /// Returns the bound of a scenario in words; `None` if it has no bound of its own.
     fn constraint(&self, scenario: RoundScenario) -> Option<String> {
         let is_open = |keys: &[&str]| self.open_in_rules.iter().any(|open| keys.contains(&open.as_str()));
         let mark = |keys: &[&str]| if is_open(keys) { "*" } else { "" };
@@ -110,7 +110,7 @@ impl RoundRow {
 }
 
 impl SuiteBenchmark {
-    /// Size of the model in words, such as `25.6 M parameters, 7.8 GOPS per sample`; empty where the paper has none.
+    /// Returns the size of the model, such as `25.6 M parameters, 7.8 GOPS per sample`; empty if unknown.
     #[must_use]
     pub fn size(&self) -> String {
         let parameters = self.parameters_millions.map(|millions| format!("{millions} M parameters"));

@@ -37,7 +37,7 @@ fn the_digits_benchmarks_are_whole() {
         assert_eq!(benchmark.inputs[0].shape, shapes[benchmark.id.as_str()]);
         assert_eq!(benchmark.outputs[0].size_bytes(), 40);
         assert_eq!(benchmark.scenarios.len(), Scenario::ALL.len());
-        // What the definition of the task asks for, before the one percent that f32 arithmetic may lose.
+        // Bounds in the definition of the task, before the one percent that f32 arithmetic may lose.
         assert!(benchmark.quality.reference >= 0.95);
         assert!(benchmark.quality.target() < benchmark.quality.reference);
     }

@@ -27,7 +27,7 @@ fn lines_for_all_scenarios_are_read_without_a_word_in_each() {
         assert_eq!((settings.test.min_duration_ms, settings.test.min_query_count), (duration_ms, 70));
         assert_eq!(warnings, [""; 0], "{scenario}");
     }
-    // What is wrong with them is told where they are run.
+    // Mistakes in them are reported where they are run.
     let error = load("Server", lines.as_bytes()).unwrap_err();
     assert!(
         error.starts_with("user.conf:7 (*.Server.target_qps): server_target_qps = 0 is out of range"),
@@ -109,7 +109,7 @@ fn two_values_of_one_source_are_told_with_the_one_that_wins() {
         ]
         .map(|told| format!("min_duration_ms is set twice: {told}"))
     );
-    // The same value, the same flag once more, and a seed beside all of them.
+    // The same value, the same flag once more, and a seed in addition to the seed for all.
     let quiet = Loader::new().flag("--duration", "min_duration_ms", "10").set("min_duration=10");
     let quiet = quiet.set("batch_size=2").set("batch_size=3").set("seed=1").set("schedule_rng_seed=2");
     assert_eq!(quiet.load().unwrap().warnings, [""; 0]);
@@ -120,6 +120,6 @@ fn a_suite_without_effect_is_none_of_the_run() {
     let settings = Loader::new().set("suite=edge").load().unwrap();
     assert_eq!(settings.run.suite, None);
     assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
-    // What was given stays among the settings, as all that is given.
+    // The given settings stay among the settings, as all that is given.
     assert_eq!(settings.effective["suite"].value.to_string(), "edge");
 }

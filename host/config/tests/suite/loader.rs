@@ -366,7 +366,7 @@ fn unknown_benchmarks_and_scenarios_that_it_does_not_have_are_errors() {
     assert_eq!(
         lines(Loader::new().benchmark("digits-lsmt").load()),
         [format!(
-            // The family is that of the tests of families, in this very program.
+            // The family is the one in the tests of families, in this very program.
             "flag --benchmark: unknown benchmark \"digits-lsmt\", did you mean \"digits-lstm\"?; known are {}, \
              mlp-<number>, or give the path of a definition (*.toml)",
             known.join(", ")

@@ -1,8 +1,8 @@
-//! Configuration files of the kind that submitters publish, one for each benchmark of v5.0: setting by setting they
-//! give what the official LoadGen makes of them, but for what the round states.
+//! Configuration files of the kind that submitters publish, one for each benchmark of v5.0: setting by
+//! setting they give the same as in the official LoadGen, except for values that the round states.
 //!
-//! The official LoadGen is there after `cargo xtask setup`; without it the comparison skips itself, and fails where the
-//! variable `CI` is set.
+//! `cargo xtask setup` installs the official LoadGen; without it the comparison skips itself, and fails if
+//! the variable `CI` is set.
 
 mod official;
 
@@ -33,7 +33,7 @@ const FILES: [(&str, &str); 13] = [
     ("pointpainting", include_str!("published/pointpainting.conf")),
 ];
 
-/// Seeds that the round announced, after those of the official LoadGen's own file, which is of v6.1.
+/// Seeds that the round announced, after the seeds of the official LoadGen's own file, which is of v6.1.
 const SEEDS: [(&str, u64, u64); 3] = [
     ("qsl_rng_seed", 2_085_463_073_848_966_840, 6_023_615_788_873_153_749),
     ("sample_index_rng_seed", 2_747_215_439_041_700_203, 15_036_839_855_038_426_416),
@@ -64,8 +64,8 @@ fn file_of(id: &str) -> &'static str {
     FILES.iter().find(|(of, _)| *of == id).unwrap_or_else(|| panic!("no file for {id}")).1
 }
 
-/// The settings of an official run of the benchmark with its file; by a definition without settings of its own where
-/// none is built in.
+/// Returns the settings of an official run of the benchmark with its file; from a definition without settings
+/// of its own if none is built in.
 fn ours(id: &str, scenario: Scenario) -> Settings {
     const DIGITS_MLP: &str = include_str!("../../benchmarks/digits-mlp.toml");
     let folder = tempfile::tempdir().expect("a folder can be made");
@@ -169,7 +169,7 @@ fn there_is_a_file_for_each_benchmark_of_the_round_and_it_is_read_in_each_scenar
     }
 }
 
-/// Lines of published files that LoadGen passes over are told.
+/// Lines of published files that LoadGen skips are reported.
 #[test]
 fn what_has_no_effect_in_them_is_told() {
     let told = |id: &str, scenario| {

@@ -40,14 +40,14 @@ struct Line {
     names_model: bool,
 }
 
-/// All that is in effect, without where it comes from.
+/// All effective settings, without their origins.
 #[derive(Debug, PartialEq)]
 struct InEffect {
     run: RunSettings,
     test: TestSettings,
     benchmark: Benchmark,
     plugin_options: BTreeMap<String, String>,
-    /// Each value with those that it replaces.
+    /// Each value with the values that it replaces.
     values: BTreeMap<String, Vec<Value>>,
 }
 
@@ -86,7 +86,7 @@ fn by_configuration_file(written: &[Written]) -> Loader {
     Loader::new().config_text("proctor.toml", file)
 }
 
-/// By a flag of its own where a setting has one, or by one that stands for a name of LoadGen's files.
+/// Loads by a setting's own flag if it has one, or by one that stands for a name of LoadGen's files.
 fn by_flags(written: &[Written]) -> Loader {
     let flag = |loader: Loader, it: &Written| match it.flag {
         Some(flag) => loader.flag(format!("--{flag}"), it.key, it.text.as_str()),
@@ -95,7 +95,7 @@ fn by_flags(written: &[Written]) -> Loader {
     written.iter().fold(Loader::new(), flag)
 }
 
-/// `mlperf.conf` has the lines for which `is_of_mlperf` holds, `user.conf` the others.
+/// Loads `mlperf.conf` with the lines for which `is_of_mlperf` holds, and `user.conf` with the others.
 fn by_loadgens_files(lines: &[Line], scenario: Scenario, is_of_mlperf: fn(&str) -> bool) -> InEffect {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let write = |name: &str, wanted: bool| {
@@ -110,7 +110,7 @@ fn by_loadgens_files(lines: &[Line], scenario: Scenario, is_of_mlperf: fn(&str) 
     };
     let (mlperf, user) = (write("mlperf.conf", true), write("user.conf", false));
     let loader = Loader::new().set(&format!("scenario={scenario}")).mlperf_conf(mlperf).user_conf(user);
-    // A line that is passed over is told.
+    // A skipped line is reported.
     assert_eq!(loader.clone().load().map(|settings| settings.warnings).unwrap_or_default(), [""; 0]);
     InEffect::of(loader)
 }
@@ -186,8 +186,8 @@ fn word_of(key: &str, scenario: Scenario) -> Option<BoxedStrategy<String>> {
             (0..=i32::MAX).prop_map(|it| it.to_string()).boxed()
         }
         Kind::Integer { min, max } => (min..=max / factor as u64).prop_map(|it| it.to_string()).boxed(),
-        // Rates as they are; percent, and ms with a fraction, within what becomes a value in the range. A percentage is
-        // above 1, since a share in its place is told of.
+        // Rates as they are; percent, and ms with a fraction, within what becomes a value in the range. A
+        // percentage is above 1, since a share in its place is reported.
         Kind::Number { min, max, .. } => {
             let (least, greatest) = (min / factor, max / factor);
             let inner = (least + 0.011 * (greatest - least))..(least + 0.999 * (greatest - least));

@@ -1,4 +1,4 @@
-//! The files of the suites beside the tables of the rules, and bad files; what follows from a link in the settings.
+//! Compares the suites' files with the tables of the rules; checks bad files and the effects of links.
 
 mod bad_files;
 mod choice;

@@ -11,8 +11,8 @@ use crate::{
     suite::{CheckedKey, RoundRow, Stated},
 };
 
-/// The deviations of a run as a whole. `test` is what its tests are asked for; an audit changes the performance run
-/// alone.
+/// Returns the deviations of a run as a whole. `test` holds the request for its tests; an audit changes the
+/// performance run alone.
 pub(crate) fn of_whole_run(benchmark: &Benchmark, run: &RunSettings, test: &TestSettings) -> Vec<Deviation> {
     let of_samples = match benchmark.row(test.rules) {
         Some((_, row)) => of_samples(row, benchmark.qsl.total_sample_count, test),
@@ -27,8 +27,8 @@ pub(crate) fn of_whole_run(benchmark: &Benchmark, run: &RunSettings, test: &Test
     of_samples.into_iter().chain(of_mode).chain(of_clock).collect()
 }
 
-/// The deviation of a data set with this many samples. Some rounds have a larger one for the performance run, of which
-/// the accuracy run takes a part.
+/// Returns the deviation of a data set with this many samples. Some rounds have a larger one for the
+/// performance run; the accuracy run uses a part of it.
 fn of_samples(row: &RoundRow, total_count: u64, test: &TestSettings) -> Option<Deviation> {
     let is_right = is_wanted(row, total_count)
         || test.accuracy_sample_count_override < total_count
@@ -37,8 +37,8 @@ fn of_samples(row: &RoundRow, total_count: u64, test: &TestSettings) -> Option<D
     (!is_right).then_some(Deviation::DataSet { sample_count: total_count, wanted })
 }
 
-/// The deviation of an accuracy run that is not of all samples of the round. `scored` is what the test with the answers
-/// is asked for.
+/// Returns the deviation of an accuracy run that does not cover all samples of the round. `scored` is the
+/// request of the test with the answers.
 pub(crate) fn of_accuracy(
     benchmark: &Benchmark,
     run: &RunSettings,
@@ -52,7 +52,7 @@ pub(crate) fn of_accuracy(
     (is_scored && sample_count != wanted).then_some(Deviation::AccuracySet { sample_count, wanted })
 }
 
-/// Tells if the round has a data set of this many samples, by the text of its rules or by its result checker.
+/// Returns whether the round has a data set of this many samples, by the text of its rules or by its result checker.
 fn is_wanted(row: &RoundRow, sample_count: u64) -> bool {
     let by_checker = row.checker.iter().any(|difference| {
         difference.key == Some(CheckedKey::TotalSampleCount)

@@ -1,4 +1,4 @@
-//! Files of the suites with mistakes, each of which names the file, the key and what to do.
+//! Files of the suites with mistakes; each error names the file, the key and what to do.
 
 use std::path::Path;
 

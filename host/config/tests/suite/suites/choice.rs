@@ -62,7 +62,7 @@ fn interactive_is_server_with_the_bounds_of_the_round() {
     let qwen = Linked::new("qwen3-vl-235b-a22b", "top1").and(INTERACTIVE);
     let settings = qwen.load(&["rules=v6.1", "scenario=Interactive"]);
     assert_eq!(settings.test.server_target_latency_ns, 1_500_000_000);
-    // LoadGen's file has no key of its own for it: what it says of the model holds.
+    // LoadGen's file has no key of its own for it: the model's values hold.
     assert!(settings.test.sample_concatenate_permutation && !settings.test.use_token_latencies);
 }
 

@@ -247,7 +247,7 @@ fn the_row_goes_before_the_definition_and_the_user_before_the_row() {
     assert!(own.origin("server_target_latency_ns").unwrap().to_string().starts_with("benchmark digits-mlp"));
 }
 
-/// Assignments, and the deviations that they make of ResNet-50 on the 600 digits.
+/// Assignments, and the resulting deviations of ResNet-50 on the 600 digits.
 #[test]
 fn deviations_are_told_apart() {
     let linked = Linked::new("resnet50", "top1");
@@ -332,8 +332,8 @@ fn a_run_that_no_round_takes_deviates_from_all() {
     assert_eq!(search.deviations("f32"), [Deviation::Search]);
 }
 
-/// Text to token ids is on the lists from v5.0 on, whether a round has the benchmark or not; conversion and padding are
-/// on that of each.
+/// Text to token ids is on the lists from v5.0 on, whether or not a round has the benchmark; conversion and
+/// padding are on the list of each round.
 #[test]
 fn untimed_steps_are_those_of_the_round() {
     let load = |benchmark: &str, rules: &str| {

@@ -1,4 +1,4 @@
-//! LoadGen's built-in `mlperf.conf` beside the rows of the rounds that it is for.
+//! Compares LoadGen's built-in `mlperf.conf` with the rows of the rounds that it is for.
 
 use proctor_config::ServerBound;
 use proctor_loadgen::{
@@ -59,7 +59,7 @@ fn the_built_in_file_of_loadgen_agrees() {
     }
 }
 
-/// Interactive is Server under a key of its own, but of qwen3-vl-235b-a22b, which has none.
+/// Interactive is Server under its own key, except for qwen3-vl-235b-a22b, which has none.
 #[test]
 fn the_keys_of_interactive_have_the_bounds_of_the_rows() {
     let mut count = 0;

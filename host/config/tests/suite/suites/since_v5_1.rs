@@ -140,7 +140,7 @@ const NUMBERS: [Numbers; 24] = [
     ("e2e-rag-db", "v6.1", (2515, 2515, Some(2515)), None, &[], &[("e2e_accuracy", &[98.0], None)]),
 ];
 
-/// The value of the checker, where the row follows something else. Interactive has counts of its own.
+/// Returns the value of the checker, if the row follows something else. Interactive has counts of its own.
 fn of_checker(row: &RoundRow, about: &str) -> Option<f64> {
     let mut of_row = row.checker.iter().filter(|it| !it.about.starts_with("scenario Interactive"));
     of_row.find(|it| it.about.contains(about)).map(|it| it.checker.to_string().parse().unwrap())
@@ -257,7 +257,7 @@ fn token_latencies_are_those_of_the_table() {
     assert_eq!(ROUNDS.map(tokens), [5, 6, 4]);
 }
 
-/// Lists of the checker for systems of both suites, where they are not those of the two together.
+/// Lists of the checker for systems of both suites, if they differ from the union of the two.
 #[test]
 fn systems_of_both_suites_are_named_where_they_differ() {
     let named = |round: &'static str| {
