@@ -1,4 +1,4 @@
-//! Answers of a plugin, and the desk at which they come in.
+//! Collects the answers of a plugin at a desk.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -21,7 +21,7 @@ pub(crate) fn completion_count() -> u64 {
     COMPLETION_COUNT.load(Ordering::Relaxed)
 }
 
-/// The desk at which answers come in: gives out ids, and notes what comes back for each.
+/// Collects answers: gives out ids, and records the answer for each.
 #[derive(Default)]
 pub(crate) struct Desk {
     state: Mutex<State>,
@@ -33,7 +33,7 @@ struct State {
     /// Samples given out since the last `forget`: id `n` lies at `n - 1 - forgotten_count`.
     samples: Vec<Sample>,
     forgotten_count: usize,
-    /// Samples that the plugin is to complete, and those that it has.
+    /// Number of samples that the plugin is to complete, including completed ones.
     awaited_count: usize,
     come_count: usize,
     /// Completions against the rules, in words.
@@ -46,15 +46,15 @@ struct State {
 /// A sample that was given out.
 struct Sample {
     holder: Holder,
-    /// Tokens that were reported as they came; `None` if none were.
+    /// Number of tokens that were reported as they came; `None` if none were.
     tokens: Option<u32>,
 }
 
-/// Who is to complete a sample, or how it ended.
+/// Party that is to complete a sample, or the way it ended.
 enum Holder {
-    /// The plugin has it, and is to complete it.
+    /// The plugin has it, and has to complete it.
     Plugin,
-    /// The plugin has it in a batch, which the host is to complete.
+    /// The plugin has it in a batch, which the host has to complete.
     Batch,
     /// It was part of a batch that is over.
     Over,
@@ -64,19 +64,19 @@ enum Holder {
     Answered(Answer),
 }
 
-/// How samples were completed.
+/// Counts of how samples were completed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Completions {
     /// Numbers of the samples in the order of their completion, from 0.
     pub(crate) order: Vec<u64>,
-    /// Tokens that were reported.
+    /// Number of tokens that were reported.
     pub(crate) token_count: u64,
-    /// Samples that were completed with another number of tokens than were reported of them.
+    /// Number of samples that were completed with another number of tokens than reported.
     pub(crate) differing_token_count: u64,
 }
 
 impl Desk {
-    /// Gives ids to samples that the plugin is to complete.
+    /// Gives ids to samples for the plugin to complete.
     pub(crate) fn expect(&self, indices: &[SampleIndex]) -> Vec<QuerySample> {
         self.give_ids(indices, false)
     }
@@ -99,7 +99,7 @@ impl Desk {
         samples.collect()
     }
 
-    /// Takes back samples that the plugin has refused: it is not to complete them any more.
+    /// Takes back samples that the plugin has refused: it need not complete them.
     pub(crate) fn take_back(&self, samples: &[QuerySample]) {
         let mut state = self.state.lock();
         for sample in samples {
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// Waits until all that was expected has come, or nothing has for `limit`. Returns how many are missing.
+    /// Waits until all expected answers have come, or none has for `limit`. Returns how many are missing.
     pub(crate) fn wait(&self, limit: Duration) -> usize {
         let mut state = self.state.lock();
         let (mut since, mut come_count) = (Instant::now(), state.come_count);
@@ -144,7 +144,7 @@ impl Desk {
         std::mem::take(&mut self.state.lock().wrong)
     }
 
-    /// The answers to these samples; those that have not come count as failed.
+    /// Returns the answers to these samples; missing ones count as failed.
     pub(crate) fn answers(&self, samples: &[QuerySample]) -> Vec<Answer> {
         let state = self.state.lock();
         let answer =
@@ -155,14 +155,14 @@ impl Desk {
         samples.iter().map(answer).collect()
     }
 
-    /// Forgets all samples, of which none is outstanding. Their ids are not given out again.
+    /// Forgets all samples, none of which is outstanding. Their ids are not given out again.
     pub(crate) fn forget(&self) {
         let mut state = self.state.lock();
         let forgotten_count = state.forgotten_count + state.samples.len();
         *state = State { wrong: std::mem::take(&mut state.wrong), forgotten_count, ..State::default() };
     }
 
-    /// How samples were completed so far.
+    /// Returns how samples were completed so far.
     pub(crate) fn completions(&self) -> Completions {
         let state = self.state.lock();
         Completions {
@@ -184,7 +184,7 @@ impl State {
         (place < self.samples.len()).then_some(place)
     }
 
-    /// The place of a sample that the plugin has, for a report about it; notes what is wrong otherwise.
+    /// Returns the place of a sample that the plugin has, for a report about it; otherwise records the error.
     fn place_of_report(&mut self, what: &str, id: ResponseId) -> Option<usize> {
         let Some(place) = self.place(id) else {
             self.wrong.push(format!("{what} of id {id} came, which has no sample"));

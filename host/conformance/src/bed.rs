@@ -25,9 +25,9 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) dispatch: Dispatch,
-    /// Instances; at least 1.
+    /// Number of instances; at least 1.
     pub(crate) instances: usize,
-    /// Largest number of samples in a batch, as far as the plugin takes as many.
+    /// Maximum number of samples in a batch, if the plugin takes as many.
     pub(crate) batch_size: usize,
 }
 
@@ -37,7 +37,7 @@ impl Shape {
         Self { dispatch: Dispatch::Batches, instances: 1, batch_size }
     }
 
-    /// Whole queries.
+    /// Creates a shape that takes whole queries.
     pub(crate) fn queries() -> Self {
         Self { dispatch: Dispatch::WholeQueries, instances: 1, batch_size: 1 }
     }
@@ -45,7 +45,7 @@ impl Shape {
 
 /// An opened plugin with a loaded model.
 pub(crate) struct Bed {
-    // In the order in which they are to be dropped. Only `without_model` takes the model.
+    // In drop order. Only `without_model` takes the model.
     model: Option<Model>,
     pub(crate) backend: Backend,
     pub(crate) library: LoadedPlugin,
@@ -63,7 +63,7 @@ impl Subject {
         self.bed_in(shape, &self.settings)
     }
 
-    /// As [`bed`](Self::bed), with other settings.
+    /// Does the same as [`bed`](Self::bed), with other settings.
     pub(crate) fn bed_in(&self, shape: Shape, settings: &Settings) -> Verdict<Bed> {
         self.need_model()?;
         let library = self.load()?;
@@ -108,7 +108,7 @@ fn shaped(settings: &Settings, library: &LoadedPlugin, shape: Shape) -> Settings
     settings
 }
 
-/// Largest batch that the plugin declares for the benchmark's model; `None` if there is no limit.
+/// Returns the largest batch that the plugin declares for the benchmark's model; `None` if there is no limit.
 pub(crate) fn largest_batch(settings: &Settings, library: &LoadedPlugin) -> Option<usize> {
     let mut settings = settings.clone();
     settings.run.batch_size = 1;
@@ -117,7 +117,7 @@ pub(crate) fn largest_batch(settings: &Settings, library: &LoadedPlugin) -> Opti
 }
 
 impl Bed {
-    /// The loaded model.
+    /// Returns the loaded model.
     pub(crate) fn model(&self) -> &Model {
         self.model.as_ref().expect("only `without_model` takes it")
     }
@@ -127,7 +127,7 @@ impl Bed {
         Self { model: None, ..self }
     }
 
-    /// Largest number of samples in a batch.
+    /// Returns the maximum number of samples in a batch.
     pub(crate) fn batch_size(&self) -> usize {
         self.settings.run.batch_size
     }
@@ -146,7 +146,7 @@ impl Bed {
         Ok(Arc::new(Samples::from_store(&store, pairs)))
     }
 
-    /// The first samples, of which some have extreme values.
+    /// Returns the first samples, some of them with extreme values.
     pub(crate) fn extreme_samples(
         &self,
         count: usize,
@@ -163,12 +163,12 @@ impl Bed {
         (0..there.min(count as u64)).map(SampleIndex).collect()
     }
 
-    /// All instances that the plugin was told of; none where it takes whole queries.
+    /// Returns all instances that were announced to the plugin; none if it takes whole queries.
     pub(crate) fn instances(&self) -> Verdict<Vec<Instance>> {
         (0..self.fitted.demand.instance_count).map(|index| self.instance(index)).collect()
     }
 
-    /// Warms up with samples, outside of a phase: an instance, or the model where it takes whole queries.
+    /// Warms up with samples, outside of a phase: an instance, or the model if it takes whole queries.
     pub(crate) fn warm_up(&self, instance: Option<&mut Instance>, samples: &Arc<Samples>) -> Verdict {
         let indices = samples.indices();
         self.model().prepare(&indices, Arc::clone(samples) as _)?;
@@ -180,7 +180,7 @@ impl Bed {
         self.judge()
     }
 
-    /// Instance number `index`.
+    /// Creates instance number `index`.
     pub(crate) fn instance(&self, index: u32) -> Verdict<Instance> {
         Ok(self.model().create_instance(index)?)
     }
@@ -190,7 +190,7 @@ impl Bed {
         self.phase_with(&samples.indices(), Arc::clone(samples) as _, work)
     }
 
-    /// As [`phase`](Self::phase), with samples in any memory.
+    /// Does the same as [`phase`](Self::phase), with samples in any memory.
     pub(crate) fn phase_with<T>(
         &self,
         indices: &[SampleIndex],
@@ -265,7 +265,7 @@ impl Bed {
         Ok(self.desk.answers(&issued))
     }
 
-    /// Issues a query, again and again while the plugin is BUSY. What it refuses it need not complete.
+    /// Issues a query, repeatedly while the plugin is BUSY. The plugin need not complete refused samples.
     pub(crate) fn issue(&self, issuer: &Issuer, query: &[SampleIndex]) -> Verdict<Vec<QuerySample>> {
         let samples = self.desk.expect(query);
         let issued = self.issue_part(issuer, QueryPart::whole(&samples));
@@ -287,12 +287,12 @@ impl Bed {
         }
     }
 
-    /// Flushes, as the host does at the end of a phase, and waits for all that was issued.
+    /// Flushes, as the host does at the end of a phase, and waits for everything that was issued.
     pub(crate) fn flush_and_wait(&self) -> Verdict {
         Ok(self.flush_and_await_all()??)
     }
 
-    /// As [`flush_and_wait`](Self::flush_and_wait); how the plugin ends the flush is for the caller to judge.
+    /// Does the same as [`flush_and_wait`](Self::flush_and_wait); the caller judges how the plugin ends the flush.
     pub(crate) fn flush_and_await_all(&self) -> Verdict<Result<(), PluginHostError>> {
         self.model().end_issue();
         let model = self.model().clone();
@@ -342,7 +342,7 @@ impl Bed {
         self.end_with_noticed().0
     }
 
-    /// As [`end`](Self::end), with everything that the host has noticed of the plugin in its life.
+    /// Does the same as [`end`](Self::end), with everything that the host has noticed of the plugin in its life.
     pub(crate) fn end_with_noticed(self) -> (Verdict, Noticed) {
         let host = self.backend.host_side();
         let noticed = Arc::clone(&self.noticed);
@@ -380,7 +380,7 @@ pub(crate) fn all_good(answers: &[Answer]) -> Verdict {
     }
 }
 
-/// Batches of these sizes in turn; the last is what is left.
+/// Splits samples into batches of these sizes in turn; the last has the rest.
 pub(crate) fn batches_of(indices: &[SampleIndex], sizes: &[usize]) -> Vec<Vec<SampleIndex>> {
     let mut rest = indices;
     let mut batches = Vec::new();

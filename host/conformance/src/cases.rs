@@ -18,7 +18,7 @@ mod services;
 
 use crate::case::Case;
 
-/// The groups, in the order in which they are made: what others need comes first.
+/// Groups in execution order: prerequisites come first.
 const GROUPS: [&[Case]; 15] = [
     load::CASES,
     manifest::CASES,
@@ -37,7 +37,7 @@ const GROUPS: [&[Case]; 15] = [
     resources::CASES,
 ];
 
-/// All cases of the suite, in the order in which they are made.
+/// Returns all cases of the suite, in execution order.
 pub fn cases() -> impl Iterator<Item = &'static Case> {
     GROUPS.iter().copied().flatten()
 }

@@ -65,7 +65,7 @@ fn serve_assignment(assignment: &Assignment) -> ! {
     reply.end(&worked.unwrap_or_else(|_| panicked()))
 }
 
-/// Has crashes and ends of the process reported, and what the plugin prints kept apart.
+/// Reports crashes and exits of the process, and captures the plugin's output separately.
 fn set_up(folder: &Path) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     process::take_stdout().map_err(|error| text(&error))?;
@@ -162,7 +162,7 @@ fn note_calls(calls: &mut Vec<(CallUnderWay, Instant)>) {
     calls.extend(new.into_iter().map(|call| (call, Instant::now())));
 }
 
-/// The reply for a case that takes too long, in which the plugin does not come back from these calls.
+/// Returns the reply for a case that takes too long because the plugin does not return from these calls.
 fn end_of_overdue(limit: Duration, calls: impl Iterator<Item = CallUnderWay>) -> Reply {
     let hangs = calls.map(|call| match call.instance {
         None => format!("it was asked to {} and did not return", call.call.task()),
@@ -240,7 +240,7 @@ fn look(request: &Request) -> Result<Reply, String> {
     Ok(Reply::Looked { plugin, model: find_model(request, &library), usage })
 }
 
-/// The first of the models that is to be had: of the benchmark that the user names, or of ours that come with their
+/// Returns the first available model: of the benchmark that the user names, or of ours that come with their
 /// files, in any scenario that the plugin declares for it.
 fn find_model(request: &Request, library: &LoadedPlugin) -> Option<FoundModel> {
     let named = request.benchmark.clone();

@@ -4,7 +4,7 @@ use proctor_vocabulary::{ElementType, TensorSpec};
 
 use crate::answers::Answer;
 
-/// How far answers of a precision may be apart that should be the same, as a share of the largest value: the order of
+/// Returns how far apart equal answers of a precision may be, as a share of the largest value: the order of
 /// sums differs with the size of a batch.
 fn tolerance(precision: &str) -> f64 {
     if matches!(precision, "f32" | "f64") { 1e-3 } else { 5e-2 }

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::Request;
 
-/// Environment variable that makes a process one of the suite: its assignment, as JSON. Those that begin with
-/// `PROCTOR_` are settings.
+/// Environment variable that makes a process one of the suite: its assignment, as JSON. Variables that begin
+/// with `PROCTOR_` are settings.
 pub(crate) const ASSIGNMENT_VARIABLE: &str = "ASSIGNMENT_OF_PROCTOR_VALIDATOR";
 
 /// File of the case's folder for the reply.
 pub(crate) const REPLY: &str = "reply.json";
 /// File of the case's folder for the report of a crash.
 pub(crate) const CRASH: &str = "crash.txt";
-/// Files of the case's folder for what the process, and the plugin in it, writes.
+/// Files of the case's folder for the output of the process and its plugin.
 pub(crate) const STDERR: &str = "stderr";
 pub(crate) const STDOUT: &str = "stdout";
 
@@ -34,7 +34,7 @@ pub(crate) struct Assignment {
 pub(crate) enum Task {
     /// Look at the plugin.
     Look,
-    /// Make a case.
+    /// Run one case.
     Case {
         /// Its name.
         name: String,
@@ -74,10 +74,10 @@ pub struct PluginFacts {
 pub(crate) enum Reply {
     /// The plugin as it was found. The settings are wrong for it if there is an error.
     Looked { plugin: PluginFacts, model: Option<FoundModel>, usage: Option<String> },
-    /// The case passes.
+    /// The case passed.
     Passed,
     /// The case is not about this plugin.
     Skipped { reason: String },
-    /// The case fails.
+    /// The case failed.
     Failed { reason: String },
 }

@@ -21,7 +21,7 @@ use crate::{
 /// Multiple of a case's limit after which its process is ended from outside; as a rule it ends itself.
 const GRACE: u32 = 4;
 
-/// Largest number of bytes that are kept of what a case has written to a stream; the last ones.
+/// Maximum number of bytes kept of a case's output to a stream; the last ones.
 const OUTPUT_BYTES_MAX: usize = 16 << 10;
 
 /// The program that is started for each case: this one again, unless it says otherwise.
@@ -37,7 +37,7 @@ impl Program {
     /// The running program, without arguments.
     ///
     /// # Errors
-    /// If the system does not tell where it is.
+    /// If the system does not report where it is.
     pub fn this() -> io::Result<Self> {
         Ok(Self { path: std::env::current_exe()?, arguments: Vec::new() })
     }
@@ -46,9 +46,9 @@ impl Program {
 /// End of a process.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Its reply, or how it ended without one.
+    /// Reply, or the way the process ended without one.
     pub(crate) reply: Result<Reply, String>,
-    /// The end of what it wrote to stderr, and of what the plugin printed to standard output.
+    /// Last part of its stderr, and of the plugin's standard output.
     pub(crate) output: String,
 }
 
@@ -99,7 +99,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
 
 /// Ends the processes of a case that are still there.
 fn end_group(child: &Child) {
-    // There may be none left.
+    // The stream may be empty.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
@@ -107,7 +107,7 @@ fn read_reply(folder: &Path) -> Option<Reply> {
     serde_json::from_slice(&fs::read(folder.join(REPLY)).ok()?).ok()
 }
 
-/// How a process ended that has not replied.
+/// Describes how a process ended that has not replied.
 fn without_reply(folder: &Path, ended: Option<ExitStatus>, limit: Duration) -> String {
     let Some(status) = ended else {
         return format!(

@@ -14,7 +14,7 @@ use crate::{
 /// Version of the form of the JSON.
 const SCHEMA_VERSION: u32 = 1;
 
-/// How a case ended.
+/// Outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Outcome {
@@ -29,7 +29,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them, in the order in which they are counted.
+    /// All outcomes, in the order in which they are counted.
     pub const ALL: [Self; 4] = [Self::Pass, Self::Fail, Self::Skip, Self::Crash];
 
     /// The word for it.
@@ -49,11 +49,11 @@ impl Outcome {
 pub struct CaseResult {
     /// The case.
     pub case: &'static Case,
-    /// How it ended.
+    /// Outcome of the case.
     pub outcome: Outcome,
-    /// Why, unless it passed.
+    /// Reason, unless it passed.
     pub reason: String,
-    /// The end of what the plugin and the host wrote, of a case that failed or crashed.
+    /// Last output of the plugin and the host, for a case that failed or crashed.
     pub output: String,
     /// Time that it took.
     pub seconds: f64,
@@ -64,16 +64,16 @@ pub struct CaseResult {
 pub struct Report {
     /// The plugin; `None` if it could not be loaded.
     pub plugin: Option<PluginFacts>,
-    /// The model that it was given; `None` if there was none.
+    /// Model that it was given; `None` if there was none.
     pub model: Option<FoundModel>,
-    /// The cases in the order in which they were made.
+    /// Case results in execution order.
     pub results: Vec<CaseResult>,
     /// Time that all of it took.
     pub seconds: f64,
 }
 
 impl Report {
-    /// Tells if no case failed or crashed.
+    /// Returns whether no case failed or crashed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.count(Outcome::Fail) + self.count(Outcome::Crash) == 0
@@ -85,7 +85,7 @@ impl Report {
         self.results.iter().filter(|result| result.outcome == outcome).count()
     }
 
-    /// The report for people: a line for each case, and reason, rule and fix where it failed.
+    /// Returns the report as text: a line for each case, and reason, rule and fix if it failed.
     #[must_use]
     pub fn text(&self) -> String {
         text::text(self)

@@ -6,24 +6,24 @@ use proctor_config::{ConfigErrors, Loader, Settings};
 use proctor_vocabulary::Scenario;
 use serde::{Deserialize, Serialize};
 
-/// The plugin to validate, and what it is to run.
+/// Plugin to validate, and the model to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Name of the plugin, or path of its library.
     pub plugin: String,
-    /// Name of the benchmark whose model it is to run, or path of its definition; without one the suite takes a small
-    /// model of ours that the plugin declares.
+    /// Name of the benchmark whose model to run, or path of its definition; if `None`, the suite takes a
+    /// small model of ours that the plugin declares.
     pub benchmark: Option<String>,
-    /// Precision to compute in; without one the plugin's first for the model.
+    /// Precision to compute in; if `None`, the plugin's first for the model.
     pub precision: Option<String>,
-    /// Folder of the data sets and models; without one that which comes with the program.
+    /// Folder of the data sets and models; if `None`, the one that comes with the program.
     pub data_root: Option<PathBuf>,
     /// Settings and options of the plugin, `key=value` each, as `host run --set` takes them.
     pub set: Vec<String>,
 }
 
 impl Request {
-    /// The settings of a run for this plugin; the sources are those of `host run`.
+    /// Returns the settings of a run for this plugin, from the sources of `host run`.
     ///
     /// # Errors
     /// Everything that is wrong with them.

@@ -7,7 +7,7 @@ use proctor_words::process_memory_bytes;
 /// Names of the threads of this process, by their ids.
 pub(crate) fn threads() -> BTreeMap<String, String> {
     let ids = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    // One that has just ended has none.
+    // A thread that has just ended has no status.
     let name = |id: &str| fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok();
     ids.filter_map(|entry| entry.file_name().into_string().ok())
         .filter_map(|id| Some((name(&id)?.trim().to_owned(), id)))
@@ -26,8 +26,8 @@ pub(crate) fn descriptors() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Ids of the other processes of this process's group: of what it has started, and that has started, unless it has left
-/// the group.
+/// Returns the ids of the other processes of this process's group: its children and their descendants, unless
+/// they have left the group.
 pub(crate) fn processes_of_group() -> Vec<String> {
     let group_of = |id: &str| {
         let status = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
@@ -42,12 +42,12 @@ pub(crate) fn processes_of_group() -> Vec<String> {
         .collect()
 }
 
-/// Memory of this process that is in RAM and not that of a file, in bytes; `None` if the system does not tell.
+/// Returns the process's memory in RAM that is not file-backed, in bytes; `None` if not reported.
 pub(crate) fn memory_bytes() -> Option<u64> {
     process_memory_bytes("RssAnon")
 }
 
-/// Time that this thread was ready to run and did not, in ns; 0 if the system does not tell.
+/// Returns the time that this thread was ready to run and did not, in ns; 0 if the system does not report it.
 pub(crate) fn waiting_ns() -> u64 {
     let statistics = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     statistics.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)

@@ -11,7 +11,7 @@ use proctor_plugin_api::abi::PROCTOR_TENSOR_ALIGNMENT;
 use proctor_plugin_host::{Model, PluginHostError, PluginRange, SampleBuffers};
 use proctor_vocabulary::{ElementType, SampleIndex, TensorSpec};
 
-/// Size of a page, in whole numbers of which a plugin allocates.
+/// Size of a page; a plugin allocates in multiples of it.
 const PAGE_BYTES: usize = 4096;
 
 /// Samples in memory, each tensor on its own, aligned as the ABI promises.
@@ -53,7 +53,7 @@ impl Samples {
         Self::new(pairs.iter().map(|(from, to)| (to.0, copy(*from))).collect())
     }
 
-    /// Samples of which some have all inputs full of extreme values.
+    /// Returns samples, some of which have all inputs full of extreme values.
     pub(crate) fn with_extreme(
         store: &SampleStore,
         indices: &[SampleIndex],
@@ -83,7 +83,7 @@ impl Samples {
         self.samples.keys().copied().map(SampleIndex).collect()
     }
 
-    /// Tells if any byte is another than it was at first.
+    /// Returns whether any byte is another than it was at first.
     pub(crate) fn are_overwritten(&self) -> bool {
         self.current_sum() != self.sum
     }

@@ -22,13 +22,13 @@ pub(crate) struct Subject {
     pub(crate) has_model: bool,
     /// Folder of the case alone.
     pub(crate) folder: PathBuf,
-    /// Longest time without a completion while samples are outstanding; a part of the time that the case may take.
+    /// Maximum time without a completion while samples are outstanding; a part of the time that the case may take.
     pub(crate) patience: Duration,
     /// The plugin, once it was loaded.
     pub(crate) loaded: OnceLock<LoadedPlugin>,
 }
 
-/// The beginning of the time that plugins are told.
+/// Zero of the time that is reported to plugins.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Time since the first look, in ns; never 0.
@@ -71,20 +71,20 @@ impl Subject {
         Ok(library.options(&given)?)
     }
 
-    /// The services of the host; plugins keep what they keep from run to run.
+    /// Returns the services of the host; plugins keep their cache from run to run.
     pub(crate) fn services(&self, library: &LoadedPlugin) -> HostServices {
         let cache = lasting_folder(&self.settings).join(&library.manifest().name);
         let cache_folder = std::fs::create_dir_all(&cache).is_ok().then_some(cache);
         HostServices { now_ns: Arc::new(now_ns), cache_folder }
     }
 
-    /// The plugin, opened.
+    /// Opens the plugin.
     pub(crate) fn open(&self, library: &LoadedPlugin) -> Verdict<Backend> {
         let options = self.options(library)?;
         Ok(library.open(&options, self.services(library))?)
     }
 
-    /// Time in which a run gives a plugin up that completes nothing, in ms: before the case itself is given up.
+    /// Returns the time after which a run gives up a stalled plugin, in ms: before the case is given up.
     pub(crate) fn watchdog_ms(&self) -> u64 {
         u64::try_from(2 * self.patience.as_millis()).unwrap_or(u64::MAX)
     }
@@ -118,7 +118,7 @@ pub(crate) fn judge_work(noticed: &Noticed) -> Verdict {
     if texts.is_empty() { Ok(()) } else { failed(texts.join("; ")) }
 }
 
-/// Tells if a fault is in the use of a service of the host that has a case of its own.
+/// Returns whether a fault is in the use of a service of the host that has a case of its own.
 fn is_of_service(fault: &PluginFault) -> bool {
     matches!(
         fault,

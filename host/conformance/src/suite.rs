@@ -1,4 +1,4 @@
-//! The suite: which cases are made, one after the other, and what comes of them.
+//! The suite: runs the cases one after the other, and collects their results.
 
 use std::{
     io,
@@ -52,12 +52,12 @@ impl Suite {
     /// All cases for a plugin, in processes of the running program, which has to call [`serve`](crate::serve()) first.
     ///
     /// # Errors
-    /// If the system does not tell where the program is.
+    /// If the system does not report where the program is.
     pub fn new(request: Request) -> Result<Self, SuiteError> {
         Ok(Self { request, patterns: Vec::new(), limit: LIMIT, program: Program::this()? })
     }
 
-    /// Only the cases whose name contains one of these texts; all, if there are none.
+    /// Selects the cases whose name contains one of these texts; all cases if there are no texts.
     #[must_use]
     pub fn only(self, patterns: Vec<String>) -> Self {
         Self { patterns, ..self }
@@ -75,10 +75,10 @@ impl Suite {
         Self { program, ..self }
     }
 
-    /// Makes the cases. `begins` hears of each, with its number from 1 and how many there are.
+    /// Runs the cases. Calls `begins` with each, its number from 1 and the number of cases.
     ///
     /// # Errors
-    /// Why there is no report; a plugin that cannot be loaded is none.
+    /// If there is no report; a plugin that cannot be loaded still has one.
     pub fn run(&self, begins: &mut dyn FnMut(&Case, usize, usize)) -> Result<Report, SuiteError> {
         let chosen = self.chosen()?;
         let request = self.absolute_request()?;
@@ -159,7 +159,7 @@ impl Suite {
     }
 }
 
-/// Why a case says nothing, if one that it needs has not passed.
+/// Returns why a case says nothing, if a prerequisite has not passed.
 fn unmet_need(case: &Case, results: &[CaseResult]) -> Option<String> {
     let needed = results.iter().find(|result| result.case.name == case.needs)?;
     match needed.outcome {

@@ -1,4 +1,4 @@
-//! How a case ends.
+//! Describes how a case ends.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) enum Ended {
     Skipped(String),
 }
 
-/// Success, or why there is none.
+/// Success, or why the case did not succeed.
 pub(crate) type Verdict<T = ()> = Result<T, Ended>;
 
 /// A failure with this reason.
@@ -45,7 +45,7 @@ impl From<HostError> for Ended {
 }
 
 impl Ended {
-    /// The same end, with where it happened.
+    /// Returns the same end, with its place.
     pub(crate) fn at(self, place: &str) -> Self {
         match self {
             Self::Failed(reason) => Self::Failed(format!("{place}: {reason}")),

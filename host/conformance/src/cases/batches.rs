@@ -107,9 +107,9 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// Samples that tell answers apart.
+/// Number of samples with distinguishable answers.
 const SAMPLE_COUNT: usize = 24;
-/// Largest size of a batch that every size is tried up to.
+/// Maximum batch size up to which every size is tried.
 const SIZE_MAX: usize = 17;
 
 fn one_sample(subject: &Subject) -> Verdict {
@@ -231,7 +231,7 @@ fn same_any_order(subject: &Subject) -> Verdict {
     let forwards = samples.indices();
     let orders: [Vec<SampleIndex>; 2] = [
         forwards.iter().rev().copied().collect(),
-        // Those that were far apart are neighbours.
+        // Samples that were far apart become neighbours.
         forwards.iter().step_by(2).chain(forwards.iter().skip(1).step_by(2)).copied().collect(),
     ];
     let sizes = [bed.batch_size()];

@@ -89,7 +89,7 @@ fn between_batches(subject: &Subject) -> Verdict {
             let first = bed.execute_here(instance, batch)?;
             ensure(first.len() == 1, || "the batch before it was not answered".to_owned())?;
             bed.backend.host_side().cancel();
-            // Whether it still works is the plugin's choice.
+            // The plugin may choose whether it still works.
             let _ = bed.execute_here(instance, batch);
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Extensions: those that are promised, and those that are just there.
+//! Checks extensions, both the declared ones and the ones that are merely there.
 
 use std::{
     iter,
@@ -307,7 +307,7 @@ fn submit(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// Submits a batch of each sample, again and again, and tells of each that is done, up to the first that fails.
+/// Submits a batch of each sample, again and again, and reports each completion, up to the first failure.
 fn submit_all(
     mut lane: Lane,
     desk: &Desk,
@@ -316,11 +316,11 @@ fn submit_all(
 ) {
     lane.begin_thread();
     for index in iter::repeat_n(indices, 20).flatten() {
-        // The plugin's thread completes what it has done.
+        // The plugin's thread completes finished batches.
         let batch = desk.expect(&[*index]);
         let executed = lane.execute(&batch);
         let has_failed = executed.is_err();
-        // Nobody listens any more where another lane has failed.
+        // If another lane has failed, the receiver is gone.
         if done.send(executed.map(|()| batch)).is_err() || has_failed {
             break;
         }
@@ -332,7 +332,7 @@ fn virtual_time(subject: &Subject) -> Verdict {
     if !subject.load()?.manifest().virtual_time {
         return skipped("the plugin does not declare PROCTOR_CAPABILITY_VIRTUAL_TIME");
     }
-    /// Longest service time that makes sense: a day.
+    /// Maximum plausible service time: a day.
     const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
     let bed = subject.bed(Shape::batches(4))?;
     let samples = bed.samples(8)?;

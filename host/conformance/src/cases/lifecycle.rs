@@ -210,7 +210,7 @@ fn refused_model(subject: &Subject) -> Verdict {
 fn create_and_destroy(subject: &Subject) -> Verdict {
     let bed = subject.bed(Shape { instances: 3, ..Shape::batches(2) })?;
     let instances = bed.instances()?;
-    // Not in the order in which they were made.
+    // Not in creation order.
     let mut instances = instances.into_iter();
     let (first, second, third) = (instances.next(), instances.next(), instances.next());
     drop((second, third, first));

@@ -83,7 +83,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The time in which a plugin is to be known.
+/// Time in which a plugin must be identified.
 const LIMIT: Duration = Duration::from_millis(100);
 
 /// A large batch, for plugins that declare no limit.
@@ -97,7 +97,7 @@ fn readable_without_device(subject: &Subject) -> Verdict {
     let (before, threads_before) = (descriptors(), threads());
     let (begin, waited) = (Instant::now(), waiting_ns());
     let library = subject.load_again()?;
-    // Time in which others had the processor is not the plugin's.
+    // Time in which other threads had the processor is not the plugin's.
     let waited = Duration::from_nanos(waiting_ns() - waited);
     let took = begin.elapsed().saturating_sub(waited);
     let is_device = |target: &&String| {
@@ -172,7 +172,7 @@ fn models_load(subject: &Subject) -> Verdict {
                 loaded_count += 1;
                 drop(model);
             }
-            // Not every file, and not every machine, has what a row is about.
+            // Not every file, and not every machine, has the subject of a row.
             Err(PluginHostError::CallFailed {
                 status: PROCTOR_STATUS_UNSUPPORTED | PROCTOR_STATUS_DEVICE_LOST,
                 message,

@@ -130,7 +130,7 @@ fn finite_answers(subject: &Subject) -> Verdict {
     bed.end()
 }
 
-/// The answers to all samples, some of which have extreme values, by an instance.
+/// Returns the answers of an instance to all samples, some of which have extreme values.
 fn extreme(subject: &Subject, value: Extreme) -> Verdict {
     if !dispatches(subject)?.contains(&proctor_bed::Dispatch::Batches) {
         return skipped("the plugin takes whole queries alone");

@@ -150,7 +150,7 @@ fn each(subject: &Subject, values: impl Fn(&OptionSpec) -> Vec<String>) -> Verdi
     if count == 0 {
         return skipped("the manifest declares no option of this kind");
     }
-    // What was refused has left nothing behind.
+    // A refused option must leave nothing behind.
     close(subject.open(&library)?)
 }
 
@@ -165,7 +165,7 @@ fn open_with(subject: &Subject, library: &LoadedPlugin, name: &str, value: &str)
     Ok(library.open(&options, subject.services(library)))
 }
 
-/// Fails if a refusal is none with a status and a reason.
+/// Fails unless a refusal has a status and a reason.
 fn has_reason(error: &PluginHostError) -> Verdict {
     match error {
         PluginHostError::CallFailed { message, .. } => {

@@ -101,7 +101,7 @@ fn refused_or_survived(called: Result<(), PluginHostError>) -> Verdict {
     }
 }
 
-/// Makes calls that are not due by each way of work, and does some work that is due afterwards.
+/// Makes calls that are not due by each way of work, and does some due work afterwards.
 fn astray(subject: &Subject, calls: impl Fn(&Bed) -> Verdict) -> Verdict {
     for dispatch in dispatches(subject)? {
         let bed = subject.bed(shape(dispatch))?;
@@ -114,7 +114,7 @@ fn astray(subject: &Subject, calls: impl Fn(&Bed) -> Verdict) -> Verdict {
     Ok(())
 }
 
-/// Ends everything. A plugin that counts what its host does wrong may say so when it is closed.
+/// Ends everything. A plugin that counts its host's errors may report them when it is closed.
 fn end_astray(bed: Bed) -> Verdict {
     let (_, mut noticed) = bed.end_with_noticed();
     noticed.retain(|fault| !is_failed_close(&fault.first));

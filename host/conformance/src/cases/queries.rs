@@ -197,7 +197,7 @@ fn at_a_high_rate(subject: &Subject) -> Verdict {
                 std::hint::spin_loop();
             }
             bed.issue(&issuers[0], &[*index])?;
-            // What a slow `issue` has not taken by now is left out.
+            // Leave out samples that a slow `issue` has not taken by now.
             if begin.elapsed() > Duration::from_secs_f64(SECONDS) {
                 break;
             }
@@ -224,7 +224,7 @@ fn nothing_late(subject: &Subject) -> Verdict {
     let samples = bed.samples(8)?;
     for _ in 0..3 {
         bed.phase(&samples, || bed.issue_all(&batches_of(&cycled(&samples.indices(), 100), &[1])).map(drop))?;
-        // What comes now is a fault that the next phase finds.
+        // Later completions are a fault that the next phase finds.
         thread::sleep(Duration::from_millis(50));
     }
     bed.end()

@@ -1,4 +1,4 @@
-//! Memory, threads, files and processes that grow or are left behind.
+//! Checks for memory, threads, files and processes that grow or are left behind.
 
 use std::{collections::BTreeMap, fs};
 
@@ -98,7 +98,7 @@ const ROUNDS: usize = 4;
 /// per repetition: allocator noise is less, and not in every round.
 fn steady(times: usize, bytes_each: usize, mut round: impl FnMut() -> Verdict) -> Verdict {
     let bytes_max = (times * bytes_each) as u64;
-    // What is made once is made now.
+    // Anything made once is made now.
     round()?;
     let Some(mut before) = memory_bytes() else {
         return skipped("the system does not tell the memory of a process");
@@ -180,7 +180,7 @@ fn memory_of_opens(subject: &Subject) -> Verdict {
     steady(OPENS, 16 << 10, || (0..OPENS).try_for_each(|_| close(subject.open(&library)?)))
 }
 
-/// Lives of the plugin after which what is left is compared: after the first all that is made once is there.
+/// Lives of the plugin after which leftovers are compared: the first creates everything that is made once.
 const LIVES: usize = 4;
 
 /// Fails if each life leaves more behind.
@@ -196,7 +196,7 @@ fn nothing_left(subject: &Subject, what: &str, left: impl Fn() -> BTreeMap<Strin
     let more: Vec<_> =
         after.iter().filter(|(key, _)| !before.contains_key(*key)).map(|(_, name)| name.clone()).collect();
     let grown = after.len().saturating_sub(before.len());
-    // Fewer than one for each life may be what is made now and then.
+    // Fewer than one for each life may be made occasionally.
     if grown >= LIVES - 1 {
         failed(format!("{grown} {what} are left behind: {}", more.join(", ")))
     } else {

@@ -45,13 +45,13 @@ pub(super) const CASES: &[Case] = cases! {
 /// Queries of a run; of Offline, samples.
 const QUERY_COUNT: u64 = 200;
 
-/// Makes a run of this scenario, and judges what the plugin does wrong in it, but not how fast it is.
+/// Makes a run of this scenario, and judges the plugin's errors in it, but not its speed.
 fn run(subject: &Subject, scenario: Scenario, dispatch: Dispatch) -> Verdict {
     subject.need_model()?;
     let library = subject.load()?;
     need_dispatch(&library, dispatch)?;
     let mut settings = in_scenario(&subject.settings, scenario);
-    // The row of this model, in the precision that is asked for: others may have other scenarios.
+    // The row of this model, in the requested precision: others may have other scenarios.
     if let Err(error) = row_for(&settings, library.manifest(), dispatch) {
         return skipped(error.messages().join(": "));
     }

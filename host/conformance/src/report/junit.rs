@@ -4,7 +4,7 @@ use proctor_vocabulary::xml_text;
 
 use super::{CaseResult, Outcome, Report};
 
-/// The whole file.
+/// Returns the whole report as a JUnit file.
 pub(super) fn junit(report: &Report) -> String {
     let name = report.plugin.as_ref().map_or("plugin", |plugin| plugin.name.as_str());
     let counts = format!(

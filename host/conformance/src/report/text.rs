@@ -4,10 +4,10 @@ use proctor_vocabulary::printable;
 
 use super::{CaseResult, Outcome, Report};
 
-/// Largest number of lines of the output of a case that are shown; the last ones.
+/// Maximum number of output lines shown for a case; the last ones.
 const OUTPUT_LINES_MAX: usize = 12;
 
-/// The whole report.
+/// Returns the whole report as text.
 pub(super) fn text(report: &Report) -> String {
     let mut text = head(report);
     report.results.iter().for_each(|result| text.push_str(&of_case(result)));

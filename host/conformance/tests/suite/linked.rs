@@ -2,7 +2,7 @@
 
 use std::{env, time::Duration};
 
-// It registers itself, for which the linker has to see it used.
+// The plugin registers itself; the linker keeps it only if it is referenced.
 use proctor_conformance::{Outcome, Program, Request, Suite};
 use proctor_null as _;
 use proctor_test_needs::name_of;
