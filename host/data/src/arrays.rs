@@ -11,24 +11,24 @@ use proctor_datasets::npy;
 use proctor_vocabulary::{ElementType, TensorSpec};
 use proctor_words::{CommandError, HostError, output};
 
-/// Name of the file of an array; what a file system might take otherwise is replaced.
+/// Returns the file name of an array; characters with a special meaning to file systems are replaced.
 pub(crate) fn file_name(array: &str) -> String {
     let plain =
         |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
     format!("{}.npy", array.chars().map(plain).collect::<String>())
 }
 
-/// The file of an array. Until all is in it, it has another name; what is not kept is removed.
+/// File of an array. Until it is complete, it has another name; it is removed unless it is kept.
 pub(crate) struct ArrayFile {
     file: File,
-    /// Where it lies while it is written.
+    /// Path while it is written.
     partial: PathBuf,
     path: PathBuf,
     header_bytes: u64,
 }
 
 impl ArrayFile {
-    /// Makes the file of this name for an array of these extents, row-major, of elements of the input's type.
+    /// Creates the file of this name for an array of these extents, row-major, of elements of the input's type.
     pub(crate) fn make(
         folder: &Path,
         name: &str,
@@ -64,7 +64,7 @@ impl ArrayFile {
 
 impl Drop for ArrayFile {
     fn drop(&mut self) {
-        // Where it was kept, it is not there any more.
+        // It is no longer in the place where it was kept.
         let _ = fs::remove_file(&self.partial);
     }
 }

@@ -1,4 +1,4 @@
-//! Calibration samples, prepared for those who quantise a model: one array for each input, or for each sample where
+//! Prepares calibration samples for quantising a model: one array for each input, or for each sample where
 //! these differ in shape, and what they were made of.
 //!
 //! MLPerf Inference publishes a list of them for each data set. The lists are not passed on here: the user has them.
@@ -24,15 +24,15 @@ use crate::{
     prepare::{Source, fill},
 };
 
-/// Name of the file that says what the arrays are.
+/// Name of the file that describes the arrays.
 const CONTENTS: &str = "calibration.json";
 
-/// Where calibration samples come from.
+/// Source of calibration samples.
 #[derive(Debug)]
 pub(crate) enum CalibrationSource<'a> {
-    /// They are samples of the data set itself, which lies in this folder.
+    /// Samples of the data set itself, which lies in this folder.
     DataSet(PathBuf),
-    /// They are files below a folder, such as those for training. The data set, where it is there, is compared with.
+    /// Files below a folder, such as training files. They are compared with the data set, if that is there.
     Files { files: &'a Path, data_set: Option<PathBuf> },
 }
 
@@ -40,11 +40,11 @@ pub(crate) enum CalibrationSource<'a> {
 #[derive(Debug)]
 pub(crate) struct Calibrated {
     pub(crate) sample_count: usize,
-    /// How many of them accuracy is measured on, too; `None` if the data set is not there to be compared with.
+    /// Number of them that accuracy is also measured on; `None` if there is no data set to compare with.
     pub(crate) shared_count: Option<usize>,
 }
 
-/// The file beside the arrays.
+/// Contents of the file next to the arrays.
 #[derive(Debug, Serialize)]
 struct Contents<'a> {
     benchmark: &'a str,
@@ -60,7 +60,7 @@ struct Contents<'a> {
 #[derive(Debug, Serialize)]
 struct Array<'a> {
     input: &'a str,
-    /// None where each sample has arrays of its own.
+    /// `None` if each sample has arrays of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
 }
@@ -82,7 +82,7 @@ impl Chosen {
     }
 }
 
-/// The samples that a list means.
+/// Samples that a list selects.
 struct Wanted {
     dataset: Box<dyn Dataset>,
     /// Their indices in it, in the order of the list.
@@ -90,15 +90,15 @@ struct Wanted {
     /// Names of the samples of the data set.
     names: Vec<String>,
     chosen: Vec<Chosen>,
-    /// True if the data set that accuracy is measured on is there to be compared with.
+    /// True if there is the data set that accuracy is measured on, to compare with.
     is_compared: bool,
 }
 
-/// Prepares the samples of a list, in its order, as the benchmark's inputs. `show` is told how many of how many are
-/// done.
+/// Prepares the samples of a list, in its order, as the benchmark's inputs. Calls `show` with the number done
+/// and the total.
 ///
 /// # Errors
-/// The list is none or names what is not there, a sample cannot be prepared, or a file not be written.
+/// If the list is bad or names a missing sample, a sample cannot be prepared, or a file cannot be written.
 pub(crate) fn calibrate(
     benchmark: &Benchmark,
     published: &Published,
@@ -182,7 +182,7 @@ fn wanted(
     let rows = RowAggregation::default();
     match (source, words, published.calibration.open_listed) {
         (CalibrationSource::DataSet(folder), Words::Names(names), Some(open_listed)) => {
-            // They may be others than those of the data set, of which there may be none.
+            // They may differ from the files of the data set, which may have none.
             let samples = open_listed(folder, list, names)?;
             Ok(of_files(samples, names, try_open(published, folder, &rows).ok()))
         }
@@ -241,7 +241,7 @@ impl Words {
     /// Reads a list. A line of names may have a label behind its name, which is passed over.
     ///
     /// # Errors
-    /// Why it is none: it is empty, or has something twice.
+    /// If the list is bad: it is empty, or has a duplicate.
     fn parse(text: &str) -> Result<Self, String> {
         let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
         let words = match numbers {
@@ -261,7 +261,7 @@ impl Words {
     /// The indices of the samples that the list means, among all of a data set.
     ///
     /// # Errors
-    /// The first that is none.
+    /// The first name that is not a known sample.
     fn among(&self, known: &HashMap<&str, Vec<u64>>, sample_count: u64) -> Result<Vec<u64>, String> {
         let wanted = match self {
             Self::Numbers(numbers) => {

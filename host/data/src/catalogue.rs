@@ -9,7 +9,7 @@ use proctor_words::{CommandError, DataError, HostError, UsageError};
 /// Opens a folder for work on its samples; `rows` says how samples are made of rows.
 ///
 /// # Errors
-/// As [`try_open`], with the commands that say more of a folder.
+/// Does the same as [`try_open`], with the commands that say more about a folder.
 pub(crate) fn open(published: &Published, folder: &Path, rows: &RowAggregation) -> Result<Opened, HostError> {
     try_open(published, folder, rows).map_err(|error| match error {
         HostError::Dataset(_) => {

@@ -105,7 +105,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Tells if the user says where it is.
+    /// Returns whether the user names its location.
     fn is_named(&self) -> bool {
         self.folder.is_some() || self.data_root.is_some()
     }
@@ -116,7 +116,7 @@ impl Place {
 }
 
 impl Command {
-    /// Does what is asked for.
+    /// Runs the command.
     ///
     /// # Errors
     /// If the data set is not known, not there or damaged, or something cannot be written.
@@ -262,7 +262,7 @@ fn prepare_calibration(
         Some(_) if !published.calibration.is_of_files => {
             return Err(CommandError::NotOfFiles(published.name).into());
         }
-        // A folder that the user names has to be there, whatever it is for.
+        // A folder that the user names must exist, for any use.
         Some(files) if place.is_named() => CalibrationSource::Files { files, data_set: Some(data_set?) },
         Some(files) => CalibrationSource::Files { files, data_set: data_set.ok() },
         None => CalibrationSource::DataSet(data_set?),

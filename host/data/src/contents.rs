@@ -1,4 +1,4 @@
-//! Tells if a data set is the one that samples were prepared from.
+//! Returns whether a data set is the one that samples were prepared from.
 
 use std::{
     fs, io,
@@ -10,9 +10,9 @@ use std::{
 use proctor_datasets::{DatasetError, sha256_hex};
 use proctor_prepared::RowAggregation;
 
-/// Sum over the names, sizes and times of change of all files below a folder: another one where a file has changed, for
-/// the price of a look at each. Whether the bytes are the published ones is a question for `host data verify`. A trace
-/// by which rows become samples is read.
+/// Returns a checksum over the names, sizes and modification times of all files below a folder: it differs if
+/// a file has changed, for the price of a look at each. `host data verify` checks the bytes themselves. A
+/// trace by which rows become samples is read.
 ///
 /// # Errors
 /// A folder or the trace cannot be read.
@@ -34,14 +34,14 @@ pub(crate) fn sum(folder: &Path, rows: &RowAggregation) -> Result<String, Datase
 
 /// A folder that was found.
 struct Found {
-    /// Its name below the data set's.
+    /// Name below the data set's folder.
     below: PathBuf,
     /// Device and inode of the folders that lead to it.
     above: Vec<(u64, u64)>,
 }
 
-/// Adds a line for each file of a folder, and its folders to those that are left. A link back to a folder that leads to
-/// it leads to nothing new.
+/// Adds a line for each file of a folder, and its subfolders to the remaining ones. A link back to a parent
+/// folder leads to nothing new.
 fn look(
     here: &Path,
     Found { below, above }: &Found,
@@ -115,7 +115,7 @@ mod tests {
             symlink(target, folder.path().join(name)).unwrap();
         }
         assert_eq!(sum(folder.path(), &RowAggregation::Quantiles).unwrap(), plain);
-        // A link to another folder is a way to its files.
+        // A link to another folder leads to its files.
         symlink("a/b", folder.path().join("c")).unwrap();
         assert_ne!(sum(folder.path(), &RowAggregation::Quantiles).unwrap(), plain);
     }

@@ -18,7 +18,7 @@ mod verify;
 
 use crate::commands::Command;
 use clap::Parser;
-// Pipelines register themselves, for which the linker has to see their crates used.
+// Pipelines register themselves; the linker keeps their crates only if they are referenced.
 use proctor_images as _;
 use proctor_speech as _;
 use proctor_volumes as _;

@@ -25,11 +25,11 @@ const AHEAD: usize = 2;
 /// Tensors of one sample, each with its shape.
 pub(crate) type Tensors = Vec<(Vec<usize>, Vec<u8>)>;
 
-/// Prepares the missing and the damaged samples of an order, and tells `show` how many of how many are done. The data
-/// set is opened only for those, or to be listed, since opening one may mean reading through all of it.
+/// Prepares the missing and the damaged samples of an order, and calls `show` with the number done and the total. The
+/// data set is opened only for these, or to be listed, since opening one may mean reading through all of it.
 ///
 /// # Errors
-/// If the data are missing or damaged, or a sample cannot be prepared or written; those before it stay.
+/// If the data are missing or damaged, or a sample cannot be prepared or written; samples before it stay.
 pub(crate) fn prepare(order: &Order, show: &mut dyn FnMut(usize, usize)) -> Result<Delivery, HostError> {
     let published = catalogue::find(&order.dataset)?;
     let parts: Option<Vec<_>> = order.inputs.iter().map(proctor_prepared::Input::parts).collect();
@@ -84,7 +84,7 @@ fn listed(folder: &Path, wanted: &[SampleIndex]) -> Option<Listing> {
     has_all.then(|| reader.listing().ok()).flatten()
 }
 
-/// Where the tensors of a sample come from.
+/// Source of the tensors of a sample.
 pub(crate) struct Source<'a> {
     pub(crate) dataset: &'a dyn Dataset,
     pub(crate) pipeline: &'a dyn Pipeline,
@@ -128,7 +128,7 @@ pub(crate) fn fill(
     let next = AtomicUsize::new(0);
     let (sender, receiver) = sync_channel(AHEAD * thread_count);
     thread::scope(|scope| {
-        // Of this function alone from here on: where it returns early, the threads find nobody to send to, and end.
+        // From here on this function alone owns it: if it returns early, the threads' sends fail and they end.
         let receiver = receiver;
         for _ in 0..thread_count {
             let (sender, next) = (sender.clone(), &next);

@@ -32,7 +32,7 @@ pub(crate) fn look(
 /// Same as [`kits::verify`], and [`DatasetError::Read`] if a scan cannot be read again.
 fn verify_kits(folder: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Defect>, DatasetError> {
     let mut defects = kits::verify(folder, progress)?;
-    // Where no case is there, the defects say so.
+    // If there is no case, the defects report it.
     let Ok(samples) = kits::open(folder) else { return Ok(defects) };
     for path in samples.paths() {
         if defects.iter().any(|defect| defect.path == *path) {
