@@ -36,7 +36,7 @@ impl CountLine {
         let interval = if is_live { LIVE_INTERVAL } else { PLAIN_INTERVAL };
         let wait = if self.shown.is_some() { interval } else { PLAIN_INTERVAL };
         let is_young = now - self.shown.unwrap_or(self.begin) < wait;
-        // The last line tells that what was begun has come to its end.
+        // The last line says that the work has finished.
         if is_young && !(is_last && self.shown.is_some()) {
             return;
         }

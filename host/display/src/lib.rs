@@ -1,4 +1,4 @@
-//! Shows what the programs measure: progress on a terminal, and pages of figures at the end.
+//! Shows the measurements of the programs: progress on a terminal, and pages of figures at the end.
 //!
 //! A [`Terminal`] observes a run in one of several [`OutputFormat`]s. [`Steps`] shows the progress of a benchmark,
 //! [`CountLine`] that of many similar items. A [`Page`] holds tables with their notes and [`Origin`], as text, Markdown

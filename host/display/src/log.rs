@@ -43,8 +43,8 @@ pub(crate) fn start() {
     tracing_subscriber::registry().with(timeline::layer()).with(lines.with_filter(filter)).init();
 }
 
-/// Writes the message or another field of a line, which files and plugins may have written: [`printable_lines`], none
-/// of which can be taken for another line of the log.
+/// Writes the message or another field of a line, which files and plugins may have written:
+/// [`printable_lines`], which cannot be mistaken for another line of the log.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let text = format!("{value:?}");
     let text = printable_lines(&text).replace('\n', "\n    ");

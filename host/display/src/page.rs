@@ -1,4 +1,4 @@
-//! Pages of figures: where the figures come from, and tables with their notes, as text and in Markdown.
+//! Pages of figures: their origin, and tables with their notes, as text and in Markdown.
 
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ impl Origin {
         format!("{cpu}{count}{kernel}{load}")
     }
 
-    /// Reservations about every figure, each behind a comma; empty if there are none.
+    /// Returns the reservations about every figure, each behind a comma; empty if there are none.
     #[must_use]
     pub fn reservations(&self) -> String {
         let quick = if self.quick { ", too short for figures to rely on" } else { "" };
@@ -86,7 +86,7 @@ impl Origin {
 
 /// A table with its head.
 pub struct Table {
-    /// Title above it.
+    /// Title above the table.
     pub title: String,
     /// Heads of the columns.
     pub head: Vec<String>,
@@ -98,7 +98,7 @@ pub struct Table {
 pub struct Page<'a> {
     /// Title of the page.
     pub title: &'static str,
-    /// Where the figures come from.
+    /// Origin of the figures.
     pub origin: &'a Origin,
     /// Begin of the measurement, in UTC.
     pub started_at: &'a str,

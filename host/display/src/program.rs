@@ -16,7 +16,7 @@ use crate::{
     stdout, timeline,
 };
 
-/// Reads the command line, or ends the program with the fault in it, or with the help that is asked for.
+/// Reads the command line, or ends the program with its error, or with the requested help.
 #[must_use]
 pub fn command_line<Arguments: Parser>() -> Arguments {
     let steers = || env::args_os().any(|word| printable(word.display()) != word.to_string_lossy());
@@ -34,7 +34,7 @@ pub fn command_line<Arguments: Parser>() -> Arguments {
     })
 }
 
-/// The error of arguments that are no UTF-8, of which clap names none.
+/// Returns the error for arguments that are not UTF-8, which clap does not name.
 fn not_utf8() -> String {
     let words = env::args_os().filter(|word| word.to_str().is_none());
     let words: Vec<_> = words.map(|word| format!("\"{}\"", printable(word.display()))).collect();
@@ -61,8 +61,8 @@ pub fn run_program(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
     }
 }
 
-/// As [`run_program`], for work that loads a plugin into this process. What ends the program without a word is
-/// reported by a parent of it.
+/// Does the same as [`run_program`], for work that loads a plugin into this process. Its parent reports
+/// silent ends of the program.
 pub fn run_program_with_plugin(work: impl FnOnce() -> Result<Conclusion, HostError>) -> ! {
     // Before there is a second thread.
     let started = parent::start();

@@ -88,7 +88,7 @@ impl Progress {
         *self.turned.lock() = Some((knobs, is_settled));
     }
 
-    /// Shows no more.
+    /// Stops showing progress.
     pub(crate) fn stop(self) {
         if let Some(ticker) = self.ticker {
             ticker.stop();

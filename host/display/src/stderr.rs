@@ -15,7 +15,7 @@ use rustix::{
     termios::tcgetwinsize,
 };
 
-/// Longest wait for a reader, once; until it reads again, messages are dropped.
+/// Maximum wait for a reader, once; until it reads again, messages are dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes that a pipe takes without waiting when it says that it has room.
@@ -31,19 +31,19 @@ struct State {
     view: Vec<String>,
 }
 
-/// Shows a message, a line or more without the end of the last one, with [`printable_lines`] of whatever files and
-/// plugins have put into it.
+/// Shows a message, a line or more without the final line break, with [`printable_lines`] of any text from
+/// files and plugins.
 pub fn tell(message: impl AsRef<str>) {
     // It never fails.
     let _ = Stderr.write_all(format!("{}\n", printable_lines(message.as_ref())).as_bytes());
 }
 
-/// Shows lines at the bottom of the terminal, in the place of those that were there; messages go above them. `lines`
-/// makes them for a number of columns.
+/// Shows lines at the bottom of the terminal, replacing the previous ones; messages go above them. `lines`
+/// formats them for a number of columns.
 pub(crate) fn show_view(lines: impl FnOnce(u16) -> Vec<String>) {
     let (columns, rows) = terminal_size();
     let mut view: Vec<_> = lines(columns).iter().map(printable).collect();
-    // What has scrolled away cannot be rewritten.
+    // Scrolled-away lines cannot be rewritten.
     view.truncate(usize::from(rows).saturating_sub(1).max(1));
     if let Some(mut state) = lock() {
         let text = format!("{}{}", erasure(&state.view), view.join("\n"));
@@ -52,7 +52,7 @@ pub(crate) fn show_view(lines: impl FnOnce(u16) -> Vec<String>) {
     }
 }
 
-/// Removes those lines.
+/// Removes the lines of the view.
 pub(crate) fn clear_view() {
     if let Some(mut state) = lock() {
         let text = erasure(&state.view);
@@ -69,7 +69,7 @@ fn terminal_size() -> (u16, u16) {
     }
 }
 
-/// Moves the cursor to where the view begins, and removes it from there to the end.
+/// Moves the cursor to the start of the view, and clears from there to the end.
 fn erasure(view: &[String]) -> String {
     match view.len() {
         0 => String::new(),
@@ -78,8 +78,8 @@ fn erasure(view: &[String]) -> String {
     }
 }
 
-/// The way to stderr for everything of the program. Writing always succeeds. Bytes go out as they are: whoever writes
-/// text of files or plugins here makes it [`printable`] first.
+/// Writer to stderr for the whole program. Writing always succeeds. Bytes go out unchanged: a caller that
+/// writes text of files or plugins makes it [`printable`] first.
 pub(crate) struct Stderr;
 
 impl Write for Stderr {
@@ -117,7 +117,7 @@ fn lock() -> Option<MutexGuard<'static, State>> {
     STATE.try_lock_for(2 * PATIENCE)
 }
 
-/// Writes what it can. Returns whether stderr takes anything: an error is not waited for a second time either way.
+/// Writes as much as possible. Returns whether stderr takes anything: an error is not waited for twice.
 fn write_chunk(mut bytes: &[u8], patience: Duration) -> bool {
     let stderr = io::stderr();
     let patience = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: 0 };

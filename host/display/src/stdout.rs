@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use proctor_plugin_host::process;
 use proctor_vocabulary::printable_lines;
 
-/// The way to the user.
+/// Path of output to the user.
 enum Stdout {
-    /// As the process has it: no program has begun.
+    /// Stdout as the process has it: no program has begun.
     Shared,
     /// For the program alone.
     Own(File),
@@ -44,7 +44,7 @@ pub fn print_data(bytes: impl AsRef<[u8]>) {
     }
 }
 
-/// Tells if the answer goes to a terminal.
+/// Returns whether the answer goes to a terminal.
 fn is_terminal() -> bool {
     match &*STDOUT.lock() {
         Stdout::Shared => io::stdout().is_terminal(),

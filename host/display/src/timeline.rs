@@ -1,7 +1,7 @@
 //! The timeline of the program: the spans of a run, written to a file as a Chrome trace while they come.
 //!
-//! The file is whole after each span that begins or ends outside of the timed part of a test, so that it can be read
-//! however the program ends. Who ends it in good order ends the spans that are still open, too.
+//! The file is complete after each span that begins or ends outside of the timed part of a test, so that it
+//! can be read however the program ends. An orderly end also ends the spans that are still open.
 
 use std::{
     fmt::Debug,
@@ -115,7 +115,7 @@ pub(crate) fn end_early() {
     if let Some(mut timeline) = TIMELINE.try_lock()
         && let Some(timeline) = timeline.take()
     {
-        // The program ends with another error, which is the one to be told.
+        // The program ends with another error, which is the one to report.
         let _ = timeline.end();
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn end_early() {
 /// The layer that takes the spans, and its filter, which lets none through until a timeline is started.
 pub(crate) fn layer() -> impl Layer<Registry> {
     let (filter, handle) = reload::Layer::new(Targets::new());
-    // It is there already where the log is started twice, and then this one gets no spans.
+    // It exists already if the log is started twice, and then this one gets no spans.
     let _ = FILTER.set(handle);
     filtered(filter)
 }
@@ -134,7 +134,7 @@ fn filtered(filter: impl Filter<Registry> + 'static) -> impl Layer<Registry> {
 
 fn show_spans(spans: Targets) {
     if let Some(filter) = FILTER.get() {
-        // Only a subscriber that is gone has no filter any more, and it has no spans either.
+        // Only a dropped subscriber has no filter, and it has no spans either.
         let _ = filter.reload(spans);
     }
 }

@@ -6,7 +6,7 @@ use proctor_words::text;
 
 use super::snapshot::Snapshot;
 
-/// One line.
+/// Formats a snapshot in one line.
 pub(super) fn line(snapshot: &Snapshot) -> String {
     let Snapshot { issued_count, completed_count: done, samples_per_second, .. } = snapshot;
     let (mode, unit) = (mode_name(snapshot.mode), unit(snapshot.plan.scenario));
@@ -27,7 +27,7 @@ pub(super) fn mode_name(mode: PhaseMode) -> &'static str {
     }
 }
 
-/// Unit that is counted: samples where a query has many of them, else queries.
+/// Returns the counted unit: samples if a query has many of them, else queries.
 pub(super) fn unit(scenario: Scenario) -> &'static str {
     match scenario {
         Scenario::SingleStream | Scenario::Server => "queries",
@@ -35,7 +35,7 @@ pub(super) fn unit(scenario: Scenario) -> &'static str {
     }
 }
 
-/// Where a policy has turned the knobs, if one does.
+/// Returns the current knobs, if a policy turns them.
 pub(super) fn knobs(snapshot: &Snapshot) -> Option<String> {
     let (knobs, is_settled) = snapshot.turned?;
     Some(if is_settled { format!("{knobs}, settled") } else { knobs.to_string() })

@@ -43,7 +43,7 @@ pub(super) struct SnapshotLatencies {
 pub(super) struct Viewer {
     test: ShownTest,
     before: Option<PhaseProgress>,
-    /// Samples of the phases before this one.
+    /// Number of samples of the phases before this one.
     earlier_count: u64,
     tally: Tally,
 }
@@ -101,7 +101,7 @@ fn rate(now: PhaseProgress, before: Option<PhaseProgress>) -> f64 {
     }
 }
 
-/// Share of the plan that is done, and the time that is left: both the duration and the samples have to be reached.
+/// Returns the completed share of the plan, and the remaining time until both duration and samples are reached.
 fn done(now: PhaseProgress, earlier_count: u64, plan: &TestPlan) -> (f64, Option<u64>) {
     let is_accuracy = now.mode == PhaseMode::Accuracy;
     let count = if is_accuracy { earlier_count + now.completed_count } else { now.completed_count };

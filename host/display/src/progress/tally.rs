@@ -2,9 +2,9 @@
 
 use proctor_loadgen::{Histogram, Progress, SampleRecord, percentile_rank};
 
-/// Largest number of samples that are read in one look; of more, the latest are read.
+/// Maximum number of samples read in one look; of more, the latest are read.
 const READ_MAX: u64 = 1 << 16;
-/// Largest number of samples that are waited for while later ones are read.
+/// Maximum number of samples that are waited for while later ones are read.
 const LATE_MAX: usize = 1024;
 
 /// Latencies of the samples of a phase that are complete, each counted once. Reading them takes a bounded time for each
@@ -12,7 +12,7 @@ const LATE_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     phase_number: u64,
-    /// Samples before this one are counted, left out, or late.
+    /// Number of the first sample that is not yet counted, left out or late.
     next: u64,
     late: Vec<u64>,
     latencies: Histogram,
@@ -20,7 +20,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts what has completed since the last look.
+    /// Counts completions since the last look.
     pub(super) fn look(&mut self, progress: &Progress, phase_number: u64, issued_count: u64) {
         if self.phase_number != phase_number {
             *self = Self { phase_number, ..Self::default() };

@@ -8,17 +8,17 @@ use super::{
     snapshot::{Snapshot, SnapshotLatencies},
 };
 
-/// Least columns of the bar; where there is no room for them, it is left out.
+/// Minimum columns of the bar; it is left out if there are fewer.
 const BAR_MIN: usize = 8;
 /// Space between two fields of a line.
 const GAP: &str = "  ";
 /// Columns of the name of a line.
 const NAME_COLUMNS: usize = 8;
 
-/// The lines for a terminal of this many columns, of which the last one stays free, as some terminals go on to the next
-/// line when it is written.
+/// Returns the lines for a terminal of this many columns. The last column stays free, as some terminals go on
+/// to the next line when it is written.
 ///
-/// Fields that find no room are left out, the last of a line first; the first is cut.
+/// Fields that do not fit are left out, the last of a line first; the first is cut.
 pub(super) fn lines(snapshot: &Snapshot, columns: u16) -> Vec<String> {
     let width = usize::from(columns).saturating_sub(1);
     let mut lines = vec![bar_line(snapshot, width)];
@@ -96,7 +96,7 @@ fn metric_field(name: &str, value: f64, unit: &str) -> String {
     printable(format_args!("{name} {}{space}{unit}", four_digits(value)))
 }
 
-/// A name and the fields that find room beside it.
+/// Returns a name and the fields that fit next to it.
 fn line(name: &str, fields: &[String], width: usize) -> String {
     let mut line = format!("{name:<NAME_COLUMNS$}");
     for (position, field) in fields.iter().enumerate() {
