@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use proctor_results::Samples;
 
-/// Writes the samples of a run, a line each in the order of issue: its number, the instant from which its latency
-/// counts in ns from the start of issuing, its latency in ns, and how it ended: `completed`, `failed`, `missing`
-/// (issued and never completed) or `not_issued`. A field without a value is empty.
+/// Writes the samples of a run, a line each in the order of issue: its number, the instant from which its
+/// latency is measured in ns from the start of issuing, its latency in ns, and how it ended: `completed`,
+/// `failed`, `missing` (issued and never completed) or `not_issued`. A field without a value is empty.
 ///
 /// # Errors
 /// If writing fails.

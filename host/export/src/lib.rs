@@ -7,7 +7,7 @@
 //! # Choices
 //! - Everything is written as it is produced. Only the timeline of outstanding samples is sorted first, in 32 bytes per
 //!   sample.
-//! - Figures are those of `result.json`, with units in the column names.
+//! - Figures match `result.json`, with units in the column names.
 
 #![forbid(unsafe_code)]
 

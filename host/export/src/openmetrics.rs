@@ -85,7 +85,7 @@ pub fn openmetrics(runs: &[RunSummary], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# EOF")
 }
 
-/// The labels that tell a run from others.
+/// Returns the labels that distinguish a run from others.
 fn labels(run: &RunSummary) -> String {
     let labels = [
         ("run", Some(run.folder.display().to_string())),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::events::{Edge, Events, Track};
 
-/// Largest number of points of the counter of outstanding samples.
+/// Maximum number of points of the counter of outstanding samples.
 const POINTS_MAX: usize = 4096;
 /// Track of the issuing thread.
 const ISSUE_TRACK: Track = Track::Thread(0);
@@ -25,7 +25,7 @@ const ISSUE_TRACK: Track = Track::Thread(0);
 pub struct Timeline<'a> {
     /// Name of the run.
     pub name: &'a str,
-    /// Its samples.
+    /// Samples of the run.
     pub samples: &'a Samples,
     /// LoadGen's trace, if there is one.
     pub trace: Option<&'a Trace>,
@@ -56,7 +56,7 @@ pub fn trace(timeline: &Timeline<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The issue calls, and the chosen samples as spans that may overlap.
 fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
-    // Instants of the trace are on a clock of its own, those of samples count from the start of issuing.
+    // Instants of the trace use their own clock; instants of samples count from the start of issuing.
     let place = |sequence: u64| samples.records.get(usize::try_from(sequence).ok()?);
     let origin_ns = trace.samples.iter().find_map(|sample| {
         let record = place(sample.sequence).filter(|record| record.is_issued())?;
@@ -80,7 +80,7 @@ fn issue_calls(trace: &Trace, samples: &Samples, events: &mut Events<&mut dyn Wr
     Ok(())
 }
 
-/// A track for each instance, with its batches and what they are made of.
+/// Writes a track for each instance, with its batches and their parts.
 fn instances(batches: &Batches, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let mut all: Vec<&Batch> = batches.slowest.iter().chain(&batches.even).collect();
     all.sort_by_key(|batch| (batch.instance, batch.started_ns));
@@ -106,7 +106,7 @@ fn instances(batches: &Batches, events: &mut Events<&mut dyn Write>) -> io::Resu
 /// The number of samples that are outstanding, at evenly chosen changes of it.
 fn outstanding(samples: &Samples, events: &mut Events<&mut dyn Write>) -> io::Result<()> {
     let mut changes = Vec::with_capacity(2 * samples.records.len());
-    // Of one instant the ends come first, so what lasts for none is left out.
+    // At one instant the ends come first, so spans without length are left out.
     for record in samples.issued().filter(|record| record.completed_latency_ns() != Some(0)) {
         changes.push((record.scheduled_ns, 1_i64));
         changes.extend(record.completed_ns().map(|completed_ns| (completed_ns, -1)));

@@ -15,7 +15,7 @@ const MEMORY: &str = "memory takes everything";
 /// A trace in a file that is whole JSON after each event, however the program ends: each time the text after the events
 /// is written, too, and the next events take its place.
 ///
-/// Spans that come one by one are written at once; those that are over wait for the next of them.
+/// Spans that come one by one are written at once; finished ones wait for the next of them.
 #[derive(Debug)]
 pub struct LiveTrace {
     file: File,
@@ -50,10 +50,10 @@ impl LiveTrace {
         self.flush()
     }
 
-    /// Ends the span of the track that began last. Viewers show `args` beside those of its beginning.
+    /// Ends the span of the track that began last. Viewers show `args` next to the ones of its beginning.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin).
+    /// Same as [`begin`](Self::begin).
     pub fn end(&mut self, track: Track, name: &str, at_ns: u64, args: &Value) -> io::Result<()> {
         self.waiting.edge(Edge::End, track, name, at_ns, args).expect(MEMORY);
         self.flush()
@@ -67,13 +67,13 @@ impl LiveTrace {
     /// Writes everything that waits.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin).
+    /// Same as [`begin`](Self::begin).
     pub fn flush(&mut self) -> io::Result<()> {
         let events = std::mem::take(&mut self.waiting.out);
         let written = self.write_at_end(&events);
         match &written {
             Ok(()) => self.length += events.len() as u64,
-            // Without room for more the file ends as it did. Whether that succeeds, nobody can do anything about.
+            // Without room for more, the file ends as it did. A failure here cannot be handled.
             Err(_) => _ = self.file.set_len(self.length).and_then(|()| self.write_at_end(&[])),
         }
         written
